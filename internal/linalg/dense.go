@@ -1,0 +1,32 @@
+package linalg
+
+import "gonum.org/v1/gonum/mat"
+
+// Dense is a dense n×p matrix as an Operator.
+type Dense struct{ *mat.Dense }
+
+// MulTo stores X·D in dst.
+func (x Dense) MulTo(dst, d *mat.Dense) {
+	n, p := x.Dims()
+	checkProduct(dst, d, n, p)
+	dst.Mul(x.Dense, d)
+}
+
+// MulTransTo stores Xᵀ·D in dst.
+func (x Dense) MulTransTo(dst, d *mat.Dense) {
+	n, p := x.Dims()
+	checkProduct(dst, d, p, n)
+	dst.Mul(x.T(), d)
+}
+
+// NormSquared returns the sum of the squares of the entries.
+func (x Dense) NormSquared() float64 {
+	var sum float64
+	raw := x.RawMatrix()
+	for i := range raw.Rows {
+		for _, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
+			sum += v * v
+		}
+	}
+	return sum
+}

@@ -1,0 +1,13 @@
+// Package linalg holds the matrices that every model is computed on: one small operator interface with a
+// sparse (CSR) and a dense matrix behind it, and what the solvers need beside products — the truncated SVD
+// and the polar factor.
+//
+// Orientation: X is n×p, rows are documents (participants), columns are terms (items). k is the rank.
+//
+// Products run in parallel over blocks of rows of the result. Every element of a result is summed by one
+// goroutine in one fixed order, so the bits do not depend on GOMAXPROCS. They may differ between processor
+// architectures and GOAMD64 levels, which fuse multiply and add differently.
+//
+// Shape mismatches panic with a constant "linalg: ..." string: they are errors of the calling code, never of
+// the data. Constructors that take data from outside return errors. Nothing here reads or writes files.
+package linalg
