@@ -1,0 +1,114 @@
+package msg
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// appendFloat appends v in the shortest form that reads back as v, laid out
+// as encoding/json does. A value that is not finite becomes null.
+func appendFloat(dst []byte, v float64) []byte {
+	abs := math.Abs(v)
+	if !(abs <= math.MaxFloat64) {
+		return append(dst, "null"...)
+	}
+	// The bounds are those of encoding/json, from ECMAScript's Number::toString.
+	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		dst = strconv.AppendFloat(dst, v, 'e', -1, 64)
+		if n := len(dst); dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+			dst[n-2] = dst[n-1] // e-09 becomes e-9
+			dst = dst[:n-1]
+		}
+		return dst
+	}
+	return strconv.AppendFloat(dst, v, 'f', -1, 64)
+}
+
+// appendString appends s as a JSON string, escaped as encoding/json does
+// without HTML escapes: invalid UTF-8 becomes U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		if plain[s[i]] {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r >= utf8.RuneSelf && !(r == utf8.RuneError && size == 1) && r != '\u2028' && r != '\u2029' {
+			i += size
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = appendEscape(dst, r)
+		i += size
+		start = i
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// plain marks the bytes that stand in a JSON string as they are.
+var plain = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func appendEscape(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+}
+
+// appendHead opens an object with the two fields that all messages share.
+func appendHead(dst []byte, version, visit string) []byte {
+	if version == "" {
+		version = SchemaVersion
+	}
+	dst = append(dst, `{"schema_version":`...)
+	dst = appendString(dst, version)
+	dst = append(dst, `,"visit_id":`...)
+	return appendString(dst, visit)
+}
+
+// appendField appends a named string unless it is empty.
+func appendField(dst []byte, name, s string) []byte {
+	if s == "" {
+		return dst
+	}
+	return appendString(append(dst, name...), s)
+}
+
+// appendOptional appends a named number unless it is absent.
+func appendOptional(dst []byte, name string, o Optional) []byte {
+	if !o.Set {
+		return dst
+	}
+	return appendFloat(append(dst, name...), o.Value)
+}
+
+func appendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
+
+// appendComma separates element i of a list from the one before.
+func appendComma(dst []byte, i int) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return dst
+}

@@ -1,0 +1,114 @@
+package msg
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// decoder reads the fields of one message. It goes on behind a field of the
+// wrong type, because the message may prove to be no JSON or of a schema in
+// which that type is right.
+type decoder struct {
+	scanner
+	wrong string // the first field of a wrong type
+	large string // the first string beyond MaxField
+}
+
+// decode reads one JSON object whose fields field consumes. It returns the
+// errors that depend on no field: NotJSON, InvalidUTF8, WrongType.
+func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
+	if !utf8.Valid(data) {
+		return &Error{Reason: InvalidUTF8}
+	}
+	d.s = string(data)
+	if d.peek() != '{' {
+		if d.skip(0) && d.end() {
+			return &Error{Reason: WrongType}
+		}
+		return &Error{Reason: NotJSON}
+	}
+	if !d.object(field) || !d.end() {
+		return &Error{Reason: NotJSON}
+	}
+	return nil
+}
+
+// check returns the error of the fields that all messages share, after
+// decode. Required fields are given as name, value.
+func (d *decoder) check(version string, required ...[2]string) *Error {
+	switch {
+	case d.wrong == "schema_version":
+		return &Error{WrongType, d.wrong}
+	case version == "":
+		return &Error{MissingField, "schema_version"}
+	case !known(version):
+		return &Error{UnknownSchemaVersion, "schema_version"}
+	case d.wrong != "":
+		return &Error{WrongType, d.wrong}
+	case d.large != "":
+		return &Error{TooLarge, d.large}
+	}
+	for _, f := range required {
+		if strings.TrimSpace(f[1]) == "" {
+			return &Error{MissingField, f[0]}
+		}
+	}
+	return nil
+}
+
+// known reports whether version is SchemaVersion or SchemaVersion.M with a
+// minor version M of digits.
+func known(version string) bool {
+	minor, ok := strings.CutPrefix(version, SchemaVersion)
+	if !ok || minor == "" {
+		return ok
+	}
+	return minor[0] == '.' && len(minor) > 1 && strings.Trim(minor[1:], "0123456789") == ""
+}
+
+// text reads a string of at most limit bytes; null reads as "".
+func (d *decoder) text(name string, dst *string, limit int) bool {
+	switch d.peek() {
+	case '"':
+		raw, escaped, ok := d.str()
+		if !ok {
+			return false
+		}
+		if escaped {
+			raw = unescape(raw)
+		}
+		if len(raw) > limit && d.large == "" {
+			d.large = name
+		}
+		*dst = raw
+		return true
+	case 'n':
+		*dst = ""
+		return d.literal("null")
+	}
+	return d.mistyped(name)
+}
+
+// number reads a number; null reads as unset.
+func (d *decoder) float(name string, dst *Optional) bool {
+	switch c := d.peek(); {
+	case c == '-' || '0' <= c && c <= '9':
+		v, finite, ok := d.number()
+		if !finite && d.wrong == "" {
+			d.wrong = name
+		}
+		*dst = Optional{v, true}
+		return ok
+	case c == 'n':
+		*dst = Optional{}
+		return d.literal("null")
+	}
+	return d.mistyped(name)
+}
+
+func (d *decoder) mistyped(name string) bool {
+	if d.wrong == "" {
+		d.wrong = name
+	}
+	return d.skip(1)
+}

@@ -1,0 +1,63 @@
+package msg
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// Names of the record headers of CloudEvents 1.0 in Kafka binary mode.
+const (
+	HeaderSpecVersion = "ce_specversion"
+	HeaderID          = "ce_id"
+	HeaderType        = "ce_type"
+	HeaderSource      = "ce_source"
+	HeaderTime        = "ce_time"
+	HeaderContentType = "content-type"
+)
+
+// Values of those headers.
+const (
+	SpecVersion    = "1.0"
+	ContentType    = "application/json"
+	TypeNote       = "com.wardcast.triage.note.v1"
+	TypeOutcome    = "com.wardcast.triage.outcome.v1"
+	TypePrediction = "com.wardcast.triage.prediction.v1"
+)
+
+// Names of the headers that a dead letter has beside those of the message.
+const (
+	HeaderReason       = "dlq-reason"
+	HeaderStage        = "dlq-stage"
+	HeaderTopic        = "dlq-source-topic"
+	HeaderPartition    = "dlq-source-partition"
+	HeaderOffset       = "dlq-source-offset"
+	HeaderModelVersion = "dlq-model-version"
+	HeaderAttempts     = "dlq-attempts"
+	HeaderDeadTime     = "dlq-time"
+)
+
+// TimeFormat is the layout of scored_at, ce_time and dlq-time, for times in
+// UTC: RFC 3339 with milliseconds.
+const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// EventID returns the ce_id of the prediction that this version of the model
+// makes for the visit: the first 32 hexadecimal digits of the SHA-256 of the
+// three strings, each behind its length as a varint. Equal arguments give
+// equal identifiers, so that a consumer can drop repeats.
+func EventID(visit, model, version string) string {
+	return string(AppendEventID(nil, visit, model, version))
+}
+
+// AppendEventID appends EventID(visit, model, version) to dst. It allocates
+// only to grow dst, unless the arguments are very long.
+func AppendEventID(dst []byte, visit, model, version string) []byte {
+	var buf [256]byte
+	b := buf[:0]
+	for _, s := range [...]string{visit, model, version} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.AppendEncode(dst, sum[:16])
+}

@@ -1,0 +1,173 @@
+package msg
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// SchemaVersion is the major version of the messages that this package reads
+// and writes.
+const SchemaVersion = "1"
+
+// Optional is a number that may be absent. The zero value is absent.
+type Optional struct {
+	Value float64
+	Set   bool
+}
+
+// Some returns the number v, present.
+func Some(v float64) Optional { return Optional{v, true} }
+
+// IsZero reports whether the number is absent.
+func (o Optional) IsZero() bool { return !o.Set }
+
+// MarshalJSON returns the number, or null if it is absent.
+func (o Optional) MarshalJSON() ([]byte, error) {
+	if !o.Set {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.Value)
+}
+
+// UnmarshalJSON reads a number or null.
+func (o *Optional) UnmarshalJSON(data []byte) error {
+	*o = Optional{}
+	if string(data) == "null" {
+		return nil
+	}
+	o.Set = true
+	return json.Unmarshal(data, &o.Value)
+}
+
+// Note is a triage note as it comes from KafkaTopic triage.notes. Absent
+// strings are "".
+type Note struct {
+	SchemaVersion string   `json:"schema_version"`
+	VisitID       string   `json:"visit_id"`
+	Site          string   `json:"site,omitzero"`
+	ArrivedAt     string   `json:"arrived_at,omitzero"` // RFC 3339, kept as it came and not checked
+	Complaint     string   `json:"complaint,omitzero"`
+	Text          string   `json:"text"`
+	Age           Optional `json:"age,omitzero"` // years
+	Sex           string   `json:"sex,omitzero"`
+	Acuity        Optional `json:"acuity,omitzero"` // triage level, 1 is the most urgent
+	Vitals        Vitals   `json:"vitals,omitzero"`
+}
+
+// Vitals are the measurements at triage. Their plausibility is not checked.
+type Vitals struct {
+	SBP   Optional `json:"sbp,omitzero"`    // systolic blood pressure, mmHg
+	DBP   Optional `json:"dbp,omitzero"`    // diastolic blood pressure, mmHg
+	HR    Optional `json:"hr,omitzero"`     // heart rate, 1/min
+	RR    Optional `json:"rr,omitzero"`     // respiratory rate, 1/min
+	TempC Optional `json:"temp_c,omitzero"` // body temperature, °C
+	SpO2  Optional `json:"spo2,omitzero"`   // oxygen saturation, %
+}
+
+// DecodeNote reads a note from the JSON object in data into n, whose former
+// contents are lost. It does not keep data.
+//
+// The error is an *Error. Where a message has several faults, it is that of
+// the first in this order: InvalidUTF8; NotJSON (an empty message too);
+// WrongType if it is no object; a schema_version that is mistyped, absent or
+// unknown; WrongType of another field (a number beyond float64 is one);
+// TooLarge; MissingField for visit_id and text; EmptyText. After an error the
+// contents of n are not to be used.
+//
+// It takes time linear in len(data), and one allocation plus one for each
+// string with a JSON escape.
+func DecodeNote(data []byte, n *Note) error {
+	*n = Note{}
+	var d decoder
+	hasText := false
+	vital := func(name string) bool {
+		switch name {
+		case "sbp":
+			return d.float("vitals.sbp", &n.Vitals.SBP)
+		case "dbp":
+			return d.float("vitals.dbp", &n.Vitals.DBP)
+		case "hr":
+			return d.float("vitals.hr", &n.Vitals.HR)
+		case "rr":
+			return d.float("vitals.rr", &n.Vitals.RR)
+		case "temp_c":
+			return d.float("vitals.temp_c", &n.Vitals.TempC)
+		case "spo2":
+			return d.float("vitals.spo2", &n.Vitals.SpO2)
+		}
+		return d.skip(2)
+	}
+	err := d.decode(data, func(name string) bool {
+		switch name {
+		case "schema_version":
+			return d.text(name, &n.SchemaVersion, MaxField)
+		case "visit_id":
+			return d.text(name, &n.VisitID, MaxField)
+		case "site":
+			return d.text(name, &n.Site, MaxField)
+		case "arrived_at":
+			return d.text(name, &n.ArrivedAt, MaxField)
+		case "complaint":
+			return d.text(name, &n.Complaint, MaxField)
+		case "text":
+			hasText = d.peek() != 'n'
+			return d.text(name, &n.Text, MaxText)
+		case "age":
+			return d.float(name, &n.Age)
+		case "sex":
+			return d.text(name, &n.Sex, MaxField)
+		case "acuity":
+			return d.float(name, &n.Acuity)
+		case "vitals":
+			n.Vitals = Vitals{}
+			switch d.peek() {
+			case '{':
+				return d.object(vital)
+			case 'n':
+				return d.literal("null")
+			}
+			return d.mistyped(name)
+		}
+		return d.skip(1)
+	})
+	if err == nil {
+		err = d.check(n.SchemaVersion, [2]string{"visit_id", n.VisitID})
+	}
+	switch {
+	case err != nil:
+		return err
+	case !hasText:
+		return &Error{MissingField, "text"}
+	case strings.TrimSpace(n.Text) == "":
+		return &Error{EmptyText, "text"}
+	}
+	return nil
+}
+
+// AppendJSON appends the note as one JSON object to dst. Absent fields are
+// left out; an empty SchemaVersion is written as SchemaVersion. It allocates
+// only to grow dst. A number that is not finite is written as null.
+func (n *Note) AppendJSON(dst []byte) []byte {
+	dst = appendHead(dst, n.SchemaVersion, n.VisitID)
+	dst = appendField(dst, `,"site":`, n.Site)
+	dst = appendField(dst, `,"arrived_at":`, n.ArrivedAt)
+	dst = appendField(dst, `,"complaint":`, n.Complaint)
+	dst = append(dst, `,"text":`...)
+	dst = appendString(dst, n.Text)
+	dst = appendOptional(dst, `,"age":`, n.Age)
+	dst = appendField(dst, `,"sex":`, n.Sex)
+	dst = appendOptional(dst, `,"acuity":`, n.Acuity)
+	if n.Vitals != (Vitals{}) {
+		dst = append(dst, `,"vitals":{`...)
+		start := len(dst)
+		dst = appendOptional(dst, `,"sbp":`, n.Vitals.SBP)
+		dst = appendOptional(dst, `,"dbp":`, n.Vitals.DBP)
+		dst = appendOptional(dst, `,"hr":`, n.Vitals.HR)
+		dst = appendOptional(dst, `,"rr":`, n.Vitals.RR)
+		dst = appendOptional(dst, `,"temp_c":`, n.Vitals.TempC)
+		dst = appendOptional(dst, `,"spo2":`, n.Vitals.SpO2)
+		dst = append(dst[:start], dst[start+1:]...) // the first comma
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
