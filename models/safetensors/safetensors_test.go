@@ -1,0 +1,241 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// sample is what testdata/python.safetensors holds, see testdata/README.md.
+func sample() ([]Tensor, map[string]string) {
+	return []Tensor{
+		{"big", []int{2}, []int64{math.MinInt64, math.MaxInt64}},
+		{"none", []int{0, 3}, []float64{}},
+		{"scalar", []int{}, []float64{-0.5}},
+		{"topics", []int{2, 3}, []float64{1, 2.5, -3, 1e300, 5e-324, math.Inf(1)}},
+		{"idf", []int{3}, []float32{1, 1.5, -2}},
+		{"small", []int{2, 1}, []int32{-7, 8}},
+		{"bytes \"é\"", []int{3}, []uint8{0, 127, 255}},
+	}, map[string]string{"seed": "7"}
+}
+
+func write(t *testing.T, tensors []Tensor, metadata map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, tensors, metadata); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestBytesAreThoseOfPython(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile("testdata/python.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, metadata := sample()
+	if got := write(t, tensors, metadata); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	read, m, err := Read(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(tensors, read); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(metadata, m); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOrderOfArgumentsDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	tensors, metadata := sample()
+	want := write(t, tensors, metadata)
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		if err := Write(&b, rapid.Permutation(tensors).Draw(t, "order"), metadata); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(b.Bytes(), want) {
+			t.Fatal("bytes differ")
+		}
+	})
+}
+
+func TestEmptyFile(t *testing.T) {
+	t.Parallel()
+	tensors, metadata, err := Read(write(t, nil, nil))
+	if err != nil || len(tensors) != 0 || metadata != nil {
+		t.Errorf("got %v, %v, %v", tensors, metadata, err)
+	}
+}
+
+func TestRoundTripOfLargeTensors(t *testing.T) {
+	t.Parallel()
+	v := make([]float64, 3*chunk/8+5)
+	for i := range v {
+		v[i] = float64(i) / 3
+	}
+	got, _, err := Read(write(t, []Tensor{{"v", []int{len(v)}, v}}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(v, got[0].Data); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tensors := range map[string][]Tensor{
+		"length":         {{"a", []int{2, 2}, []float64{1, 2, 3}}},
+		"overflow":       {{"a", []int{math.MaxInt, math.MaxInt}, []float64{}}},
+		"negative shape": {{"a", []int{-1, -1}, []float64{1}}},
+		"type":           {{"a", []int{1}, []string{"x"}}},
+		"no data":        {{"a", []int{1}, nil}},
+		"same name":      {{"a", []int{1}, []float64{1}}, {"a", []int{1}, []uint8{1}}},
+		"metadata":       {{"__metadata__", []int{1}, []float64{1}}},
+		"name":           {{"\xff", []int{1}, []float64{1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := Write(&bytes.Buffer{}, tensors, nil); !errors.Is(err, ErrFormat) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// file joins a header and a body of n bytes.
+func file(header string, n int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, n)...)
+}
+
+func TestReadRefuses(t *testing.T) {
+	t.Parallel()
+	const a = `"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}`
+	for name, c := range map[string]struct {
+		data []byte
+		want string // part of the error
+	}{
+		"empty":              {nil, "0 bytes"},
+		"short":              {[]byte("1234567"), "7 bytes"},
+		"header too long":    {file(`{`+a+`}`, 16)[:20], "header of"},
+		"header over limit":  {binary.LittleEndian.AppendUint64(nil, MaxHeader+1), "header of"},
+		"huge header":        {bytes.Repeat([]byte{0xff}, 100), "header of"},
+		"no JSON":            {file(`x`, 0), "no JSON object"},
+		"space first":        {file(` {}`, 0), "no JSON object"},
+		"no object":          {file(`[]`, 0), "no JSON object"},
+		"no UTF-8":           {file("{\"\xff\":1}", 0), "no JSON object"},
+		"unclosed":           {file(`{`+a, 16), "cut short"},
+		"second value":       {file(`{`+a+`}{}`, 16), "trailing"},
+		"truncated":          {file(`{`+a+`}`, 15), `tensor "a": offsets`},
+		"trailing bytes":     {file(`{`+a+`}`, 17), "1 bytes behind"},
+		"twice":              {file(`{`+a+`,`+a+`}`, 16), `tensor "a" stands twice`},
+		"unknown field":      {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16],"x":1}}`, 16), `tensor "a"`},
+		"unknown type":       {file(`{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`},
+		"no type":            {file(`{"a":{"shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`},
+		"no shape":           {file(`{"a":{"dtype":"F64","data_offsets":[0,8]}}`, 8), `tensor "a": no shape`},
+		"no offsets":         {file(`{"a":{"dtype":"F64","shape":[0]}}`, 0), `tensor "a": offsets`},
+		"three offsets":      {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16,16]}}`, 16), `tensor "a": offsets`},
+		"offsets fall":       {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[16,0]}}`, 16), `tensor "a": offsets`},
+		"negative offset":    {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[-16,0]}}`, 16), `tensor "a"`},
+		"fraction":           {file(`{"a":{"dtype":"F64","shape":[2.5],"data_offsets":[0,16]}}`, 16), `tensor "a"`},
+		"negative shape":     {file(`{"a":{"dtype":"F64","shape":[-1,-2],"data_offsets":[0,16]}}`, 16), `tensor "a": shape`},
+		"wrong length":       {file(`{"a":{"dtype":"F64","shape":[3],"data_offsets":[0,16]}}`, 16), `tensor "a": shape`},
+		"overflow":           {file(`{"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0), `tensor "a": shape`},
+		"hole":               {file(`{`+a+`,"b":{"dtype":"U8","shape":[1],"data_offsets":[17,18]}}`, 18), `tensor "b": begins`},
+		"overlap":            {file(`{`+a+`,"b":{"dtype":"U8","shape":[8],"data_offsets":[8,16]}}`, 16), `tensor "b": begins`},
+		"metadata number":    {file(`{"__metadata__":{"k":1},`+a+`}`, 16), `metadata "k" is no string`},
+		"metadata nested":    {file(`{"__metadata__":{"k":{}},`+a+`}`, 16), `metadata "k" is no string`},
+		"metadata array":     {file(`{"__metadata__":[],`+a+`}`, 16), `metadata is no object`},
+		"metadata twice":     {file(`{"__metadata__":{},"__metadata__":{}}`, 0), `metadata stands twice`},
+		"metadata key twice": {file(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `metadata "k" stands twice`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := Read(c.data)
+			if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryTruncationIsRefused(t *testing.T) {
+	t.Parallel()
+	tensors, metadata := sample()
+	whole := write(t, tensors, metadata)
+	for n := range whole {
+		if _, _, err := Read(whole[:n]); !errors.Is(err, ErrFormat) {
+			t.Fatalf("%d of %d bytes: got %v", n, len(whole), err)
+		}
+	}
+}
+
+func TestWriteReportsTheTensor(t *testing.T) {
+	t.Parallel()
+	tensors, metadata := sample()
+	w := &fullWriter{room: 560}
+	if err := Write(w, tensors, metadata); !errors.Is(err, errFull) || !strings.Contains(err.Error(), `tensor "`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type fullWriter struct{ room int }
+
+func (w *fullWriter) Write(b []byte) (int, error) {
+	if w.room -= len(b); w.room < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func FuzzRead(f *testing.F) {
+	tensors, metadata := sample()
+	var b bytes.Buffer
+	if err := Write(&b, tensors, metadata); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[],"data_offsets":[16,17]}}`, 17))
+	f.Add(file(`{"__metadata__":{"k":"v"}}  `, 0))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tensors, metadata, err := Read(data)
+		if err != nil {
+			if !errors.Is(err, ErrFormat) {
+				t.Fatalf("got %v", err)
+			}
+			return
+		}
+		var b bytes.Buffer
+		if err := Write(&b, tensors, metadata); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, m, err := Read(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := cmpopts.SortSlices(func(a, b Tensor) bool { return a.Name < b.Name })
+		if d := cmp.Diff(tensors, again, byName, cmpopts.EquateNaNs()); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff(metadata, m, cmpopts.EquateEmpty()); d != "" {
+			t.Error(d)
+		}
+	})
+}
