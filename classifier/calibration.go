@@ -1,0 +1,206 @@
+package classifier
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// The kinds of calibration.
+const (
+	Uncalibrated = "none"
+	Platt        = "platt"
+	Isotonic     = "isotonic"
+)
+
+// Calibration maps a logit to a probability in [0, 1]. It never decreases.
+type Calibration struct {
+	Kind string `json:"kind"`
+	// Platt: σ(Slope·logit + Intercept).
+	Slope     float64 `json:"slope,omitempty"`
+	Intercept float64 `json:"intercept,omitempty"`
+	// Isotonic: piecewise linear through these points, constant outside them.
+	Logits        []float64 `json:"logits,omitempty"`
+	Probabilities []float64 `json:"probabilities,omitempty"`
+}
+
+// ErrCalibration is returned for a calibration that is no rising map into [0, 1].
+var ErrCalibration = errors.New("malformed calibration")
+
+// Probability returns the calibrated probability of a logit.
+func (c *Calibration) Probability(logit float64) float64 {
+	switch c.Kind {
+	case Platt:
+		return sigmoid(c.Slope*logit + c.Intercept)
+	case Isotonic:
+		last := len(c.Logits) - 1
+		at := sort.SearchFloat64s(c.Logits, logit)
+		if at == 0 || at > last {
+			return c.Probabilities[min(at, last)]
+		}
+		share := (logit - c.Logits[at-1]) / (c.Logits[at] - c.Logits[at-1])
+		return c.Probabilities[at-1] + share*(c.Probabilities[at]-c.Probabilities[at-1])
+	default:
+		return sigmoid(logit)
+	}
+}
+
+func (c *Calibration) check() error {
+	switch c.Kind {
+	case Uncalibrated:
+	case Platt:
+		if !(c.Slope >= 0) || math.IsInf(c.Slope, 1) || math.IsNaN(c.Intercept) || math.IsInf(c.Intercept, 0) {
+			return fmt.Errorf("%w: platt slope %v, intercept %v", ErrCalibration, c.Slope, c.Intercept)
+		}
+	case Isotonic:
+		if len(c.Logits) == 0 || len(c.Logits) != len(c.Probabilities) {
+			return fmt.Errorf("%w: isotonic with %d logits and %d probabilities", ErrCalibration, len(c.Logits), len(c.Probabilities))
+		}
+		for i, p := range c.Probabilities {
+			if !(p >= 0 && p <= 1) || i > 0 && !(c.Logits[i] > c.Logits[i-1] && p >= c.Probabilities[i-1]) {
+				return fmt.Errorf("%w: isotonic point %d does not rise within [0, 1]", ErrCalibration, i)
+			}
+		}
+	default:
+		return fmt.Errorf("%w: kind %q", ErrCalibration, c.Kind)
+	}
+	return nil
+}
+
+// sigmoid returns 1/(1+e⁻ˣ) without overflow.
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}
+
+const (
+	// plattIterations bounds the Newton steps: the problem is convex in two unknowns and takes under ten.
+	plattIterations = 100
+	// plattTolerance is the largest change of a coefficient at which the fit has ended.
+	plattTolerance = 1e-10
+)
+
+// Fit returns the calibration of the given kind that maps out-of-fold logits to outcomes. Both fits keep the
+// sum of the probabilities equal to the number of positive outcomes (Platt up to its smoothed targets).
+func Fit(kind string, logits []float64, positive []bool) (Calibration, error) {
+	switch kind {
+	case Uncalibrated:
+		return Calibration{Kind: Uncalibrated}, nil
+	case Platt:
+		return fitPlatt(logits, positive), nil
+	case Isotonic:
+		return fitIsotonic(logits, positive), nil
+	}
+	return Calibration{}, fmt.Errorf("%w: kind %q is none of %s, %s, %s", ErrCalibration, kind, Uncalibrated, Platt, Isotonic)
+}
+
+// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on
+// Platt's targets (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even where the classes are separable. A
+// slope that comes out negative is replaced by 0: such logits carry nothing, and calibration must not rise
+// against them.
+func fitPlatt(logits []float64, positive []bool) Calibration {
+	var n1, n0 float64
+	for _, y := range positive {
+		if y {
+			n1++
+		} else {
+			n0++
+		}
+	}
+	target := map[bool]float64{true: (n1 + 1) / (n1 + 2), false: 1 / (n0 + 2)}
+	loss := func(a, b float64) float64 {
+		var sum float64
+		for i, x := range logits {
+			m := a*x + b
+			sum += math.Max(m, 0) + math.Log1p(math.Exp(-math.Abs(m))) - target[positive[i]]*m
+		}
+		return sum
+	}
+	a, b := 0.0, math.Log((n1+1)/(n0+1))
+	current := loss(a, b)
+	for range plattIterations {
+		var ga, gb, haa, hab, hbb float64
+		for i, x := range logits {
+			p := sigmoid(a*x + b)
+			d, w := p-target[positive[i]], p*(1-p)
+			ga += d * x
+			gb += d
+			haa += w * x * x
+			hab += w * x
+			hbb += w
+		}
+		// A multiple of the identity keeps the step finite where all logits are equal.
+		const ridge = 1e-12
+		haa += ridge
+		hbb += ridge
+		det := haa*hbb - hab*hab
+		if !(det > 0) {
+			break
+		}
+		da, db := -(hbb*ga-hab*gb)/det, -(haa*gb-hab*ga)/det
+		step := 1.0
+		for ; step > plattTolerance; step /= 2 {
+			if next := loss(a+step*da, b+step*db); next <= current {
+				a, b, current = a+step*da, b+step*db, next
+				break
+			}
+		}
+		if math.Max(math.Abs(step*da), math.Abs(step*db)) < plattTolerance || step <= plattTolerance {
+			break
+		}
+	}
+	if a < 0 {
+		a, b = 0, math.Log((n1+1)/(n0+1))
+	}
+	return Calibration{Kind: Platt, Slope: a, Intercept: b}
+}
+
+// fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of
+// its logits; between points the map is linear, so that it rises and notes keep their order within a pool's
+// neighbourhood. Probabilities stay 1/(n+2) away from 0 and 1, which no n notes can prove.
+func fitIsotonic(logits []float64, positive []bool) Calibration {
+	order := make([]int, len(logits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(logits[i], logits[j]) })
+	type pool struct{ n, x, y float64 }
+	var pools []pool
+	for at, i := range order {
+		y := 0.0
+		if positive[i] {
+			y = 1
+		}
+		if at > 0 && logits[i] == logits[order[at-1]] { // equal logits share their pool
+			top := &pools[len(pools)-1]
+			*top = pool{top.n + 1, top.x + logits[i], top.y + y}
+		} else {
+			pools = append(pools, pool{1, logits[i], y})
+		}
+		for len(pools) > 1 {
+			a, b := pools[len(pools)-2], pools[len(pools)-1]
+			// The next note may still join the last pool, so equal logits are settled before comparing.
+			if at+1 < len(order) && logits[order[at+1]] == logits[i] || a.y/a.n < b.y/b.n {
+				break
+			}
+			pools = append(pools[:len(pools)-2], pool{a.n + b.n, a.x + b.x, a.y + b.y})
+		}
+	}
+	c := Calibration{Kind: Isotonic}
+	edge := 1 / float64(len(logits)+2)
+	for _, p := range pools {
+		x := p.x / p.n
+		if last := len(c.Logits) - 1; last >= 0 && x <= c.Logits[last] {
+			continue // means that rounding made equal
+		}
+		c.Logits = append(c.Logits, x)
+		c.Probabilities = append(c.Probabilities, min(max(p.y/p.n, edge), 1-edge))
+	}
+	return c
+}

@@ -1,0 +1,201 @@
+package elasticnet
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// CV is a path with the errors of its λ on rows that the models had not seen.
+type CV struct {
+	// Path is fitted on all rows. It may hold more λ than could be cross-validated.
+	*Path
+	// Deviance is, per λ, the mean over the held-out rows of −2·ln(likelihood), probabilities clipped to [1e-5, 1−1e-5], and
+	// StandardError its standard error over the K folds,
+	//
+	//	√( Σ_f w_f (deviance_f − deviance)² / Σ_f w_f / (K−1) )
+	//
+	// with w_f the weight of fold f: what glmnet calls cvm and cvsd. They end before the first λ that was not
+	// solved on every fold; FoldStatus is then that fold's status.
+	Deviance, StandardError []float64
+	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest λ whose deviance is within one
+	// standard error of it.
+	IndexMin, Index1SE int
+	// FoldStatus is Unconverged or Diverged if a fold ended so, else Complete.
+	FoldStatus Status
+
+	problem Problem
+	folds   []int
+	models  []*Path // by fold, on the rows outside it
+}
+
+// LambdaMin returns the λ at IndexMin.
+func (cv *CV) LambdaMin() float64 { return cv.Lambda[cv.IndexMin] }
+
+// Lambda1SE returns the λ at Index1SE.
+func (cv *CV) Lambda1SE() float64 { return cv.Lambda[cv.Index1SE] }
+
+// clippedProbability is the smallest distance of a held-out probability from 0 and 1 that its deviance is
+// computed with, as in glmnet.
+const clippedProbability = 1e-5
+
+// CrossValidate fits the path on all rows, which defines the λ sequence, and then on the rows outside each fold
+// for the same λ. Row i is held out by fold folds[i]; folds count from 0 and none may be empty.
+//
+// On a computed sequence a fold's path ends early by the same rules as the full one; its last model then
+// stands for the smaller λ.
+//
+// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The errors
+// are those of Fit, and ErrShape or ErrOneClass with the fold for folds that cannot be used.
+func CrossValidate(ctx context.Context, p Problem, folds []int, s Settings) (*CV, error) {
+	s, err := prepare(p, s)
+	if err != nil {
+		return nil, err
+	}
+	count, err := countFolds(folds, p.Design.n)
+	if err != nil {
+		return nil, err
+	}
+	cv := &CV{problem: p, folds: slices.Clone(folds), models: make([]*Path, count)}
+	if cv.Path, err = fitRows(ctx, p, s, func(int) bool { return true }); err != nil {
+		return nil, err
+	}
+	shared := s
+	shared.Lambda = cv.Path.Lambda
+	if err := cv.fitFolds(ctx, shared); err != nil {
+		return nil, err
+	}
+	return cv, cv.measure()
+}
+
+func countFolds(folds []int, n int) (int, error) {
+	if len(folds) != n {
+		return 0, fmt.Errorf("%w: %d fold numbers for %d rows", ErrShape, len(folds), n)
+	}
+	count := slices.Max(folds) + 1
+	if count < 2 || count > n {
+		return 0, fmt.Errorf("%w: %d folds for %d rows", ErrShape, count, n)
+	}
+	used := make([]bool, count)
+	for i, f := range folds {
+		if f < 0 {
+			return 0, fmt.Errorf("%w: fold %d at row %d", ErrShape, f, i)
+		}
+		used[f] = true
+	}
+	if f := slices.Index(used, false); f >= 0 {
+		return 0, fmt.Errorf("%w: fold %d has no row", ErrShape, f)
+	}
+	return count, nil
+}
+
+// fitFolds fits the models of all folds.
+func (cv *CV) fitFolds(ctx context.Context, s Settings) error {
+	errs := make([]error, len(cv.models))
+	next := make(chan int, len(cv.models))
+	for f := range cv.models {
+		next <- f
+	}
+	close(next)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(cv.models)) {
+		wg.Go(func() {
+			for f := range next {
+				cv.models[f], errs[f] = fitRows(ctx, cv.problem, s, func(i int) bool { return cv.folds[i] != f })
+			}
+		})
+	}
+	wg.Wait()
+	for f, err := range errs {
+		if err != nil {
+			return fmt.Errorf("fitting without fold %d: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// measure fills the errors per λ and chooses among them.
+func (cv *CV) measure() error {
+	usable := len(cv.Lambda)
+	for _, m := range cv.models {
+		if m.Status.Err() != nil && len(m.Lambda) < usable {
+			usable, cv.FoldStatus = len(m.Lambda), m.Status
+		}
+	}
+	weights := make([]float64, len(cv.models))
+	for i, f := range cv.folds {
+		weights[f] += cv.problem.weight(i)
+	}
+	deviances := make([]float64, len(cv.models))
+	for l := range usable {
+		clear(deviances)
+		for i, eta := range cv.OutOfFold(l) {
+			p := min(max(probability(eta), clippedProbability), 1-clippedProbability)
+			if !cv.problem.Y[i] {
+				p = 1 - p
+			}
+			deviances[cv.folds[i]] -= 2 * cv.problem.weight(i) * math.Log(p)
+		}
+		mean, deviation := foldMean(deviances, weights)
+		cv.Deviance = append(cv.Deviance, mean)
+		cv.StandardError = append(cv.StandardError, deviation)
+	}
+	for l, v := range cv.Deviance {
+		if v < cv.Deviance[cv.IndexMin] {
+			cv.IndexMin = l
+		}
+	}
+	bound := cv.Deviance[cv.IndexMin] + cv.StandardError[cv.IndexMin]
+	cv.Index1SE = slices.IndexFunc(cv.Deviance, func(v float64) bool { return v <= bound })
+	return nil
+}
+
+// foldMean returns the mean of sums that stand for folds of these weights, and its standard error. A fold
+// without weight is left out.
+func foldMean(sums, weights []float64) (mean, standardError float64) {
+	var total, squares float64
+	var folds int
+	for f, w := range weights {
+		mean += sums[f]
+		total += w
+		if w > 0 {
+			folds++
+		}
+	}
+	mean /= total
+	for f, w := range weights {
+		if w > 0 {
+			squares += w * square(sums[f]/w-mean)
+		}
+	}
+	if folds < 2 {
+		return mean, 0
+	}
+	return mean, math.Sqrt(squares / total / float64(folds-1))
+}
+
+// OutOfFold returns the log-odds of every row at index l from the model that had not seen it. The index must be
+// one that was cross-validated, l < len(Deviance).
+func (cv *CV) OutOfFold(l int) []float64 {
+	eta := make([]float64, len(cv.folds))
+	for f, m := range cv.models {
+		at := min(l, len(m.Lambda)-1)
+		for i := range eta {
+			if cv.folds[i] == f {
+				eta[i] = m.Intercept[at]
+			}
+		}
+		for c, j := range m.Coefficients[at].Columns {
+			beta, x := m.Coefficients[at].Values[c], cv.problem.Design.columns[j]
+			for e, v := range x.values {
+				if i := x.row(e); cv.folds[i] == f {
+					eta[i] += beta * v
+				}
+			}
+		}
+	}
+	return eta
+}

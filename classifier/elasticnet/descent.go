@@ -1,0 +1,392 @@
+package elasticnet
+
+import (
+	"context"
+	"math"
+)
+
+// coordinate is one column as the descent works on it, standardized: (x − shift)·inverse. A dense column is
+// centred and scaled in place, so that its shift is 0 and its inverse is 1; a sparse one implicitly.
+type coordinate struct {
+	column
+	shift, inverse float64
+	center, spread float64 // what was taken out of the column as given, explicitly or not
+	factor         float64 // penalty factor
+	frozen         bool    // without variance; its coefficient stays 0
+
+	beta, start float64 // coefficient; that at the start of the current quadratic approximation
+	gradient    float64 // |correlation with the residual| where the strong rule last needed it
+	strong      bool
+
+	// Of the quadratic approximation number version: the entries times the roots of its weights, their dot
+	// product with the roots, and the curvature.
+	version          int
+	scaled           []float64
+	rootDot, squares float64
+}
+
+// descent is the state of one path on some rows of a problem. It belongs to one goroutine.
+type descent struct {
+	n           int
+	y           []float64
+	weights     []float64 // sum 1
+	totalWeight float64
+	columns     []coordinate
+	alpha       float64
+	tolerance   float64 // on curvature·change², in units of the mean negative log-likelihood
+	maxPasses   int
+	passes      int
+	nullLoss    float64 // mean negative log-likelihood of the intercept alone
+
+	intercept, interceptStart float64
+	eta, step                 []float64
+	residual                  []float64 // w(y − probability), at eta
+	curvature                 []float64 // w·probability·(1 − probability), at eta
+
+	// The quadratic approximation. Its weights may lag behind curvature; see maxLag. Its residual divided by the
+	// roots of the weights is working + offset·root: the intercept and the implicit centres move the offset only.
+	version       int
+	held          []float64 // weights
+	root, unroot  []float64 // their roots and inverse roots
+	heldSum       float64
+	working       []float64
+	offset        float64
+	residualSum   float64
+	strong, ever  []int // columns that the strong rule kept; those of them that were ever not zero
+	everMember    []bool
+	lambda1       float64
+	lambda2       float64
+}
+
+const (
+	// minCurvature keeps the weights of saturated rows away from zero, as a share of the row's weight.
+	minCurvature = 1e-9
+
+	// maxLag and meanLag bound the weights of the likelihood over those of the quadratic approximation, and their mean
+	// absolute difference over their mean, within which the old approximation is kept. maxStep bounds the change
+	// of a row's log-odds within which the approximation needs no check: the logistic loss is self-concordant
+	// (Bach 2010, Electron. J. Stat. 4, Proposition 1), so that a step d, maximal in the quadratic model with weights H, lowers the
+	// objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at R = 1 the left side is 0.9.
+	maxLag  = 1.25
+	meanLag = 0.1
+	maxStep = 1.0
+	// maxHalvings of a step that does not lower the objective; then the λ has diverged.
+	maxHalvings = 40
+
+	// innerShare ends the passes over one approximation when changes fall below this share of the first
+	// pass's, in units of the objective, because the next approximation costs less than another pass.
+	innerShare = 1e-2
+)
+
+// start fits the intercept and the unpenalized columns and returns the first λ of the path, 0 if nothing is
+// left to penalize.
+func (d *descent) start(ctx context.Context) (float64, error) {
+	for j := range d.columns {
+		if c := &d.columns[j]; !c.frozen && c.factor == 0 {
+			d.admit(j)
+		}
+	}
+	d.lambda1, d.lambda2 = 0, 0
+	d.refresh()
+	if err := d.converge(ctx); err != nil {
+		return 0, err
+	}
+	var largest float64
+	for j := range d.columns {
+		if c := &d.columns[j]; !c.frozen && c.factor > 0 {
+			c.gradient = math.Abs(d.exactGradient(c))
+			largest = max(largest, c.gradient/c.factor)
+		}
+	}
+	if largest < roundingGradient {
+		return 0, nil
+	}
+	return largest / max(d.alpha, minAlphaLambda), nil
+}
+
+// roundingGradient is a correlation of a standardized column with the labels that is no more than rounding.
+const roundingGradient = 1e-14
+
+// solve moves the estimate to λ, warm from the estimate at last. The columns that the strong rule dropped are
+// checked at the end, and it goes on with those that violate the conditions.
+func (d *descent) solve(ctx context.Context, lambda, last float64) error {
+	d.lambda1, d.lambda2 = lambda*d.alpha, lambda*(1-d.alpha)
+	for j := range d.columns {
+		c := &d.columns[j]
+		if !c.strong && !c.frozen && c.gradient > d.alpha*c.factor*(2*lambda-last) {
+			d.admit(j)
+		}
+	}
+	for {
+		if err := d.converge(ctx); err != nil {
+			return err
+		}
+		violated := false
+		for j := range d.columns {
+			c := &d.columns[j]
+			if c.strong || c.frozen {
+				continue
+			}
+			c.gradient = math.Abs(d.exactGradient(c))
+			if c.gradient > d.lambda1*c.factor {
+				d.admit(j)
+				violated = true
+			}
+		}
+		if !violated {
+			return nil
+		}
+	}
+}
+
+func (d *descent) admit(j int) {
+	d.columns[j].strong = true
+	d.strong = append(d.strong, j)
+}
+
+// converge repeats quadratic approximations until one moves no coefficient by more than the tolerance.
+func (d *descent) converge(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if d.passes >= d.maxPasses {
+			return errPasses
+		}
+		d.interceptStart = d.intercept
+		for _, j := range d.strong {
+			c := &d.columns[j]
+			c.start = c.beta
+			if c.version != d.version {
+				d.rescale(c)
+			}
+		}
+		d.descend()
+		largest := d.heldSum * square(d.intercept-d.interceptStart)
+		for _, j := range d.strong {
+			c := &d.columns[j]
+			largest = max(largest, c.squares*square(c.beta-c.start))
+		}
+		if err := d.accept(); err != nil {
+			return err
+		}
+		d.refresh()
+		if largest < d.tolerance {
+			return nil
+		}
+	}
+}
+
+// descend minimizes the quadratic approximation plus penalty over the strong columns: passes over those that
+// are or were in the model, until they come to rest, between passes over all strong ones.
+func (d *descent) descend() {
+	rest := d.tolerance
+	for first := true; ; first = false {
+		change := d.pass(d.strong)
+		if first {
+			rest = max(rest, innerShare*change)
+		}
+		if change < rest {
+			return
+		}
+		for d.passes < d.maxPasses && d.pass(d.ever) >= rest {
+		}
+		if d.passes >= d.maxPasses {
+			return
+		}
+	}
+}
+
+// pass updates every column of a set and the intercept once and returns the largest curvature·change².
+func (d *descent) pass(set []int) float64 {
+	d.passes++
+	var largest float64
+	for _, j := range set {
+		c := &d.columns[j]
+		var gradient float64
+		if c.rows == nil {
+			gradient = dot(c.scaled, d.working) + d.offset*c.rootDot
+		} else {
+			gradient = c.inverse * (gather(c.rows, c.scaled, d.working) + d.offset*c.rootDot - c.shift*d.residualSum)
+		}
+		var beta float64
+		u, threshold := gradient+c.squares*c.beta, d.lambda1*c.factor
+		switch {
+		case u > threshold:
+			beta = (u - threshold) / (c.squares + d.lambda2*c.factor)
+		case u < -threshold:
+			beta = (u + threshold) / (c.squares + d.lambda2*c.factor)
+		}
+		change := beta - c.beta
+		if change == 0 {
+			continue
+		}
+		c.beta = beta
+		if !d.everMember[j] {
+			d.everMember[j] = true
+			d.ever = append(d.ever, j)
+		}
+		largest = max(largest, c.squares*change*change)
+		if c.rows == nil {
+			axpy(-change, c.scaled, d.working)
+			d.residualSum -= change * c.rootDot
+			continue
+		}
+		change *= c.inverse
+		scatter(-change, c.rows, c.scaled, d.working)
+		d.offset += change * c.shift
+		d.residualSum -= change * (c.rootDot - c.shift*d.heldSum)
+	}
+	change := d.residualSum / d.heldSum
+	d.intercept += change
+	d.offset -= change
+	d.residualSum = 0
+	return max(largest, d.heldSum*change*change)
+}
+
+// accept turns the minimizer of the approximation into the new eta, halving the step while it is too long to be
+// trusted and does not lower the objective.
+func (d *descent) accept() error {
+	var longest float64
+	for i, r := range d.residual {
+		d.step[i] = (r*d.unroot[i]-d.working[i])*d.unroot[i] - d.offset
+		longest = max(longest, math.Abs(d.step[i])) // NaN stays NaN
+	}
+	if math.IsNaN(longest) || math.IsInf(longest, 0) {
+		return errDiverged
+	}
+	if longest > maxStep {
+		before := d.loss(d.eta) + d.penalty(0)
+		next := make([]float64, d.n)
+		for share, halvings := 1.0, 0; ; share, halvings = share/2, halvings+1 {
+			for i, v := range d.eta {
+				next[i] = v + share*d.step[i]
+			}
+			if d.loss(next)+d.penalty(share) <= before {
+				d.shrink(share)
+				break
+			}
+			if halvings == maxHalvings {
+				return errDiverged
+			}
+		}
+	}
+	for i, s := range d.step {
+		d.eta[i] += s
+	}
+	return nil
+}
+
+// penalty returns the penalty at a share of the way from the start of the approximation to its minimizer.
+func (d *descent) penalty(share float64) float64 {
+	var sum float64
+	for _, j := range d.strong {
+		c := &d.columns[j]
+		beta := c.start + share*(c.beta-c.start)
+		sum += c.factor * (d.lambda1*math.Abs(beta) + d.lambda2*beta*beta/2)
+	}
+	return sum
+}
+
+// shrink takes a share of the step only.
+func (d *descent) shrink(share float64) {
+	if share == 1 {
+		return
+	}
+	for i := range d.step {
+		d.step[i] *= share
+	}
+	d.intercept = d.interceptStart + share*(d.intercept-d.interceptStart)
+	for _, j := range d.strong {
+		c := &d.columns[j]
+		c.beta = c.start + share*(c.beta-c.start)
+	}
+}
+
+// refresh computes the gradient at eta, and a new quadratic approximation if the old one lags too far behind.
+func (d *descent) refresh() {
+	d.residualSum, d.offset = 0, 0
+	var sum, difference, ratio float64
+	for i, eta := range d.eta {
+		w, p := d.weights[i], probability(eta)
+		d.residual[i] = w * (d.y[i] - p)
+		d.residualSum += d.residual[i]
+		v := w * max(p*(1-p), minCurvature)
+		d.curvature[i] = v
+		sum += v
+		difference += math.Abs(v - d.held[i])
+		ratio = max(ratio, v*d.unroot[i]*d.unroot[i])
+	}
+	if d.version == 0 || ratio > maxLag || difference > meanLag*sum {
+		d.version++
+		d.heldSum = sum
+		for i, v := range d.curvature {
+			d.held[i] = v
+			d.root[i] = math.Sqrt(v)
+			d.unroot[i] = 1 / d.root[i]
+		}
+	}
+	for i, r := range d.residual {
+		d.working[i] = r * d.unroot[i]
+	}
+}
+
+// rescale brings a column to the current quadratic approximation.
+func (d *descent) rescale(c *coordinate) {
+	c.version = d.version
+	if c.scaled == nil {
+		c.scaled = make([]float64, len(c.values))
+	}
+	if c.rows == nil {
+		for i, v := range c.values {
+			c.scaled[i] = v * d.root[i]
+		}
+		c.rootDot = dot(c.scaled, d.root)
+		c.squares = dot(c.scaled, c.scaled)
+		return
+	}
+	var sum, squares float64
+	for e, i := range c.rows {
+		v := c.values[e] * d.root[i]
+		c.scaled[e] = v
+		sum += v * d.root[i]
+		squares += v * v
+	}
+	c.rootDot = sum
+	c.squares = c.inverse * c.inverse * (squares - 2*c.shift*sum + c.shift*c.shift*d.heldSum)
+}
+
+// exactGradient returns the derivative of the log-likelihood by the coefficient of c at eta.
+func (d *descent) exactGradient(c *coordinate) float64 {
+	if c.rows == nil {
+		return dot(c.values, d.residual)
+	}
+	return c.inverse * (gather(c.rows, c.values, d.residual) - c.shift*d.residualSum)
+}
+
+// loss returns the mean negative log-likelihood −Σ w [yη − ln(1+e^η)].
+func (d *descent) loss(eta []float64) float64 {
+	var sum float64
+	for i, e := range eta {
+		sum += d.weights[i] * (softplus(e) - d.y[i]*e)
+	}
+	return sum
+}
+
+// original returns the estimate for the columns as they were given.
+func (d *descent) original() (intercept float64, coefficients Coefficients) {
+	intercept = d.intercept
+	for j := range d.columns {
+		c := &d.columns[j]
+		if c.beta == 0 {
+			continue
+		}
+		beta := c.beta / c.spread
+		intercept -= beta * c.center
+		coefficients.Columns = append(coefficients.Columns, j)
+		coefficients.Values = append(coefficients.Values, beta)
+	}
+	return intercept, coefficients
+}
+
+func square(v float64) float64 { return v * v }

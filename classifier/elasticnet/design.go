@@ -1,0 +1,144 @@
+package elasticnet
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// Design is the n×p matrix of the columns that a model may use, dense and sparse ones side by side, stored by
+// columns. It is immutable.
+type Design struct {
+	n       int
+	columns []column
+}
+
+// column holds the entries of one column of a Design: all n values if it is dense (rows is nil), else the
+// values of the rows listed, ascending, and zero elsewhere.
+type column struct {
+	rows   []int32
+	values []float64
+}
+
+// NewDesign returns the columns of the parts side by side, in their order, for example topic scores, term
+// columns and auxiliary values:
+//
+//	NewDesign(linalg.Dense{Dense: scores}, terms, linalg.Dense{Dense: auxiliary})
+//
+// A part is a *linalg.CSR or a linalg.Dense; parts without columns are allowed. A dense part is copied, a sparse
+// one is shared with its transposed copy. The error wraps ErrShape if the parts differ in their rows or have none
+// and is a *NonFiniteError, with the column counted over all parts, if an entry is NaN or infinite. The cost is
+// O(entries).
+func NewDesign(parts ...linalg.Operator) (*Design, error) {
+	d := &Design{}
+	for index, part := range parts {
+		n, _ := part.Dims()
+		if index > 0 && n != d.n {
+			return nil, fmt.Errorf("%w: part %d has %d rows, the ones before it have %d", ErrShape, index, n, d.n)
+		}
+		d.n = n
+		switch x := part.(type) {
+		case *linalg.CSR:
+			d.addSparse(x)
+		case linalg.Dense:
+			d.addDense(x)
+		default:
+			return nil, fmt.Errorf("%w: part %d is a %T, neither a CSR nor a Dense", ErrShape, index, part)
+		}
+	}
+	if d.n == 0 {
+		return nil, fmt.Errorf("%w: a design without rows", ErrShape)
+	}
+	for j, c := range d.columns {
+		for e, v := range c.values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, &NonFiniteError{Row: c.row(e), Column: j}
+			}
+		}
+	}
+	return d, nil
+}
+
+// Dims returns the number of rows n and of columns p.
+func (d *Design) Dims() (n, p int) { return d.n, len(d.columns) }
+
+func (d *Design) addSparse(x *linalg.CSR) {
+	t := x.Transpose()
+	for j := range t.N {
+		rows, values := t.Row(j)
+		if rows == nil {
+			rows = []int32{}
+		}
+		d.columns = append(d.columns, column{rows: rows, values: values})
+	}
+}
+
+func (d *Design) addDense(x linalg.Dense) {
+	raw := x.RawMatrix()
+	data := make([]float64, raw.Rows*raw.Cols)
+	for j := range raw.Cols {
+		values := data[j*raw.Rows : (j+1)*raw.Rows : (j+1)*raw.Rows]
+		for i := range values {
+			values[i] = raw.Data[i*raw.Stride+j]
+		}
+		d.columns = append(d.columns, column{values: values})
+	}
+}
+
+func (c column) row(entry int) int {
+	if c.rows == nil {
+		return entry
+	}
+	return int(c.rows[entry])
+}
+
+// addTo adds a times the column to dst.
+func (c column) addTo(dst []float64, a float64) {
+	if c.rows == nil {
+		for i, v := range c.values {
+			dst[i] += a * v
+		}
+		return
+	}
+	for e, i := range c.rows {
+		dst[i] += a * c.values[e]
+	}
+}
+
+// constant reports whether all n values of the column are equal.
+func (c column) constant(n int) bool {
+	if len(c.values) == 0 {
+		return true
+	}
+	first := c.values[0]
+	if len(c.values) < n {
+		first = 0
+	}
+	for _, v := range c.values {
+		if v != first {
+			return false
+		}
+	}
+	return true
+}
+
+// take returns the column of the given rows. position maps a row of the design to its place among them, or to
+// a negative number if it is left out.
+func (c column) take(rows, position []int32) column {
+	if c.rows == nil {
+		values := make([]float64, len(rows))
+		for i, r := range rows {
+			values[i] = c.values[r]
+		}
+		return column{values: values}
+	}
+	kept := column{rows: make([]int32, 0, len(c.rows)), values: make([]float64, 0, len(c.rows))}
+	for e, r := range c.rows {
+		if position[r] >= 0 {
+			kept.rows = append(kept.rows, position[r])
+			kept.values = append(kept.values, c.values[e])
+		}
+	}
+	return kept
+}

@@ -1,0 +1,44 @@
+package elasticnet
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// dot returns Σ x_i y_i.
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
+
+// axpy adds a·x to y.
+func axpy(a float64, x, y []float64) { floats.AddScaled(y, a, x) }
+
+// gather returns Σ_e values_e · y[rows_e].
+func gather(rows []int32, values, y []float64) float64 {
+	values = values[:len(rows)]
+	var even, odd float64
+	e := 0
+	for ; e+2 <= len(rows); e += 2 {
+		even += values[e] * y[rows[e]]
+		odd += values[e+1] * y[rows[e+1]]
+	}
+	if e < len(rows) {
+		even += values[e] * y[rows[e]]
+	}
+	return even + odd
+}
+
+// scatter adds a·values_e to y[rows_e].
+func scatter(a float64, rows []int32, values, y []float64) {
+	values = values[:len(rows)]
+	for e, i := range rows {
+		y[i] += a * values[e]
+	}
+}
+
+// probability returns 1/(1+e^−η).
+func probability(eta float64) float64 { return 1 / (1 + math.Exp(-eta)) }
+
+// softplus returns ln(1+e^η) without overflow.
+func softplus(eta float64) float64 {
+	return max(eta, 0) + math.Log1p(math.Exp(-math.Abs(eta)))
+}

@@ -1,0 +1,163 @@
+package elasticnet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Errors of the input. Those about one value are wrapped together with its position.
+var (
+	// ErrShape reports lengths that do not fit together.
+	ErrShape = errors.New("shapes do not fit")
+	// ErrNonFinite reports a NaN or an infinity in the design; the error is a *NonFiniteError.
+	ErrNonFinite = errors.New("value is not finite")
+	// ErrOneClass reports labels that are all equal, in the data or in the training part of a fold.
+	ErrOneClass = errors.New("labels are of one class only")
+	// ErrWeights reports an observation weight that is negative or not finite.
+	ErrWeights = errors.New("observation weight is not a number ≥ 0")
+	// ErrSettings reports a setting out of its range.
+	ErrSettings = errors.New("setting is out of range")
+	// ErrNotConverged reports that not even the first λ of a path was solved.
+	ErrNotConverged = errors.New("coordinate descent did not converge")
+)
+
+// NonFiniteError names the entry of a design that is NaN or infinite. It unwraps to ErrNonFinite.
+type NonFiniteError struct{ Row, Column int }
+
+// Error names the row and the column.
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("design row %d, column %d: %v", e.Row, e.Column, ErrNonFinite)
+}
+
+// Unwrap returns ErrNonFinite.
+func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
+
+// Problem is what a model is fitted to.
+type Problem struct {
+	Design *Design
+	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
+	// Weights are observation weights ≥ 0, only their proportions matter for the fit; nil weighs all rows equally. A
+	// row of weight 0 takes no part.
+	Weights []float64
+}
+
+// Settings chooses the penalty and the accuracy. DefaultSettings returns the usual ones.
+type Settings struct {
+	// Alpha is the share of the lasso in the penalty: 1 lasso, 0 ridge.
+	Alpha float64
+	// Standardize lets the penalty act on columns scaled to unit variance.
+	Standardize bool
+	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil
+	// is 1 for all.
+	PenaltyFactors []float64
+	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one: NLambda values, evenly
+	// spaced in their logarithm, from the smallest λ at which every penalized coefficient is 0 (for
+	// α < 0.001 that of α = 0.001) down to LambdaMinRatio times it. The rules that end a path early hold for a computed
+	// sequence only.
+	Lambda []float64
+	// NLambda is the length of the computed sequence; 0 is 100.
+	NLambda int
+	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 if there
+	// are fewer rows than columns.
+	LambdaMinRatio float64
+	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the
+	// mean deviance by more than about this share of the null deviance; 0 is 1e-7.
+	Tolerance float64
+	// MaxPasses bounds the passes over the columns summed over the path; 0 is 100,000.
+	MaxPasses int
+}
+
+// DefaultSettings returns the lasso on standardized columns, everything else at its zero value.
+func DefaultSettings() Settings { return Settings{Alpha: 1, Standardize: true} }
+
+// Values of glmnet, which the defaults and the path's rules take over so that results can be compared.
+const (
+	defaultNLambda   = 100
+	defaultTolerance = 1e-7
+	defaultMaxPasses = 100_000
+	ratioTall        = 1e-4 // LambdaMinRatio for n ≥ p
+	ratioWide        = 1e-2 // LambdaMinRatio for n < p
+	minAlphaLambda   = 1e-3 // α below this is taken as this when the first λ is computed
+	minPathLength    = 5    // λ that are fitted before a path may end early
+	maxDevianceRatio = 0.999
+	minDevianceGain  = 1e-5
+)
+
+// withDefaults returns the settings with zero values replaced.
+func (s Settings) withDefaults(n, p int) Settings {
+	if s.NLambda == 0 {
+		s.NLambda = defaultNLambda
+	}
+	if s.LambdaMinRatio == 0 {
+		s.LambdaMinRatio = ratioTall
+		if n < p {
+			s.LambdaMinRatio = ratioWide
+		}
+	}
+	if s.Tolerance == 0 {
+		s.Tolerance = defaultTolerance
+	}
+	if s.MaxPasses == 0 {
+		s.MaxPasses = defaultMaxPasses
+	}
+	return s
+}
+
+// check returns an error unless the settings, with defaults, are within their ranges for p columns.
+func (s Settings) check(p int) error {
+	switch {
+	case !(s.Alpha >= 0 && s.Alpha <= 1):
+		return fmt.Errorf("%w: alpha %v is not in [0,1]", ErrSettings, s.Alpha)
+	case s.NLambda < 1:
+		return fmt.Errorf("%w: %d values of lambda", ErrSettings, s.NLambda)
+	case !(s.LambdaMinRatio > 0 && s.LambdaMinRatio < 1):
+		return fmt.Errorf("%w: lambda min ratio %v is not in (0,1)", ErrSettings, s.LambdaMinRatio)
+	case !(s.Tolerance > 0 && s.Tolerance < 1):
+		return fmt.Errorf("%w: tolerance %v is not in (0,1)", ErrSettings, s.Tolerance)
+	case s.MaxPasses < 1:
+		return fmt.Errorf("%w: at most %d passes", ErrSettings, s.MaxPasses)
+	case s.PenaltyFactors != nil && len(s.PenaltyFactors) != p:
+		return fmt.Errorf("%w: %d penalty factors for %d columns", ErrShape, len(s.PenaltyFactors), p)
+	}
+	for j, v := range s.PenaltyFactors {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: penalty factor %v of column %d", ErrSettings, v, j)
+		}
+	}
+	for l, v := range s.Lambda {
+		if !(v >= 0) || math.IsInf(v, 0) || l > 0 && v >= s.Lambda[l-1] {
+			return fmt.Errorf("%w: lambda %v at %d does not fall or is no number ≥ 0", ErrSettings, v, l)
+		}
+	}
+	return nil
+}
+
+// check returns an error unless the problem's parts fit together and hold both classes.
+func (p Problem) check() error {
+	if p.Design == nil {
+		return fmt.Errorf("%w: no design", ErrShape)
+	}
+	if len(p.Y) != p.Design.n {
+		return fmt.Errorf("%w: %d labels for %d rows", ErrShape, len(p.Y), p.Design.n)
+	}
+	if p.Weights == nil {
+		return nil
+	}
+	if len(p.Weights) != p.Design.n {
+		return fmt.Errorf("%w: %d weights for %d rows", ErrShape, len(p.Weights), p.Design.n)
+	}
+	for i, w := range p.Weights {
+		if !(w >= 0) || math.IsInf(w, 0) {
+			return fmt.Errorf("%w: %v at row %d", ErrWeights, w, i)
+		}
+	}
+	return nil
+}
+
+func (p Problem) weight(i int) float64 {
+	if p.Weights == nil {
+		return 1
+	}
+	return p.Weights[i]
+}

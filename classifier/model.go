@@ -1,0 +1,141 @@
+package classifier
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// ErrModel is returned for parts that do not fit together.
+var ErrModel = errors.New("malformed model")
+
+// Parts is all that a model is made of.
+type Parts struct {
+	Info       msg.Model            // name, version, method and hash, copied into every prediction
+	Vectorizer *textproc.Vectorizer // p terms
+	Topics     *mat.Dense           // F, p×k; nil for a model of words alone
+	Beta       []float64            // k, on the scale of the scores
+	Words      []float64            // p, mostly 0; nil for a model of topics alone
+	Aux        []AuxColumn
+	Gamma      []float64 // Σ Width of Aux, on the scale of the centred features
+	Intercept  float64
+	Calibration
+	Threshold float64 // a note is "admit" from this probability on
+}
+
+// Model scores notes. It is immutable and safe for concurrent use.
+type Model struct {
+	parts  Parts
+	terms  []textproc.Term
+	rank   int
+	topics []float64 // F by rows: topics[j*rank+t]
+	labels []string  // of topics
+}
+
+// labelTerms is how many terms name a topic.
+const labelTerms = 3
+
+// New checks that the parts fit together and returns their model. It keeps them.
+func New(parts Parts) (*Model, error) {
+	m := &Model{parts: parts, terms: parts.Vectorizer.Vocabulary()}
+	p := len(m.terms)
+	if parts.Topics != nil {
+		rows, k := parts.Topics.Dims()
+		if rows != p {
+			return nil, fmt.Errorf("%w: topics of %d terms for a vocabulary of %d", ErrModel, rows, p)
+		}
+		m.rank = k
+		m.topics = make([]float64, 0, p*k)
+		for j := range p {
+			m.topics = append(m.topics, parts.Topics.RawRowView(j)...)
+		}
+	}
+	width := 0
+	for i := range parts.Aux {
+		width += parts.Aux[i].Width()
+	}
+	switch {
+	case len(parts.Beta) != m.rank:
+		return nil, fmt.Errorf("%w: %d coefficients for %d topics", ErrModel, len(parts.Beta), m.rank)
+	case parts.Words != nil && len(parts.Words) != p:
+		return nil, fmt.Errorf("%w: %d word coefficients for a vocabulary of %d", ErrModel, len(parts.Words), p)
+	case len(parts.Gamma) != width:
+		return nil, fmt.Errorf("%w: %d auxiliary coefficients for %d features", ErrModel, len(parts.Gamma), width)
+	case !(parts.Threshold >= 0 && parts.Threshold <= 1):
+		return nil, fmt.Errorf("%w: threshold %v", ErrModel, parts.Threshold)
+	}
+	for name, values := range map[string][]float64{"topics": m.topics, "coefficients": parts.Beta, "word coefficients": parts.Words, "auxiliary coefficients": parts.Gamma, "intercept": {parts.Intercept}} {
+		for i, v := range values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("%w: %s hold %v at %d", ErrModel, name, v, i)
+			}
+		}
+	}
+	if err := parts.check(); err != nil {
+		return nil, err
+	}
+	m.labels = make([]string, m.rank)
+	for t := range m.labels {
+		m.labels[t] = m.label(t)
+	}
+	return m, nil
+}
+
+// label names topic t by the words of largest |weight| among those whose weight has the sign of the largest:
+// the two ends of a topic of mixed signs are different things.
+func (m *Model) label(t int) string {
+	top := m.TopTerms(t, 1)
+	if len(top) == 0 {
+		return ""
+	}
+	sign := math.Copysign(1, top[0].Weight)
+	var words []string
+	for _, w := range m.TopTerms(t, 8*labelTerms) {
+		if len(words) < labelTerms && w.Weight*sign > 0 {
+			words = append(words, display(m.terms[w.Column]))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// display is the commonest form in which nurses typed a term.
+func display(t textproc.Term) string {
+	if len(t.Surface) > 0 {
+		return t.Surface[0]
+	}
+	return t.Text
+}
+
+// TermWeight is the weight of the term in a column.
+type TermWeight struct {
+	Column int
+	Weight float64
+}
+
+// TopTerms returns the n terms of largest non-zero |weight| in topic t, largest first, ties by column.
+func (m *Model) TopTerms(t, n int) []TermWeight {
+	var all []TermWeight
+	for j := range m.terms {
+		if w := m.topics[j*m.rank+t]; w != 0 {
+			all = append(all, TermWeight{j, w})
+		}
+	}
+	slices.SortFunc(all, func(a, b TermWeight) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)), cmp.Compare(a.Column, b.Column))
+	})
+	return all[:min(n, len(all))]
+}
+
+// Info returns the model's name, version, method and hash.
+func (m *Model) Info() msg.Model { return m.parts.Info }
+
+// Aux returns the auxiliary columns in the order in which Score takes their values.
+func (m *Model) Aux() []AuxColumn { return m.parts.Aux }

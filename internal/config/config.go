@@ -1,0 +1,263 @@
+// Package config reads the one YAML file of a deployment, strictly: a key that is not known is an error that
+// names it, its line and the nearest known key. Every key has a default but the brokers' addresses.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is the whole file.
+type Config struct {
+	Kafka   Kafka   `yaml:"kafka"`
+	Models  Models  `yaml:"models"`
+	Scoring Scoring `yaml:"scoring"`
+	HTTP    HTTP    `yaml:"http"`
+	Log     Log     `yaml:"log"`
+}
+
+// Kafka is where notes come from and predictions go.
+type Kafka struct {
+	Brokers        []string      `yaml:"brokers"` // host:port, at least one
+	Group          string        `yaml:"group"`
+	Topics         Topics        `yaml:"topics"`
+	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s: after it a killed scorer's partitions move
+	TLS            TLS           `yaml:"tls"`
+	SASL           SASL          `yaml:"sasl"`
+}
+
+// Topics are the names of the KafkaTopics.
+type Topics struct {
+	Notes       string `yaml:"notes"`
+	Outcomes    string `yaml:"outcomes"`
+	Predictions string `yaml:"predictions"`
+	DeadLetters string `yaml:"dead_letters"`
+}
+
+// TLS is the encryption of the brokers' connections; files are PEM.
+type TLS struct {
+	Enabled    bool   `yaml:"enabled"`
+	CAFile     string `yaml:"ca_file"`     // "" is the system's
+	CertFile   string `yaml:"cert_file"`   // of the client; with key_file, or neither
+	KeyFile    string `yaml:"key_file"`    //
+	ServerName string `yaml:"server_name"` // "" is the broker's host
+}
+
+// SASL is the login at the brokers.
+type SASL struct {
+	Mechanism    string `yaml:"mechanism"` // "" (none), plain, scram-sha-256, scram-sha-512
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"password_file"` // holds the password and nothing else
+	PasswordEnv  string `yaml:"password_env"`  // or the environment variable that does
+}
+
+// Models is where the models are.
+type Models struct {
+	Store string        `yaml:"store"` // a directory
+	Poll  time.Duration `yaml:"poll"`  // how often new champions are looked for
+}
+
+// Scoring is what a prediction tells.
+type Scoring struct {
+	Topics int    `yaml:"topics"` // topics named in an explanation; 0 is all
+	Terms  int    `yaml:"terms"`  // terms named in a topic; 0 is all
+	Words  int    `yaml:"words"`  // single words named; 0 is all
+	Source string `yaml:"source"` // ce_source of the predictions
+}
+
+// HTTP is where metrics and health are served.
+type HTTP struct {
+	Listen string `yaml:"listen"` // host:port; "" is off
+}
+
+// Log is what is logged.
+type Log struct {
+	Level string `yaml:"level"` // debug, info, warn, error
+}
+
+// Default returns the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Kafka: Kafka{Group: "wardcast", SessionTimeout: 6 * time.Second,
+			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"}},
+		Models:  Models{Store: "models", Poll: 5 * time.Second},
+		Scoring: Scoring{Topics: 5, Terms: 5, Words: 8, Source: "/wardcast"},
+		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
+		Log:     Log{Level: "info"},
+	}
+}
+
+// Load reads, completes and checks the file. Relative paths in it are relative to its folder. Unknown keys
+// and wrong values are all reported at once.
+func Load(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading configuration: %w", err)
+	}
+	c := Default()
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading configuration %s: %w", path, explain(err))
+	}
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading configuration %s: more than one document", path)
+	}
+	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile} {
+		if *p != "" && !filepath.IsAbs(*p) && !strings.Contains(*p, "://") {
+			*p = filepath.Join(filepath.Dir(path), *p)
+		}
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("checking configuration %s:\n%w", path, err)
+	}
+	return &c, nil
+}
+
+const (
+	minSession = time.Second
+	maxSession = 10 * time.Second // so that a killed scorer's partitions move soon
+)
+
+func (c *Config) check() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{key}, args...)...))
+	}
+	if len(c.Kafka.Brokers) == 0 {
+		bad("kafka.brokers", "is empty; want addresses such as 127.0.0.1:9092")
+	}
+	for _, b := range c.Kafka.Brokers {
+		if _, port, err := net.SplitHostPort(b); err != nil || port == "" {
+			bad("kafka.brokers", "%q is not host:port", b)
+		}
+	}
+	for key, v := range map[string]string{"kafka.group": c.Kafka.Group, "kafka.topics.notes": c.Kafka.Topics.Notes, "kafka.topics.outcomes": c.Kafka.Topics.Outcomes,
+		"kafka.topics.predictions": c.Kafka.Topics.Predictions, "kafka.topics.dead_letters": c.Kafka.Topics.DeadLetters, "models.store": c.Models.Store, "scoring.source": c.Scoring.Source} {
+		if v == "" {
+			bad(key, "is empty")
+		}
+	}
+	if t := c.Kafka.Topics; t.Notes == t.Predictions || t.Notes == t.DeadLetters || t.Predictions == t.DeadLetters {
+		bad("kafka.topics", "notes, predictions and dead_letters must differ")
+	}
+	if s := c.Kafka.SessionTimeout; s < minSession || s > maxSession {
+		bad("kafka.session_timeout", "%v is not within %v and %v", s, minSession, maxSession)
+	}
+	if t := c.Kafka.TLS; (t.CertFile == "") != (t.KeyFile == "") {
+		bad("kafka.tls", "cert_file and key_file go together")
+	}
+	if t := c.Kafka.TLS; !t.Enabled && (t.CAFile != "" || t.CertFile != "" || t.ServerName != "") {
+		bad("kafka.tls.enabled", "is false, but other keys of kafka.tls are set")
+	}
+	switch s := c.Kafka.SASL; s.Mechanism {
+	case "":
+		if s.Username != "" || s.PasswordFile != "" || s.PasswordEnv != "" {
+			bad("kafka.sasl.mechanism", "is empty, but other keys of kafka.sasl are set")
+		}
+	case "plain", "scram-sha-256", "scram-sha-512":
+		if s.Username == "" || (s.PasswordFile == "") == (s.PasswordEnv == "") {
+			bad("kafka.sasl", "want username and one of password_file and password_env")
+		}
+	default:
+		bad("kafka.sasl.mechanism", "%q is none of plain, scram-sha-256, scram-sha-512", s.Mechanism)
+	}
+	if strings.Contains(c.Models.Store, "://") {
+		bad("models.store", "%q: only directories are supported", c.Models.Store)
+	}
+	if c.Models.Poll <= 0 {
+		bad("models.poll", "%v is not positive", c.Models.Poll)
+	}
+	if c.Scoring.Topics < 0 || c.Scoring.Terms < 0 || c.Scoring.Words < 0 {
+		bad("scoring", "topics, terms and words must not be negative")
+	}
+	if c.HTTP.Listen != "" {
+		if _, _, err := net.SplitHostPort(c.HTTP.Listen); err != nil {
+			bad("http.listen", "%q is not host:port", c.HTTP.Listen)
+		}
+	}
+	switch c.Log.Level {
+	case "debug", "info", "warn", "error":
+	default:
+		bad("log.level", "%q is none of debug, info, warn, error", c.Log.Level)
+	}
+	return errors.Join(errs...)
+}
+
+var unknownField = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)
+
+// explain puts yaml's words about unknown keys into ours.
+func explain(err error) error {
+	t, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	var errs []error
+	for _, line := range t.Errors {
+		errs = append(errs, errors.New(unknownField.ReplaceAllStringFunc(line, func(s string) string {
+			found := unknownField.FindStringSubmatch(s)
+			return fmt.Sprintf("unknown key %q; the nearest known key is %q", found[1], nearest(found[1], keys(reflect.TypeFor[Config](), found[2])))
+		})))
+	}
+	return errors.Join(errs...)
+}
+
+// keys returns the YAML keys of the type of this name within t.
+func keys(t reflect.Type, name string) []string {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var own []string
+	for i := range t.NumField() {
+		own = append(own, t.Field(i).Tag.Get("yaml"))
+		if inner := keys(t.Field(i).Type, name); inner != nil {
+			return inner
+		}
+	}
+	if t.Name() == name {
+		return own
+	}
+	return nil
+}
+
+// nearest returns the key of the smallest edit distance to s, the first of equals.
+func nearest(s string, keys []string) string {
+	best, distance := "", len(s)+100
+	for _, k := range keys {
+		if d := edits(s, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of a and b.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

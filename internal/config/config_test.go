@@ -1,0 +1,88 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wardcast.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	path := write(t, "kafka: {brokers: [k1:9092, 'k2:9092'], session_timeout: 9s}\nmodels: {store: store}\nhttp: {listen: ''}\n")
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Kafka.Group != "wardcast" || c.Kafka.Topics.DeadLetters != "triage.notes.dlq" || c.Kafka.SessionTimeout != 9*time.Second || c.HTTP.Listen != "" {
+		t.Errorf("Load = %+v", c)
+	}
+	if want := filepath.Join(filepath.Dir(path), "store"); c.Models.Store != want {
+		t.Errorf("models.store = %q, want %q, relative to the file", c.Models.Store, want)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	const ok = "kafka: {brokers: [a:1]}\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"unknown key":          {"kafka:\n  brokrs: [a:1]\n", []string{"line 2", `"brokrs"`, `"brokers"`}},
+		"unknown inner key":    {"kafka:\n  brokers: [a:1]\n  topics: {dead_leters: x}\n", []string{"line 3", `"dead_leters"`, `"dead_letters"`}},
+		"two unknown keys":     {"kafak: {}\nmodel: {}\n", []string{`"kafka"`, `"models"`}},
+		"wrong type":           {"kafka: {brokers: [a:1], group: [x]}\n", []string{"line 1"}},
+		"not YAML":             {"kafka: [\n", []string{"line"}},
+		"two documents":        {ok + "---\nkafka: {}\n", []string{"more than one document"}},
+		"empty":                {"", []string{"kafka.brokers"}},
+		"broker without port":  {"kafka: {brokers: [a]}\n", []string{"kafka.brokers", `"a"`}},
+		"long session":         {"kafka: {brokers: [a:1], session_timeout: 11s}\n", []string{"kafka.session_timeout", "11s"}},
+		"same topics":          {"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n", []string{"kafka.topics"}},
+		"sasl without user":    {"kafka: {brokers: [a:1], sasl: {mechanism: plain}}\n", []string{"kafka.sasl", "username"}},
+		"unknown mechanism":    {"kafka: {brokers: [a:1], sasl: {mechanism: gssapi}}\n", []string{"kafka.sasl.mechanism", `"gssapi"`}},
+		"tls off but set":      {"kafka: {brokers: [a:1], tls: {ca_file: x}}\n", []string{"kafka.tls.enabled"}},
+		"certificate, no key":  {"kafka: {brokers: [a:1], tls: {enabled: true, cert_file: x}}\n", []string{"key_file"}},
+		"level":                {ok + "log: {level: loud}\n", []string{"log.level", `"loud"`}},
+		"several at once":      {"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"}},
+		"http without a port":  {ok + "http: {listen: localhost}\n", []string{"http.listen"}},
+		"negative explanation": {ok + "scoring: {terms: -1}\n", []string{"scoring"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Load(write(t, c.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not name %s", err, want)
+				}
+			}
+		})
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); err == nil {
+		t.Error("a missing file is no error")
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add("kafka: {brokers: [a:1]}\n")
+	f.Add("kafka:\n  brokrs: [a:1]\n")
+	f.Add("a: &a [*a]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := Load(write(t, text)); err == nil && len(c.Kafka.Brokers) == 0 {
+			t.Error("accepted without brokers")
+		}
+	})
+}

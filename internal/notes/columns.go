@@ -1,0 +1,80 @@
+package notes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier"
+)
+
+// The columns that are read where no other name is given.
+const (
+	DefaultText      = "text"
+	DefaultLabel     = "label"
+	DefaultPositive  = "1"
+	DefaultComplaint = "complaint"
+	DefaultTime      = "arrived_at"
+	DefaultID        = "visit_id"
+)
+
+// Columns says where a table holds what. An empty name is the default; the complaint, time and id columns may
+// then be absent, while a column that was named must be there.
+type Columns struct {
+	Text      string
+	Label     string
+	Positive  string // the label's value that counts as admitted
+	Complaint string
+	Time      string
+	ID        string
+	Aux       []Aux
+}
+
+// Aux is an auxiliary column: Column in the file, Name in the note.
+type Aux struct {
+	Column string
+	Kind   string // classifier.Numeric or classifier.Categorical
+	Name   string
+}
+
+// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and, where it is not the column's name in
+// lower case, the note's field.
+func ParseAux(list string) ([]Aux, error) {
+	var all []Aux
+	seen := map[string]bool{}
+	for item := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(item) == "" {
+			continue
+		}
+		column, kind, ok := strings.Cut(item, ":")
+		kind, name, named := strings.Cut(kind, "=")
+		a := Aux{Column: strings.TrimSpace(column), Kind: strings.TrimSpace(kind), Name: strings.TrimSpace(name)}
+		if !named {
+			a.Name = strings.ToLower(a.Column)
+		}
+		if !ok || a.Column == "" || a.Name == "" || a.Kind != classifier.Numeric && a.Kind != classifier.Categorical {
+			return nil, fmt.Errorf("auxiliary column %q: want column:%s or column:%s, with =field where the note's field has another name", item, classifier.Numeric, classifier.Categorical)
+		}
+		if seen[a.Name] {
+			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)
+		}
+		seen[a.Name] = true
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// role is a column as a table must have it.
+type role struct {
+	name     string
+	required bool
+}
+
+func (c *Columns) roles() (text, label, complaint, time, id role) {
+	pick := func(name, byDefault string, required bool) role {
+		if name == "" {
+			return role{byDefault, required}
+		}
+		return role{name, true}
+	}
+	return pick(c.Text, DefaultText, true), pick(c.Label, DefaultLabel, true), pick(c.Complaint, DefaultComplaint, false), pick(c.Time, DefaultTime, false), pick(c.ID, DefaultID, false)
+}
