@@ -1,0 +1,153 @@
+package textproc
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// maxSurfaces is the most surface forms that a term keeps.
+const maxSurfaces = 3
+
+// Document is a note to learn the vocabulary from.
+type Document struct {
+	Visit string // notes of one visit count once in every frequency; "" is a visit of its own
+	Text  string
+}
+
+// tally counts distinct visits, whose notes are read one visit after the other.
+type tally struct {
+	visits   int
+	last     int // the visit counted last
+	surfaces map[string]*tally
+}
+
+func (c *tally) count(visit int) {
+	if c.visits == 0 || c.last != visit {
+		c.visits++
+		c.last = visit
+	}
+}
+
+// Fit learns vocabulary and idf from docs and returns the vectorizer with the rows of docs, n×p. Columns are in the
+// order of the bytes of their terms. Neither the order of docs nor anything random has influence.
+//
+// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that
+// of reading docs twice; memory grows with the distinct terms.
+func Fit(docs []Document, s Settings) (*Vectorizer, *linalg.CSR, error) {
+	draft, err := newVectorizer(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	tallies, visits := countVisits(docs, draft)
+	vocabulary := choose(tallies, visits, s)
+	if len(vocabulary) == 0 {
+		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d visits none is in at least %d visits and in at most %v of them",
+			ErrEmptyVocabulary, len(tallies), len(docs), visits, s.MinDF, s.MaxDF)
+	}
+	idf := make([]float64, len(vocabulary))
+	for j, t := range vocabulary {
+		idf[j] = s.IDF.value(visits, t.DF)
+	}
+	v, err := New(draft.settings, vocabulary, idf)
+	if err != nil {
+		return nil, nil, err
+	}
+	texts := make([]string, len(docs))
+	for i, d := range docs {
+		texts[i] = d.Text
+	}
+	return v, v.Transform(texts), nil
+}
+
+// countVisits returns, for every term of docs and each of its surface forms, the number of distinct visits that have
+// it, and the number of visits.
+func countVisits(docs []Document, v *Vectorizer) (tallies map[string]*tally, visits int) {
+	number := make(map[string]int, len(docs))
+	visit := make([]int, len(docs))
+	order := make([]int, len(docs))
+	for i, d := range docs {
+		n, seen := number[d.Visit]
+		if !seen || d.Visit == "" {
+			n = visits
+			number[d.Visit] = n
+			visits++
+		}
+		visit[i], order[i] = n, i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(visit[a], visit[b]) })
+
+	tallies = make(map[string]*tally)
+	t := v.Transformer()
+	t.bound = math.MaxInt
+	for _, i := range order {
+		t.analyze(docs[i].Text)
+		for gram := range t.grams() {
+			t.key = appendText(t.key[:0], gram)
+			c := tallies[string(t.key)]
+			if c == nil {
+				c = &tally{surfaces: make(map[string]*tally)}
+				tallies[string(t.key)] = c
+			}
+			c.count(visit[i])
+			form := surface(gram)
+			if c.surfaces[form] == nil {
+				c.surfaces[form] = &tally{}
+			}
+			c.surfaces[form].count(visit[i])
+		}
+	}
+	return tallies, visits
+}
+
+// choose returns the vocabulary by MinDF, MaxDF and MaxTerms.
+func choose(tallies map[string]*tally, visits int, s Settings) []Term {
+	var vocabulary []Term
+	for text, c := range tallies {
+		if c.visits >= s.MinDF && float64(c.visits) <= s.MaxDF*float64(visits) {
+			vocabulary = append(vocabulary, Term{Text: text, DF: c.visits})
+		}
+	}
+	byText := func(a, b Term) int { return cmp.Compare(a.Text, b.Text) }
+	if s.MaxTerms > 0 && len(vocabulary) > s.MaxTerms {
+		slices.SortFunc(vocabulary, func(a, b Term) int { return cmp.Or(cmp.Compare(b.DF, a.DF), byText(a, b)) })
+		vocabulary = vocabulary[:s.MaxTerms]
+	}
+	slices.SortFunc(vocabulary, byText)
+	for j := range vocabulary {
+		vocabulary[j].Surface = commonest(vocabulary[j].Text, tallies[vocabulary[j].Text].surfaces, s.MinDF)
+	}
+	return vocabulary
+}
+
+// commonest returns the surface forms of most visits, at least minDF, ties by the alphabet; or the term itself if there
+// is none.
+func commonest(text string, surfaces map[string]*tally, minDF int) []string {
+	forms := slices.SortedFunc(maps.Keys(surfaces), func(a, b string) int {
+		return cmp.Or(cmp.Compare(surfaces[b].visits, surfaces[a].visits), cmp.Compare(a, b))
+	})
+	n := 0
+	for n < len(forms) && n < maxSurfaces && surfaces[forms[n]].visits >= minDF {
+		n++
+	}
+	if n == 0 {
+		return []string{text}
+	}
+	return slices.Clone(forms[:n])
+}
+
+// value returns the idf of a term of df among n visits.
+func (f IDF) value(n, df int) float64 {
+	switch f {
+	case PlainIDF:
+		return math.Log(float64(n) / float64(df))
+	case PlusOneIDF:
+		return math.Log(float64(n)/float64(df)) + 1
+	default: // SmoothIDF
+		return math.Log((1+float64(n))/(1+float64(df))) + 1
+	}
+}

@@ -1,0 +1,77 @@
+package textproc
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/transform"
+	"golang.org/x/text/unicode/norm"
+)
+
+// folder rewrites text that is not all ASCII into what the scanner reads, and remembers where every byte came
+// from. Its buffers are reused.
+type folder struct {
+	text       []byte // folded
+	start, end []int  // text[i] came from these bytes of the note
+
+	clean, normal, folded []byte
+	fold                  transform.Transformer
+}
+
+// run folds text. Each sequence of a starter and its combining characters is taken by itself: invalid bytes and
+// format characters (soft hyphen, zero-width space, byte order mark) are dropped, typographic apostrophes become ',
+// then NFKC, full case folding, and NFKC again because folding can undo it. The cost is linear.
+func (f *folder) run(text string) {
+	if f.fold == nil {
+		f.fold = cases.Fold()
+	}
+	f.text, f.start, f.end = f.text[:0], f.start[:0], f.end[:0]
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf && (i+1 == len(text) || text[i+1] < utf8.RuneSelf) {
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			f.text, f.start, f.end = append(f.text, c), append(f.start, i), append(f.end, i+1)
+			i++
+			continue
+		}
+		n := norm.NFKC.NextBoundaryInString(text[i:], true)
+		for range f.segment(text[i : i+n]) {
+			f.start, f.end = append(f.start, i), append(f.end, i+n)
+		}
+		i += n
+	}
+}
+
+// segment appends the folded s to f.text and returns its length.
+func (f *folder) segment(s string) int {
+	f.clean = f.clean[:0]
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n <= 1, unicode.Is(unicode.Cf, r):
+		case r == '’', r == '‘', r == '‛', r == 'ʼ':
+			f.clean = append(f.clean, '\'')
+		default:
+			f.clean = append(f.clean, s[i:i+n]...)
+		}
+		i += n
+	}
+	f.normal = norm.NFKC.Append(f.normal[:0], f.clean...)
+	folded, _, err := transform.Append(f.fold, f.folded[:0], f.normal)
+	if err != nil { // folding valid UTF-8 has no error
+		folded = f.normal
+	}
+	f.folded = folded
+	before := len(f.text)
+	f.text = append(f.text, norm.NFKC.Bytes(f.folded)...)
+	return len(f.text) - before
+}
+
+// foldString returns s as the scanner reads it.
+func foldString(s string) string {
+	var f folder
+	f.run(s)
+	return string(f.text)
+}

@@ -1,0 +1,140 @@
+package textproc
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Errors that Fit and New wrap.
+var (
+	// ErrSettings says that a setting is out of its range or that this version does not know its value.
+	ErrSettings = errors.New("invalid text settings")
+	// ErrEmptyVocabulary says that no term is left, or that none was given.
+	ErrEmptyVocabulary = errors.New("empty vocabulary")
+	// ErrVocabulary says that a vocabulary and its idf are no product of Fit.
+	ErrVocabulary = errors.New("invalid vocabulary")
+)
+
+// Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, for it
+// would give other rows.
+const (
+	Tokenizer = "wardcast-1"                                   // scanner, folding, negation scopes
+	Stemmer   = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
+)
+
+// Weighting says what the value of a term in a row is.
+type Weighting string
+
+// The weightings. Binary is 1 for every term of the note; IDF, SublinearTF and Norm do not apply to it.
+const (
+	TFIDF  Weighting = "tf-idf"
+	Binary Weighting = "binary"
+)
+
+// IDF names an inverse document frequency by its formula. N is the number of distinct visits that Fit saw, df
+// the number of those that have the term.
+type IDF string
+
+// The inverse document frequencies.
+const (
+	PlainIDF   IDF = "ln(N/df)" // 0 for a term of every visit
+	PlusOneIDF IDF = "ln(N/df)+1"
+	SmoothIDF  IDF = "ln((1+N)/(1+df))+1" // as if one more visit had every term
+)
+
+// Norm names the length that a tf-idf row is divided by.
+type Norm string
+
+// The norms.
+const (
+	NoNorm Norm = "none"
+	L2Norm Norm = "l2" // rows have Euclidean length 1, or 0 if they have no known term
+)
+
+// maxNGrams bounds Settings.NGrams: longer phrases of a triage note do not repeat.
+const maxNGrams = 3
+
+// Settings say how text becomes rows. They are saved with a model and, with the vocabulary and idf, define the
+// rows completely. DefaultSettings is the start; the zero value is refused.
+//
+// The value of term j in a note that has it c > 0 times is
+//
+//	tf(c)·idf(j),  tf(c) = c  or  1 + ln(c) if SublinearTF
+//
+// divided by the row's Norm.
+type Settings struct {
+	Weighting   Weighting         `json:"weighting"`
+	IDF         IDF               `json:"idf"`
+	SublinearTF bool              `json:"sublinear_tf"`
+	Norm        Norm              `json:"norm"`
+	MinDF       int               `json:"min_df"`     // least number of distinct visits with the term, ≥ 1
+	MaxDF       float64           `json:"max_df"`     // greatest share of distinct visits with the term, in (0,1]
+	MaxTerms    int               `json:"max_terms"`  // keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
+	NGrams      int               `json:"n_grams"`    // longest phrase in terms, 1 to 3
+	Negation    bool              `json:"negation"`   // terms in a denied scope become terms of their own
+	Synonyms    map[string]string `json:"synonyms"`   // word → words that stand for it, see LoadSynonyms; nil is the built-in table
+	StopWords   []string          `json:"stop_words"` // nil is the built-in list
+	Tokenizer   string            `json:"tokenizer"`  // must be Tokenizer
+	Stemmer     string            `json:"stemmer"`    // must be Stemmer
+}
+
+// DefaultSettings returns smooth tf-idf of single words, sublinear and of Euclidean length 1, with the built-in
+// synonyms and stop words and terms of at least five visits.
+func DefaultSettings() Settings {
+	return Settings{
+		Weighting:   TFIDF,
+		IDF:         SmoothIDF,
+		SublinearTF: true,
+		Norm:        L2Norm,
+		MinDF:       5,
+		MaxDF:       1,
+		NGrams:      1,
+		Tokenizer:   Tokenizer,
+		Stemmer:     Stemmer,
+	}
+}
+
+// validate returns an error that wraps ErrSettings and names the field.
+func (s *Settings) validate() error {
+	var problem string
+	switch {
+	case s.Weighting != TFIDF && s.Weighting != Binary:
+		problem = fmt.Sprintf("unknown weighting %q", s.Weighting)
+	case s.IDF != PlainIDF && s.IDF != PlusOneIDF && s.IDF != SmoothIDF:
+		problem = fmt.Sprintf("unknown idf %q", s.IDF)
+	case s.Norm != NoNorm && s.Norm != L2Norm:
+		problem = fmt.Sprintf("unknown norm %q", s.Norm)
+	case s.MinDF < 1:
+		problem = fmt.Sprintf("min_df %d is less than 1", s.MinDF)
+	case !(s.MaxDF > 0 && s.MaxDF <= 1):
+		problem = fmt.Sprintf("max_df %v is not in (0,1]", s.MaxDF)
+	case s.MaxTerms < 0:
+		problem = fmt.Sprintf("max_terms %d is negative", s.MaxTerms)
+	case s.NGrams < 1 || s.NGrams > maxNGrams:
+		problem = fmt.Sprintf("n_grams %d is not in 1 to %d", s.NGrams, maxNGrams)
+	case s.Tokenizer != Tokenizer:
+		problem = fmt.Sprintf("tokenizer is %q, this version has %q", s.Tokenizer, Tokenizer)
+	case s.Stemmer != Stemmer:
+		problem = fmt.Sprintf("stemmer is %q, this version has %q", s.Stemmer, Stemmer)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrSettings, problem)
+}
+
+// clone returns s with its own table and list, the built-in ones if s has none.
+func (s Settings) clone() Settings {
+	if s.Synonyms == nil {
+		s.Synonyms = builtinSynonyms()
+	} else {
+		s.Synonyms = maps.Clone(s.Synonyms)
+	}
+	if s.StopWords == nil {
+		s.StopWords = builtinStopWords()
+	} else {
+		s.StopWords = slices.Clone(s.StopWords)
+	}
+	return s
+}
