@@ -60,17 +60,16 @@ func CrossValidate(ctx context.Context, p Problem, folds []int, s Settings) (*CV
 		return nil, err
 	}
 	cv := &CV{problem: p, folds: slices.Clone(folds), models: make([]*Path, count)}
-	if cv.Path, err = fitRows(ctx, p, s, func(int) bool { return true }); err != nil {
+	if cv.Path, err = fitRows(ctx, p, s, allRows); err != nil {
 		return nil, err
 	}
-	shared := s
-	shared.Lambda = cv.Path.Lambda
-	if err := cv.fitFolds(ctx, shared); err != nil {
+	if err := cv.fitFolds(ctx, s); err != nil {
 		return nil, err
 	}
 	return cv, cv.measure()
 }
 
+// countFolds returns the number of folds, all of which must be used.
 func countFolds(folds []int, n int) (int, error) {
 	if len(folds) != n {
 		return 0, fmt.Errorf("%w: %d fold numbers for %d rows", ErrShape, len(folds), n)
@@ -104,7 +103,8 @@ func (cv *CV) fitFolds(ctx context.Context, s Settings) error {
 	for range min(runtime.GOMAXPROCS(0), len(cv.models)) {
 		wg.Go(func() {
 			for f := range next {
-				cv.models[f], errs[f] = fitRows(ctx, cv.problem, s, func(i int) bool { return cv.folds[i] != f })
+				training := subset{lambda: cv.Lambda, keep: func(i int) bool { return cv.folds[i] != f }}
+				cv.models[f], errs[f] = fitRows(ctx, cv.problem, s, training)
 			}
 		})
 	}
@@ -180,21 +180,31 @@ func foldMean(sums, weights []float64) (mean, standardError float64) {
 // OutOfFold returns the log-odds of every row at index l from the model that had not seen it. The index must be
 // one that was cross-validated, l < len(Deviance).
 func (cv *CV) OutOfFold(l int) []float64 {
-	eta := make([]float64, len(cv.folds))
+	count := len(cv.models)
+	columns := cv.problem.Design.columns
+	intercepts := make([]float64, count)
+	coefficients := make([]float64, count*len(columns)) // by column, then fold
+	used := make([]bool, len(columns))
 	for f, m := range cv.models {
 		at := min(l, len(m.Lambda)-1)
-		for i := range eta {
-			if cv.folds[i] == f {
-				eta[i] = m.Intercept[at]
-			}
-		}
+		intercepts[f] = m.Intercept[at]
 		for c, j := range m.Coefficients[at].Columns {
-			beta, x := m.Coefficients[at].Values[c], cv.problem.Design.columns[j]
-			for e, v := range x.values {
-				if i := x.row(e); cv.folds[i] == f {
-					eta[i] += beta * v
-				}
-			}
+			coefficients[j*count+f] = m.Coefficients[at].Values[c]
+			used[j] = true
+		}
+	}
+	eta := make([]float64, len(cv.folds))
+	for i, f := range cv.folds {
+		eta[i] = intercepts[f]
+	}
+	for j, c := range columns {
+		if !used[j] {
+			continue
+		}
+		byFold := coefficients[j*count : (j+1)*count]
+		for e, v := range c.values {
+			i := c.row(e)
+			eta[i] += byFold[cv.folds[i]] * v
 		}
 	}
 	return eta

@@ -45,17 +45,17 @@ type descent struct {
 
 	// The quadratic approximation. Its weights may lag behind curvature; see maxLag. Its residual divided by the
 	// roots of the weights is working + offset·root: the intercept and the implicit centres move the offset only.
-	version       int
-	held          []float64 // weights
-	root, unroot  []float64 // their roots and inverse roots
-	heldSum       float64
-	working       []float64
-	offset        float64
-	residualSum   float64
-	strong, ever  []int // columns that the strong rule kept; those of them that were ever not zero
-	everMember    []bool
-	lambda1       float64
-	lambda2       float64
+	version      int
+	held         []float64 // weights
+	root, unroot []float64 // their roots and inverse roots
+	heldSum      float64
+	working      []float64
+	offset       float64
+	residualSum  float64
+	strong, ever []int // columns that the strong rule kept; those of them that were ever not zero
+	everMember   []bool
+	lambda1      float64
+	lambda2      float64
 }
 
 const (

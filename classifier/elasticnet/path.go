@@ -54,14 +54,14 @@ func (s Status) Err() error {
 
 // Path holds the models of a falling sequence of λ; index l stands for Lambda[l] in every slice.
 type Path struct {
-	Lambda         []float64
-	Intercept      []float64
-	Coefficients   []Coefficients
-	DevianceRatio  []float64 // share of NullDeviance that the model explains
-	NullDeviance   float64   // −2 Σ w ln(likelihood) of the intercept alone, with the weights as given
-	Status         Status    // why the path ended
-	Passes         int       // passes over columns, summed over the path
-	Columns        int       // p, the width of the design
+	Lambda        []float64
+	Intercept     []float64
+	Coefficients  []Coefficients
+	DevianceRatio []float64 // share of NullDeviance that the model explains
+	NullDeviance  float64   // −2 Σ w ln(likelihood) of the intercept alone, with the weights as given
+	Status        Status    // why the path ended
+	Passes        int       // passes over columns, summed over the path
+	Columns       int       // p, the width of the design
 }
 
 // Coefficients are those that are not zero at one λ, for the columns as they were given, columns ascending.
@@ -118,7 +118,7 @@ func Fit(ctx context.Context, p Problem, s Settings) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fitRows(ctx, p, s, func(int) bool { return true })
+	return fitRows(ctx, p, s, allRows)
 }
 
 // prepare checks the input and returns the settings with their defaults.
@@ -130,9 +130,17 @@ func prepare(p Problem, s Settings) (Settings, error) {
 	return s, s.check(len(p.Design.columns))
 }
 
-// fitRows computes the path on the rows to keep.
-func fitRows(ctx context.Context, p Problem, s Settings, keep func(row int) bool) (*Path, error) {
-	d, err := newDescent(p, s, keep)
+// subset is the part of a problem that a path is fitted on.
+type subset struct {
+	keep   func(row int) bool
+	lambda []float64 // a sequence computed for all rows; nil computes it for these
+}
+
+var allRows = subset{keep: func(int) bool { return true }}
+
+// fitRows computes the path on some rows.
+func fitRows(ctx context.Context, p Problem, s Settings, rows subset) (*Path, error) {
+	d, err := newDescent(p, s, rows.keep)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +150,9 @@ func fitRows(ctx context.Context, p Problem, s Settings, keep func(row int) bool
 		return nil, fmt.Errorf("fitting the unpenalized columns: %w", err)
 	}
 	lambda := s.Lambda
+	if lambda == nil {
+		lambda = rows.lambda
+	}
 	if lambda == nil {
 		lambda = sequence(largest, s)
 	}
