@@ -188,7 +188,7 @@ func TestEveryTruncationIsRefused(t *testing.T) {
 func TestWriteReportsTheTensor(t *testing.T) {
 	t.Parallel()
 	tensors, metadata := sample()
-	w := &fullWriter{room: 560}
+	w := &fullWriter{room: 500}
 	if err := Write(w, tensors, metadata); !errors.Is(err, errFull) || !strings.Contains(err.Error(), `tensor "`) {
 		t.Errorf("got %v", err)
 	}

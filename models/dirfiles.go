@@ -1,0 +1,285 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/wardcast/wardcast/models/safetensors"
+)
+
+var (
+	errUnexpected = errors.New("unexpected file")
+	errChanged    = errors.New("sha256 does not match")
+)
+
+// Load implements Store.
+func (d *Dir) Load(ctx context.Context, model, version string) (*Bundle, error) {
+	if !validName(model) || !validVersion(version) {
+		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+	}
+	if info, err := os.Lstat(filepath.Join(d.path, model, version)); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+	}
+	b, damaged := d.read(ctx, model, version)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(damaged) > 0 {
+		errs := make([]error, len(damaged))
+		for i, e := range damaged {
+			errs[i] = e
+		}
+		return nil, fmt.Errorf("loading: %w", errors.Join(errs...))
+	}
+	return b, nil
+}
+
+// read reads a version and returns its damaged files, in which case the
+// bundle is not whole. It stops early when the context ends.
+func (d *Dir) read(ctx context.Context, model, version string) (*Bundle, []*FileError) {
+	var damaged []*FileError
+	bad := func(file string, err error) {
+		damaged = append(damaged, &FileError{Model: model, Version: version, File: file, Err: err})
+	}
+	dir := filepath.Join(d.path, model, version)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		bad(".", err)
+	}
+	for _, e := range entries {
+		if _, ok := limits[e.Name()]; !ok && e.Name() != manifestFile {
+			bad(e.Name(), errUnexpected)
+		}
+	}
+	b := &Bundle{Version: version}
+	if err := b.readManifest(dir, model); err != nil {
+		bad(manifestFile, err) // the other files cannot be judged without it
+		return b, damaged
+	}
+	for _, name := range sortedNames() {
+		if ctx.Err() != nil {
+			return b, damaged
+		}
+		data, err := readFile(filepath.Join(dir, name), b.Manifest.Files[name].Size)
+		if err == nil && fileOf(data) != b.Manifest.Files[name] {
+			err = errChanged
+		}
+		if err == nil {
+			err = b.parse(name, data)
+		}
+		if err != nil {
+			bad(name, err)
+		}
+	}
+	return b, damaged
+}
+
+func (b *Bundle) readManifest(dir, model string) error {
+	data, err := readFile(filepath.Join(dir, manifestFile), manifestLimit)
+	if err != nil {
+		return err
+	}
+	b.SHA256 = fileOf(data).SHA256
+	if suffix := b.Version[len(b.Version)-suffixDigits:]; b.SHA256[:suffixDigits] != suffix {
+		return fmt.Errorf("sha256 does not begin with %s", suffix)
+	}
+	m, err := ParseManifest(data)
+	if err != nil {
+		return err
+	}
+	if m.Name != model || versionName(m.CreatedAt, b.SHA256) != b.Version {
+		return fmt.Errorf("%w: it is of model %q, created at %v", ErrManifest, m.Name, m.CreatedAt)
+	}
+	b.Manifest = *m
+	return nil
+}
+
+// parse sets the part of the bundle that the named file holds.
+func (b *Bundle) parse(name string, data []byte) error {
+	switch name {
+	case vocabularyFile:
+		return json.Unmarshal(data, &b.Vocabulary)
+	case evaluationFile:
+		if !json.Valid(data) {
+			return errors.New("no JSON")
+		}
+		b.Evaluation = data
+	case cardFile:
+		b.Card = string(data)
+	case tensorsFile:
+		list, _, err := safetensors.Read(data)
+		if err != nil {
+			return err
+		}
+		b.Tensors = make(Tensors, len(list))
+		for _, t := range list {
+			b.Tensors[t.Name] = Tensor{Shape: t.Shape, Data: t.Data}
+		}
+	}
+	return nil
+}
+
+// Save implements Store.
+func (d *Dir) Save(ctx context.Context, b *Bundle) (string, error) {
+	files, err := b.encode()
+	if err != nil {
+		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+	}
+	dir := filepath.Join(d.path, b.Manifest.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+	}
+	unlock, err := d.lock(ctx, b.Manifest.Name)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := addVersion(ctx, dir, b.Version, files); err != nil {
+		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+	}
+	return b.Version, nil
+}
+
+// addVersion writes the files under a temporary name and renames the folder.
+func addVersion(ctx context.Context, dir, version string, files map[string][]byte) (err error) {
+	target := filepath.Join(dir, version)
+	if _, err := os.Lstat(target); err == nil {
+		before, err := readFile(filepath.Join(target, manifestFile), manifestLimit)
+		if err == nil && !bytes.Equal(before, files[manifestFile]) {
+			err = fmt.Errorf("version %q exists and is another: %w", version, fs.ErrExist)
+		}
+		return err
+	}
+	temp, err := os.MkdirTemp(dir, tempPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temp))
+		}
+	}()
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := writeSynced(filepath.Join(temp, name), data); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, target); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+}
+
+// encode returns the files of the bundle by name, and sets what depends on
+// them: format, hashes, files and version.
+func (b *Bundle) encode() (map[string][]byte, error) {
+	m := &b.Manifest
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	vocabulary, err := json.Marshal(b.Vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	var tensors bytes.Buffer
+	err = safetensors.Write(&tensors, b.Tensors.list(), map[string]string{"name": m.Name, "format": Format})
+	if err != nil {
+		return nil, err
+	}
+	evaluation := []byte(b.Evaluation)
+	if len(evaluation) == 0 {
+		evaluation = []byte("{}")
+	}
+	if !json.Valid(evaluation) {
+		return nil, errors.New("the evaluation is no JSON")
+	}
+	files := map[string][]byte{
+		vocabularyFile: vocabulary, tensorsFile: tensors.Bytes(), evaluationFile: evaluation, cardFile: []byte(b.Card),
+	}
+	m.Format = Format
+	m.Files = map[string]File{}
+	for name, data := range files {
+		m.Files[name] = fileOf(data)
+	}
+	m.VocabularySHA256 = m.Files[vocabularyFile].SHA256
+	m.CreatedAt = m.CreatedAt.UTC()
+	manifest, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	files[manifestFile] = append(manifest, '\n')
+	if _, err := ParseManifest(files[manifestFile]); err != nil {
+		return nil, err
+	}
+	b.SHA256 = fileOf(files[manifestFile]).SHA256
+	b.Version = versionName(m.CreatedAt, b.SHA256)
+	return files, nil
+}
+
+func fileOf(data []byte) File {
+	sum := sha256.Sum256(data)
+	return File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
+}
+
+// readFile reads a regular file of at most limit bytes. Links, devices and
+// folders are refused.
+func readFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, reason(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%d bytes, want at most %d", info.Size(), limit)
+	}
+	data, err := os.ReadFile(path)
+	return data, reason(err)
+}
+
+// reason cuts the path from an error, which FileError tells already.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+func writeSynced(path string, data []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func syncDir(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Sync()
+}

@@ -1,0 +1,179 @@
+package models
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Format is the version of the manifest that Save writes. A later minor
+// version, "1.N", is read and its unknown fields are dropped.
+const Format = "1"
+
+// ErrManifest is wrapped by every error about the contents of a manifest.
+var ErrManifest = errors.New("malformed manifest")
+
+// Manifest says what a model is and where it comes from.
+type Manifest struct {
+	Format           string          `json:"format"` // set by Save
+	Name             string          `json:"name"`   // of the model, as Slug returns it
+	Complaint        string          `json:"complaint"`
+	Method           string          `json:"method"` // of the topics: "sonmf", "svd", …
+	Rank             int             `json:"rank"`   // number of topics
+	Weighting        string          `json:"weighting"`
+	Text             json.RawMessage `json:"text,omitempty"`    // settings of textproc
+	VocabularySHA256 string          `json:"vocabulary_sha256"` // of vocabulary.json, set by Save
+	Solver           json.RawMessage `json:"solver,omitempty"`  // settings of the solver
+	Seed             uint64          `json:"seed"`
+	Training         Training        `json:"training"`
+	Head             json.RawMessage `json:"head,omitempty"` // settings of the logistic head
+	Calibration      Calibration     `json:"calibration"`
+	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
+	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
+	Aux              []AuxColumn     `json:"aux,omitempty"`
+	Metrics          json.RawMessage `json:"metrics,omitempty"` // with confidence intervals
+	Parent           string          `json:"parent,omitempty"`  // version that this one was held against
+	CreatedAt        time.Time       `json:"created_at"`
+	Wardcast         string          `json:"wardcast_version"`
+	Files            map[string]File `json:"files"` // set by Save
+}
+
+// Training describes the notes that a model was trained on.
+type Training struct {
+	From      time.Time `json:"from,omitzero"` // earliest arrival, zero if unknown
+	To        time.Time `json:"to,omitzero"`   // latest arrival
+	Documents int       `json:"documents"`
+	Positives int       `json:"positives"`
+}
+
+// CalibrationKind says how the logit z becomes the probability.
+type CalibrationKind string
+
+// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); a step-wise linear map
+// whose knots are tensors.
+const (
+	Uncalibrated CalibrationKind = "none"
+	Platt        CalibrationKind = "platt"
+	Isotonic     CalibrationKind = "isotonic"
+)
+
+// Calibration is the map from logit to probability.
+type Calibration struct {
+	Kind      CalibrationKind `json:"kind"`
+	Intercept float64         `json:"intercept,omitempty"` // of Platt
+	Slope     float64         `json:"slope,omitempty"`     // of Platt
+}
+
+// AuxKind is the type of an auxiliary column.
+type AuxKind string
+
+// The kinds of auxiliary columns.
+const (
+	Numeric     AuxKind = "numeric"
+	Categorical AuxKind = "categorical"
+)
+
+// AuxColumn is one auxiliary feature and what stands in for a missing value.
+type AuxColumn struct {
+	Name   string   `json:"name"`             // field of the note: "age", "sex", "vitals.sbp", …
+	Column string   `json:"column,omitempty"` // in the training file, where it has another name
+	Kind   AuxKind  `json:"kind"`
+	Mean   float64  `json:"mean,omitempty"`   // of a numeric column, for missing values
+	Scale  float64  `json:"scale,omitempty"`  // standard deviation of a numeric column
+	Levels []string `json:"levels,omitempty"` // of a categorical column, sorted
+	Fill   string   `json:"fill,omitempty"`   // level for missing values, "" for none
+}
+
+// File is what the manifest knows about a file beside it.
+type File struct {
+	SHA256 string `json:"sha256"` // hexadecimal, lower case
+	Size   int64  `json:"size"`   // bytes
+}
+
+// The files of a version.
+const (
+	manifestFile   = "manifest.json"
+	vocabularyFile = "vocabulary.json"
+	tensorsFile    = "tensors.safetensors"
+	evaluationFile = "evaluation.json"
+	cardFile       = "card.md"
+)
+
+// limits are the largest sizes of the files in bytes. A vocabulary of 100,000
+// terms takes about 10 MiB, 1,000 topics over it 800 MiB.
+var limits = map[string]int64{
+	vocabularyFile: 256 << 20,
+	tensorsFile:    4 << 30,
+	evaluationFile: 64 << 20,
+	cardFile:       16 << 20,
+}
+
+const manifestLimit = 16 << 20
+
+// ParseManifest reads and checks a manifest. The error wraps ErrManifest.
+func ParseManifest(data []byte) (*Manifest, error) {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if major, _, _ := strings.Cut(head.Format, "."); major != Format {
+		return nil, fmt.Errorf("%w: format %q, want %q", ErrManifest, head.Format, Format)
+	}
+	m := new(Manifest)
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if names := slices.Sorted(maps.Keys(m.Files)); !slices.Equal(names, slices.Sorted(maps.Keys(limits))) {
+		return nil, fmt.Errorf("%w: files are %q", ErrManifest, names)
+	}
+	for name, f := range m.Files {
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || strings.ToLower(f.SHA256) != f.SHA256 {
+			return nil, fmt.Errorf("%w: sha256 of %s", ErrManifest, name)
+		}
+		if f.Size < 0 || f.Size > limits[name] {
+			return nil, fmt.Errorf("%w: size %d of %s exceeds %d", ErrManifest, f.Size, name, limits[name])
+		}
+	}
+	if m.VocabularySHA256 != m.Files[vocabularyFile].SHA256 {
+		return nil, fmt.Errorf("%w: vocabulary_sha256 is not that of %s", ErrManifest, vocabularyFile)
+	}
+	return m, nil
+}
+
+// check returns an error for what no model can have, whoever wrote it.
+func (m *Manifest) check() error {
+	problem := ""
+	switch {
+	case !validName(m.Name):
+		problem = fmt.Sprintf("name %q", m.Name)
+	case m.CreatedAt.Year() < 1 || m.CreatedAt.Year() > 9999 || m.CreatedAt.IsZero():
+		problem = "created_at is missing"
+	case m.Rank < 0:
+		problem = "rank is negative"
+	case !(m.Threshold >= 0 && m.Threshold <= 1):
+		problem = "threshold is outside [0,1]"
+	case m.Training.Documents < 0 || m.Training.Positives < 0 || m.Training.Positives > m.Training.Documents:
+		problem = "row counts do not fit"
+	case !slices.Contains([]CalibrationKind{Uncalibrated, Platt, Isotonic}, m.Calibration.Kind):
+		problem = fmt.Sprintf("calibration %q", m.Calibration.Kind)
+	}
+	for _, a := range m.Aux {
+		if a.Name == "" || a.Kind != Numeric && a.Kind != Categorical {
+			problem = fmt.Sprintf("aux column %q of kind %q", a.Name, a.Kind)
+		}
+	}
+	if problem != "" {
+		return fmt.Errorf("%w: %s", ErrManifest, problem)
+	}
+	return nil
+}

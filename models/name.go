@@ -1,0 +1,82 @@
+package models
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// Other is the name of the model for complaints without one of their own.
+const Other = "_other"
+
+// Bounds of a model's name in bytes: of all of it, and of what Slug keeps of
+// the complaint.
+const (
+	maxName = 128
+	maxSlug = 80
+)
+
+// Slug returns the name of the model for a complaint. Complaints that differ
+// only in case and white space are one complaint; others never share a name:
+//
+//	"Lower  Extremity Injury"  lower-extremity-injury
+//	"n/v"                      n-v_6f1c0d2e
+//	""                         _other
+//
+// Words of a-z and 0-9 are joined by '-'. Where that loses anything of the
+// folded complaint, eight digits of its SHA-256 follow behind a '_', which no
+// lossless name holds.
+func Slug(complaint string) string {
+	words := strings.Fields(strings.ToLower(complaint))
+	if len(words) == 0 {
+		return Other
+	}
+	folded := strings.Join(words, " ")
+	slug := strings.Join(strings.FieldsFunc(folded, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
+	}), "-")
+	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") {
+		return slug
+	}
+	slug = strings.TrimRight(slug[:min(len(slug), maxSlug)], "-")
+	sum := sha256.Sum256([]byte(folded))
+	return slug + "_" + hex.EncodeToString(sum[:4])
+}
+
+// validName reports whether name may be the folder of a model: a-z, 0-9, '-'
+// and '_', which keeps clear of every path.
+func validName(name string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == ""
+}
+
+// versionLayout is the time in a version's name, in UTC; suffixDigits of the
+// manifest's SHA-256 follow behind a '-'.
+const (
+	versionLayout = "2006-01-02T15-04-05Z"
+	suffixDigits  = 6
+)
+
+// versionName returns the name of the version with that manifest.
+func versionName(created time.Time, manifestSHA256 string) string {
+	return created.UTC().Format(versionLayout) + "-" + manifestSHA256[:suffixDigits]
+}
+
+// validVersion reports whether name is of the form that versionName gives.
+func validVersion(name string) bool {
+	stamp, suffix, ok := cutLast(name)
+	if !ok || len(suffix) != suffixDigits || strings.Trim(suffix, "0123456789abcdef") != "" {
+		return false
+	}
+	t, err := time.Parse(versionLayout, stamp)
+	return err == nil && t.Format(versionLayout) == stamp
+}
+
+func cutLast(name string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 {
+		return "", "", false
+	}
+	return name[:i], name[i+1:], true
+}
