@@ -1,0 +1,150 @@
+package solver
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// maxRounds bounds the rounds of Lloyd's algorithm, as R's kmeans does: the clusters are only a start.
+const maxRounds = 10
+
+// centroids stores the means of k clusters of documents in the columns of the p×k matrix c.
+//
+// The first centres are documents drawn by k-means++. Of equally near clusters a document joins the first; a cluster
+// that loses its last document keeps its centre. Document i is at squared distance ‖xᵢ‖² − 2·xᵢᵀc + ‖c‖², so that X
+// is only multiplied.
+func (p *Problem) centroids(c *mat.Dense) error {
+	norms, err := rowNorms(p.X)
+	if err != nil {
+		return err
+	}
+	n, _ := p.X.Dims()
+	_, k := c.Dims()
+	p.seedCentroids(c, norms)
+
+	products, members := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
+	means := mat.NewDense(c.RawMatrix().Rows, k, nil)
+	cluster, size := make([]int, n), make([]float64, k)
+	for round := range maxRounds {
+		p.X.MulTo(products, c)
+		if moved := assign(cluster, products, columnNorms(c)); moved == 0 && round > 0 {
+			break
+		}
+		clear(size)
+		for _, t := range cluster {
+			size[t]++
+		}
+		members.Zero()
+		for i, t := range cluster {
+			members.Set(i, t, 1/size[t])
+		}
+		p.X.MulTransTo(means, members)
+		for t := range k {
+			if size[t] > 0 {
+				c.ColView(t).(*mat.VecDense).CopyVec(means.ColView(t))
+			}
+		}
+	}
+	return nil
+}
+
+// seedCentroids draws k documents, each with probability proportional to its squared distance from those drawn
+// before, and uniformly where all distances are 0.
+func (p *Problem) seedCentroids(c *mat.Dense, norms []float64) {
+	n, terms := p.X.Dims()
+	_, k := c.Dims()
+	random := rand.New(rand.NewPCG(p.Settings.Seed, kmeansStream))
+	pick, products, centre := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(terms, 1, nil)
+	distance := make([]float64, n)
+	drawn := random.IntN(n)
+	for t := range k {
+		pick.Zero()
+		pick.Set(drawn, 0, 1)
+		p.X.MulTransTo(centre, pick)
+		c.ColView(t).(*mat.VecDense).CopyVec(centre.ColView(0))
+		p.X.MulTo(products, centre)
+		var total float64
+		for i := range distance {
+			d := max(0, norms[i]-2*products.At(i, 0)+norms[drawn])
+			if i == drawn {
+				d = 0
+			}
+			if t == 0 || d < distance[i] {
+				distance[i] = d
+			}
+			total += distance[i]
+		}
+		drawn = draw(random, distance, total)
+	}
+}
+
+// draw returns an index with probability proportional to its weight.
+func draw(random *rand.Rand, weights []float64, total float64) int {
+	if !(total > 0) {
+		return random.IntN(len(weights))
+	}
+	rest, last := random.Float64()*total, 0
+	for i, w := range weights {
+		if w == 0 {
+			continue
+		}
+		last = i
+		if rest -= w; rest < 0 {
+			break
+		}
+	}
+	return last
+}
+
+// assign stores the nearest cluster of each document and returns how many changed theirs.
+func assign(cluster []int, products *mat.Dense, norms []float64) (moved int) {
+	for i := range cluster {
+		nearest, least := 0, 0.0
+		for t, xc := range products.RawRowView(i) {
+			if d := norms[t] - 2*xc; t == 0 || d < least {
+				nearest, least = t, d
+			}
+		}
+		if nearest != cluster[i] {
+			cluster[i] = nearest
+			moved++
+		}
+	}
+	return moved
+}
+
+func columnNorms(c *mat.Dense) []float64 {
+	rows, cols := c.Dims()
+	norms := make([]float64, cols)
+	for i := range rows {
+		for t, v := range c.RawRowView(i) {
+			norms[t] += v * v
+		}
+	}
+	return norms
+}
+
+// rowNorms returns ‖xᵢ‖² of the rows of X.
+func rowNorms(x linalg.Operator) ([]float64, error) {
+	n, _ := x.Dims()
+	norms := make([]float64, n)
+	var row func(i int) []float64
+	switch x := x.(type) {
+	case *linalg.CSR:
+		row = func(i int) []float64 { _, values := x.Row(i); return values }
+	case linalg.Dense:
+		row = x.RawRowView
+	default:
+		return nil, fmt.Errorf("%w: start %q needs a matrix with rows", ErrSettings, InitKMeans)
+	}
+	for i := range norms {
+		for _, v := range row(i) {
+			norms[i] += v * v
+		}
+	}
+	return norms, nil
+}

@@ -1,0 +1,292 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// Defaults that commands offer. RelTol's is no zero-value default: 0 switches a tolerance off.
+const (
+	DefaultMaxIter = 500
+	DefaultRelTol  = 1e-6
+)
+
+// smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a
+// single small change may come from one short step far from a minimum.
+const smallChanges = 3
+
+var (
+	// ErrShape is returned for an empty matrix and for start factors that do not fit it.
+	ErrShape = errors.New("shapes do not match")
+	// ErrRank is returned for a rank outside 1 … p.
+	ErrRank = errors.New("rank out of range")
+	// ErrSettings is returned for a setting without meaning.
+	ErrSettings = errors.New("setting out of range")
+	// ErrNonFinite is returned for input that is NaN or infinite, or whose squares overflow.
+	ErrNonFinite = errors.New("value is not finite")
+)
+
+// NonFiniteError tells the first entry that is NaN or infinite, counted from 0. It wraps ErrNonFinite.
+type NonFiniteError struct {
+	Row, Col int
+	Value    float64
+}
+
+// Error returns the position and the value.
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("entry in row %d, column %d is %v", e.Row, e.Col, e.Value)
+}
+
+// Unwrap returns ErrNonFinite.
+func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
+
+// Settings controls a run. Zero values mean what the fields say.
+type Settings struct {
+	// Rank is the number of topics k, 1 ≤ k ≤ p. It may exceed the rank of X.
+	Rank int
+	// Init chooses the start; "" means InitSVD.
+	Init Init
+	// Seed starts the generators of the start.
+	Seed uint64
+	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
+	MaxIter int
+	// RelTol ends the run when |f − f′| ≤ RelTol·|f| for three updates in a row, f and f′ the objective before and
+	// after. 0 is off.
+	RelTol float64
+	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
+	// objective. 0 is off.
+	AbsTol float64
+	// StartTopics (p×k) and StartScores (n×k) replace Init where they are not nil. They are not modified.
+	StartTopics, StartScores *mat.Dense
+	// Recorder, when not nil, sees every iterate, the start included.
+	Recorder Recorder
+}
+
+// Recorder watches a run.
+type Recorder interface {
+	// Record is called once per iterate from the goroutine of Solve.
+	Record(Iterate)
+}
+
+// Iterate is one state of a run as a Recorder sees it.
+type Iterate struct {
+	TracePoint
+	// Topics and Scores are the factors that Objective belongs to. They alias the state of the run: do not modify
+	// or keep them.
+	Topics, Scores *mat.Dense
+}
+
+// Problem is what a method is started with: the matrix and the settings, both checked.
+type Problem struct {
+	X        linalg.Operator
+	Settings Settings
+}
+
+// Method is one kind of factorization.
+type Method interface {
+	// Name returns the method's name on the command line.
+	Name() string
+	// Start returns the state at iteration 0. It is safe for concurrent use.
+	Start(p *Problem) (State, error)
+}
+
+// State is one run of a method.
+type State interface {
+	// Update computes the next iterate and returns NotTerminated; or it leaves the iterate as it is and returns why
+	// there is none.
+	Update() Status
+	// Objective returns the objective of the iterate, every penalty included.
+	Objective() float64
+	// Factors returns the iterate. Its matrices alias the state.
+	Factors() (topics, scores *mat.Dense)
+	// Finish returns the factors to hand out and their objective, recomputed by its definition. The state is not
+	// used again.
+	Finish() (topics, scores *mat.Dense, objective float64)
+}
+
+// Result is the outcome of a run.
+type Result struct {
+	// Topics is p×k, Scores is n×k.
+	Topics, Scores *mat.Dense
+	// Objective belongs to Topics and Scores and is recomputed from them; MeanObjective is Objective/(n·p).
+	Objective, MeanObjective float64
+	// OrthogonalityResidual is ‖TopicsᵀTopics − I‖², the sum of squares of the entries.
+	OrthogonalityResidual float64
+	// Iterations counts the updates.
+	Iterations int
+	// Status tells why the run ended.
+	Status Status
+	// Trace holds the objective of each iterate, the start first.
+	Trace []TracePoint
+	// Seconds tells where the time went.
+	Seconds Seconds
+}
+
+// TracePoint is the objective of one iterate. Seconds counts from the end of the initialization.
+type TracePoint struct {
+	Iteration int     `json:"iteration"`
+	Objective float64 `json:"objective"`
+	Seconds   float64 `json:"seconds"`
+}
+
+// Seconds is the wall time of the parts of a run.
+type Seconds struct {
+	// Init is the time for checks and start, Solve that for updates and result.
+	Init, Solve float64
+}
+
+// Solve factorizes the n×p matrix X by the method. When ctx ends, it returns within one update, with Status Cancelled
+// and no error.
+//
+// It returns an error that wraps ErrShape, ErrRank, ErrSettings or ErrNonFinite for input that cannot be solved, and
+// the errors of the method's start.
+func Solve(ctx context.Context, x linalg.Operator, settings Settings, method Method) (*Result, error) {
+	begin := time.Now()
+	problem := &Problem{X: x, Settings: settings}
+	if err := problem.check(); err != nil {
+		return nil, fmt.Errorf("solving by %s: %w", method.Name(), err)
+	}
+	state, err := method.Start(problem)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", method.Name(), err)
+	}
+	started := time.Now()
+
+	r := &Result{}
+	r.Status, r.Trace = iterate(ctx, problem, state, started)
+	r.Iterations = len(r.Trace) - 1
+	r.Topics, r.Scores, r.Objective = state.Finish()
+	n, p := x.Dims()
+	r.MeanObjective = r.Objective / (float64(n) * float64(p))
+	r.OrthogonalityResidual = orthogonalityResidual(r.Topics)
+	r.Seconds = Seconds{Init: started.Sub(begin).Seconds(), Solve: time.Since(started).Seconds()}
+	return r, nil
+}
+
+// iterate is the outer loop.
+func iterate(ctx context.Context, problem *Problem, state State, started time.Time) (Status, []TracePoint) {
+	s := &problem.Settings
+	n, p := problem.X.Dims()
+	absTol := s.AbsTol * float64(n) * float64(p)
+	var trace []TracePoint
+	record := func() float64 {
+		point := TracePoint{Iteration: len(trace), Objective: state.Objective(), Seconds: time.Since(started).Seconds()}
+		trace = append(trace, point)
+		if s.Recorder != nil {
+			topics, scores := state.Factors()
+			s.Recorder.Record(Iterate{TracePoint: point, Topics: topics, Scores: scores})
+		}
+		return point.Objective
+	}
+
+	objective, small := record(), 0
+	for {
+		if math.IsNaN(objective) || math.IsInf(objective, 0) {
+			return NonFinite, trace
+		}
+		if small >= smallChanges {
+			return Converged, trace
+		}
+		if len(trace) > s.MaxIter {
+			return IterationLimit, trace
+		}
+		if ctx.Err() != nil {
+			return Cancelled, trace
+		}
+		if status := state.Update(); status != NotTerminated {
+			return status, trace
+		}
+		previous := objective
+		objective = record()
+		change := math.Abs(previous - objective)
+		if s.RelTol > 0 && change <= s.RelTol*math.Abs(previous) || s.AbsTol > 0 && change <= absTol {
+			small++
+		} else {
+			small = 0
+		}
+	}
+}
+
+// check completes the settings and returns why the problem cannot be solved.
+func (p *Problem) check() error {
+	n, terms := p.X.Dims()
+	s := &p.Settings
+	if n == 0 || terms == 0 {
+		return fmt.Errorf("%w: matrix of %d×%d", ErrShape, n, terms)
+	}
+	if s.Rank < 1 || s.Rank > terms {
+		return fmt.Errorf("%w: %d topics of %d terms", ErrRank, s.Rank, terms)
+	}
+	if s.Init == "" {
+		s.Init = InitSVD
+	}
+	if s.Init != InitSVD && s.Init != InitRandom && s.Init != InitKMeans {
+		return fmt.Errorf("%w: start %q is none of svd, random, kmeans", ErrSettings, s.Init)
+	}
+	if s.MaxIter < 0 {
+		return fmt.Errorf("%w: at most %d updates", ErrSettings, s.MaxIter)
+	}
+	if s.MaxIter == 0 {
+		s.MaxIter = DefaultMaxIter
+	}
+	if !(s.RelTol >= 0) || !(s.AbsTol >= 0) {
+		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)
+	}
+	if norm := p.X.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return fmt.Errorf("reading the matrix: %w", firstNonFinite(p.X))
+	}
+	if err := checkStart(s.StartTopics, terms, s.Rank); err != nil {
+		return fmt.Errorf("reading the start topics: %w", err)
+	}
+	if err := checkStart(s.StartScores, n, s.Rank); err != nil {
+		return fmt.Errorf("reading the start scores: %w", err)
+	}
+	return nil
+}
+
+func checkStart(m *mat.Dense, rows, cols int) error {
+	if m == nil {
+		return nil
+	}
+	if r, c := m.Dims(); r != rows || c != cols {
+		return fmt.Errorf("%w: %d×%d in place of %d×%d", ErrShape, r, c, rows, cols)
+	}
+	d := linalg.Dense{Dense: m}
+	if norm := d.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return firstNonFinite(d)
+	}
+	return nil
+}
+
+// firstNonFinite returns the error for a matrix whose squared norm is not finite.
+func firstNonFinite(x linalg.Operator) error {
+	notFinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	switch x := x.(type) {
+	case *linalg.CSR:
+		for i := range x.N {
+			columns, values := x.Row(i)
+			for c, v := range values {
+				if notFinite(v) {
+					return &NonFiniteError{Row: i, Col: int(columns[c]), Value: v}
+				}
+			}
+		}
+	case linalg.Dense:
+		n, p := x.Dims()
+		for i := range n {
+			for j := range p {
+				if v := x.At(i, j); notFinite(v) {
+					return &NonFiniteError{Row: i, Col: j, Value: v}
+				}
+			}
+		}
+	}
+	return fmt.Errorf("%w: the sum of squares overflows", ErrNonFinite)
+}

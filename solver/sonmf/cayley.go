@@ -1,0 +1,218 @@
+package sonmf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+const (
+	// maxHalvings bounds the trials of one search.
+	maxHalvings = 50
+	// maxDrift is ‖FᵀF − I‖ from which the topics are made orthonormal again.
+	maxDrift = 1e-10
+)
+
+// cayleyState updates by algorithm 1 of the paper: with G = ⟨XF⟩₊, C = XᵀG and the gradient R = 2·(F·GᵀG − C),
+//
+//	Y(τ) = F − τ·U·(I + (τ/2)·VᵀU)⁻¹·VᵀF, U = [R, F], V = [F, −R],
+//
+// is orthonormal for every τ. τ is halved until Y(τ) lowers the objective below its value before the update of G, and
+// doubled for the next search. The iterate is (Y, G), its objective never rises.
+//
+// Since YᵀY = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖², and tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of
+// the inverse: a trial costs O(k³). The accepted Y is formed once, at 2·p·k² multiply-adds, and its objective and
+// orthonormality are computed from it. An update costs X·F, Xᵀ·G and about 6·p·k².
+//
+// Departures from the authors' program: a change within rounding ends the run as Stationary rather than by fifty
+// halvings; a search that fails ends it as SearchFailed and keeps τ; the small system is solved, not inverted.
+type cayleyState struct {
+	iterate
+	squared   float64
+	threshold float64
+	tau       float64
+
+	gradient, cross, next *mat.Dense // R, C, Y: p×k
+
+	gram, topicsGradient, gradientGram *mat.Dense // GᵀG, FᵀR, RᵀR: k×k
+	topicsCross, gradientCross         *mat.Dense // FᵀC, RᵀC: k×k
+	upper, lower                       *mat.Dense // the blocks of the solution of a trial: k×k, they alias solution
+	system, solution                   *mat.Dense // 2k×2k and 2k×k
+	pivots                             []int
+}
+
+func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleyState {
+	n, _ := x.Dims()
+	_, k := topics.Dims()
+	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
+	solution := mat.NewDense(2*k, k, nil)
+	s := &cayleyState{
+		iterate:        iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
+		squared:        x.NormSquared(),
+		tau:            tau,
+		gradient:       newLike(topics),
+		cross:          newLike(topics),
+		next:           newLike(topics),
+		gram:           square(),
+		topicsGradient: square(),
+		gradientGram:   square(),
+		topicsCross:    square(),
+		gradientCross:  square(),
+		system:         mat.NewDense(2*k, 2*k, nil),
+		solution:       solution,
+		upper:          solution.Slice(0, k, 0, k).(*mat.Dense),
+		lower:          solution.Slice(k, 2*k, 0, k).(*mat.Dense),
+		pivots:         make([]int, 2*k),
+	}
+	s.threshold = noise * s.squared
+	x.MulTo(s.scores, topics)
+	s.objective = s.squared - positivePart(s.scores, s.scores)
+	return s
+}
+
+// Update makes one update.
+func (s *cayleyState) Update() solver.Status {
+	s.x.MulTo(s.scores, s.topics)
+	scoresNorm := positivePart(s.scores, s.scores)
+	s.x.MulTransTo(s.cross, s.scores)
+	linalg.GramTo(s.gram, s.scores)
+	s.gradient.Mul(s.topics, s.gram)
+	s.gradient.Sub(s.gradient, s.cross)
+	s.gradient.Scale(2, s.gradient)
+	linalg.InnerTo(s.topicsGradient, s.topics, s.gradient)
+	linalg.GramTo(s.gradientGram, s.gradient)
+	linalg.InnerTo(s.topicsCross, s.topics, s.cross)
+	linalg.InnerTo(s.gradientCross, s.gradient, s.cross)
+
+	curvature := mat.Norm(s.gram, 2)
+	if s.tau == 0 && curvature > 0 {
+		s.tau = 1 / (2 * curvature)
+	}
+	refreshed := s.squared - 2*mat.Trace(s.topicsCross) + scoresNorm
+	switch promised := s.promise(refreshed, curvature); {
+	case math.IsNaN(promised) || math.IsInf(promised, 0):
+		return solver.NonFinite
+	case promised <= s.threshold:
+		return solver.Stationary
+	}
+
+	tau := s.tau
+	for range maxHalvings + 1 {
+		if objective, ok := s.try(tau, refreshed, scoresNorm); ok {
+			s.topics, s.next = s.next, s.topics
+			s.objective = objective
+			s.tau = 2 * tau
+			return solver.NotTerminated
+		}
+		tau /= 2
+	}
+	return solver.SearchFailed
+}
+
+// promise returns the decrease of the objective that this update should reach: what the new scores brought, and what
+// the first two derivatives along Y(τ) promise at τ = 1/(4·‖GᵀG‖).
+func (s *cayleyState) promise(refreshed, curvature float64) float64 {
+	gain := s.objective - refreshed
+	if curvature == 0 {
+		return gain
+	}
+	slope := mat.Trace(s.gradientGram) - traceOfProduct(s.topicsGradient, s.topicsGradient)
+	return gain + slope/(8*curvature)
+}
+
+// try forms Y(τ) in next and returns its objective, where that is below the iterate's by more than rounding.
+func (s *cayleyState) try(tau, refreshed, scoresNorm float64) (objective float64, ok bool) {
+	if !s.solve(tau) {
+		return 0, false
+	}
+	moved := dot(s.upper, s.gradientCross) + dot(s.lower, s.topicsCross)
+	if !(s.objective-(refreshed+2*tau*moved) > s.threshold) {
+		return 0, false
+	}
+	s.next.Mul(s.gradient, s.upper)
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, s.topics.RawMatrix(), s.lower.RawMatrix(), 1, s.next.RawMatrix())
+	s.next.Scale(-tau, s.next)
+	s.next.Add(s.topics, s.next)
+	// The trial is over: its blocks are free to hold the Gram matrix of Y.
+	gram := s.upper
+	linalg.GramTo(gram, s.next)
+	if drift := distanceFromIdentity(gram); !(drift <= maxDrift) {
+		if err := linalg.PolarTo(s.next, s.next); err != nil {
+			return 0, false
+		}
+		linalg.GramTo(gram, s.next)
+	}
+	objective = s.squared - 2*dot(s.next, s.cross) + dot(gram, s.gram)
+	return objective, s.objective-objective > s.threshold
+}
+
+// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and where τ·R overflows. An
+// ill-conditioned system is no failure: blocks of size 1 and of size τ·‖R‖² stand side by side in it.
+func (s *cayleyState) solve(tau float64) bool {
+	k := len(s.pivots) / 2
+	s.solution.Zero()
+	for i := range k {
+		top, bottom := s.system.RawRowView(i), s.system.RawRowView(k+i)
+		for j := range k {
+			top[j] = tau / 2 * s.topicsGradient.At(i, j)
+			top[k+j] = 0
+			bottom[j] = -tau / 2 * s.gradientGram.At(i, j)
+			bottom[k+j] = -tau / 2 * s.topicsGradient.At(j, i)
+			s.lower.Set(i, j, -s.topicsGradient.At(j, i))
+		}
+		top[i]++
+		top[k+i] = tau / 2
+		bottom[k+i]++
+		s.upper.Set(i, i, 1)
+	}
+	if !lapack64.Getrf(s.system.RawMatrix(), s.pivots) {
+		return false
+	}
+	lapack64.Getrs(blas.NoTrans, s.system.RawMatrix(), s.solution.RawMatrix(), s.pivots)
+	return true
+}
+
+// dot returns Σ aᵢⱼ·bᵢⱼ.
+func dot(a, b *mat.Dense) float64 {
+	rows, _ := a.Dims()
+	var total float64
+	for i := range rows {
+		x, y := a.RawRowView(i), b.RawRowView(i)
+		total += blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
+	}
+	return total
+}
+
+// traceOfProduct returns tr(A·B) of square matrices.
+func traceOfProduct(a, b *mat.Dense) float64 {
+	k, _ := a.Dims()
+	var sum float64
+	for i := range k {
+		for j := range k {
+			sum += a.At(i, j) * b.At(j, i)
+		}
+	}
+	return sum
+}
+
+// distanceFromIdentity returns ‖A − I‖, the root of the sum of squares.
+func distanceFromIdentity(a *mat.Dense) float64 {
+	k, _ := a.Dims()
+	var sum float64
+	for i := range k {
+		for j := range k {
+			d := a.At(i, j)
+			if i == j {
+				d--
+			}
+			sum += d * d
+		}
+	}
+	return math.Sqrt(sum)
+}

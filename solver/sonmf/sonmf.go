@@ -1,0 +1,117 @@
+package sonmf
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Step names the update of the topics.
+type Step string
+
+const (
+	// StepExtrapolated is StepExact from extrapolated scores, falling back to StepExact where that does not lower the
+	// objective. It costs as much as StepExact and needs far fewer updates.
+	StepExtrapolated Step = "extrapolated"
+	// StepExact takes the best topics for the scores: F is the orthonormal polar factor of XᵀG (orthogonal
+	// Procrustes).
+	StepExact Step = "exact"
+	// StepCayley is the paper's line search along the Cayley transform of the gradient.
+	StepCayley Step = "cayley"
+)
+
+// noise is the change of the objective, in units of ‖X‖², below which it is taken for rounding.
+const noise = 1e-14
+
+// Settings chooses the updates. The zero value is the default.
+type Settings struct {
+	// Step is the update of the topics; "" means StepExtrapolated.
+	Step Step
+	// Tau is the first step length τ of StepCayley; 0 means 1/(2·‖GᵀG‖) from the first scores. The paper's 0.5 is
+	// right for one scale of X only.
+	Tau float64
+}
+
+// Method is the factorization as a solver.Method.
+type Method struct{ settings Settings }
+
+// New returns the method. It returns an error for an unknown step and for a Tau that is negative or not finite.
+func New(s Settings) (*Method, error) {
+	switch s.Step {
+	case "":
+		s.Step = StepExtrapolated
+	case StepExtrapolated, StepExact, StepCayley:
+	default:
+		return nil, fmt.Errorf("choosing the step of sonmf: %w: %q is none of extrapolated, exact, cayley", solver.ErrSettings, s.Step)
+	}
+	if !(s.Tau >= 0) || math.IsInf(s.Tau, 1) {
+		return nil, fmt.Errorf("choosing the step of sonmf: %w: tau %v", solver.ErrSettings, s.Tau)
+	}
+	return &Method{settings: s}, nil
+}
+
+// Name returns "sonmf".
+func (m *Method) Name() string { return "sonmf" }
+
+// Settings returns the settings with their defaults filled in.
+func (m *Method) Settings() Settings { return m.settings }
+
+// Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores only decide
+// where no start topics are given.
+func (m *Method) Start(p *solver.Problem) (solver.State, error) {
+	topics, err := p.OrthonormalTopics()
+	if err != nil {
+		return nil, err
+	}
+	if m.settings.Step == StepCayley {
+		return newCayleyState(p.X, topics, m.settings.Tau), nil
+	}
+	return newExactState(p.X, topics, m.settings.Step == StepExtrapolated), nil
+}
+
+// iterate is what both kinds of state hold.
+type iterate struct {
+	x              linalg.Operator
+	topics, scores *mat.Dense
+	objective      float64
+}
+
+// Objective returns ‖X − G·Fᵀ‖².
+func (it *iterate) Objective() float64 { return it.objective }
+
+// Factors returns the iterate.
+func (it *iterate) Factors() (topics, scores *mat.Dense) { return it.topics, it.scores }
+
+// Finish refreshes the scores from the topics and recomputes the objective.
+func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
+	it.x.MulTo(it.scores, it.topics)
+	positivePart(it.scores, it.scores)
+	return it.topics, it.scores, solver.SquaredResidual(it.x, it.topics, it.scores)
+}
+
+// positivePart stores ⟨A⟩₊ in dst, which may be A, and returns its squared norm.
+func positivePart(dst, a *mat.Dense) float64 {
+	rows, _ := a.Dims()
+	var total float64
+	for i := range rows {
+		var sum float64
+		out := dst.RawRowView(i)
+		for t, v := range a.RawRowView(i) {
+			v = max(v, 0)
+			out[t] = v
+			sum += v * v
+		}
+		total += sum
+	}
+	return total
+}
+
+// newLike returns a zero matrix of the shape of a.
+func newLike(a *mat.Dense) *mat.Dense {
+	r, c := a.Dims()
+	return mat.NewDense(r, c, nil)
+}

@@ -1,0 +1,111 @@
+package solver
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// Init names a start.
+type Init string
+
+// The starts.
+const (
+	// InitSVD takes the right singular vectors of X, each with the sign of which more of the scores is positive.
+	InitSVD Init = "svd"
+	// InitRandom draws the topics from the uniform distribution on orthonormal p×k matrices.
+	InitRandom Init = "random"
+	// InitKMeans takes an orthonormal basis of the centroids of k clusters of documents.
+	InitKMeans Init = "kmeans"
+)
+
+const (
+	// randomStream and kmeansStream are the second words of the generators' seeds.
+	randomStream = 0x7261_6e64
+	kmeansStream = 0x6b6d_6e73
+
+	// maxResidual bounds ‖FᵀF − I‖² of given start topics; topics further from orthonormal are replaced by the
+	// nearest orthonormal ones.
+	maxResidual = 1e-20
+)
+
+// OrthonormalTopics returns a new p×k matrix F with FᵀF = I to start from:
+//
+//   - StartTopics, or the nearest orthonormal matrix where they are not orthonormal to 1e-10;
+//   - else, with StartScores G alone, the best topics for them, the polar factor of XᵀG;
+//   - else what Init says.
+//
+// For InitSVD, column t of V is taken with the sign for which ‖⟨X·v⟩₊‖ is larger (a tie keeps it), because
+// methods with scores ≥ 0 lose the other half. Where k exceeds min(n, p) or the rank of X, further columns complete
+// the set. The cost is that of linalg.SVD.
+//
+// InitRandom costs O(p·k²).
+//
+// InitKMeans clusters the documents by k-means++ (Arthur and Vassilvitskii 2007) and Lloyd's algorithm, each round
+// at two products of X with k columns, and takes the orthonormal matrix nearest to the centroids. It spans what Q of
+// their QR decomposition spans (Li et al., section 8.2), but does not depend on the order of the clusters.
+func (p *Problem) OrthonormalTopics() (*mat.Dense, error) {
+	_, terms := p.X.Dims()
+	s := &p.Settings
+	topics := mat.NewDense(terms, s.Rank, nil)
+	switch {
+	case s.StartTopics != nil:
+		topics.Copy(s.StartTopics)
+	case s.StartScores != nil:
+		p.X.MulTransTo(topics, s.StartScores)
+		return topics, linalg.PolarTo(topics, topics)
+	case s.Init == InitSVD:
+		if err := p.singularVectors(topics); err != nil {
+			return nil, err
+		}
+	case s.Init == InitRandom:
+		random := rand.New(rand.NewPCG(s.Seed, randomStream))
+		raw := topics.RawMatrix().Data
+		for i := range raw {
+			raw[i] = random.NormFloat64()
+		}
+		return topics, linalg.PolarTo(topics, topics)
+	case s.Init == InitKMeans:
+		if err := p.centroids(topics); err != nil {
+			return nil, err
+		}
+		return topics, linalg.PolarTo(topics, topics)
+	}
+	if !(orthogonalityResidual(topics) <= maxResidual) {
+		return topics, linalg.PolarTo(topics, topics)
+	}
+	return topics, nil
+}
+
+// singularVectors stores the leading right singular vectors in the first min(n, p, k) columns of topics.
+func (p *Problem) singularVectors(topics *mat.Dense) error {
+	n, terms := p.X.Dims()
+	svd, err := linalg.SVD(p.X, linalg.SVDSettings{Rank: min(n, terms, p.Settings.Rank), Seed: p.Settings.Seed})
+	if err != nil {
+		return err
+	}
+	for t := range svd.S {
+		sign := 1.0
+		if mostlyNegative(svd.U, t) {
+			sign = -1
+		}
+		for j := range terms {
+			topics.Set(j, t, sign*svd.V.At(j, t))
+		}
+	}
+	return nil
+}
+
+// mostlyNegative reports whether the negative entries of a column hold more than half of its squared norm.
+func mostlyNegative(m *mat.Dense, column int) bool {
+	rows, _ := m.Dims()
+	var balance float64
+	for i := range rows {
+		v := m.At(i, column)
+		balance += v * math.Abs(v)
+	}
+	return balance < 0
+}

@@ -1,0 +1,62 @@
+package solver
+
+import "errors"
+
+// Status tells why a run ended.
+type Status int
+
+// The ways a run ends.
+const (
+	// NotTerminated is the status of a run that goes on.
+	NotTerminated Status = iota
+	// Converged means that several updates in a row changed the objective by no more than RelTol or AbsTol allows.
+	Converged
+	// Stationary means that the method finds no update that lowers the objective by more than rounding.
+	Stationary
+	// IterationLimit means that MaxIter updates were made before any tolerance was met.
+	IterationLimit
+	// Cancelled means that the context ended first. The result is the best iterate so far.
+	Cancelled
+	// SearchFailed means that a line search found no step although the gradient promises one. The result is the
+	// iterate before the search.
+	SearchFailed
+	// NonFinite means that the objective became NaN or infinite at Result.Iterations; the factors are of no use.
+	NonFinite
+)
+
+var statuses = [...]struct {
+	name  string
+	early bool
+	err   error
+}{
+	NotTerminated:  {name: "not-terminated"},
+	Converged:      {name: "converged"},
+	Stationary:     {name: "stationary"},
+	IterationLimit: {name: "iteration-limit", early: true, err: errors.New("iteration limit reached")},
+	Cancelled:      {name: "cancelled", early: true, err: errors.New("run cancelled")},
+	SearchFailed:   {name: "search-failed", early: true, err: errors.New("line search found no descent")},
+	NonFinite:      {name: "non-finite", early: true, err: errors.New("objective is not finite")},
+}
+
+// String returns the name of the status as it stands in result files.
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statuses) {
+		return "unknown"
+	}
+	return statuses[s].name
+}
+
+// Early reports whether the run ended before a minimum was found.
+func (s Status) Early() bool {
+	return s < 0 || int(s) >= len(statuses) || statuses[s].early
+}
+
+// Err returns the error of a run that ended early, nil otherwise.
+func (s Status) Err() error {
+	if s < 0 || int(s) >= len(statuses) {
+		return errUnknownStatus
+	}
+	return statuses[s].err
+}
+
+var errUnknownStatus = errors.New("unknown status")
