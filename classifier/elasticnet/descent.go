@@ -8,21 +8,23 @@ import (
 // coordinate is one column as the descent works on it, standardized: (x − shift)·inverse. A dense column is
 // centred and scaled in place, so that its shift is 0 and its inverse is 1; a sparse one implicitly.
 type coordinate struct {
+	// What a pass reads and writes stands first and together.
 	column
-	shift, inverse float64
-	center, spread float64 // what was taken out of the column as given, explicitly or not
-	factor         float64 // penalty factor
-	frozen         bool    // without variance; its coefficient stays 0
-
-	beta, start float64 // coefficient; that at the start of the current quadratic approximation
-	gradient    float64 // |correlation with the residual| where the strong rule last needed it
-	strong      bool
-
 	// Of the quadratic approximation number version: the entries times the roots of its weights, their dot
 	// product with the roots, and the curvature.
-	version          int
 	scaled           []float64
 	rootDot, squares float64
+	shift, inverse   float64
+	factor           float64 // penalty factor
+	beta             float64
+
+	version        int
+	start          float64 // beta at the start of the quadratic approximation
+	center, spread float64 // what was taken out of the column as given, explicitly or not
+	gradient       float64 // |correlation with the residual| where the strong rule last needed it
+	frozen         bool    // without variance; its coefficient stays 0
+	strong         bool    // kept by the strong rule at this or an earlier λ
+	ever           bool    // not zero at this or an earlier λ
 }
 
 // descent is the state of one path on some rows of a problem. It belongs to one goroutine.
@@ -222,8 +224,8 @@ func (d *descent) pass(set []int) float64 {
 			continue
 		}
 		c.beta = beta
-		if !d.everMember[j] {
-			d.everMember[j] = true
+		if !c.ever {
+			c.ever = true
 			d.ever = append(d.ever, j)
 		}
 		largest = max(largest, c.squares*change*change)

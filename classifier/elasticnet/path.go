@@ -211,7 +211,7 @@ func (p *Path) ended() bool {
 	switch {
 	case p.DevianceRatio[l] > maxDevianceRatio:
 		p.Status = Saturated
-	case p.DevianceRatio[l]-p.DevianceRatio[l-1] < minDevianceGain*p.DevianceRatio[l]:
+	case p.DevianceRatio[l]-p.DevianceRatio[l-1] < minDevianceGain:
 		p.Status = Flat
 	default:
 		return false

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -133,6 +134,23 @@ func sharedTopics(t testing.TB) *mat.Dense {
 	return f
 }
 
+// withRandomTopics adds topics of random words up to k: the topics that glmnet's K = 150 case came from are
+// not stored.
+func withRandomTopics(topics *mat.Dense, k int) *mat.Dense {
+	p, had := topics.Dims()
+	wide := mat.NewDense(p, k, nil)
+	wide.Copy(topics)
+	random := rand.New(rand.NewPCG(1, 2))
+	for j := range p {
+		for c := had; c < k; c++ {
+			if random.Float64() < 0.05 {
+				wide.Set(j, c, random.NormFloat64()/16)
+			}
+		}
+	}
+	return wide
+}
+
 func shared(t testing.TB, name string) *sharedCase {
 	t.Helper()
 	dir := sharedText(t)
@@ -154,10 +172,15 @@ func shared(t testing.TB, name string) *sharedCase {
 		c.folds = append(c.folds, fold-1)
 	}
 	var part linalg.Operator = sharedTerms(t)
-	if name == "proj_K50" {
+	if name != "bow_tfidf" {
+		topics := sharedTopics(t)
+		if name == "proj_K150" {
+			topics = withRandomTopics(topics, 150)
+		}
 		n, _ := part.Dims()
-		scores := mat.NewDense(n, 50, nil)
-		part.MulTo(scores, sharedTopics(t))
+		_, k := topics.Dims()
+		scores := mat.NewDense(n, k, nil)
+		part.MulTo(scores, topics)
 		part = linalg.Dense{Dense: scores}
 	}
 	if c.problem.Design, err = NewDesign(part); err != nil {

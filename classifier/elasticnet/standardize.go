@@ -29,8 +29,8 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	}
 	d := &descent{
 		n: n, y: vector(), weights: vector(), alpha: s.Alpha, maxPasses: s.MaxPasses,
-		columns: make([]coordinate, len(x.columns)), everMember: make([]bool, len(x.columns)),
-		eta: vector(), step: vector(), residual: vector(), curvature: vector(),
+		columns: make([]coordinate, len(x.columns)),
+		eta:     vector(), step: vector(), residual: vector(), curvature: vector(),
 		held: vector(), root: vector(), unroot: vector(), working: vector(),
 	}
 	for _, r := range rows {
