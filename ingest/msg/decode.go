@@ -10,7 +10,7 @@ import (
 // which that type is right.
 type decoder struct {
 	scanner
-	wrong string // the first field of a wrong type
+	wrong string // the first field of a wrong type, but schema_version before all
 	large string // the first string beyond MaxField
 }
 
@@ -89,12 +89,12 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 	return d.mistyped(name)
 }
 
-// number reads a number; null reads as unset.
+// float reads a number; null reads as unset.
 func (d *decoder) float(name string, dst *Optional) bool {
 	switch c := d.peek(); {
 	case c == '-' || '0' <= c && c <= '9':
 		v, finite, ok := d.number()
-		if !finite && d.wrong == "" {
+		if ok && !finite && d.wrong == "" {
 			d.wrong = name
 		}
 		*dst = Optional{v, true}
@@ -106,8 +106,9 @@ func (d *decoder) float(name string, dst *Optional) bool {
 	return d.mistyped(name)
 }
 
+// mistyped consumes a value of the wrong type.
 func (d *decoder) mistyped(name string) bool {
-	if d.wrong == "" {
+	if d.wrong == "" || name == "schema_version" {
 		d.wrong = name
 	}
 	return d.skip(1)

@@ -1,0 +1,198 @@
+package msg
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// reencode returns v as encoding/json writes it without HTML escapes.
+func reencode(t interface{ Fatal(...any) }, v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// contractPrediction is the example of the contract, filled to add up.
+func contractPrediction() Prediction {
+	return Prediction{
+		SchemaVersion: "1", VisitID: "V1", ArrivedAt: "2026-11-20T08:01:02Z", ScoredAt: "2026-11-20T08:01:02.345Z",
+		Complaint:   "Lower Extremity Injury",
+		Model:       Model{"lower-extremity-injury", "2026-11-20T02-00-00Z-3f9c1a", "sonmf", strings.Repeat("3f9c1a00", 8)},
+		Probability: 0.83, Threshold: 0.5, Decision: Admit, Logit: 1.7, Intercept: -1.91,
+		Topics: []Topic{{1, "hip rotate glf", 2.1, 1.4, 2.94, []Term{
+			{"hip", []string{"hip", "hips"}, 0.62, 1.63}, {"rotat", []string{"rotated"}, 0.5, 1.31},
+		}}},
+		Words:          []Word{{"shorten", []string{"shortened"}, 0.12}},
+		Aux:            []Aux{{"age", Number(78), 0.55}, {"sex", Text("F"), -1e-7}, {"acuity", Value{}, 0}},
+		KnownTermShare: 0.91,
+	}
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	note, prediction := fullNote(), contractPrediction()
+	outcome := Outcome{"1", "V1", Admitted, "ORTHO", "2026-11-20T12:00:00Z"}
+	abstained := Prediction{VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: NotAdmit, Abstained: true, AbstainReason: "no_known_term", Model: prediction.Model}
+	for name, c := range map[string]struct {
+		got    []byte
+		schema string
+	}{
+		"note":       {note.AppendJSON(nil), NoteSchema()},
+		"outcome":    {outcome.AppendJSON(nil), OutcomeSchema()},
+		"prediction": {prediction.AppendJSON(nil), PredictionSchema()},
+		"abstained":  {abstained.AppendJSON(nil), PredictionSchema()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join("testdata", name+".json")
+			if *update {
+				if err := os.WriteFile(path, append(c.got, '\n'), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), string(c.got)+"\n"); d != "" {
+				t.Error(d)
+			}
+			for _, problem := range validate(t, c.schema, c.got) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+func finite() *rapid.Generator[float64] {
+	any := rapid.Float64().Filter(func(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) })
+	return rapid.OneOf(any, rapid.Float64Range(-100, 100), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-6, 9.99e-7, 1e21, 1e-10, 5e-324, math.MaxFloat64}))
+}
+
+func predictionGen() *rapid.Generator[Prediction] {
+	return rapid.Custom(func(t *rapid.T) Prediction {
+		str := func() string { return rapid.OneOf(rapid.String(), rapid.StringMatching(`[ -~\n]*`)).Draw(t, "string") }
+		num := func() float64 { return finite().Draw(t, "number") }
+		some := func() int { return rapid.IntRange(0, 3).Draw(t, "n") }
+		surface := func() []string { return rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "surface") }
+		p := Prediction{
+			SchemaVersion: "1", VisitID: str(), ArrivedAt: str(), ScoredAt: str(), Complaint: str(), Model: Model{str(), str(), str(), str()},
+			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{},
+			KnownTermShare: num(), Abstained: rapid.Bool().Draw(t, "abstained"), AbstainReason: str(),
+		}
+		for range some() {
+			topic := Topic{rapid.Int().Draw(t, "topic"), str(), num(), num(), num(), []Term{}}
+			for range some() {
+				topic.Terms = append(topic.Terms, Term{str(), surface(), num(), num()})
+			}
+			p.Topics = append(p.Topics, topic)
+		}
+		if rapid.Bool().Draw(t, "has words") {
+			p.Words = []Word{}
+			for range some() {
+				p.Words = append(p.Words, Word{str(), surface(), num()})
+			}
+		}
+		for range some() {
+			v := rapid.SampledFrom([]Value{{}, Number(num()), Text(str())}).Draw(t, "value")
+			p.Aux = append(p.Aux, Aux{str(), v, num()})
+		}
+		return p
+	})
+}
+
+// TestPredictionIsWhatEncodingJSONWrites also reads the prediction back.
+func TestPredictionIsWhatEncodingJSONWrites(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := predictionGen().Draw(t, "prediction")
+		data := want.AppendJSON([]byte("kept"))
+		if got := strings.TrimPrefix(string(data), "kept"); got != reencode(t, &want) {
+			t.Fatalf("got  %s\nwant %s", got, reencode(t, &want))
+		}
+		var got Prediction
+		if err := json.Unmarshal(data[len("kept"):], &got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(Value{}), cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestNilSlicesAreEmptyLists(t *testing.T) {
+	t.Parallel()
+	p := Prediction{Topics: []Topic{{Terms: []Term{{}}}, {}}, Words: []Word{{}}}
+	got := string(p.AppendJSON(nil))
+	for _, want := range []string{`"surface":[]`, `"terms":[]`, `"aux":[]`, `"schema_version":"1"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "null") {
+		t.Errorf("null in %s", got)
+	}
+}
+
+func TestStrings(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "pain", "\x00\x1f\x7f\"\\/<>&\b\f\n\r\t", "é\u2028\u2029\U0001f9b4\ufffd", "a\xff\xc3", "\xed\xa0\x80"} {
+		if got, want := string(appendString(nil, s)), reencode(t, s); got != want {
+			t.Errorf("%q: got %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestNonFiniteNumbersAreNull(t *testing.T) {
+	t.Parallel()
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if got := string(appendFloat(nil, v)); got != "null" {
+			t.Errorf("%v: got %s", v, got)
+		}
+	}
+}
+
+func TestAppendDoesNotAllocate(t *testing.T) {
+	p, n := contractPrediction(), fullNote()
+	buf := make([]byte, 0, 4096)
+	if got := testing.AllocsPerRun(100, func() { buf = p.AppendJSON(buf[:0]) }); got != 0 {
+		t.Errorf("a prediction takes %v allocations", got)
+	}
+	if got := testing.AllocsPerRun(100, func() { buf = n.AppendJSON(buf[:0]) }); got != 0 {
+		t.Errorf("a note takes %v allocations", got)
+	}
+	if got := testing.AllocsPerRun(100, func() { buf = AppendEventID(buf[:0], "V1", p.Model.Name, p.Model.Version) }); got != 0 {
+		t.Errorf("an event id takes %v allocations", got)
+	}
+}
+
+func TestEventID(t *testing.T) {
+	t.Parallel()
+	// printf '\x02V1\x01m\x02v1' | sha256sum
+	const want = "f14bf4aebd4a0815490e0f994deb4d9c"
+	if got := EventID("V1", "m", "v1"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if EventID("a", "bc", "d") == EventID("ab", "c", "d") || EventID("a", "b", "cd") == EventID("a", "bc", "d") {
+		t.Error("the fields run together")
+	}
+	if id := EventID(strings.Repeat("x", 1000), "m", "v"); len(id) != 32 {
+		t.Errorf("got %s", id)
+	}
+}

@@ -1,0 +1,46 @@
+package msg
+
+import (
+	"fmt"
+	"testing"
+)
+
+func BenchmarkDecodeNote(b *testing.B) {
+	data := []byte(contractNote)
+	var n Note
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if err := DecodeNote(data, &n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "notes/s")
+}
+
+// BenchmarkPrediction writes a prediction with its numbers at full length, as
+// the scorer makes them.
+func BenchmarkPrediction(b *testing.B) {
+	for _, size := range []struct{ topics, terms int }{{5, 5}, {50, 10}} {
+		b.Run(fmt.Sprintf("topics=%d/terms=%d", size.topics, size.terms), func(b *testing.B) {
+			p := contractPrediction()
+			p.Topics = p.Topics[:0]
+			x := 1.0
+			next := func() float64 { x = x*1.37 - float64(int(x*1.37)); return x - .5 }
+			for i := range size.topics {
+				t := Topic{Topic: i + 1, Label: "hip rotate glf", Score: next(), Coefficient: next(), Contribution: next()}
+				for range size.terms {
+					t.Terms = append(t.Terms, Term{"shorten", []string{"shortened", "shortening"}, next(), next()})
+				}
+				p.Topics = append(p.Topics, t)
+			}
+			var buf []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				buf = p.AppendJSON(buf[:0])
+			}
+			b.SetBytes(int64(len(buf)))
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "predictions/s")
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package msg
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// schema holds the keywords of JSON Schema that our schemas use.
+type schema struct {
+	Schema      string            `json:"$schema"`
+	ID          string            `json:"$id"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+	Format      string            `json:"format"`
+	Type        types             `json:"type"`
+	Enum        []string          `json:"enum"`
+	Required    []string          `json:"required"`
+	Properties  map[string]schema `json:"properties"`
+	Items       *schema           `json:"items"`
+	Pattern     string            `json:"pattern"`
+	MinLength   int               `json:"minLength"`
+	MaxLength   *int              `json:"maxLength"`
+	Minimum     *float64          `json:"minimum"`
+	Maximum     *float64          `json:"maximum"`
+}
+
+type types []string
+
+func (t *types) UnmarshalJSON(data []byte) error {
+	if data[0] == '[' {
+		return json.Unmarshal(data, (*[]string)(t))
+	}
+	*t = make(types, 1)
+	return json.Unmarshal(data, &(*t)[0])
+}
+
+func parseSchema(t *testing.T, text string) schema {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	var s schema
+	if err := dec.Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// validate returns what in the document the schema forbids.
+func validate(t *testing.T, text string, document []byte) []string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(document, &v); err != nil {
+		t.Fatal(err)
+	}
+	return parseSchema(t, text).problems("$", v)
+}
+
+func (s schema) problems(at string, v any) (found []string) {
+	report := func(format string, args ...any) { found = append(found, at+": "+fmt.Sprintf(format, args...)) }
+	kind := map[reflect.Kind]string{reflect.String: "string", reflect.Float64: "number", reflect.Bool: "boolean", reflect.Map: "object", reflect.Slice: "array", reflect.Invalid: "null"}[reflect.ValueOf(v).Kind()]
+	f, _ := v.(float64)
+	if s.Type != nil && !slices.Contains(s.Type, kind) && !(kind == "number" && f == math.Trunc(f) && slices.Contains(s.Type, "integer")) {
+		report("%s instead of %v", kind, s.Type)
+	}
+	switch v := v.(type) {
+	case string:
+		if s.Enum != nil && !slices.Contains(s.Enum, v) {
+			report("%q is none of %q", v, s.Enum)
+		}
+		if !regexp.MustCompile(s.Pattern).MatchString(v) {
+			report("%q does not match %s", v, s.Pattern)
+		}
+		if n := utf8.RuneCountInString(v); n < s.MinLength || s.MaxLength != nil && n > *s.MaxLength {
+			report("%d characters", n)
+		}
+	case float64:
+		if s.Minimum != nil && v < *s.Minimum || s.Maximum != nil && v > *s.Maximum {
+			report("%v is out of range", v)
+		}
+	case []any:
+		for i, x := range v {
+			if s.Items != nil {
+				found = append(found, s.Items.problems(fmt.Sprintf("%s[%d]", at, i), x)...)
+			}
+		}
+	case map[string]any:
+		for _, name := range s.Required {
+			if _, ok := v[name]; !ok {
+				report("%s is missing", name)
+			}
+		}
+		for name, x := range v {
+			p, ok := s.Properties[name]
+			if !ok {
+				report("%s is not described", name)
+			}
+			found = append(found, p.problems(at+"."+name, x)...)
+		}
+	}
+	return found
+}
+
+// TestSchemasDescribeEveryField holds the properties against the Go types.
+func TestSchemasDescribeEveryField(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		schema string
+		typ    reflect.Type
+	}{
+		{NoteSchema(), reflect.TypeFor[Note]()},
+		{OutcomeSchema(), reflect.TypeFor[Outcome]()},
+		{PredictionSchema(), reflect.TypeFor[Prediction]()},
+	} {
+		s := parseSchema(t, c.schema)
+		if s.Schema != "https://json-schema.org/draft/2020-12/schema" || s.ID == "" || s.Title == "" {
+			t.Errorf("%v: head of the schema", c.typ)
+		}
+		compareFields(t, c.typ.Name(), s, c.typ)
+	}
+}
+
+func compareFields(t *testing.T, at string, s schema, typ reflect.Type) {
+	t.Helper()
+	if typ.Kind() == reflect.Slice {
+		if s.Items == nil {
+			t.Errorf("%s has no items", at)
+			return
+		}
+		compareFields(t, at+"[]", *s.Items, typ.Elem())
+		return
+	}
+	if typ.Kind() != reflect.Struct || typ == reflect.TypeFor[Optional]() || typ == reflect.TypeFor[Value]() {
+		return
+	}
+	if typ.NumField() != len(s.Properties) {
+		t.Errorf("%s: %d fields, %d properties", at, typ.NumField(), len(s.Properties))
+	}
+	for i := range typ.NumField() {
+		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		p, ok := s.Properties[name]
+		if !ok {
+			t.Errorf("%s.%s is not in the schema", at, name)
+		}
+		compareFields(t, at+"."+name, p, typ.Field(i).Type)
+	}
+}
+
+func TestSchemasRefuse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, document string }{
+		"note without text":  {NoteSchema(), `{"schema_version":"1","visit_id":"v"}`},
+		"note of version 2":  {NoteSchema(), `{"schema_version":"2","visit_id":"v","text":"x"}`},
+		"age in words":       {NoteSchema(), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
+		"unknown outcome":    {OutcomeSchema(), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
+		"half a prediction":  {PredictionSchema(), `{"schema_version":"1","visit_id":"v"}`},
+		"prediction of text": {PredictionSchema(), `"x"`},
+	} {
+		if validate(t, c.schema, []byte(c.document)) == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
