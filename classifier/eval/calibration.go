@@ -1,0 +1,190 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+)
+
+// Calibration tells how predicted log-odds relate to the outcomes.
+type Calibration struct {
+	// Intercept is calibration in the large: a in logit P(y) = a + logit(p). 0 is calibrated, below 0 the
+	// predictions are too high.
+	Intercept float64 `json:"intercept"`
+	// Slope is b in logit P(y) = c + b·logit(p). 1 is calibrated, below 1 the predictions are too extreme. nil if the
+	// maximum of the likelihood is not finite or not unique, because p separates the classes or is constant.
+	Slope *float64 `json:"slope,omitempty"`
+}
+
+// Calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope (logistic
+// recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin. Epidemiol. 74). p is
+// clipped to [2⁻⁵², 1−2⁻⁵²]. It returns ErrOneClass unless both classes occur. The cost is O(n) per Newton step.
+func Calibrate(y []bool, p []float64) (Calibration, error) {
+	if err := check(y, p); err != nil {
+		return Calibration{}, err
+	}
+	if _, _, err := bothClasses(y); err != nil {
+		return Calibration{}, err
+	}
+	c := Calibration{Intercept: calibrationIntercept(y, p)}
+	if _, slope, ok := recalibrate(y, p); ok {
+		c.Slope = &slope
+	}
+	return c, nil
+}
+
+const (
+	newtonSteps     = 100
+	newtonTolerance = 1e-12 // on the change of a coefficient
+)
+
+// calibrationIntercept solves Σ σ(a + logit p) = Σ y, which rises in a, by Newton's method kept between bounds.
+func calibrationIntercept(y []bool, p []float64) float64 {
+	var positives float64
+	for _, v := range y {
+		if v {
+			positives++
+		}
+	}
+	// At low all rows are below the prevalence, at high above it.
+	target := logit(positives / float64(len(y)))
+	low, high := target-logit(1), target-logit(0)
+	var a float64
+	for range newtonSteps {
+		var excess, slope float64
+		for _, v := range p {
+			q := sigmoid(a + logit(v))
+			excess += q
+			slope += q * (1 - q)
+		}
+		excess -= positives
+		if excess > 0 {
+			high = a
+		} else {
+			low = a
+		}
+		next := a - excess/slope
+		if !(next > low && next < high) {
+			next = (low + high) / 2
+		}
+		if math.Abs(next-a) < newtonTolerance {
+			return next
+		}
+		a = next
+	}
+	return a
+}
+
+// recalibrate returns the maximum likelihood estimate of logit P(y) = a + b·logit(p), by Newton's method with
+// halved steps. ok is false if there is none: p separates the classes, up to one shared value, or is constant.
+func recalibrate(y []bool, p []float64) (a, b float64, ok bool) {
+	if separated(y, p) {
+		return 0, 0, false
+	}
+	a, b = 0, 1
+	loss := recalibrationLoss(y, p, a, b)
+	for range newtonSteps {
+		var g0, g1, h00, h01, h11 float64
+		for i, v := range p {
+			x := logit(v)
+			q := sigmoid(a + b*x)
+			r, w := -q, q*(1-q)
+			if y[i] {
+				r++
+			}
+			g0 += r
+			g1 += r * x
+			h00 += w
+			h01 += w * x
+			h11 += w * x * x
+		}
+		determinant := h00*h11 - h01*h01
+		if !(determinant > 0) {
+			return 0, 0, false
+		}
+		da, db := (h11*g0-h01*g1)/determinant, (h00*g1-h01*g0)/determinant
+		next := recalibrationLoss(y, p, a+da, b+db)
+		for !(next <= loss) && math.Abs(da)+math.Abs(db) > newtonTolerance {
+			da, db = da/2, db/2
+			next = recalibrationLoss(y, p, a+da, b+db)
+		}
+		a, b, loss = a+da, b+db, next
+		if math.Abs(da)+math.Abs(db) <= newtonTolerance*(1+math.Abs(b)) {
+			return a, b, true
+		}
+	}
+	return 0, 0, false
+}
+
+func separated(y []bool, p []float64) bool {
+	low, high := [2]float64{1, 1}, [2]float64{0, 0}
+	for i, v := range p {
+		class := 0
+		if y[i] {
+			class = 1
+		}
+		low[class] = min(low[class], v)
+		high[class] = max(high[class], v)
+	}
+	return high[0] <= low[1] || high[1] <= low[0]
+}
+
+func recalibrationLoss(y []bool, p []float64, a, b float64) float64 {
+	var sum float64
+	for i, v := range p {
+		eta := a + b*logit(v)
+		if y[i] {
+			eta = -eta
+		}
+		sum += max(eta, 0) + math.Log1p(math.Exp(-math.Abs(eta)))
+	}
+	return sum
+}
+
+// Bin is one point of a calibration plot.
+type Bin struct {
+	N         int     `json:"n"`
+	Low       float64 `json:"low"`  // smallest predicted probability in it
+	High      float64 `json:"high"` // largest
+	Predicted float64 `json:"predicted"`
+	Observed  float64 `json:"observed"`
+}
+
+// CalibrationBins returns up to the given number of bins of rows of neighbouring probabilities, with the mean prediction and the
+// share of positive outcomes of each, for a calibration plot. Bins hold about n/bins rows; equal probabilities
+// stay together, so that there may be fewer bins. The cost is O(n log n).
+func CalibrationBins(y []bool, p []float64, bins int) ([]Bin, error) {
+	if err := check(y, p); err != nil {
+		return nil, err
+	}
+	if bins < 1 {
+		return nil, fmt.Errorf("%w: %d bins", ErrArgument, bins)
+	}
+	order := ascending(p)
+	var result []Bin
+	for from := 0; from < len(order); {
+		// The end of the quantile that from falls in.
+		quantile := from*bins/len(order) + 1
+		to := max(from+1, (quantile*len(order)+bins-1)/bins)
+		to = tiesEnd(order, p, to-1)
+		bin := Bin{N: to - from, Low: p[order[from]], High: p[order[to-1]]}
+		for _, i := range order[from:to] {
+			bin.Predicted += p[i]
+			if y[i] {
+				bin.Observed++
+			}
+		}
+		bin.Predicted /= float64(bin.N)
+		bin.Observed /= float64(bin.N)
+		result = append(result, bin)
+		from = to
+	}
+	return result, nil
+}
+
+func sigmoid(eta float64) float64 { return 1 / (1 + math.Exp(-eta)) }
+
+// logit returns ln(p/(1−p)) of the clipped probability.
+func logit(p float64) float64 {
+	p = min(max(p, probabilityClip), 1-probabilityClip)
+	return math.Log(p / (1 - p))
+}

@@ -1,0 +1,168 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Errors of the input, wrapped with the row where there is one.
+var (
+	ErrShape       = errors.New("shapes do not fit")
+	ErrProbability = errors.New("probability is not in [0,1]")
+	ErrOneClass    = errors.New("outcomes are of one class only")
+	ErrArgument    = errors.New("argument is out of range")
+)
+
+// Interval is a two-sided interval.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Metrics are the measures of one set of predictions. The JSON names are stable. Measures that the data leave
+// undefined are nil.
+type Metrics struct {
+	N          int     `json:"n"`
+	Positives  int     `json:"positives"`
+	Prevalence float64 `json:"prevalence"`
+
+	// At the threshold: the shares of rows called rightly, of positives called positive, of negatives called negative, of
+	// positive calls that are right, and of negative calls that are right.
+	Threshold   float64  `json:"threshold"`
+	Accuracy    float64  `json:"accuracy"`
+	Sensitivity *float64 `json:"sensitivity,omitempty"`
+	Specificity *float64 `json:"specificity,omitempty"`
+	PPV         *float64 `json:"ppv,omitempty"`
+	NPV         *float64 `json:"npv,omitempty"`
+
+	// Discrimination; see AUROC and AveragePrecision.
+	AUROC         *float64  `json:"auroc,omitempty"`
+	AUROCInterval *Interval `json:"auroc_95,omitempty"`
+	AUPRC         *float64  `json:"auprc,omitempty"`
+
+	// Overall: Brier = Σ(p−y)²/n; BrierScaled = 1 − Brier/(π(1−π)) with π the prevalence (Steyerberg et al. 2010,
+	// Epidemiology 21(1)), 1 is perfect, 0 no better than the prevalence; LogLoss = −Σ ln(p if y else 1−p)/n with p
+	// clipped to [2⁻⁵², 1−2⁻⁵²], in nats.
+	Brier       float64  `json:"brier"`
+	BrierScaled *float64 `json:"brier_scaled,omitempty"`
+	LogLoss     float64  `json:"log_loss"`
+
+	// Calibration; see Calibrate.
+	CalibrationIntercept *float64 `json:"calibration_intercept,omitempty"`
+	CalibrationSlope     *float64 `json:"calibration_slope,omitempty"`
+	// ObservedExpected is Σy/Σp; 1 is calibrated in the large.
+	ObservedExpected *float64 `json:"observed_expected,omitempty"`
+}
+
+// probabilityClip is the distance from 0 and 1 that keeps logarithms finite: the spacing of float64 at 1, as in scikit-learn's
+// log_loss.
+const probabilityClip = 0x1p-52
+
+// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold positive. groups name
+// the patient (visit) of each row for the AUROC's interval; nil treats the rows as independent. Any finite
+// threshold is allowed. The cost is O(n log n).
+func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics, error) {
+	if err := check(y, p); err != nil {
+		return Metrics{}, err
+	}
+	if math.IsNaN(threshold) || math.IsInf(threshold, 0) {
+		return Metrics{}, fmt.Errorf("%w: threshold %v", ErrArgument, threshold)
+	}
+	if groups != nil && len(groups) != len(y) {
+		return Metrics{}, fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))
+	}
+	n := float64(len(y))
+	m := Metrics{N: len(y), Threshold: threshold}
+	var c counts
+	var expected float64
+	for i, v := range p {
+		truth := 0.0
+		likelihood := 1 - v
+		if y[i] {
+			truth, likelihood = 1, v
+			m.Positives++
+		}
+		c.add(y[i], v >= threshold)
+		expected += v
+		m.Brier += (v - truth) * (v - truth)
+		m.LogLoss -= math.Log(min(max(likelihood, probabilityClip), 1-probabilityClip))
+	}
+	m.Prevalence = float64(m.Positives) / n
+	m.Brier /= n
+	m.LogLoss /= n
+	m.Accuracy = (c.truePositive + c.trueNegative) / n
+	m.Sensitivity = share(c.truePositive, c.falseNegative)
+	m.Specificity = share(c.trueNegative, c.falsePositive)
+	m.PPV = share(c.truePositive, c.falsePositive)
+	m.NPV = share(c.trueNegative, c.falseNegative)
+	if expected > 0 {
+		m.ObservedExpected = new(float64(m.Positives) / expected)
+	}
+	if reference := m.Prevalence * (1 - m.Prevalence); reference > 0 {
+		m.BrierScaled = new(1 - m.Brier/reference)
+	}
+	if m.Positives > 0 {
+		m.AUPRC = new(averagePrecision(y, p))
+	}
+	if m.Positives > 0 && m.Positives < m.N {
+		auc, interval := auroc(y, p, groups)
+		m.AUROC, m.AUROCInterval = &auc, interval
+		m.CalibrationIntercept = new(calibrationIntercept(y, p))
+		if _, slope, ok := recalibrate(y, p); ok {
+			m.CalibrationSlope = &slope
+		}
+	}
+	return m, nil
+}
+
+// counts are those of the confusion matrix.
+type counts struct{ truePositive, falsePositive, trueNegative, falseNegative float64 }
+
+func (c *counts) add(truth, called bool) {
+	switch {
+	case truth && called:
+		c.truePositive++
+	case truth:
+		c.falseNegative++
+	case called:
+		c.falsePositive++
+	default:
+		c.trueNegative++
+	}
+}
+
+// share returns part/(part+rest), nil for 0/0.
+func share(part, rest float64) *float64 {
+	if part+rest == 0 {
+		return nil
+	}
+	return new(part / (part + rest))
+}
+
+// check returns an error unless there are rows and p holds one probability for each.
+func check(y []bool, p []float64) error {
+	if len(y) == 0 || len(y) != len(p) {
+		return fmt.Errorf("%w: %d outcomes, %d probabilities", ErrShape, len(y), len(p))
+	}
+	for i, v := range p {
+		if !(v >= 0 && v <= 1) {
+			return fmt.Errorf("%w: %v at row %d", ErrProbability, v, i)
+		}
+	}
+	return nil
+}
+
+// bothClasses returns the numbers of positive and negative outcomes, and ErrOneClass if one of them is 0.
+func bothClasses(y []bool) (positives, negatives int, err error) {
+	for _, v := range y {
+		if v {
+			positives++
+		}
+	}
+	negatives = len(y) - positives
+	if positives == 0 || negatives == 0 {
+		return positives, negatives, fmt.Errorf("%w: %d of %d rows are positive", ErrOneClass, positives, len(y))
+	}
+	return positives, negatives, nil
+}
