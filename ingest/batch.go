@@ -1,0 +1,162 @@
+package ingest
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// maxAttempts is how often a record is handled whose errors are retryable.
+const maxAttempts = 5
+
+// batch collects the outcome of records until it is written. Its storage is
+// used again by the next.
+type batch struct {
+	input    []byte   // keys and values of the records
+	outputs  []Output // storage of answers and letters, used up to n
+	n        int
+	answers  []*Output
+	letters  []*Output
+	verdicts []Verdict // of the letters
+	outBytes int
+}
+
+func (b *batch) len() int { return len(b.answers) + len(b.letters) }
+
+func (b *batch) full() bool {
+	return b.n == len(b.outputs) || len(b.input) >= maxBatchInputBytes || b.outBytes >= maxBatchOutputBytes
+}
+
+// reset empties the batch.
+func (b *batch) reset() {
+	if cap(b.input) > 2*maxBatchInputBytes {
+		b.input = nil
+	}
+	// Now, while the records are there: reset looks whose storage a value has.
+	for i := range b.outputs[:b.n] {
+		b.outputs[i].reset()
+	}
+	*b = batch{
+		input: b.input[:0], outputs: b.outputs, answers: b.answers[:0], letters: b.letters[:0], verdicts: b.verdicts[:0],
+	}
+}
+
+// load copies a record out of kafka-go's buffers and gives these back.
+func (b *batch) load(r *kafka.Record, partition int) (Record, error) {
+	defer release(r)
+	key, err := b.read(r.Key)
+	if err != nil {
+		return Record{}, err
+	}
+	value, err := b.read(r.Value)
+	if err != nil {
+		return Record{}, err
+	}
+	return Record{Key: key, Value: value, Headers: r.Headers, Time: r.Time, Partition: partition, Offset: r.Offset}, nil
+}
+
+// read copies data to the end of the input; nil stays nil, which is Kafka's null.
+func (b *batch) read(data kafka.Bytes) ([]byte, error) {
+	if data == nil {
+		return nil, nil
+	}
+	i := len(b.input)
+	j := i + data.Len()
+	b.input = slices.Grow(b.input, j-i)[:j]
+	_, err := io.ReadFull(data, b.input[i:j])
+	return b.input[i:j:j], err
+}
+
+// release gives the memory of a record back to kafka-go.
+func release(r *kafka.Record) {
+	if r.Key != nil {
+		_ = r.Key.Close()
+	}
+	if r.Value != nil {
+		_ = r.Value.Close()
+	}
+}
+
+// output returns an empty output for the answer to r.
+func (b *batch) output(r Record) *Output {
+	o := &b.outputs[b.n]
+	b.n++
+	o.record = r
+	return o
+}
+
+// answer adds an answer.
+func (b *batch) answer(o *Output) {
+	b.answers = append(b.answers, o)
+	b.outBytes += o.size()
+}
+
+// letter is what a dead letter says beside its record.
+type letter struct {
+	verdict  Verdict
+	attempts int
+	topic    string // that the record came from
+}
+
+// deadLetter adds the dead letter of a record.
+func (b *batch) deadLetter(r Record, l letter) {
+	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
+	o.AddHeaderString("dlq-reason", l.verdict.Reason)
+	o.AddHeaderString("dlq-stage", l.verdict.Stage)
+	o.AddHeaderString("dlq-source-topic", l.topic)
+	o.AddHeaderString("dlq-source-partition", strconv.Itoa(r.Partition))
+	o.AddHeaderString("dlq-source-offset", strconv.FormatInt(r.Offset, 10))
+	o.AddHeaderString("dlq-model-version", l.verdict.ModelVersion)
+	o.AddHeaderString("dlq-attempts", strconv.Itoa(l.attempts))
+	o.AddHeaderString("dlq-time", time.Now().UTC().Format(time.RFC3339Nano))
+	b.letters = append(b.letters, o)
+	b.verdicts = append(b.verdicts, l.verdict)
+	b.outBytes += o.size()
+}
+
+// panicError is a panic of the handler. Like any error that says nothing
+// else, it makes its record a dead letter with reason scoring_failed.
+type panicError struct{}
+
+func (panicError) Error() string { return "the handler panicked" }
+
+// protect calls the worker and turns its panic into an error. The panic's
+// value may hold what the record held, so only its type is logged, with the
+// functions and lines it passed through; of Go's own errors, which hold
+// indices and types, the text too.
+func (p *partition) protect(r *Record, out *Output) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		p.c.metrics.panics.Inc()
+		what := fmt.Sprintf("%T", v)
+		if e, ok := v.(runtime.Error); ok {
+			what = e.Error()
+		}
+		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", what, "stack", stack())
+		err = panicError{}
+	}()
+	return p.worker.Handle(r, out)
+}
+
+// stack lists the callers of the function that recovers, innermost first.
+func stack() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	var b strings.Builder
+	for {
+		f, more := frames.Next()
+		fmt.Fprintf(&b, "%s %s:%d\n", f.Function, f.File, f.Line)
+		if !more {
+			return b.String()
+		}
+	}
+}

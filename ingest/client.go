@@ -1,0 +1,249 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+const (
+	// requestTimeout bounds one request and its answer. kafka-go tells the
+	// broker half of it, so that the broker gives up first.
+	requestTimeout = 10 * time.Second
+	// metadataTTL bounds how long a request may go to a broker that no longer
+	// leads its partition.
+	metadataTTL = 2 * time.Second
+
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// Client talks to a cluster over connections that all its users share. It is
+// safe for concurrent use.
+type Client struct {
+	kafka     *kafka.Client
+	transport *kafka.Transport
+	conn      Connection
+}
+
+// NewClient returns a client; it does not connect. Where topics are given, it
+// looks only after these, which matters in a cluster with very many.
+func NewClient(conn Connection, topics ...string) (*Client, error) {
+	d, err := conn.Dialer()
+	if err != nil {
+		return nil, err
+	}
+	dial := &net.Dialer{Timeout: d.Timeout, KeepAlive: d.KeepAlive}
+	t := &kafka.Transport{
+		Dial: dial.DialContext, DialTimeout: 2 * dialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics,
+		ClientID: d.ClientID, TLS: d.TLS, SASL: d.SASLMechanism,
+	}
+	return &Client{
+		kafka:     &kafka.Client{Addr: kafka.TCP(conn.Brokers...), Timeout: requestTimeout, Transport: t},
+		transport: t, conn: conn,
+	}, nil
+}
+
+// Close closes the connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Await waits until a broker answers, saying in the log what it waits for. It
+// returns the error that no waiting can cure (refused credentials, a
+// certificate that does not fit), or the context's.
+func (c *Client) Await(ctx context.Context, log *slog.Logger) error {
+	for attempt := 0; ; attempt++ {
+		err := c.conn.Probe(ctx)
+		if err == nil || hopeless(err) {
+			return err
+		}
+		if attempt%10 == 0 {
+			log.Warn("waiting for kafka", "err", err)
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits before another attempt: twice as long each time up to
+// maxBackoff, of which a random half is left out so that clients spread.
+func pause(ctx context.Context, attempt int) error {
+	d := maxBackoff
+	if attempt < 16 {
+		d = min(minBackoff<<attempt, maxBackoff)
+	}
+	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
+	d -= rand.N(d/2 + 1)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Topic is a topic to be created.
+type Topic struct {
+	Name       string
+	Partitions int // 0 is DefaultPartitions
+	// Replication is the number of replicas; 0 leaves it to the cluster.
+	Replication int
+	// MaxMessageBytes is the largest batch that the topic takes; 0 leaves it to the cluster.
+	MaxMessageBytes int
+}
+
+const (
+	// DefaultPartitions is how many partitions a topic gets.
+	DefaultPartitions = 4
+	// DeadLetterMaxMessageBytes is the limit for a topic of dead letters: a
+	// dead letter is its record and a few headers, so it must exceed the limit
+	// of any topic that feeds it, 1 MiB unless a site raised it.
+	DeadLetterMaxMessageBytes = 8 << 20
+)
+
+// CreateTopics creates the topics that do not exist yet and leaves the others
+// as they are.
+func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
+	req := &kafka.CreateTopicsRequest{}
+	for _, t := range topics {
+		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: t.Replication}
+		if t.Partitions == 0 {
+			k.NumPartitions = DefaultPartitions
+		}
+		if t.Replication == 0 {
+			k.ReplicationFactor = -1
+		}
+		if t.MaxMessageBytes > 0 {
+			k.ConfigEntries = []kafka.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)}}
+		}
+		req.Topics = append(req.Topics, k)
+	}
+	res, err := c.kafka.CreateTopics(ctx, req)
+	if err != nil {
+		return fmt.Errorf("creating topics: %w", err)
+	}
+	var errs []error
+	for _, t := range topics {
+		if err := res.Errors[t.Name]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			errs = append(errs, fmt.Errorf("creating topic %q: %w", t.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DeleteTopics deletes topics.
+func (c *Client) DeleteTopics(ctx context.Context, names ...string) error {
+	res, err := c.kafka.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: names})
+	if err != nil {
+		return fmt.Errorf("deleting topics: %w", err)
+	}
+	var errs []error
+	for _, name := range names {
+		if err := res.Errors[name]; err != nil {
+			errs = append(errs, fmt.Errorf("deleting topic %q: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// MissingTopicsError names the topics that do not exist.
+type MissingTopicsError struct{ Topics []string }
+
+func (e *MissingTopicsError) Error() string {
+	if len(e.Topics) == 1 {
+		return fmt.Sprintf("topic %q does not exist", e.Topics[0])
+	}
+	return fmt.Sprintf("topics %s do not exist", strings.Join(e.Topics, ", "))
+}
+
+// CheckTopics returns a *MissingTopicsError where a topic does not exist.
+func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
+	// A fresh client: the cache of this one may not know of a topic just made.
+	fresh, err := NewClient(c.conn, names...)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close()
+	counts, err := fresh.partitions(ctx, names...)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 })
+	if len(missing) > 0 {
+		return &MissingTopicsError{Topics: missing}
+	}
+	return nil
+}
+
+// partitions returns the number of partitions of each topic that exists, from
+// what the transport knows.
+func (c *Client) partitions(ctx context.Context, names ...string) (map[string]int, error) {
+	m, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+	if err != nil {
+		return nil, fmt.Errorf("reading metadata: %w", err)
+	}
+	counts := make(map[string]int, len(names))
+	for _, t := range m.Topics {
+		switch {
+		case t.Error == nil:
+			counts[t.Name] = len(t.Partitions)
+		case !errors.Is(t.Error, kafka.UnknownTopicOrPartition):
+			return nil, fmt.Errorf("reading metadata of topic %q: %w", t.Name, t.Error)
+		}
+	}
+	return counts, nil
+}
+
+// bounds returns the first offset of a partition and the one after its last.
+func (c *Client) bounds(ctx context.Context, topic string, partition int) (first, end int64, err error) {
+	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
+	}})
+	if err != nil {
+		return 0, 0, fmt.Errorf("listing offsets: %w", err)
+	}
+	for _, p := range res.Topics[topic] {
+		if p.Partition == partition {
+			if p.Error != nil {
+				return 0, 0, fmt.Errorf("listing offsets: %w", p.Error)
+			}
+			return p.FirstOffset, p.LastOffset, nil
+		}
+	}
+	return 0, 0, errors.New("listing offsets: no answer for the partition")
+}
+
+// maxMessageBytes returns max.message.bytes of the topics, as far as the
+// cluster tells.
+func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
+	req := &kafka.DescribeConfigsRequest{}
+	for _, t := range topics {
+		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{
+			ResourceType: kafka.ResourceTypeTopic, ResourceName: t, ConfigNames: []string{"max.message.bytes"},
+		})
+	}
+	res, err := c.kafka.DescribeConfigs(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("reading topic limits: %w", err)
+	}
+	limits := make(map[string]int)
+	for _, r := range res.Resources {
+		for _, e := range r.ConfigEntries {
+			if n, err := strconv.Atoi(e.ConfigValue); err == nil && e.ConfigName == "max.message.bytes" {
+				limits[r.ResourceName] = n
+			}
+		}
+	}
+	return limits, nil
+}

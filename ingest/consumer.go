@@ -1,0 +1,240 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
+)
+
+const (
+	defaultSessionTimeout = 6 * time.Second
+	maxSessionTimeout     = 10 * time.Second
+	defaultDrainTimeout   = 20 * time.Second
+	defaultStallTimeout   = time.Minute
+	rebalanceTimeout      = 30 * time.Second
+	joinGroupBackoff      = 500 * time.Millisecond
+)
+
+// Config says what a Consumer reads, who answers and where answers go.
+type Config struct {
+	Connection Connection
+	// Group is the name of the consumer group.
+	Group string
+	// Input, Output and DeadLetters are KafkaTopics, all different.
+	Input, Output, DeadLetters string
+
+	Handler Handler
+	Logger  *slog.Logger
+	// Registerer takes the metrics; nil for none.
+	Registerer prometheus.Registerer
+
+	// SessionTimeout is how long after its death a member keeps its
+	// partitions: at most 10 s, 0 is 6 s, the least that brokers take by
+	// default. Heartbeats go out six times as often.
+	SessionTimeout time.Duration
+	// DrainTimeout bounds the end of Run; 0 is 20 s.
+	DrainTimeout time.Duration
+	// StallTimeout is how long a partition that has records may make no
+	// progress before the group is joined anew; 0 is one minute.
+	StallTimeout time.Duration
+	// PartitionWatchInterval is how often the number of partitions is looked
+	// at; 0 is 5 s.
+	PartitionWatchInterval time.Duration
+}
+
+// validate checks cfg and fills in the defaults.
+func (cfg *Config) validate() error {
+	switch {
+	case cfg.Group == "":
+		return errors.New("no consumer group")
+	case cfg.Input == "" || cfg.Output == "" || cfg.DeadLetters == "":
+		return errors.New("want the topics of input, output and dead letters")
+	case cfg.Input == cfg.Output || cfg.Input == cfg.DeadLetters || cfg.Output == cfg.DeadLetters:
+		return errors.New("input, output and dead letters must be different topics")
+	case cfg.Handler == nil || cfg.Logger == nil:
+		return errors.New("want a handler and a logger")
+	case cfg.SessionTimeout < 0 || cfg.SessionTimeout > maxSessionTimeout:
+		return fmt.Errorf("session timeout %s is not between 0 and %s", cfg.SessionTimeout, maxSessionTimeout)
+	case cfg.DrainTimeout < 0 || cfg.StallTimeout < 0 || cfg.PartitionWatchInterval < 0:
+		return errors.New("a timeout is negative")
+	}
+	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, defaultSessionTimeout)
+	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, defaultDrainTimeout)
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
+	return nil
+}
+
+// Consumer is one member of the consumer group: it reads the input topic, has
+// the handler answer each record, writes the answers and commits.
+type Consumer struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	client  *Client
+	answers *Producer
+	// letters compresses: a dead letter carries its record, which the topic it
+	// came from took, and a few headers; brokers measure it compressed.
+	letters *Producer
+	ready   atomic.Bool
+	refused *rateLimit
+	fatal   context.CancelCauseFunc
+}
+
+// New returns a Consumer; it does not connect.
+func New(cfg Config) (*Consumer, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configuring ingest: %w", err)
+	}
+	client, err := NewClient(cfg.Connection, cfg.Input, cfg.Output, cfg.DeadLetters)
+	if err != nil {
+		return nil, fmt.Errorf("configuring ingest: %w", err)
+	}
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	c := &Consumer{
+		cfg: cfg, log: cfg.Logger.With("component", "ingest"), metrics: m, client: client,
+		answers: NewProducer(client, cfg.Logger), letters: NewProducer(client, cfg.Logger), refused: &rateLimit{every: time.Second},
+	}
+	c.answers.retried, c.letters.retried = m.retries.Inc, m.retries.Inc
+	c.letters.compression = kafka.Zstd
+	return c, nil
+}
+
+// Ready reports whether the group has been joined: partitions are assigned, or
+// there are more members than partitions. It is false while the group cannot
+// be reached.
+func (c *Consumer) Ready() bool { return c.ready.Load() }
+
+// Run consumes until ctx ends; then it finishes what is in hand, commits,
+// leaves the group and returns nil, at the latest after DrainTimeout. It waits
+// for brokers that are away, at the start and later. It returns an error where
+// waiting is no use: a topic does not exist, credentials are refused, the
+// handler's error was fatal, or draining took too long. Run may be called once.
+func (c *Consumer) Run(ctx context.Context) error {
+	defer c.client.Close()
+	if err := c.prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	dialer, err := c.cfg.Connection.Dialer()
+	if err != nil {
+		return err
+	}
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: dialer, Topics: []string{c.cfg.Input},
+		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / 6, RebalanceTimeout: rebalanceTimeout,
+		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
+		WatchPartitionChanges: true, PartitionWatchInterval: c.cfg.PartitionWatchInterval,
+	})
+	if err != nil {
+		return fmt.Errorf("joining group %q: %w", c.cfg.Group, err)
+	}
+	ctx, c.fatal = context.WithCancelCause(ctx)
+	defer c.fatal(nil)
+	c.generations(ctx, group)
+	c.ready.Store(false)
+	if err := c.leave(group); err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// prepare waits for the cluster and checks the topics.
+func (c *Consumer) prepare(ctx context.Context) error {
+	if err := c.client.Await(ctx, c.log); err != nil {
+		return err
+	}
+	for attempt := 0; ; attempt++ {
+		err := c.client.CheckTopics(ctx, c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters)
+		var missing *MissingTopicsError
+		if err == nil || errors.As(err, &missing) {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		c.log.Warn("checking topics", "err", err)
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+	limits, err := c.client.maxMessageBytes(ctx, c.cfg.Input, c.cfg.DeadLetters)
+	if err != nil {
+		return nil //nolint:nilerr // A cluster need not let us read its settings.
+	}
+	if in, dlq := limits[c.cfg.Input], limits[c.cfg.DeadLetters]; dlq > 0 && dlq <= in {
+		c.log.Warn("the dead letter topic should take larger messages than the input topic",
+			"kafka_topic", c.cfg.DeadLetters, "max_message_bytes", dlq, "input_max_message_bytes", in)
+	}
+	return nil
+}
+
+// generations runs one generation of the group after the other until ctx ends.
+func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) {
+	warned := &rateLimit{every: 10 * time.Second}
+	for {
+		gen, err := group.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, kafka.RebalanceInProgress):
+			continue // the broker paces this
+		case err != nil:
+			c.ready.Store(false)
+			if n, ok := warned.allow(); ok {
+				c.log.Warn("joining the consumer group", "err", err, "errors_since", n)
+			}
+			continue // kafka-go pauses before it tries again
+		}
+		c.start(gen)
+		c.ready.Store(true)
+	}
+}
+
+// leave closes the group: kafka-go ends the generation, waits for its workers
+// and leaves. Where the network is gone that can take minutes, so it is bounded.
+func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
+	done := make(chan error, 1)
+	go func() { done <- group.Close() }()
+	t := time.NewTimer(c.cfg.DrainTimeout)
+	defer t.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-t.C:
+		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, c.cfg.DrainTimeout)
+	}
+}
+
+// rateLimit lets one event through in a while and counts the others.
+type rateLimit struct {
+	every time.Duration
+	last  atomic.Int64
+	count atomic.Int64
+}
+
+// allow reports whether to tell of this event, and how many there were since
+// the last one told, this one included.
+func (r *rateLimit) allow() (int64, bool) {
+	n := r.count.Add(1)
+	last, now := r.last.Load(), time.Now().UnixNano()
+	if now-last < int64(r.every) || !r.last.CompareAndSwap(last, now) {
+		return 0, false
+	}
+	r.count.Add(-n)
+	return n, true
+}

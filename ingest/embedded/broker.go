@@ -1,0 +1,193 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+const (
+	// maxMessageBytes is the largest batch a topic takes unless it says otherwise.
+	maxMessageBytes = 4 << 20
+	// retentionInterval is how often records past their retention are dropped.
+	retentionInterval = time.Hour
+	defaultPartitions = 4
+)
+
+// DefaultRetention is how long records are kept.
+const DefaultRetention = 7 * 24 * time.Hour
+
+// Config says where the broker stores and listens.
+type Config struct {
+	// Dir is the folder for the data, made where it does not exist; empty
+	// keeps everything in memory.
+	Dir string
+	// Listen is the host:port to listen on; port 0 takes a free one.
+	Listen string
+	// Advertise is the host that clients are told to connect to, where it is
+	// not that of Listen. It is needed where Listen is all addresses.
+	Advertise string
+	// Sync waits for the disk at every write: what is acknowledged survives a
+	// power failure too, at the cost of throughput.
+	Sync bool
+	// Retention is how long records are kept, checked once an hour; 0 is
+	// DefaultRetention.
+	Retention time.Duration
+	// User and Password, where set, are demanded from clients by SASL
+	// SCRAM-SHA-256.
+	User, Password string
+	Logger         *slog.Logger
+}
+
+// Broker is a running broker.
+type Broker struct {
+	cluster *kfake.Cluster
+	addr    string
+	lock    *flock.Flock
+	close   sync.Once
+	done    chan struct{}
+	ticks   sync.WaitGroup
+}
+
+// Start starts a broker and returns when it listens. A folder that another
+// broker uses is refused.
+func Start(cfg Config) (*Broker, error) {
+	host, _, err := net.SplitHostPort(cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("reading listen address: %w", err)
+	}
+	if cfg.Advertise == "" {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			return nil, errors.New("a broker that listens on all addresses wants one to advertise")
+		}
+		cfg.Advertise = host
+	}
+	retention := cfg.Retention
+	if retention == 0 {
+		retention = DefaultRetention
+	}
+	b := &Broker{done: make(chan struct{})}
+	opts := []kfake.Opt{
+		kfake.NumBrokers(1),
+		kfake.DefaultNumPartitions(defaultPartitions),
+		kfake.ListenFn(func(network, _ string) (net.Listener, error) {
+			l, err := net.Listen(network, cfg.Listen) //nolint:noctx // kfake's signature has no context.
+			if err != nil {
+				return nil, err
+			}
+			return advertised{Listener: l, host: cfg.Advertise}, nil
+		}),
+		kfake.BrokerConfigs(map[string]string{
+			"default.replication.factor": "1",
+			"message.max.bytes":          strconv.Itoa(maxMessageBytes),
+			"log.retention.ms":           strconv.FormatInt(retention.Milliseconds(), 10),
+		}),
+		kfake.WithLogger(logger{cfg.Logger}),
+	}
+	if cfg.User != "" {
+		opts = append(opts, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", cfg.User, cfg.Password))
+	}
+	if cfg.Dir != "" {
+		if b.lock, err = lock(cfg.Dir); err != nil {
+			return nil, err
+		}
+		opts = append(opts, kfake.DataDir(cfg.Dir))
+		if cfg.Sync {
+			opts = append(opts, kfake.SyncWrites())
+		}
+	}
+	if b.cluster, err = kfake.NewCluster(opts...); err != nil {
+		b.unlock()
+		return nil, fmt.Errorf("starting embedded broker: %w", err)
+	}
+	b.addr = b.cluster.ListenAddrs()[0]
+	b.ticks.Go(b.retain)
+	return b, nil
+}
+
+// lock makes the folder and takes its lock, which ends with the process.
+func lock(dir string) (*flock.Flock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making broker folder: %w", err)
+	}
+	l := flock.New(filepath.Join(dir, "lock"))
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking broker folder: %w", err)
+	}
+	if !ok {
+		return nil, fmt.Errorf("broker folder %q is in use by another process", dir)
+	}
+	return l, nil
+}
+
+func (b *Broker) unlock() {
+	if b.lock != nil {
+		_ = b.lock.Close()
+	}
+}
+
+// retain drops records past their retention from time to time.
+func (b *Broker) retain() {
+	t := time.NewTicker(retentionInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			b.cluster.ApplyRetention()
+		case <-b.done:
+			return
+		}
+	}
+}
+
+// Addr returns the host:port for clients.
+func (b *Broker) Addr() string { return b.addr }
+
+// Close stops the broker. What it acknowledged is in its folder.
+func (b *Broker) Close() {
+	b.close.Do(func() {
+		close(b.done)
+		b.ticks.Wait()
+		b.cluster.Close()
+		b.unlock()
+	})
+}
+
+// advertised is a listener with another host in its address: kfake tells
+// clients to connect to the address of its listener.
+type advertised struct {
+	net.Listener
+	host string
+}
+
+// Addr returns the advertised host and the port listened on.
+func (l advertised) Addr() net.Addr {
+	_, port, _ := net.SplitHostPort(l.Listener.Addr().String())
+	return address(net.JoinHostPort(l.host, port))
+}
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// logger passes kfake's warnings on.
+type logger struct{ log *slog.Logger }
+
+// Logf implements kfake.Logger. Warnings of kfake are of no concern to
+// operators; its errors are: state that was not written.
+func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
+	if l.log != nil && (level == kfake.LogLevelError || level == kfake.LogLevelWarn) {
+		l.log.Warn("embedded broker", "err", fmt.Sprintf(format, args...))
+	}
+}

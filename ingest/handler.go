@@ -1,0 +1,191 @@
+package ingest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Header is a record header.
+type Header = kafka.Header
+
+// Record is one message of the input topic. Key, Value and header values are
+// valid until Handle returns and must not be changed; Value is nil or empty
+// for a tombstone.
+type Record struct {
+	Key     []byte
+	Value   []byte
+	Headers []Header
+	// Time is the record's timestamp, set by its producer or by the broker.
+	Time      time.Time
+	Partition int
+	Offset    int64
+}
+
+// Output is the message that answers a record. It comes to Handle empty, with
+// the storage of an earlier one: append to Value rather than replace it. Key
+// and Value may be the record's own; nothing else in it may alias memory that
+// the worker uses again.
+type Output struct {
+	Key     []byte
+	Value   []byte
+	Headers []Header
+
+	record  Record // that it answers
+	storage []byte // of header values
+}
+
+// AddHeader appends a header with a copy of value.
+func (o *Output) AddHeader(name string, value []byte) {
+	i := len(o.storage)
+	o.storage = append(o.storage, value...)
+	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
+}
+
+// AddHeaderString is AddHeader for a string.
+func (o *Output) AddHeaderString(name, value string) {
+	i := len(o.storage)
+	o.storage = append(o.storage, value...)
+	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
+}
+
+// maxKeptStorage bounds the value buffer that an Output keeps for its next use.
+const maxKeptStorage = 16 << 10
+
+// reset empties o for its next use. It keeps the value's storage unless that
+// is large or the record's, which another batch will overwrite.
+func (o *Output) reset() {
+	value := o.Value[:0]
+	if cap(value) > maxKeptStorage || sameArray(value, o.record.Value) || sameArray(value, o.record.Key) {
+		value = nil
+	}
+	*o = Output{Value: value, Headers: o.Headers[:0], storage: o.storage[:0]}
+}
+
+// sameArray reports whether a and b end at the same place of the same array,
+// as slices of one allocation do.
+func sameArray(a, b []byte) bool {
+	return cap(a) > 0 && cap(b) > 0 && &a[:cap(a)][cap(a)-1] == &b[:cap(b)][cap(b)-1]
+}
+
+// size is the room that o takes in a produce request, from above.
+func (o *Output) size() int {
+	// 32 bytes cover a record's own lengths and deltas, 10 a header's two lengths.
+	n := 32 + len(o.Key) + len(o.Value)
+	for i := range o.Headers {
+		n += 10 + len(o.Headers[i].Key) + len(o.Headers[i].Value)
+	}
+	return n
+}
+
+// Handler makes the workers that answer records.
+type Handler interface {
+	// NewWorker returns a worker for one partition. It is called whenever a
+	// partition is assigned.
+	NewWorker() Worker
+}
+
+// Worker answers the records of one partition, one after the other, from one
+// goroutine, so that it may own scratch memory.
+type Worker interface {
+	// Handle answers record r in out, or returns the error that decides what
+	// becomes of r: see Disposition. It must be a pure function of the record,
+	// since a record may come again, and return soon: it is not interrupted.
+	Handle(r *Record, out *Output) error
+}
+
+// Action is what becomes of a record whose handling ended with an error.
+type Action int
+
+// The actions.
+const (
+	// DeadLetter sends the record to the dead letters.
+	DeadLetter Action = iota
+	// Retry handles the record again after a pause; after five attempts it is a
+	// dead letter.
+	Retry
+	// Fatal ends Consumer.Run with the error; the record stays uncommitted.
+	Fatal
+)
+
+func (a Action) String() string {
+	switch a {
+	case DeadLetter:
+		return "dead_letter"
+	case Retry:
+		return "retry"
+	case Fatal:
+		return "fatal"
+	}
+	return "unknown"
+}
+
+// Reason codes that ingest itself gives; the handler's are its own.
+const (
+	ReasonScoringFailed = "scoring_failed"
+	stageDecode         = "decode"
+	stageHandle         = "handle"
+	stageProduce        = "produce"
+)
+
+// Verdict is what an error says about its record.
+type Verdict struct {
+	Action       Action
+	Reason       string // dlq-reason
+	Stage        string // dlq-stage
+	ModelVersion string // dlq-model-version, may be empty
+}
+
+// Disposition decides what becomes of the record that err belongs to, by the
+// methods that err or an error in its chain has:
+//
+//	Fatal() bool          true: stop the process
+//	Retryable() bool      true: handle it again
+//	Reason() string       code for dlq-reason, else scoring_failed
+//	Stage() string        code for dlq-stage, else handle
+//	ModelVersion() string for dlq-model-version
+//
+// A *msg.Error has its reason and the stage decode. An error with none of
+// these is a dead letter with reason scoring_failed,
+// never an endless retry. Neither the error's text nor the record's content
+// goes anywhere.
+func Disposition(err error) Verdict {
+	v := Verdict{Action: DeadLetter, Reason: ReasonScoringFailed, Stage: stageHandle}
+	var refused *msg.Error
+	if errors.As(err, &refused) {
+		v.Reason, v.Stage = string(refused.Reason), stageDecode
+	}
+	var retryable interface{ Retryable() bool }
+	if errors.As(err, &retryable) && retryable.Retryable() {
+		v.Action = Retry
+	}
+	var fatal interface{ Fatal() bool }
+	if errors.As(err, &fatal) && fatal.Fatal() {
+		v.Action = Fatal
+	}
+	var reason interface{ Reason() string }
+	if errors.As(err, &reason) && isCode(reason.Reason()) {
+		v.Reason = reason.Reason()
+	}
+	var stage interface{ Stage() string }
+	if errors.As(err, &stage) && isCode(stage.Stage()) {
+		v.Stage = stage.Stage()
+	}
+	var model interface{ ModelVersion() string }
+	if errors.As(err, &model) {
+		v.ModelVersion = model.ModelVersion()
+	}
+	return v
+}
+
+// isCode reports whether s can be a fixed code: a short lower-case word with
+// underscores. A text that slipped in, which could hold a patient's words, is not.
+func isCode(s string) bool {
+	return len(s) >= 3 && len(s) <= 31 && !slices.ContainsFunc([]byte(s), func(b byte) bool {
+		return (b < 'a' || b > 'z') && b != '_' && (b < '0' || b > '9')
+	})
+}

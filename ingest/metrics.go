@@ -1,0 +1,123 @@
+package ingest
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// reasonOther is the label for a reason that is not one of the contract's.
+const reasonOther = "other"
+
+// metrics holds what the package comment lists.
+type metrics struct {
+	consumed      *prometheus.CounterVec // partition
+	records       *prometheus.CounterVec // disposition
+	deadLetters   *prometheus.CounterVec // reason
+	handleSeconds prometheus.Histogram
+	endToEnd      prometheus.Histogram
+	inFlight      prometheus.Gauge
+	lag           *prometheus.GaugeVec // partition
+	skipped       *prometheus.CounterVec
+	rebalances    prometheus.Counter
+	assigned      prometheus.Gauge
+	commits       *prometheus.CounterVec // result
+	retries       prometheus.Counter
+	fetchErrors   prometheus.Counter
+	panics        prometheus.Counter
+	stalls        prometheus.Counter
+	blocked       prometheus.Gauge
+
+	// The children that the hot path needs, looked up once.
+	predicted, dead, retry prometheus.Counter
+	reasons                map[string]prometheus.Counter
+}
+
+// newMetrics registers the metrics with reg, which may be nil.
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help})
+	}
+	counters := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help}, []string{label})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help})
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help, Buckets: buckets})
+	}
+	m := &metrics{
+		consumed:      counters("consumed_records_total", "Records read from the input topic.", "partition"),
+		records:       counters("records_total", "Records by what became of them.", "disposition"),
+		deadLetters:   counters("dead_letters_total", "Acknowledged dead letters by reason.", "reason"),
+		handleSeconds: histogram("handle_seconds", "Time to handle one record.", prometheus.ExponentialBuckets(5e-6, 2, 16)),
+		endToEnd:      histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its answer.", prometheus.ExponentialBuckets(1e-3, 2, 17)),
+		inFlight:      gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "wardcast", Subsystem: "ingest", Name: "lag_records", Help: "Records in the input topic that are not answered yet.",
+		}, []string{"partition"}),
+		skipped:     counters("skipped_offsets_total", "Offsets passed over because the broker has nothing there.", "cause"),
+		rebalances:  counter("rebalances_total", "Generations of the consumer group joined."),
+		assigned:    gauge("assigned_partitions", "Partitions assigned to this process."),
+		commits:     counters("commits_total", "Offset commits by result.", "result"),
+		retries:     counter("produce_retries_total", "Produce requests tried again."),
+		fetchErrors: counter("fetch_errors_total", "Fetch requests that failed."),
+		panics:      counter("handler_panics_total", "Panics recovered in the handler."),
+		stalls:      counter("stalls_total", "Generations left because a partition with records made no progress."),
+		blocked:     gauge("blocked_partitions", "Partitions that wait because a dead letter is larger than its topic takes."),
+		reasons:     make(map[string]prometheus.Counter),
+	}
+	m.predicted = m.records.WithLabelValues("answered")
+	m.dead = m.records.WithLabelValues(DeadLetter.String())
+	m.retry = m.records.WithLabelValues(Retry.String())
+	for _, r := range []msg.Reason{
+		msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8, msg.TooLarge,
+		msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed, reasonOther,
+	} {
+		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
+	}
+	for _, cause := range []string{causeRetention, causeAbsent} {
+		m.skipped.WithLabelValues(cause)
+	}
+	for _, result := range []string{commitOK, commitStale, commitFailed} {
+		m.commits.WithLabelValues(result)
+	}
+	if reg == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{
+		m.consumed, m.records, m.deadLetters, m.handleSeconds, m.endToEnd, m.inFlight, m.lag, m.skipped, m.rebalances,
+		m.assigned, m.commits, m.retries, m.fetchErrors, m.panics, m.stalls, m.blocked,
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Values of the labels cause and result.
+const (
+	causeRetention = "retention" // deleted before they were read
+	causeAbsent    = "absent"    // compacted away, or a transaction's marker
+
+	commitOK     = "ok"
+	commitStale  = "stale" // refused: the partition belongs to another member by now
+	commitFailed = "failed"
+)
+
+// deadLetter counts one dead letter.
+func (m *metrics) deadLetter(reason string) {
+	c, ok := m.reasons[reason]
+	if !ok {
+		c = m.reasons[reasonOther]
+	}
+	c.Inc()
+	m.dead.Inc()
+}
+
+// partitionLabel is the value of the label partition.
+func partitionLabel(id int) string { return strconv.Itoa(id) }

@@ -1,0 +1,288 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+const (
+	// A batch is what is handled between two produce requests. It ends with
+	// the records of a fetch or at the first of these limits, which bound the
+	// memory of a partition and how long the end of its generation waits.
+	maxBatchRecords     = 512
+	maxBatchInputBytes  = 1 << 20
+	maxBatchOutputBytes = 512 << 10
+
+	fetchMaxBytes = 1 << 20
+	// fetchMaxWait is how long the broker holds a fetch while there is nothing
+	// to read; it answers at once when something comes.
+	fetchMaxWait = 500 * time.Millisecond
+
+	// quietAttempts is how many failures in a row are not worth a log line: a
+	// leader that moves is found again within them.
+	quietAttempts = 5
+	// longPause is an attempt whose pause is the longest.
+	longPause = 100
+)
+
+// errStopped ends the reading of a fetch whose remaining records are not handled.
+var errStopped = errors.New("stopped")
+
+// partition reads one partition during one generation.
+type partition struct {
+	c      *Consumer
+	g      *generation
+	id     int
+	worker Worker
+	next   int64 // offset to be handled next; negative: where the partition begins
+
+	batch    batch
+	consumed prometheus.Counter
+	lag      prometheus.Gauge
+}
+
+func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
+	label := partitionLabel(a.ID)
+	return &partition{
+		c: g.c, g: g, id: a.ID, worker: g.c.cfg.Handler.NewWorker(), next: a.Offset,
+		batch:    batch{outputs: make([]Output, maxBatchRecords)},
+		consumed: g.c.metrics.consumed.WithLabelValues(label),
+		lag:      g.c.metrics.lag.WithLabelValues(label),
+	}
+}
+
+// run handles records until ctx ends. What it holds then it writes while
+// produce lasts.
+func (p *partition) run(ctx, produce context.Context) {
+	if p.next >= 0 {
+		p.g.begin(p.id, p.next)
+	}
+	for failures := 0; ctx.Err() == nil; {
+		var err error
+		if p.next < 0 {
+			err = p.locate(ctx)
+		} else {
+			err = p.fetch(ctx, produce)
+		}
+		if errors.Is(err, kafka.OffsetOutOfRange) {
+			err = p.locate(ctx)
+		}
+		if err == nil {
+			failures = 0
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		p.c.metrics.fetchErrors.Inc()
+		if failures >= quietAttempts {
+			p.c.log.Warn("fetching does not succeed", "partition", p.id, "offset", p.next, "attempt", failures, "err", err)
+		}
+		if pause(ctx, failures) != nil {
+			return
+		}
+		failures++
+	}
+}
+
+// locate finds where to read where the group has no offset yet, or one that
+// the broker does not have: it begins with the oldest record, so that what is
+// still there is not lost, and says what is gone.
+func (p *partition) locate(ctx context.Context) error {
+	first, end, err := p.c.client.bounds(ctx, p.c.cfg.Input, p.id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.next < 0: // nothing committed
+	case p.next < first:
+		p.c.metrics.skipped.WithLabelValues(causeRetention).Add(float64(first - p.next))
+		p.c.log.Error("records were deleted before they were read", "partition", p.id, "offset", p.next, "records", first-p.next)
+	case p.next > end:
+		p.c.log.Error("the committed offset is past the end: the topic was cut or made anew; reading all of it", "partition", p.id, "offset", p.next, "end", end)
+	default:
+		return nil
+	}
+	p.next = first
+	p.g.begin(p.id, p.next)
+	return nil
+}
+
+// fetch reads records once and answers them.
+func (p *partition) fetch(ctx, produce context.Context) error {
+	res, err := p.c.client.kafka.Fetch(ctx, &kafka.FetchRequest{
+		Topic: p.c.cfg.Input, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: fetchMaxBytes, MaxWait: fetchMaxWait,
+	})
+	if err != nil {
+		return err
+	}
+	if res.Error != nil {
+		return res.Error
+	}
+	before := p.next
+	err = p.consume(ctx, produce, res.Records)
+	if err != nil {
+		return err
+	}
+	if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 && p.next == before && ctx.Err() == nil {
+		// Batches without a record for us: the marker of a transaction, or
+		// records that were compacted away.
+		p.c.metrics.skipped.WithLabelValues(causeAbsent).Inc()
+		p.next++
+		p.g.mark(p.id, p.next)
+	}
+	p.g.seen(p.id, p.next, res.HighWatermark)
+	p.lag.Set(float64(max(0, res.HighWatermark-p.next)))
+	return nil
+}
+
+// consume handles records batch by batch until there are no more or ctx ends.
+func (p *partition) consume(ctx, produce context.Context, records kafka.RecordReader) error {
+	for ctx.Err() == nil {
+		r, err := records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && r.Offset < p.next { // Kafka sends whole batches
+			release(r)
+			continue
+		}
+		var record Record
+		if err == nil {
+			record, err = p.batch.load(r, p.id)
+		}
+		if err == nil {
+			err = p.handle(ctx, record)
+		}
+		if err != nil {
+			if flushed := p.flush(produce); flushed != nil || errors.Is(err, errStopped) {
+				return flushed
+			}
+			return fmt.Errorf("reading records: %w", err)
+		}
+		if gap := record.Offset - p.next; gap > 0 {
+			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
+		}
+		p.next = record.Offset + 1
+		if p.batch.full() {
+			if err := p.flush(produce); err != nil {
+				return err
+			}
+		}
+	}
+	return p.flush(produce)
+}
+
+// handle has the worker answer a record, or decides what becomes of it. It
+// returns errStopped where the record must not be passed over.
+func (p *partition) handle(ctx context.Context, r Record) error {
+	begin := time.Now()
+	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
+	out := p.batch.output(r)
+	for attempt := 1; ; attempt++ {
+		err := p.protect(&out.record, out)
+		if err == nil {
+			p.batch.answer(out)
+			return nil
+		}
+		v := Disposition(err)
+		switch {
+		case v.Action == Fatal:
+			p.c.fatal(fmt.Errorf("handling partition %d at offset %d: %w", p.id, r.Offset, err))
+			return errStopped
+		case v.Action == Retry && attempt < maxAttempts:
+			p.c.metrics.retry.Inc()
+			if pause(ctx, attempt) != nil {
+				return errStopped
+			}
+			out.reset()
+			out.record = r
+		default:
+			p.batch.deadLetter(r, letter{verdict: v, attempts: attempt, topic: p.c.cfg.Input})
+			return nil
+		}
+	}
+}
+
+// flush writes the answers and dead letters of the batch, waits until they are
+// acknowledged, and marks the batch. Its error is that of produce, whose end
+// leaves the batch unmarked.
+func (p *partition) flush(produce context.Context) error {
+	n := p.batch.len()
+	if n == 0 {
+		return nil
+	}
+	m := p.c.metrics
+	m.inFlight.Add(float64(n))
+	defer m.inFlight.Sub(float64(n))
+	defer p.batch.reset()
+	for {
+		err := p.c.answers.Produce(produce, p.c.cfg.Output, p.batch.answers)
+		if err == nil {
+			break
+		}
+		var large *TooLargeError
+		if !errors.As(err, &large) {
+			return err
+		}
+		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
+		v := Verdict{Reason: ReasonScoringFailed, Stage: stageProduce}
+		p.batch.deadLetter(large.message.record, letter{verdict: v, attempts: 1, topic: p.c.cfg.Input})
+	}
+	if err := p.bury(produce); err != nil {
+		return err
+	}
+	acknowledged := time.Now()
+	for _, o := range p.batch.answers {
+		m.endToEnd.Observe(acknowledged.Sub(o.record.Time).Seconds())
+	}
+	m.predicted.Add(float64(len(p.batch.answers)))
+	p.consumed.Add(float64(n))
+	p.g.mark(p.id, p.next)
+	return nil
+}
+
+// bury writes the dead letters. One that its topic does not take stops the
+// partition until somebody raises the topic's limit: passing it over would
+// lose it, and ending the process would stop the other partitions, here and,
+// after the next rebalance, everywhere.
+func (p *partition) bury(produce context.Context) error {
+	if len(p.batch.letters) == 0 {
+		return nil
+	}
+	for attempt := 0; ; attempt++ {
+		err := p.c.letters.Produce(produce, p.c.cfg.DeadLetters, p.batch.letters)
+		var large *TooLargeError
+		if err == nil || !errors.As(err, &large) {
+			if attempt > 0 {
+				p.c.metrics.blocked.Dec()
+			}
+			if err != nil {
+				return err
+			}
+			break
+		}
+		if attempt == 0 {
+			p.c.metrics.blocked.Inc()
+		}
+		p.c.log.Error("partition waits: a dead letter is larger than its topic takes; raise the topic's max.message.bytes",
+			"kafka_topic", large.Topic, "bytes", large.Bytes, "partition", p.id, "offset", large.message.record.Offset)
+		_ = pause(produce, longPause) // Produce tells the end of it
+	}
+	for i, o := range p.batch.letters {
+		v := p.batch.verdicts[i]
+		p.c.metrics.deadLetter(v.Reason)
+		if n, ok := p.c.refused.allow(); ok {
+			p.c.log.Warn("records refused", "reason", v.Reason, "stage", v.Stage, "partition", p.id, "offset", o.record.Offset, "records", n)
+		}
+	}
+	return nil
+}

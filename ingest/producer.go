@@ -1,0 +1,194 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// maxBatchBytes bounds one batch of a produce request, before compression.
+// Brokers take 1 MiB (1048588 bytes) unless told otherwise.
+const maxBatchBytes = 900 << 10
+
+// TooLargeError is the refusal of a message by the broker because of its size.
+type TooLargeError struct {
+	Topic   string
+	Bytes   int
+	message *Output
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("a message of %d bytes is larger than topic %q takes: raise its max.message.bytes", e.Bytes, e.Topic)
+}
+
+// Producer writes messages and waits until all in-sync replicas have them. It
+// is safe for concurrent use.
+//
+// A message without a key goes to the partition of the record that it answers,
+// any other to the one that Java's default partitioner would choose (murmur2
+// of the key), so that everything about one key is in one partition and in order.
+type Producer struct {
+	client  *Client
+	log     *slog.Logger
+	retried func() // called before each further attempt
+	// compression is what batches are compressed with.
+	compression kafka.Compression
+}
+
+// NewProducer returns a producer that writes through client.
+func NewProducer(client *Client, log *slog.Logger) *Producer {
+	return &Producer{client: client, log: log, retried: func() {}}
+}
+
+// Produce writes messages to topic in their order and returns when all are
+// acknowledged. Until then it tries again, however long the cluster is away:
+// only the end of ctx or a *TooLargeError ends it. A message whose
+// acknowledgement was lost is written twice. After an error any part of the
+// messages may have been written.
+func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	var batches map[int][]*Output
+	for attempt := 0; ; attempt++ {
+		counts, err := p.client.partitions(ctx, topic)
+		if n := counts[topic]; err == nil && n > 0 {
+			batches = byPartition(messages, n)
+			break
+		}
+		if err == nil {
+			err = &MissingTopicsError{Topics: []string{topic}}
+		}
+		if err := p.again(ctx, topic, attempt, err); err != nil {
+			return err
+		}
+	}
+	if len(batches) == 1 {
+		for partition, batch := range batches {
+			return p.toPartition(ctx, topic, partition, batch)
+		}
+	}
+	errs := make(chan error, len(batches))
+	for partition, batch := range batches {
+		go func() { errs <- p.toPartition(ctx, topic, partition, batch) }()
+	}
+	var all []error
+	for range batches {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+// byPartition splits messages by the partition of their key, n partitions in all.
+func byPartition(messages []*Output, n int) map[int][]*Output {
+	batches := make(map[int][]*Output, n)
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = i
+	}
+	for _, m := range messages {
+		i := m.record.Partition % n
+		if m.Key != nil {
+			i = kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: m.Key}, ids...)
+		}
+		batches[i] = append(batches[i], m)
+	}
+	return batches
+}
+
+// toPartition writes messages to one partition in batches that brokers take.
+func (p *Producer) toPartition(ctx context.Context, topic string, partition int, messages []*Output) error {
+	for len(messages) > 0 {
+		n, size := 1, messages[0].size()
+		for n < len(messages) && size+messages[n].size() <= maxBatchBytes {
+			size += messages[n].size()
+			n++
+		}
+		if err := p.batch(ctx, topic, partition, messages[:n]); err != nil {
+			return err
+		}
+		messages = messages[n:]
+	}
+	return nil
+}
+
+// batch writes one batch, again and again until it is acknowledged. A batch of
+// several messages that is too large for the topic is halved.
+func (p *Producer) batch(ctx context.Context, topic string, partition int, messages []*Output) error {
+	for attempt := 0; ; attempt++ {
+		res, err := p.client.kafka.Produce(ctx, &kafka.ProduceRequest{
+			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll,
+			Records: &recordReader{messages: messages}, Compression: p.compression,
+		})
+		if err == nil {
+			err = res.Error
+		}
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, kafka.MessageSizeTooLarge) {
+			if len(messages) == 1 {
+				return &TooLargeError{Topic: topic, Bytes: messages[0].size(), message: messages[0]}
+			}
+			half := len(messages) / 2
+			if err := p.batch(ctx, topic, partition, messages[:half]); err != nil {
+				return err
+			}
+			return p.batch(ctx, topic, partition, messages[half:])
+		}
+		if err := p.again(ctx, topic, attempt, err); err != nil {
+			return err
+		}
+	}
+}
+
+// again counts and logs a failed attempt and waits before the next.
+func (p *Producer) again(ctx context.Context, topic string, attempt int, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p.retried()
+	// The first failures are a leader that moved; later ones want eyes.
+	if attempt >= 5 {
+		p.log.Warn("producing does not succeed", "kafka_topic", topic, "attempt", attempt, "err", err)
+	}
+	return pause(ctx, attempt)
+}
+
+// recordReader hands messages to kafka-go's encoder without allocating for each.
+type recordReader struct {
+	messages   []*Output
+	next       int
+	record     kafka.Record
+	key, value buffer
+}
+
+func (r *recordReader) ReadRecord() (*kafka.Record, error) {
+	if r.next == len(r.messages) {
+		return nil, io.EOF
+	}
+	m := r.messages[r.next]
+	r.next++
+	r.record = kafka.Record{Key: r.key.bytes(m.Key), Value: r.value.bytes(m.Value), Headers: m.Headers}
+	return &r.record, nil
+}
+
+// buffer is a kafka.Bytes over a slice.
+type buffer struct{ bytes.Reader }
+
+func (b *buffer) bytes(data []byte) kafka.Bytes {
+	if data == nil {
+		return nil // an interface that is nil: the null of Kafka
+	}
+	b.Reset(data)
+	return b
+}
+
+func (*buffer) Close() error { return nil }
+
+var _ kafka.Bytes = (*buffer)(nil)
