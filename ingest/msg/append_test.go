@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,8 +82,9 @@ func TestGolden(t *testing.T) {
 }
 
 func finite() *rapid.Generator[float64] {
-	any := rapid.Float64().Filter(func(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) })
-	return rapid.OneOf(any, rapid.Float64Range(-100, 100), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-6, 9.99e-7, 1e21, 1e-10, 5e-324, math.MaxFloat64}))
+	anyFloat := rapid.Float64().Filter(func(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) })
+	return rapid.OneOf(anyFloat, rapid.Float64Range(-100, 100), rapid.Map(rapid.Float64Range(-1100, 1100), Round),
+		rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-6, 9.99e-7, 1e21, 1e-10, 5e-324, math.MaxFloat64}))
 }
 
 func predictionGen() *rapid.Generator[Prediction] {
@@ -155,6 +157,36 @@ func TestStrings(t *testing.T) {
 	for _, s := range []string{"", "pain", "\x00\x1f\x7f\"\\/<>&\b\f\n\r\t", "é\u2028\u2029\U0001f9b4\ufffd", "a\xff\xc3", "\xed\xa0\x80"} {
 		if got, want := string(appendString(nil, s)), reencode(t, s); got != want {
 			t.Errorf("%q: got %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestNumbersAreWrittenAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	same := func(v float64) {
+		if got, want := string(appendFloat(nil, v)), reencode(t, v); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for _, v := range []float64{0, math.Copysign(0, -1), 1, 999, 1000, 999.999999999999, 1e-6, 1.000001e-6, 9.99999e-7, 1e-12, .1 + .2, 1e20, 1e21, 1e15, 1 << 53, math.Nextafter(.3, 1), math.Nextafter(1, 0)} {
+		same(v)
+		same(-v)
+	}
+	for range 20000 {
+		v := (r.Float64() - .5) * math.Pow(10, float64(r.IntN(12)-5))
+		same(v)
+		same(Round(v))
+		same(math.Nextafter(Round(v), 1))
+		same(math.Round(v*100) / 100)
+	}
+}
+
+func TestRound(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]float64{0: 0, 1.0 / 3: .333333333333, -2.0 / 3: -.666666666667, 1e-13: 0, 12345.678912345678: 12345.678912345678, math.Inf(1): math.Inf(1)} {
+		if got := Round(v); got != want {
+			t.Errorf("%v: got %v, want %v", v, got, want)
 		}
 	}
 }

@@ -18,15 +18,24 @@ func BenchmarkDecodeNote(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "notes/s")
 }
 
-// BenchmarkPrediction writes a prediction with its numbers at full length, as
-// the scorer makes them.
+// BenchmarkPrediction writes a prediction with its numbers at full length, or
+// rounded by Round.
 func BenchmarkPrediction(b *testing.B) {
-	for _, size := range []struct{ topics, terms int }{{5, 5}, {50, 10}} {
-		b.Run(fmt.Sprintf("topics=%d/terms=%d", size.topics, size.terms), func(b *testing.B) {
+	for _, size := range []struct {
+		topics, terms int
+		round         bool
+	}{{5, 5, false}, {5, 5, true}, {50, 10, true}} {
+		b.Run(fmt.Sprintf("topics=%d/terms=%d/round=%v", size.topics, size.terms, size.round), func(b *testing.B) {
 			p := contractPrediction()
 			p.Topics = p.Topics[:0]
 			x := 1.0
-			next := func() float64 { x = x*1.37 - float64(int(x*1.37)); return x - .5 }
+			next := func() float64 {
+				x = x*1.37 - float64(int(x*1.37))
+				if size.round {
+					return Round(x - .5)
+				}
+				return x - .5
+			}
 			for i := range size.topics {
 				t := Topic{Topic: i + 1, Label: "hip rotate glf", Score: next(), Coefficient: next(), Contribution: next()}
 				for range size.terms {
