@@ -54,8 +54,7 @@ type Training struct {
 // CalibrationKind says how the logit z becomes the probability.
 type CalibrationKind string
 
-// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); a step-wise linear map
-// whose knots are tensors.
+// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); piecewise linear.
 const (
 	Uncalibrated CalibrationKind = "none"
 	Platt        CalibrationKind = "platt"
@@ -64,9 +63,11 @@ const (
 
 // Calibration is the map from logit to probability.
 type Calibration struct {
-	Kind      CalibrationKind `json:"kind"`
-	Intercept float64         `json:"intercept,omitempty"` // of Platt
-	Slope     float64         `json:"slope,omitempty"`     // of Platt
+	Kind          CalibrationKind `json:"kind"`
+	Intercept     float64         `json:"intercept,omitempty"`     // of Platt
+	Slope         float64         `json:"slope,omitempty"`         // of Platt
+	Logits        []float64       `json:"logits,omitempty"`        // of the isotonic map's points, ascending
+	Probabilities []float64       `json:"probabilities,omitempty"` // of the isotonic map's points
 }
 
 // AuxKind is the type of an auxiliary column.
@@ -78,15 +79,13 @@ const (
 	Categorical AuxKind = "categorical"
 )
 
-// AuxColumn is one auxiliary feature and what stands in for a missing value.
+// AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical
+// one gives an indicator per level.
 type AuxColumn struct {
-	Name   string   `json:"name"`             // field of the note: "age", "sex", "vitals.sbp", …
-	Column string   `json:"column,omitempty"` // in the training file, where it has another name
-	Kind   AuxKind  `json:"kind"`
-	Mean   float64  `json:"mean,omitempty"`   // of a numeric column, for missing values
-	Scale  float64  `json:"scale,omitempty"`  // standard deviation of a numeric column
-	Levels []string `json:"levels,omitempty"` // of a categorical column, sorted
-	Fill   string   `json:"fill,omitempty"`   // level for missing values, "" for none
+	Name   string    `json:"name"` // field of the note: "age", "sex", "vitals.sbp", …
+	Kind   AuxKind   `json:"kind"`
+	Levels []string  `json:"levels,omitempty"` // of a categorical column, ascending
+	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
 }
 
 // File is what the manifest knows about a file beside it.

@@ -1,0 +1,356 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// stored returns a store that holds one champion, and the folder of its
+// version.
+func stored(t *testing.T) (s *Dir, folder string) {
+	t.Helper()
+	dir := t.TempDir()
+	s = OpenDir(dir)
+	version := save(t, s, sample(0))
+	if err := s.Promote(t.Context(), "chest-pain", Event{Version: version}); err != nil {
+		t.Fatal(err)
+	}
+	return s, filepath.Join(dir, "chest-pain", version)
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestDamageIsNamed harms each file in each way. Loading refuses it, Verify
+// names exactly that file.
+func TestDamageIsNamed(t *testing.T) {
+	t.Parallel()
+	for how, harm := range map[string]func(t *testing.T, path string){
+		"bit flipped": func(t *testing.T, path string) {
+			data := read(t, path)
+			data[len(data)*2/3] ^= 1
+			write(t, path, data)
+		},
+		"last bit flipped": func(t *testing.T, path string) {
+			data := read(t, path)
+			data[len(data)-1] ^= 1
+			write(t, path, data)
+		},
+		"cut short":  func(t *testing.T, path string) { data := read(t, path); write(t, path, data[:len(data)/2]) },
+		"emptied":    func(t *testing.T, path string) { write(t, path, nil) },
+		"byte added": func(t *testing.T, path string) { write(t, path, append(read(t, path), ' ')) },
+		"gone":       func(t *testing.T, path string) { remove(t, path) },
+		"a link": func(t *testing.T, path string) {
+			moved := filepath.Join(t.TempDir(), "x")
+			if err := os.Rename(path, moved); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(moved, path); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a folder": func(t *testing.T, path string) {
+			remove(t, path)
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, file := range []string{manifestFile, vocabularyFile, tensorsFile, evaluationFile, cardFile, championFile} {
+			if file == championFile && how == "gone" {
+				continue // a model without champion is sound
+			}
+			t.Run(file+" "+how, func(t *testing.T) {
+				t.Parallel()
+				s, folder := stored(t)
+				path := filepath.Join(folder, file)
+				if file == championFile {
+					path = filepath.Join(folder, "..", file)
+				}
+				harm(t, path)
+				found, err := s.Verify(t.Context())
+				if err != nil || len(found) != 1 || found[0].File != file || !strings.Contains(found[0].Error(), file) {
+					t.Errorf("verify found %v, %v", found, err)
+				}
+				var bad *FileError
+				if file == championFile {
+					_, err = s.Champion(t.Context(), "chest-pain")
+					if champions, err := s.Champions(t.Context()); err == nil || len(champions) != 0 {
+						t.Errorf("champions %v, %v", champions, err)
+					}
+				} else {
+					_, err = s.Load(t.Context(), "chest-pain", filepath.Base(folder))
+					if s.Promote(t.Context(), "chest-pain", Event{Version: filepath.Base(folder)}) == nil {
+						t.Error("promoted")
+					}
+				}
+				if !errors.As(err, &bad) || bad.File != file {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExtraFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	s, folder := stored(t)
+	write(t, filepath.Join(folder, "extra.bin"), nil)
+	write(t, filepath.Join(folder, "..", "stray"), nil)
+	write(t, filepath.Join(s.path, "Readme"), nil)
+	if err := os.Mkdir(filepath.Join(folder, "..", "2026"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Verify(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range found {
+		names = append(names, e.File)
+	}
+	if d := cmp.Diff([]string{"Readme", "2026", "extra.bin", "stray"}, names); d != "" {
+		t.Error(d)
+	}
+	if _, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder)); err == nil || !strings.Contains(err.Error(), "extra.bin") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestForgedFiles changes a file and its hash in the manifest, so that only
+// the name of the version tells.
+func TestForgedFiles(t *testing.T) {
+	t.Parallel()
+	s, folder := stored(t)
+	card := []byte("# forged\n")
+	before := fileOf(read(t, filepath.Join(folder, cardFile)))
+	write(t, filepath.Join(folder, cardFile), card)
+	manifest := strings.Replace(string(read(t, filepath.Join(folder, manifestFile))), before.SHA256, fileOf(card).SHA256, 1)
+	write(t, filepath.Join(folder, manifestFile), []byte(manifest))
+	_, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder))
+	if err == nil || !strings.Contains(err.Error(), manifestFile) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHostileManifests stand under names that agree with their hash.
+func TestHostileManifests(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string][2]string{
+		"other model":    {`"name": "chest-pain"`, `"name": "back-pain"`},
+		"path":           {`"name": "chest-pain"`, `"name": "../chest-pain"`},
+		"other time":     {`"created_at": "2026-11-20T02:00:00`, `"created_at": "2026-11-20T02:00:01`},
+		"other format":   {`"format": "1"`, `"format": "2"`},
+		"file elsewhere": {`"card.md"`, `"../../../card.md"`},
+		"huge file":      {`"size": 13`, `"size": 9000000000000000000`},
+		"negative size":  {`"size": 13`, `"size": -13`},
+		"wrong size":     {`"size": 13`, `"size": 12`},
+		"no JSON":        {`}`, `]`},
+		"null":           {`{`, `null {`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, folder := stored(t)
+			before := string(read(t, filepath.Join(folder, manifestFile)))
+			manifest := strings.Replace(before, change[0], change[1], 1)
+			if manifest == before {
+				t.Fatal("nothing changed")
+			}
+			write(t, filepath.Join(folder, manifestFile), []byte(manifest))
+			sum := sha256.Sum256([]byte(manifest))
+			version := filepath.Base(folder)[:len(versionLayout)+1] + hex.EncodeToString(sum[:])[:suffixDigits]
+			if err := os.Rename(folder, filepath.Join(filepath.Dir(folder), version)); err != nil {
+				t.Fatal(err)
+			}
+			var bad *FileError
+			if _, err := s.Load(t.Context(), "chest-pain", version); !errors.As(err, &bad) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, folder := stored(t)
+	version := filepath.Base(folder)
+	for _, model := range []string{"", ".", "..", "../chest-pain", "chest-pain/", "/", "CHEST-PAIN", "chest pain", ".lock", "a\x00b"} {
+		_, e1 := s.Load(ctx, model, version)
+		_, e2 := s.Champion(ctx, model)
+		_, e3 := s.Versions(ctx, model)
+		_, e4 := s.History(ctx, model)
+		e5 := s.Promote(ctx, model, Event{Version: version})
+		e6 := s.Record(ctx, model, Event{Version: version})
+		for i, err := range []error{e1, e2, e3, e4, e5, e6} {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("%q, call %d: got %v", model, i, err)
+			}
+		}
+	}
+	for _, v := range []string{"", ".", "..", "../" + version, version + "/", "champion"} {
+		if _, err := s.Load(ctx, "chest-pain", v); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: got %v", v, err)
+		}
+	}
+}
+
+// TestCrashBeforeRename leaves what a killed writer leaves: readers ignore it,
+// the next writer clears it away.
+func TestCrashBeforeRename(t *testing.T) {
+	t.Parallel()
+	s, folder := stored(t)
+	left := filepath.Join(filepath.Dir(folder), tempPrefix+"123")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(left, cardFile), []byte("half"))
+	write(t, filepath.Join(filepath.Dir(folder), ".champion4711"), []byte("2026"))
+	if found, err := s.Verify(t.Context()); err != nil || len(found) > 0 {
+		t.Errorf("verify found %v, %v", found, err)
+	}
+	if got, err := s.Versions(t.Context(), "chest-pain"); err != nil || len(got) != 1 {
+		t.Errorf("versions %v, %v", got, err)
+	}
+	save(t, s, sample(1))
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+}
+
+func TestHalfALineOfHistory(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, folder := stored(t)
+	path := filepath.Join(filepath.Dir(folder), historyFile)
+	write(t, path, append(read(t, path), `{"time":"2026-`...))
+	if found, err := s.Verify(ctx); err != nil || len(found) > 0 {
+		t.Errorf("verify found %v, %v", found, err)
+	}
+	if err := s.Record(ctx, "chest-pain", Event{Action: Refused, Version: filepath.Base(folder)}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.History(ctx, "chest-pain"); err != nil || len(got) != 2 || got[1].Action != Refused {
+		t.Errorf("history %v, %v", got, err)
+	}
+	write(t, path, []byte("x\n"))
+	if found, err := s.Verify(ctx); err != nil || len(found) != 1 || found[0].File != historyFile {
+		t.Errorf("verify found %v, %v", found, err)
+	}
+}
+
+func TestReadOnlyStore(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root writes everywhere")
+	}
+	s, folder := stored(t)
+	if err := os.Chmod(filepath.Dir(folder), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(folder), 0o700) })
+	if _, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder)); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Save(t.Context(), sample(1)); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoStore(t *testing.T) {
+	t.Parallel()
+	s := OpenDir(filepath.Join(t.TempDir(), "none"))
+	_, e1 := s.Models(t.Context())
+	_, e2 := s.Champions(t.Context())
+	_, e3 := s.Verify(t.Context())
+	if !errors.Is(e1, ErrNotFound) || !errors.Is(e2, ErrNotFound) || e3 == nil {
+		t.Errorf("got %v, %v, %v", e1, e2, e3)
+	}
+}
+
+func TestEndedContext(t *testing.T) {
+	t.Parallel()
+	s, folder := stored(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, e1 := s.Save(ctx, sample(1))
+	_, e2 := s.Load(ctx, "chest-pain", filepath.Base(folder))
+	_, e3 := s.Champions(ctx)
+	_, e4 := s.Verify(ctx)
+	for i, err := range []error{e1, e2, e3, e4} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("call %d: got %v", i, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), tempPrefix+"*")); left != nil {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestConcurrentWriters also reads while it writes: every champion loads.
+func TestConcurrentWriters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	const writers = 8
+	for i := range writers {
+		wg.Go(func() {
+			s := OpenDir(dir) // as another process would
+			version, err := s.Save(t.Context(), sample(i))
+			if err == nil {
+				err = s.Promote(t.Context(), "chest-pain", Event{Version: version})
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			champion, err := s.Champion(t.Context(), "chest-pain")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := s.Load(t.Context(), "chest-pain", champion); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	s := OpenDir(dir)
+	versions, err := s.Versions(t.Context(), "chest-pain")
+	if err != nil || len(versions) != writers {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+	history, err := s.History(t.Context(), "chest-pain")
+	if err != nil || len(history) != writers {
+		t.Errorf("history %v, %v", history, err)
+	}
+}

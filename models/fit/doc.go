@@ -1,0 +1,16 @@
+// Package fit trains models from labelled notes: text rows, topics, the logistic head over them, and its
+// calibration; one model for all complaints and one for each complaint that is better off with its own. It
+// also cross-validates them against the plain bag of words.
+//
+// The stages of one model of n notes, p terms, k topics:
+//
+//	X (n×p)  = textproc.Fit(notes)
+//	F (p×k)  = topics of X by a solver method
+//	Z (n×k)  = X·F                        the scores that prediction computes (paper section 6)
+//	head     = elastic-net path over [Z | X, if words stand beside | auxiliary features],
+//	           λ by cross-validation in stratified folds that never split a visit
+//	map      = Platt or isotonic calibration of the out-of-fold logits
+//	cut      = threshold chosen on the calibrated out-of-fold probabilities
+//
+// All of it is a pure function of rows and Settings: equal input gives equal bits, whatever GOMAXPROCS is.
+package fit

@@ -1,0 +1,90 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// Method names how the topics of a model are made.
+type Method string
+
+// The methods.
+const (
+	SONMF      Method = "sonmf" // semi-orthogonal NMF
+	SVD        Method = "svd"   // truncated SVD: latent semantic analysis
+	BagOfWords Method = "bow"   // no topics, single words alone
+)
+
+// Policy says which complaints get a model of their own.
+type Policy string
+
+// The policies.
+const (
+	Auto   Policy = "auto"   // where it beats the model of all complaints on the complaint's own notes
+	Always Policy = "always" // wherever there are enough notes of both classes
+	Never  Policy = "never"  // nowhere
+)
+
+// Settings say how a model is trained. They are recorded in its manifest.
+type Settings struct {
+	Method Method            `json:"method"`
+	Rank   int               `json:"rank"`  // topics; fewer where the notes or terms are fewer
+	Words  bool              `json:"words"` // single words stand beside the topics
+	Text   textproc.Settings `json:"-"`     // the manifest has a place of its own for them
+
+	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
+	Alpha float64 `json:"alpha"`
+	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and
+	// topic scores are penalized as they are, and auxiliary features at unit variance.
+	Standardize bool `json:"standardize"`
+	// FreeAux leaves auxiliary features unpenalized.
+	FreeAux bool `json:"free_aux"`
+	// OneSE takes the largest λ within one standard error of the best, a simpler model; else the best.
+	OneSE bool `json:"one_se"`
+	// Folds is the number of cross-validation folds for λ and calibration.
+	Folds int `json:"folds"`
+
+	Calibration  models.CalibrationKind `json:"calibration"`
+	Threshold    eval.Criterion         `json:"threshold"` // what the threshold of the decision is chosen for
+	PerComplaint Policy                 `json:"per_complaint"`
+	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
+	Seed         uint64                 `json:"seed"`
+}
+
+// Default returns the settings that trained the figures in docs/results.md.
+func Default() Settings {
+	return Settings{
+		Method: SONMF, Rank: 50, Words: true, Text: textproc.DefaultSettings(),
+		Alpha: 0.1, Folds: 5,
+		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, Seed: 1,
+	}
+}
+
+// ErrSettings is returned for settings out of their ranges.
+var ErrSettings = errors.New("settings out of range")
+
+func (s *Settings) check() error {
+	var problem string
+	switch {
+	case s.Method != SONMF && s.Method != SVD && s.Method != BagOfWords:
+		problem = fmt.Sprintf("method %q is none of %s, %s, %s", s.Method, SONMF, SVD, BagOfWords)
+	case s.Method != BagOfWords && s.Rank < 1:
+		problem = fmt.Sprintf("rank %d is less than 1", s.Rank)
+	case s.Folds < 2:
+		problem = fmt.Sprintf("%d folds are less than 2", s.Folds)
+	case s.PerComplaint != Auto && s.PerComplaint != Always && s.PerComplaint != Never:
+		problem = fmt.Sprintf("per-complaint policy %q is none of %s, %s, %s", s.PerComplaint, Auto, Always, Never)
+	case s.MinDocuments < 1:
+		problem = fmt.Sprintf("min documents %d is less than 1", s.MinDocuments)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrSettings, problem)
+}
+
+// words reports whether single words are features.
+func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }
