@@ -28,35 +28,43 @@ func (f *folder) run(text string) {
 	}
 	f.text, f.start, f.end = f.text[:0], f.start[:0], f.end[:0]
 	for i := 0; i < len(text); {
-		if c := text[i]; c < utf8.RuneSelf && (i+1 == len(text) || text[i+1] < utf8.RuneSelf) {
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			f.text, f.start, f.end = append(f.text, c), append(f.start, i), append(f.end, i+1)
-			i++
-			continue
+		n := 1
+		if text[i] >= utf8.RuneSelf || i+1 < len(text) && text[i+1] >= utf8.RuneSelf {
+			n = norm.NFKC.NextBoundaryInString(text[i:], true)
 		}
-		n := norm.NFKC.NextBoundaryInString(text[i:], true)
-		for range f.segment(text[i : i+n]) {
+		if n == 1 { // ASCII or not UTF-8
+			if c := text[i]; lower[c] != 0 {
+				f.text = append(f.text, lower[c])
+			} else if c < utf8.RuneSelf {
+				f.text = append(f.text, c)
+			}
+		} else {
+			f.segment(text[i : i+n])
+		}
+		for len(f.start) < len(f.text) {
 			f.start, f.end = append(f.start, i), append(f.end, i+n)
 		}
 		i += n
 	}
 }
 
-// segment appends the folded s to f.text and returns its length.
-func (f *folder) segment(s string) int {
+// segment appends the folded s to f.text.
+func (f *folder) segment(s string) {
 	f.clean = f.clean[:0]
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n <= 1, unicode.Is(unicode.Cf, r):
-		case r == '’', r == '‘', r == '‛', r == 'ʼ':
+		case isApostrophe(r):
 			f.clean = append(f.clean, '\'')
 		default:
 			f.clean = append(f.clean, s[i:i+n]...)
 		}
 		i += n
+	}
+	if len(f.clean) <= 1 {
+		f.text = append(f.text, f.clean...)
+		return
 	}
 	f.normal = norm.NFKC.Append(f.normal[:0], f.clean...)
 	folded, _, err := transform.Append(f.fold, f.folded[:0], f.normal)
@@ -64,10 +72,10 @@ func (f *folder) segment(s string) int {
 		folded = f.normal
 	}
 	f.folded = folded
-	before := len(f.text)
 	f.text = append(f.text, norm.NFKC.Bytes(f.folded)...)
-	return len(f.text) - before
 }
+
+func isApostrophe(r rune) bool { return r == '’' || r == '‘' || r == '‛' || r == 'ʼ' }
 
 // foldString returns s as the scanner reads it.
 func foldString(s string) string {

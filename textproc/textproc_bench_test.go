@@ -3,8 +3,10 @@ package textproc_test
 import (
 	"compress/gzip"
 	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/textproc"
@@ -72,4 +74,54 @@ func BenchmarkFit(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N*len(docs))/b.Elapsed().Seconds(), "notes/s")
+}
+
+// Texts of the greatest size that a note may have. The time per byte must not grow with the size.
+func BenchmarkRowOf64KiB(b *testing.B) {
+	v := vectorizer(b, func(s *textproc.Settings) { s.NGrams, s.Negation = 3, true })
+	distinct := make([]byte, 0, 1<<16)
+	for i := 0; len(distinct) < 1<<16; i++ {
+		for n := i; n > 0; n /= 26 {
+			distinct = append(distinct, 'a'+byte(n%26))
+		}
+		distinct = append(distinct, ' ')
+	}
+	for name, piece := range map[string]string{
+		"words": "chest pain ", "slashes": "n/v/", "only=slashes": "a/////////", "one=word": "a", "apostrophes": "a'", "marks": "\u0301", "e=and=marks": "e" + strings.Repeat("\u0301", 40),
+		"invalid": "\xff", "letters=and=invalid": "e\xff", "hangul": "ᄀ", "hiragana": "か\u3099", "expanding": "\ufdfa", "curly": "pt’s ", "digits": "1.", "distinct": string(distinct),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for _, size := range []int{1 << 10, 1 << 16} {
+				text := strings.Repeat(piece, size/len(piece)+1)[:size]
+				b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+					t := v.Transformer()
+					b.SetBytes(int64(size))
+					b.ReportAllocs()
+					for b.Loop() {
+						t.Row(text)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Notes pasted from elsewhere: each has a few characters beyond ASCII.
+func BenchmarkRowTypographic(b *testing.B) {
+	texts := narratives(b)
+	v, _, err := textproc.Fit(documents(texts), textproc.DefaultSettings())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range texts {
+		texts[i] = strings.ReplaceAll(texts[i], "'", "’") + " – 38 °C"
+	}
+	t := v.Transformer()
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		t.Row(texts[i%len(texts)])
+		i++
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "notes/s")
 }

@@ -183,7 +183,7 @@ func appendText(dst []byte, gram []unit) []byte {
 	return dst
 }
 
-// surface returns how the note words a gram: its words, and before the first denied one the word that denies it.
+// surface returns how the note words a gram: its words, with the word that denies some before the first of these.
 func surface(gram []unit) string {
 	if len(gram) == 1 && gram[0].denier == nil {
 		return gram[0].word.raw
@@ -195,7 +195,7 @@ func surface(gram []unit) string {
 		if last != nil && last.start == u.start && last.word == u.word {
 			continue
 		}
-		if u.denier != nil && (last == nil || last.denier != u.denier) {
+		if u.denier != nil && (last == nil || last.denier != u.denier && last.word != u.denier) {
 			text = append(append(text, u.denier.raw...), ' ')
 		}
 		text = append(append(text, u.word.raw...), ' ')
