@@ -1,0 +1,88 @@
+package synth
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// WriteJSONL writes the next n notes, an object a line: the fields of the
+// message, label (0 or 1) and true_probability.
+func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
+	return export(ctx, w, n, func(dst []byte) []byte {
+		note := g.Next()
+		dst = note.AppendJSON(dst)
+		dst = append(dst[:len(dst)-1], `,"label":`...)
+		dst = append(dst, label(&note))
+		dst = append(dst, `,"true_probability":`...)
+		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)
+		return append(dst, '}', '\n')
+	})
+}
+
+// csvHeader names the columns of WriteCSV: those that training reads without
+// being told, then the vital signs, which the message nests.
+const csvHeader = "visit_id,arrived_at,site,complaint,text,age,sex,acuity,vitals.sbp,vitals.dbp,vitals.hr,vitals.rr,vitals.temp_c,vitals.spo2,label,true_probability\n"
+
+// WriteCSV writes a line of column names and the next n notes, a line each. A
+// number that was not taken is an empty cell.
+func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
+	if _, err := io.WriteString(w, csvHeader); err != nil {
+		return fmt.Errorf("writing notes: %w", err)
+	}
+	return export(ctx, w, n, func(dst []byte) []byte {
+		note := g.Next()
+		v := &note.Vitals
+		for _, s := range []string{note.VisitID, note.ArrivedAt, note.Site, note.Complaint} {
+			dst = append(append(dst, s...), ',')
+		}
+		dst = append(dst, '"') // no text holds a quotation mark
+		dst = append(dst, note.Text...)
+		dst = append(dst, '"', ',')
+		dst = appendCell(dst, note.Age)
+		dst = append(append(dst, note.Sex...), ',')
+		for _, o := range []msg.Optional{note.Acuity, v.SBP, v.DBP, v.HR, v.RR, v.TempC, v.SpO2} {
+			dst = appendCell(dst, o)
+		}
+		dst = append(dst, label(&note), ',')
+		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)
+		return append(dst, '\n')
+	})
+}
+
+func label(n *Note) byte {
+	if n.Admitted {
+		return '1'
+	}
+	return '0'
+}
+
+func appendCell(dst []byte, o msg.Optional) []byte {
+	if o.Set {
+		dst = strconv.AppendFloat(dst, o.Value, 'g', -1, 64)
+	}
+	return append(dst, ',')
+}
+
+// export writes n lines.
+func export(ctx context.Context, w io.Writer, n int, line func([]byte) []byte) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	var buf []byte
+	for range n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		buf = line(buf[:0])
+		if _, err := b.Write(buf); err != nil {
+			return fmt.Errorf("writing notes: %w", err)
+		}
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("writing notes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package synth
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Settings describe a stream of notes.
+type Settings struct {
+	Seed uint64
+	// Start is the earliest arrival, and Interval the mean time between
+	// arrivals. Zero means 2026-01-01 and ten minutes.
+	Start    time.Time
+	Interval time.Duration
+	// Misspelling is the probability that a word of at least five letters has
+	// a typing error, from 0 to 1. The usual rate is DefaultMisspelling.
+	Misspelling float64
+}
+
+// DefaultMisspelling is a typing error in every fortieth longer word.
+const DefaultMisspelling = 0.025
+
+const defaultInterval = 10 * time.Minute
+
+// Note is a note with what is known about it.
+type Note struct {
+	msg.Note
+	Admitted    bool
+	Probability float64   // of Admitted, before it was drawn
+	Mentions    []Mention // topics that the note holds, in the order of Truth.Topics
+}
+
+// Mention says how many phrases of a topic stand in a note.
+type Mention struct {
+	Topic int // index in Truth.Topics
+	Count int
+}
+
+// Generator makes notes.
+type Generator struct {
+	settings   Settings
+	truth      Truth
+	complaints []complaint
+	topics     []topic // as truth.Topics
+	shared     []int   // indices of the topics that any complaint can have
+	pick       []float64
+	next       int
+}
+
+// complaint is a presentation, compiled.
+type complaint struct {
+	presentation
+	opening []phrase
+	topics  []int     // indices of its topics
+	pick    []float64 // cumulative shares of its topics
+}
+
+type topic struct {
+	theme
+	phrases []phrase
+}
+
+// New returns a generator whose first note is number 0.
+func New(s Settings) (*Generator, error) {
+	if !(s.Misspelling >= 0 && s.Misspelling <= 1) || s.Interval < 0 {
+		return nil, errors.New("making notes: misspelling outside [0,1] or negative interval")
+	}
+	if s.Start.IsZero() {
+		s.Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	s.Start = s.Start.UTC()
+	s.Interval = cmp.Or(s.Interval, defaultInterval)
+	g := &Generator{settings: s, truth: Truth{Effects: effects}}
+	for _, t := range shared() {
+		g.shared = append(g.shared, g.add("", t))
+	}
+	weights := []float64{}
+	for _, p := range presentations() {
+		c := complaint{presentation: p, opening: parsePhrases(p.openings)}
+		shares := []float64{}
+		for _, t := range p.themes {
+			c.topics = append(c.topics, g.add(p.name, t))
+			shares = append(shares, t.weight)
+		}
+		c.pick = cumulate(shares)
+		weights = append(weights, p.weight)
+		g.complaints = append(g.complaints, c)
+		g.truth.Complaints = append(g.truth.Complaints, Complaint{Name: p.name, Intercept: p.base})
+	}
+	g.pick = cumulate(weights)
+	for i, share := range shares(weights) {
+		g.truth.Complaints[i].Share = share
+	}
+	return g, nil
+}
+
+// strength scales the coefficients of the catalogue such that the true
+// probabilities reach an AUROC of about 0.89 over all complaints.
+const strength = 0.85
+
+// add compiles a theme and returns the index of its topic.
+func (g *Generator) add(complaint string, t theme) int {
+	phrases := parsePhrases(t.phrases)
+	t.coefficient *= strength
+	g.topics = append(g.topics, topic{t, phrases})
+	g.truth.Topics = append(g.truth.Topics, Topic{
+		Complaint: complaint, Name: t.name, Coefficient: t.coefficient, Terms: terms(phrases),
+	})
+	return len(g.topics) - 1
+}
+
+// Next returns the notes one after the other. It is not safe for concurrent
+// use.
+func (g *Generator) Next() Note {
+	g.next++
+	return g.At(g.next - 1)
+}
+
+// golden spreads the numbers of notes over the seeds (Steele, Lea & Flood
+// 2014, the increment of SplitMix64).
+const golden = 0x9e3779b97f4a7c15
+
+// visit is the state of a note in the making.
+type visit struct {
+	*rand.Rand
+	n      Note
+	c      *complaint
+	counts []int // mentions by topic
+	said   []said
+	effect float64 // Σ Coefficient·m
+	vitals shift
+}
+
+// said is a phrase that the note will hold.
+type said struct {
+	topic  int
+	phrase int
+}
+
+// At returns note i, i ≥ 0.
+func (g *Generator) At(i int) Note {
+	v := &visit{Rand: rand.New(rand.NewPCG(g.settings.Seed, (uint64(i)+1)*golden)), counts: make([]int, len(g.topics))}
+	v.c = &g.complaints[draw(v.Rand, g.pick)]
+	v.n.SchemaVersion = msg.SchemaVersion
+	v.n.VisitID = "S" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(i)
+	v.n.Site = [...]string{"A", "A", "A", "B", "B", "C"}[v.IntN(6)]
+	v.n.Complaint = v.c.name
+	arrival := g.settings.Start.Add(time.Duration((float64(i) + v.Float64()) * float64(g.settings.Interval)))
+	v.n.ArrivedAt = arrival.UTC().Format(time.RFC3339)
+
+	age := v.person()
+	g.choose(v, age)
+	logit := v.c.base + v.effect + effects.Age*(age-50)/10 + v.measure()
+	v.n.Probability = 1 / (1 + math.Exp(-logit))
+	v.n.Admitted = v.Float64() < v.n.Probability
+	for t, count := range v.counts {
+		if count > 0 {
+			v.n.Mentions = append(v.n.Mentions, Mention{t, count})
+		}
+	}
+	v.n.Text = g.write(v)
+	return v.n
+}
+
+// person draws age and sex and returns the age in years.
+func (v *visit) person() float64 {
+	v.n.Sex = "M"
+	if v.Float64() < v.c.female {
+		v.n.Sex = "F"
+	}
+	age := math.Floor(min(max(v.c.age+v.c.spread*v.NormFloat64(), 18), 101))
+	if v.Float64() < v.c.children {
+		age = math.Floor(17 * math.Pow(v.Float64(), 1.6))
+		if age == 0 {
+			age = math.Round(100*float64(1+v.IntN(11))/12) / 100 // months
+		}
+	}
+	v.n.Age = msg.Some(age)
+	return age
+}
+
+// Probabilities of what a note holds besides its first topic.
+const (
+	secondTopic     = 0.35
+	secondComplaint = 0.08
+	anotherPhrase   = 0.45 // of the same topic, repeatedly
+	mostPhrases     = 4    // of one topic
+)
+
+// choose draws the topics of the visit and the phrases that will mention them.
+func (g *Generator) choose(v *visit, age float64) {
+	first := g.topicOf(v, v.c)
+	count := 1
+	for count < mostPhrases && v.Float64() < anotherPhrase {
+		count++
+	}
+	g.mention(v, first, count)
+	if v.Float64() < secondTopic {
+		if t := g.topicOf(v, v.c); t != first {
+			g.mention(v, t, 1)
+		}
+	}
+	if v.Float64() < secondComplaint {
+		if other := &g.complaints[draw(v.Rand, g.pick)]; other != v.c {
+			g.mention(v, g.topicOf(v, other), 1)
+		}
+	}
+	for _, t := range g.shared {
+		p := g.topics[t].weight
+		if c := g.topics[t].coefficient; c > 0 {
+			p *= 0.4 + age/70 // the old come by ambulance, with a history
+		} else {
+			p *= max(0.3, 1.6-age/70)
+		}
+		if v.Float64() < p && g.topics[t].who.suits(age) {
+			g.mention(v, t, 1+v.IntN(2))
+		}
+	}
+}
+
+// topicOf draws a topic of the complaint that suits the patient's age.
+func (g *Generator) topicOf(v *visit, c *complaint) int {
+	for {
+		if t := c.topics[draw(v.Rand, c.pick)]; g.topics[t].who.suits(v.n.Age.Value) {
+			return t
+		}
+	}
+}
+
+// mention adds up to count distinct phrases of the topic.
+func (g *Generator) mention(v *visit, t, count int) {
+	for range count {
+		s := said{t, v.IntN(len(g.topics[t].phrases))}
+		if slices.Contains(v.said, s) {
+			continue
+		}
+		v.said = append(v.said, s)
+		v.counts[t]++
+		v.effect += g.topics[t].coefficient
+		x := g.topics[t].vitals
+		v.vitals.hr += x.hr
+		v.vitals.sbp += x.sbp
+		v.vitals.rr += x.rr
+		v.vitals.temp += x.temp
+		v.vitals.spo2 += x.spo2
+	}
+}
+
+// missing is the probability that acuity, or all vital signs, were not taken.
+const missing = 0.03
+
+// measure draws acuity and vital signs, and returns what they add to the
+// log-odds. Where they were not taken they still have their effect.
+func (v *visit) measure() float64 {
+	acuity := min(max(math.Round(3-0.4*v.effect+0.6*v.NormFloat64()), 1), 5)
+	around := func(mean, sd, low, high float64) float64 {
+		return math.Round(min(max(mean+sd*v.NormFloat64(), low), high))
+	}
+	hr := around(84+v.vitals.hr, 13, 38, 190)
+	if v.n.Age.Value < 5 {
+		hr += 35
+	}
+	sbp := around(132+v.vitals.sbp, 18, 62, 230)
+	dbp := around(0.58*sbp, 7, 30, 130)
+	rr := around(17+v.vitals.rr, 1.8, 8, 48)
+	temp := math.Round(10*(36.8+v.vitals.temp+0.3*v.NormFloat64())) / 10
+	spo2 := around(97.6+v.vitals.spo2, 1.2, 70, 100)
+	if v.Float64() >= missing {
+		v.n.Acuity = msg.Some(acuity)
+	}
+	if v.Float64() >= missing {
+		v.n.Vitals = msg.Vitals{
+			SBP: msg.Some(sbp), DBP: msg.Some(dbp), HR: msg.Some(hr), RR: msg.Some(rr), TempC: msg.Some(temp), SpO2: msg.Some(spo2),
+		}
+	}
+	return effects.Acuity*(acuity-3) + effects.HR*(hr-85)/10 + effects.SpO2*(spo2-97)
+}
+
+// draw returns an index with the probabilities whose running sums are c.
+func draw(r *rand.Rand, c []float64) int {
+	u := r.Float64()
+	for i, x := range c {
+		if u < x {
+			return i
+		}
+	}
+	return len(c) - 1
+}
+
+// shares returns the weights divided by their sum.
+func shares(weights []float64) []float64 {
+	var sum float64
+	for _, w := range weights {
+		sum += w
+	}
+	p := make([]float64, len(weights))
+	for i, w := range weights {
+		p[i] = w / sum
+	}
+	return p
+}
+
+// cumulate returns the running sums of the shares.
+func cumulate(weights []float64) []float64 {
+	c := shares(weights)
+	for i := 1; i < len(c); i++ {
+		c[i] += c[i-1]
+	}
+	return c
+}
