@@ -55,7 +55,6 @@ type descent struct {
 	offset       float64
 	residualSum  float64
 	strong, ever []int // columns that the strong rule kept; those of them that were ever not zero
-	everMember   []bool
 	lambda1      float64
 	lambda2      float64
 }
@@ -191,10 +190,11 @@ func (d *descent) descend() {
 		if change < rest {
 			return
 		}
-		for d.passes < d.maxPasses && d.pass(d.ever) >= rest {
-		}
-		if d.passes >= d.maxPasses {
-			return
+		for change >= rest {
+			if d.passes >= d.maxPasses {
+				return
+			}
+			change = d.pass(d.ever)
 		}
 	}
 }

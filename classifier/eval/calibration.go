@@ -25,20 +25,30 @@ func Calibrate(y []bool, p []float64) (Calibration, error) {
 	if _, _, err := bothClasses(y); err != nil {
 		return Calibration{}, err
 	}
-	c := Calibration{Intercept: calibrationIntercept(y, p)}
-	if _, slope, ok := recalibrate(y, p); ok {
+	return calibrate(y, p), nil
+}
+
+// calibrate needs both classes.
+func calibrate(y []bool, p []float64) Calibration {
+	x := make([]float64, len(p))
+	for i, v := range p {
+		x[i] = logit(v)
+	}
+	c := Calibration{Intercept: calibrationIntercept(y, x)}
+	if slope, ok := calibrationSlope(y, x); ok {
 		c.Slope = &slope
 	}
-	return c, nil
+	return c
 }
 
 const (
 	newtonSteps     = 100
 	newtonTolerance = 1e-12 // on the change of a coefficient
+	lossRounding    = 1e-12 // rise of a sum of many terms that is no more than rounding
 )
 
-// calibrationIntercept solves Σ σ(a + logit p) = Σ y, which rises in a, by Newton's method kept between bounds.
-func calibrationIntercept(y []bool, p []float64) float64 {
+// calibrationIntercept solves Σ σ(a + x) = Σ y, which rises in a, by Newton's method kept between bounds.
+func calibrationIntercept(y []bool, x []float64) float64 {
 	var positives float64
 	for _, v := range y {
 		if v {
@@ -51,15 +61,18 @@ func calibrationIntercept(y []bool, p []float64) float64 {
 	var a float64
 	for range newtonSteps {
 		var excess, slope float64
-		for _, v := range p {
-			q := sigmoid(a + logit(v))
+		for _, v := range x {
+			q := sigmoid(a + v)
 			excess += q
 			slope += q * (1 - q)
 		}
 		excess -= positives
-		if excess > 0 {
+		switch {
+		case excess == 0:
+			return a
+		case excess > 0:
 			high = a
-		} else {
+		default:
 			low = a
 		}
 		next := a - excess/slope
@@ -74,50 +87,51 @@ func calibrationIntercept(y []bool, p []float64) float64 {
 	return a
 }
 
-// recalibrate returns the maximum likelihood estimate of logit P(y) = a + b·logit(p), by Newton's method with
-// halved steps. ok is false if there is none: p separates the classes, up to one shared value, or is constant.
-func recalibrate(y []bool, p []float64) (a, b float64, ok bool) {
-	if separated(y, p) {
-		return 0, 0, false
+// calibrationSlope returns b of the maximum likelihood estimate of logit P(y) = a + b·x, by Newton's method with
+// halved steps. ok is false if there is none: x separates the classes, up to one shared value, or is constant.
+func calibrationSlope(y []bool, x []float64) (slope float64, ok bool) {
+	if separated(y, x) {
+		return 0, false
 	}
-	a, b = 0, 1
-	loss := recalibrationLoss(y, p, a, b)
+	a, b := 0.0, 1.0
+	loss := calibrationLoss(y, x, a, b)
 	for range newtonSteps {
 		var g0, g1, h00, h01, h11 float64
-		for i, v := range p {
-			x := logit(v)
-			q := sigmoid(a + b*x)
+		for i, v := range x {
+			q := sigmoid(a + b*v)
 			r, w := -q, q*(1-q)
 			if y[i] {
 				r++
 			}
 			g0 += r
-			g1 += r * x
+			g1 += r * v
 			h00 += w
-			h01 += w * x
-			h11 += w * x * x
+			h01 += w * v
+			h11 += w * v * v
 		}
 		determinant := h00*h11 - h01*h01
 		if !(determinant > 0) {
-			return 0, 0, false
+			return 0, false
 		}
 		da, db := (h11*g0-h01*g1)/determinant, (h00*g1-h01*g0)/determinant
-		next := recalibrationLoss(y, p, a+da, b+db)
-		for !(next <= loss) && math.Abs(da)+math.Abs(db) > newtonTolerance {
+		next := calibrationLoss(y, x, a+da, b+db)
+		for !(next <= loss*(1+lossRounding)) && math.Abs(da)+math.Abs(db) > newtonTolerance {
 			da, db = da/2, db/2
-			next = recalibrationLoss(y, p, a+da, b+db)
+			next = calibrationLoss(y, x, a+da, b+db)
 		}
 		a, b, loss = a+da, b+db, next
 		if math.Abs(da)+math.Abs(db) <= newtonTolerance*(1+math.Abs(b)) {
-			return a, b, true
+			return b, true
 		}
 	}
-	return 0, 0, false
+	return 0, false
 }
 
-func separated(y []bool, p []float64) bool {
-	low, high := [2]float64{1, 1}, [2]float64{0, 0}
-	for i, v := range p {
+// separated reports whether a threshold on x parts the classes, apart from rows that lie on it.
+func separated(y []bool, x []float64) bool {
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	low, high := [2]float64{lowest, lowest}, [2]float64{highest, highest}
+	for i, v := range x {
 		class := 0
 		if y[i] {
 			class = 1
@@ -128,10 +142,11 @@ func separated(y []bool, p []float64) bool {
 	return high[0] <= low[1] || high[1] <= low[0]
 }
 
-func recalibrationLoss(y []bool, p []float64, a, b float64) float64 {
+// calibrationLoss returns the negative log-likelihood of logit P(y) = a + b·x.
+func calibrationLoss(y []bool, x []float64, a, b float64) float64 {
 	var sum float64
-	for i, v := range p {
-		eta := a + b*logit(v)
+	for i, v := range x {
+		eta := a + b*v
 		if y[i] {
 			eta = -eta
 		}

@@ -53,21 +53,27 @@ func ChooseThreshold(y []bool, p []float64, criterion Criterion) (float64, error
 		}
 		at := p[order[from]]
 		from = to
-		if to < len(order) {
-			at += (p[order[to]] - at) / 2
-			if at == p[order[to-1]] { // no float64 between them
-				at = p[order[to]]
-			}
-		} else if at < 1 {
+		switch {
+		case to < len(order):
+			at = above(at, p[order[to]])
+		case at < 1:
 			at = 1
-		} else {
-			break
+		default:
+			return best, nil
 		}
 		if gain > bestGain || gain == bestGain && math.Abs(at-0.5) < math.Abs(best-0.5) {
 			best, bestGain = at, gain
 		}
 	}
 	return best, nil
+}
+
+// above returns the midpoint of a < b, or b if no float64 lies between.
+func above(a, b float64) float64 {
+	if middle := a + (b-a)/2; middle > a {
+		return middle
+	}
+	return b
 }
 
 // NetBenefit is one point of a decision curve. Treating nobody has the net benefit 0 everywhere.

@@ -170,7 +170,12 @@ func ascending(p []float64) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(p[a], p[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(order, func(a, b int) int {
+		if c := cmp.Compare(p[a], p[b]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
 	return order
 }
 

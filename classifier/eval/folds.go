@@ -15,8 +15,8 @@ const foldStream = 0x666f6c6473 // "folds"
 // the fold of each row. Rows of one group (patient, visit) stay in one fold; nil groups are all of one row.
 //
 // Groups are taken in a random order, larger ones first, and each goes to the fold that keeps
-// Σ_f (positives_f/n₁)² + (negatives_f/n₀)² smallest, ties to the fold of fewer rows, then of the smaller number. Without groups each class
-// differs by at most one row between folds, and so do the sizes where the numbers allow. Equal input and seed give equal folds; for repeats
+// Σ_f (positives_f/n₁)² + (negatives_f/n₀)² smallest, ties to the fold of fewer rows, then of the smaller number. Without groups the folds'
+// numbers of positive rows differ by at most one, and so do those of negative rows. Equal input and seed give equal folds; for repeats
 // take different seeds. The cost is O(n log n + groups·k).
 //
 // It returns ErrArgument unless 2 ≤ k ≤ groups, ErrOneClass unless both classes occur.

@@ -108,10 +108,8 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	if m.Positives > 0 && m.Positives < m.N {
 		auc, interval := auroc(y, p, groups)
 		m.AUROC, m.AUROCInterval = &auc, interval
-		m.CalibrationIntercept = new(calibrationIntercept(y, p))
-		if _, slope, ok := recalibrate(y, p); ok {
-			m.CalibrationSlope = &slope
-		}
+		c := calibrate(y, p)
+		m.CalibrationIntercept, m.CalibrationSlope = &c.Intercept, c.Slope
 	}
 	return m, nil
 }
