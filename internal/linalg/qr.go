@@ -10,57 +10,64 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// minRcond is the reciprocal condition number of A, its columns scaled to length one, from which one pass of
-// Cholesky QR leaves ‖QᵀQ − I‖ ≲ 1e-16/minRcond² = 1e-4, which a second pass takes to rounding (Yamamoto et al.
-// 2015, "Roundoff error analysis of the CholeskyQR2 algorithm").
-const minRcond = 1e-6
+// Reciprocal condition numbers of A, its columns scaled to length one. One pass of Cholesky QR leaves
+// ‖QᵀQ − I‖ ≲ 1e-16/rcond² (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm").
+const (
+	minRcond   = 1e-6 // one pass leaves 1e-4, which a second takes to rounding; below it takes reflections
+	clearRcond = 3e-2 // one pass leaves 1e-13
+)
 
 // thinQR returns A = QR for a p×k matrix A, p ≥ k: Q is p×k with orthonormal columns, R is k×k upper triangular.
 // A is left as it is.
 //
-// It takes two passes of Cholesky QR, and Householder reflections where A is too close to rank deficiency for
-// them; Q is orthonormal to rounding in either case, also for A = 0.
+// It takes one or two passes of Cholesky QR, and Householder reflections where A is too close to rank deficiency
+// for them; Q is orthonormal to rounding in each case, also for A = 0.
 func thinQR(a *mat.Dense) (q, r *mat.Dense) {
-	once, r1, rcond := choleskyQR(a)
+	return qr(a, clearRcond)
+}
+
+// basis is thinQR with a Q that is orthonormal only up to 1e-4, which is enough between two power iterations.
+func basis(a *mat.Dense) (q, r *mat.Dense) {
+	return qr(a, minRcond)
+}
+
+// qr takes one pass of Cholesky QR down to the reciprocal condition number once, and two below it.
+func qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
+	r, inverse, rcond := choleskyR(a)
 	if rcond < minRcond {
 		return householderQR(a)
 	}
-	q, r, _ = choleskyQR(once)
-	r.Mul(r, r1)
-	return q, r
-}
-
-// basis returns an orthonormal basis of the columns of A up to ‖QᵀQ − I‖ ≲ 1e-4: enough between two power
-// iterations, at half of the cost of thinQR.
-func basis(a *mat.Dense) *mat.Dense {
-	q, _, rcond := choleskyQR(a)
-	if rcond < minRcond {
-		q, _ = householderQR(a)
+	q = product(a, inverse)
+	if rcond >= once {
+		return q, r
 	}
-	return q
+	r2, inverse, _ := choleskyR(q)
+	var rr mat.Dense
+	rr.Mul(r2, r)
+	return product(q, inverse), &rr
 }
 
-// choleskyQR returns R, the Cholesky factor of AᵀA, and Q = A·R⁻¹ with an estimate of the reciprocal condition
-// number of A after scaling its columns to length one. Below minRcond, and for a zero or overflowing column, q
-// and r are nil.
-func choleskyQR(a *mat.Dense) (q, r *mat.Dense, rcond float64) {
-	p, k := a.Dims()
+// choleskyR returns R, the upper Cholesky factor of AᵀA, its inverse, and an estimate of the reciprocal condition
+// number of A after scaling its columns to length one. R and its inverse are nil where the estimate is below
+// minRcond; it is 0 for a column whose square is 0 or overflows.
+func choleskyR(a *mat.Dense) (r, inverse *mat.Dense, rcond float64) {
+	_, k := a.Dims()
 	r = mat.NewDense(k, k, nil)
 	GramTo(r, a)
-	gram := r.RawMatrix()
+	raw := r.RawMatrix()
 	norms := make([]float64, k)
 	for j := range k {
-		norms[j] = math.Sqrt(gram.Data[j*gram.Stride+j])
+		norms[j] = math.Sqrt(raw.Data[j*k+j])
 		if !(norms[j] > 0) || math.IsInf(norms[j], 1) {
 			return nil, nil, 0
 		}
 	}
 	for i := range k {
 		for j := i; j < k; j++ {
-			gram.Data[i*gram.Stride+j] /= norms[i] * norms[j]
+			raw.Data[i*k+j] /= norms[i] * norms[j]
 		}
 	}
-	upper, ok := lapack64.Potrf(blas64.Symmetric{N: k, Stride: gram.Stride, Data: gram.Data, Uplo: blas.Upper})
+	upper, ok := lapack64.Potrf(blas64.Symmetric{N: k, Stride: k, Data: raw.Data, Uplo: blas.Upper})
 	if !ok {
 		return nil, nil, 0
 	}
@@ -69,17 +76,16 @@ func choleskyQR(a *mat.Dense) (q, r *mat.Dense, rcond float64) {
 		return nil, nil, 0
 	}
 	clearLower(r)
-	inverse := mat.DenseCopyOf(r)
-	lapack64.Trtri(blas64.Triangular{N: k, Stride: k, Data: inverse.RawMatrix().Data, Uplo: blas.Upper, Diag: blas.NonUnit})
+	inverse = mat.DenseCopyOf(r)
+	upper.Data = inverse.RawMatrix().Data
+	lapack64.Trtri(upper)
 	for i := range k {
 		for j := i; j < k; j++ {
-			gram.Data[i*gram.Stride+j] *= norms[j]
-			inverse.Set(i, j, inverse.At(i, j)/norms[i])
+			raw.Data[i*k+j] *= norms[j]
+			upper.Data[i*k+j] /= norms[i]
 		}
 	}
-	q = mat.NewDense(p, k, nil)
-	q.Mul(a, inverse)
-	return q, r, rcond
+	return r, inverse, rcond
 }
 
 // householderQR is thinQR by reflections: slower, and accurate for every A.
@@ -104,4 +110,13 @@ func clearLower(a *mat.Dense) {
 	for i := range raw.Rows {
 		clear(raw.Data[i*raw.Stride : i*raw.Stride+min(i, raw.Cols)])
 	}
+}
+
+// product returns A·B.
+func product(a, b *mat.Dense) *mat.Dense {
+	n, _ := a.Dims()
+	_, k := b.Dims()
+	dst := mat.NewDense(n, k, nil)
+	MulTo(dst, a, b)
+	return dst
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -13,21 +14,30 @@ import (
 var ErrRank = errors.New("rank out of range")
 
 const (
+	// Chosen on the 5,000 × 5,000 tf-idf matrix of which SVDSettings speaks.
 	defaultOversampling    = 10
-	defaultPowerIterations = 8
+	oversamplingShare      = 3 // and a column more for so many of Rank
+	defaultPowerIterations = 12
 
-	// svdStream is the second word of the generator's seed, so that one seed gives different numbers here than elsewhere.
+	// maxSquaring is the ratio of σ₁² to the smallest σ² in the range above which Xᵀ·Q needs a basis of its own: the
+	// product with X·Xᵀ at once would lose the small ones to rounding.
+	maxSquaring = 1e10
+
+	// svdStream is the second word of the generator's seed, so that a seed gives other numbers here than elsewhere.
 	svdStream = 0x7264_7376
 )
 
 // SVDSettings controls SVD. Zero values mean the defaults.
+//
+// On tf-idf text, whose spectrum falls slowly (5,000 × 5,000, σ₅₀/σ₁₅₀ = 1.2), the defaults leave singular values
+// within 1e-3 of the exact ones at ranks 10, 50 and 150, and 4 iterations within 3e-2.
 type SVDSettings struct {
 	// Rank is the number k of singular values, 1 ≤ k ≤ min(n, p).
 	Rank int
-	// Oversampling is the number of columns beyond Rank that the range is sought with; 0 means 10.
+	// Oversampling is the number of columns beyond Rank that the range is sought with; 0 means 10 + Rank/3,
+	// negative means none.
 	Oversampling int
-	// PowerIterations is the number of products with X·Xᵀ that sharpen the range; 0 means 8, negative means none.
-	// Eight leave singular values of tf-idf text, whose spectrum falls slowly, within 1e-3 of the exact ones.
+	// PowerIterations is the number of products with X·Xᵀ that sharpen the range; 0 means 12, negative means none.
 	PowerIterations int
 	// Seed starts the generator of the random range. Equal seeds give equal bits.
 	Seed uint64
@@ -43,17 +53,20 @@ type TruncatedSVD struct {
 // SVD returns the k largest singular values of the n×p matrix X with their vectors.
 //
 // It is the randomized range finder with subspace iteration of Halko, Martinsson and Tropp 2011, "Finding
-// structure with randomness", algorithms 4.4 and 5.1, with an orthonormal basis after every product:
+// structure with randomness", algorithms 4.4 and 5.1, where each iteration is shifted as by Feng and Yu 2024,
+// "Faster randomized SVD with dynamic shifts" (dashSVD), which halves the iterations:
 //
-//	Q = orth(X·Ω), then PowerIterations times Q = orth(X·orth(Xᵀ·Q)); XᵀQ = V·S·Wᵀ; U = Q·W
+//	Q = orth(X·Ω), then PowerIterations times Q = orth(X·(XᵀQ) − α·Q); XᵀQ = V·S·Wᵀ; U = Q·W
 //
-// where Ω is p×(k + oversampling) with normal entries from PCG(Seed). Singular values approach the exact ones
-// from below; what is lost grows with the share of the spectrum that lies close to σ_k. When k + oversampling
-// reaches min(n, p) the result is exact up to rounding. Values below about 1e-15·σ₁ are rounding; a matrix of
-// rank < k has such values with orthonormal vectors all the same.
+// Ω is p×(k + oversampling) with normal entries from PCG(Seed); α rises towards half of the smallest σ² in the
+// range, never above. Where σ₁ is 1e5 times the smallest σ in the range or more, Q = orth(X·orth(XᵀQ)) instead.
 //
-// The cost is 2·(PowerIterations + 1) products with X of k + oversampling columns and as many orthonormalizations
-// of O((n + p)·k²). The bits do not depend on GOMAXPROCS.
+// Singular values approach the exact ones from below; what is missing grows with the share of the spectrum that
+// lies close to σ_k. When k + oversampling reaches min(n, p) the result is exact up to rounding, which is about
+// 1e-15·σ₁. A matrix of rank < k has singular values of that size with orthonormal vectors all the same.
+//
+// The cost is 2·(PowerIterations + 1) products with X of l = k + oversampling columns and as many times
+// O((n + p)·l²). The bits do not depend on GOMAXPROCS.
 //
 // It returns an error that wraps ErrRank for a rank outside 1 … min(n, p), and ErrNonFinite for an X with NaN,
 // infinite entries or an overflowing sum of squares.
@@ -67,7 +80,7 @@ func SVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 	}
 	oversampling, iterations := s.Oversampling, s.PowerIterations
 	if oversampling == 0 {
-		oversampling = defaultOversampling
+		oversampling = defaultOversampling + s.Rank/oversamplingShare
 	}
 	if iterations == 0 {
 		iterations = defaultPowerIterations
@@ -85,19 +98,49 @@ func SVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 		omega[i] = random.NormFloat64()
 	}
 	x.MulTo(q, b)
-	for range iterations {
-		x.MulTransTo(b, basis(q))
-		x.MulTo(q, basis(b))
+	q, err := sharpen(x, q, b, iterations)
+	if err != nil {
+		return nil, err
 	}
-	q, _ = thinQR(q)
 	x.MulTransTo(b, q)
 	v, sigma, w, err := thinSVD(b)
 	if err != nil {
 		return nil, err
 	}
-	u := mat.NewDense(n, width, nil)
-	u.Mul(q, w)
-	return truncate(u, v, sigma, s.Rank), nil
+	return truncate(product(q, w), v, sigma, s.Rank), nil
+}
+
+// sharpen returns an orthonormal basis of q after the power iterations of SVD. q is n×l; b, p×l, is overwritten.
+func sharpen(x Operator, q, b *mat.Dense, iterations int) (*mat.Dense, error) {
+	var (
+		alpha    float64 // at most half of the smallest σ² in the range
+		squaring = true  // the range is narrow enough for X·Xᵀ at once
+		y        = mat.DenseCopyOf(q)
+		svd      mat.SVD
+		r        *mat.Dense
+	)
+	q, _ = basis(q)
+	for range iterations {
+		x.MulTransTo(b, q)
+		if !squaring {
+			b, _ = basis(b)
+			x.MulTo(y, b)
+			q, _ = basis(y)
+			continue
+		}
+		x.MulTo(y, b)
+		floats.AddScaled(y.RawMatrix().Data, -alpha, q.RawMatrix().Data)
+		q, r = basis(y)
+		if !svd.Factorize(r, mat.SVDNone) {
+			return nil, fmt.Errorf("computing a truncated SVD: %w", errNoConvergence)
+		}
+		values := svd.Values(nil)
+		smallest := values[len(values)-1] + alpha
+		squaring = values[0] < maxSquaring*smallest
+		alpha = max(alpha, smallest/2)
+	}
+	q, _ = thinQR(q)
+	return q, nil
 }
 
 // exactSVD multiplies X with the identity from its smaller side.
@@ -130,10 +173,9 @@ func thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.Dense, err err
 	}
 	var small mat.Dense
 	svd.UTo(&small)
-	u, v = new(mat.Dense), new(mat.Dense)
-	u.Mul(q, &small)
+	v = new(mat.Dense)
 	svd.VTo(v)
-	return u, svd.Values(nil), v, nil
+	return product(q, &small), svd.Values(nil), v, nil
 }
 
 // truncate returns the first k columns under the sign rule.

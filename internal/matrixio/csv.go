@@ -1,0 +1,91 @@
+package matrixio
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// ReadCSV reads a matrix of comma-separated numbers (RFC 4180), a row per line. A first line with a field that is
+// neither empty nor a number is a header and left out. Blank lines, spaces around numbers and a byte order mark
+// are ignored.
+//
+// It returns an *Error that wraps ErrFormat for rows of unequal width, an empty field, a field that is not a number
+// and a file without rows; linalg.ErrNonFinite for NaN, infinities and numbers beyond float64.
+func ReadCSV(r io.Reader) (*mat.Dense, error) {
+	in := bufio.NewReaderSize(r, bufferSize)
+	const byteOrderMark = "\xef\xbb\xbf"
+	if start, _ := in.Peek(len(byteOrderMark)); bytes.Equal(start, []byte(byteOrderMark)) {
+		if _, err := in.Discard(len(byteOrderMark)); err != nil {
+			return nil, err
+		}
+	}
+	records := csv.NewReader(in)
+	records.FieldsPerRecord = -1 // checked below
+	records.ReuseRecord = true
+
+	var (
+		values []float64
+		width  int
+	)
+	for first := true; ; first = false {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, csvError(err)
+		}
+		line, _ := records.FieldPos(0)
+		if first {
+			width = len(record)
+			if isHeader(record) {
+				continue
+			}
+		}
+		if len(record) != width {
+			return nil, malformed(line, 0, "%d fields, want %d", len(record), width)
+		}
+		for f, field := range record {
+			field = strings.TrimSpace(field)
+			if field == "" {
+				return nil, malformed(line, f+1, "an empty field")
+			}
+			v, err := number(field, line, f+1)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return nil, malformed(0, 0, "no rows of numbers")
+	}
+	return mat.NewDense(len(values)/width, width, values), nil
+}
+
+// isHeader reports whether a field is neither empty nor a number.
+func isHeader(record []string) bool {
+	for _, field := range record {
+		field = strings.TrimSpace(field)
+		if _, err := strconv.ParseFloat(field, 64); field != "" && errors.Is(err, strconv.ErrSyntax) {
+			return true
+		}
+	}
+	return false
+}
+
+// csvError keeps the line of a parse error; its column counts bytes, not fields.
+func csvError(err error) error {
+	var at *csv.ParseError
+	if errors.As(err, &at) {
+		return malformed(at.Line, 0, "%v", at.Err)
+	}
+	return err
+}

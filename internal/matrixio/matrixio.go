@@ -1,0 +1,137 @@
+package matrixio
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+var (
+	// ErrFormat is wrapped by the errors of files that are not in the format their name says.
+	ErrFormat = errors.New("malformed matrix")
+	// ErrUnsupported is wrapped by the errors of well-formed files of a kind that is not read.
+	ErrUnsupported = errors.New("unsupported matrix")
+)
+
+// Error says where in a file reading ended.
+type Error struct {
+	Path   string // "" when the input was a reader
+	Line   int    // from 1; 0 in .npy files, and when the place is unknown
+	Column int    // the field of the line, from 1; 0 when the whole line is meant
+	Err    error
+}
+
+// Error returns, for instance, `reading "x.csv": line 3, column 2: malformed matrix: not a number`.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("reading ")
+	if e.Path == "" {
+		b.WriteString("matrix")
+	} else {
+		fmt.Fprintf(&b, "%q", e.Path)
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ": line %d", e.Line)
+		if e.Column > 0 {
+			fmt.Fprintf(&b, ", column %d", e.Column)
+		}
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or what the file system said.
+func (e *Error) Unwrap() error { return e.Err }
+
+// malformed returns an *Error that wraps ErrFormat.
+func malformed(line, column int, format string, args ...any) error {
+	return &Error{Line: line, Column: column, Err: fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))}
+}
+
+// unsupported returns an *Error that wraps ErrUnsupported.
+func unsupported(line int, format string, args ...any) error {
+	return &Error{Line: line, Err: fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))}
+}
+
+// Read returns the matrix in the named file, by its extension .mtx, .csv or .npy, each optionally followed by
+// .gz. A coordinate .mtx gives a *linalg.CSR, everything else a linalg.Dense.
+//
+// Errors are *Error with the path: see ReadMTX, ReadCSV and ReadNPY.
+func Read(path string) (x linalg.Operator, err error) {
+	defer func() {
+		var at *Error
+		switch {
+		case errors.As(err, &at):
+			at.Path = path
+		case err != nil:
+			err = &Error{Path: path, Err: err}
+		}
+	}()
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+
+	var input io.Reader = file
+	name := strings.ToLower(filepath.Base(path))
+	if plain, ok := strings.CutSuffix(name, ".gz"); ok {
+		name = plain
+		unzipped, err := gzip.NewReader(bufio.NewReaderSize(file, bufferSize))
+		if err != nil {
+			return nil, err
+		}
+		input = unzipped
+	}
+	var dense *mat.Dense
+	switch filepath.Ext(name) {
+	case ".mtx":
+		return ReadMTX(input)
+	case ".csv":
+		dense, err = ReadCSV(input)
+	case ".npy":
+		dense, err = ReadNPY(input)
+	default:
+		return nil, unsupported(0, "the name ends neither in .mtx, .csv nor .npy, with or without .gz")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return linalg.Dense{Dense: dense}, nil
+}
+
+// cause drops the path and operation that Error states itself.
+func cause(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// Transposed returns Xᵀ: of terms by documents the matrix of documents by terms. A *linalg.CSR is shared, not
+// copied; others are copied once.
+func Transposed(x linalg.Operator) linalg.Operator {
+	switch x := x.(type) {
+	case *linalg.CSR:
+		return x.Transpose()
+	case linalg.Dense:
+		return linalg.Dense{Dense: mat.DenseCopyOf(x.T())}
+	default:
+		n, p := x.Dims()
+		eye, t := mat.NewDense(n, n, nil), mat.NewDense(p, n, nil)
+		for i := range n {
+			eye.Set(i, i, 1)
+		}
+		x.MulTransTo(t, eye)
+		return linalg.Dense{Dense: t}
+	}
+}

@@ -1,0 +1,307 @@
+package matrixio
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+const (
+	// bufferSize is the unit of reading, and so the longest line of an .mtx file; its authors allow 1,024 bytes.
+	bufferSize = 1 << 16
+	// maxEmptyDim is the number of rows or columns that a header may claim without entries to go with them,
+	// and maxDimPerEntry what each entry adds. A row costs 8 bytes whether it has entries or not.
+	maxEmptyDim    = 1 << 20
+	maxDimPerEntry = 8
+)
+
+// ReadMTX reads a MatrixMarket file (Boisvert, Pozo and Remington 1996, "The Matrix Market exchange formats"): matrix,
+// coordinate or array; real, integer or pattern (ones); general or symmetric. A coordinate matrix becomes a
+// *linalg.CSR, with the zeros that are written out kept; an array becomes a linalg.Dense.
+//
+// It returns an *Error that wraps ErrFormat for a file that is not so: indices out of range, a repeated entry, an
+// entry above the diagonal of a symmetric matrix, fewer or more entries than the size line says, more rows or
+// columns than 2²⁰ and eight times the entries, no rows or columns; ErrUnsupported for complex, hermitian and
+// skew-symmetric ones; linalg.ErrNonFinite for NaN and infinities.
+func ReadMTX(r io.Reader) (linalg.Operator, error) {
+	m := &mtxReader{in: bufio.NewReaderSize(r, bufferSize)}
+	if err := m.readHeader(); err != nil {
+		return nil, err
+	}
+	if m.array {
+		return m.readArray()
+	}
+	return m.readCoordinate()
+}
+
+type mtxReader struct {
+	in   *bufio.Reader
+	line int // number of the last line read, from 1
+
+	array, integer, pattern, symmetric bool
+	rows, columns, entries             int
+}
+
+// next returns the fields of the next line that is neither blank nor a comment; they are valid until the next
+// call. At the end of the input it returns io.EOF.
+func (m *mtxReader) next(fields [][]byte) ([][]byte, error) {
+	for {
+		line, err := m.in.ReadSlice('\n')
+		if len(line) > 0 {
+			m.line++
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, malformed(m.line, 0, "a line of more than %d bytes", bufferSize)
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, &Error{Line: m.line, Err: err}
+		case len(line) == 0:
+			return nil, io.EOF
+		}
+		fields = fields[:0]
+		for i := 0; i < len(line); {
+			for i < len(line) && line[i] <= ' ' {
+				i++
+			}
+			from := i
+			for i < len(line) && line[i] > ' ' {
+				i++
+			}
+			if from < i {
+				fields = append(fields, line[from:i])
+			}
+		}
+		if len(fields) > 0 && fields[0][0] != '%' {
+			return fields, nil
+		}
+	}
+}
+
+func (m *mtxReader) readHeader() error {
+	banner, err := m.in.ReadSlice('\n')
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return &Error{Err: err}
+	}
+	m.line = 1
+	words := strings.Fields(strings.ToLower(string(banner)))
+	if len(words) != 5 || words[0] != "%%matrixmarket" || words[1] != "matrix" {
+		return malformed(1, 0, "the first line is not %%%%MatrixMarket matrix FORMAT FIELD SYMMETRY")
+	}
+	switch words[2] {
+	case "coordinate":
+	case "array":
+		m.array = true
+	default:
+		return malformed(1, 3, "the format is neither coordinate nor array")
+	}
+	switch words[3] {
+	case "real", "double":
+	case "integer":
+		m.integer = true
+	case "pattern":
+		m.pattern = true
+	case "complex":
+		return unsupported(1, "complex entries")
+	default:
+		return malformed(1, 4, "the field is neither real, integer nor pattern")
+	}
+	switch words[4] {
+	case "general":
+	case "symmetric":
+		m.symmetric = true
+	case "skew-symmetric", "hermitian":
+		return unsupported(1, "%s", words[4])
+	default:
+		return malformed(1, 5, "the symmetry is neither general nor symmetric")
+	}
+	if m.array && m.pattern {
+		return malformed(1, 4, "an array cannot be a pattern")
+	}
+	return m.readSize()
+}
+
+func (m *mtxReader) readSize() error {
+	sizes := []*int{&m.rows, &m.columns, &m.entries}
+	if m.array {
+		sizes = sizes[:2]
+	}
+	fields, err := m.next(nil)
+	if errors.Is(err, io.EOF) {
+		return malformed(m.line, 0, "the file ends before the size line")
+	}
+	if err != nil {
+		return err
+	}
+	if len(fields) != len(sizes) {
+		return malformed(m.line, 0, "%d fields in the size line, want %d", len(fields), len(sizes))
+	}
+	for f, size := range sizes {
+		var ok bool
+		if *size, ok = atoi(fields[f]); !ok {
+			return malformed(m.line, f+1, "not a count")
+		}
+	}
+	switch {
+	case m.rows == 0 || m.columns == 0:
+		return malformed(m.line, 0, "no rows or no columns")
+	case m.rows > math.MaxInt32 || m.columns > math.MaxInt32:
+		return unsupported(m.line, "%d×%d, more than %d rows or columns", m.rows, m.columns, math.MaxInt32)
+	case m.symmetric && m.rows != m.columns:
+		return malformed(m.line, 0, "a symmetric matrix of %d×%d", m.rows, m.columns)
+	}
+	return nil
+}
+
+func (m *mtxReader) readCoordinate() (linalg.Operator, error) {
+	var (
+		e      coordinates
+		fields = make([][]byte, 0, 4)
+		want   = 3
+	)
+	if m.pattern {
+		want = 2
+	}
+	for {
+		var err error
+		if fields, err = m.next(fields); err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return nil, err
+		}
+		switch {
+		case len(e.values) == m.entries:
+			return nil, malformed(m.line, 0, "more than the %d entries of the size line", m.entries)
+		case len(fields) != want:
+			return nil, malformed(m.line, 0, "%d fields, want %d", len(fields), want)
+		}
+		i, ok := atoi(fields[0])
+		if !ok || i < 1 || i > m.rows {
+			return nil, malformed(m.line, 1, "not a row from 1 to %d", m.rows)
+		}
+		j, ok := atoi(fields[1])
+		if !ok || j < 1 || j > m.columns {
+			return nil, malformed(m.line, 2, "not a column from 1 to %d", m.columns)
+		}
+		if m.symmetric && j > i {
+			return nil, malformed(m.line, 0, "an entry above the diagonal of a symmetric matrix")
+		}
+		v := 1.0
+		if !m.pattern {
+			if v, err = m.value(fields[2], 3); err != nil {
+				return nil, err
+			}
+		}
+		e.add(i-1, j-1, v, m.line)
+	}
+	if len(e.values) < m.entries {
+		return nil, malformed(m.line, 0, "the file ends after %d of %d entries", len(e.values), m.entries)
+	}
+	if limit := max(maxEmptyDim, maxDimPerEntry*len(e.values)); m.rows > limit || m.columns > limit {
+		return nil, malformed(0, 0, "%d×%d for %d entries", m.rows, m.columns, len(e.values))
+	}
+	if m.symmetric {
+		e.mirror()
+	}
+	return e.csr(m.rows, m.columns)
+}
+
+func (m *mtxReader) readArray() (linalg.Operator, error) {
+	// The values stand column by column, of a symmetric matrix from the diagonal down.
+	var (
+		values []float64
+		fields = make([][]byte, 0, 2)
+		i, j   int
+	)
+	for {
+		var err error
+		if fields, err = m.next(fields); err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return nil, err
+		}
+		switch {
+		case j == m.columns:
+			return nil, malformed(m.line, 0, "more entries than %d×%d", m.rows, m.columns)
+		case len(fields) != 1:
+			return nil, malformed(m.line, 0, "%d fields, want 1", len(fields))
+		}
+		v, err := m.value(fields[0], 1)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+		if i++; i == m.rows {
+			j++
+			if i = 0; m.symmetric {
+				i = j
+			}
+		}
+	}
+	if j < m.columns {
+		return nil, malformed(m.line, 0, "the file ends after %d entries of %d×%d", len(values), m.rows, m.columns)
+	}
+	x := mat.NewDense(m.rows, m.columns, nil)
+	for j := range m.columns {
+		from := 0
+		if m.symmetric {
+			from = j
+		}
+		for i := from; i < m.rows; i++ {
+			x.Set(i, j, values[0])
+			if m.symmetric {
+				x.Set(j, i, values[0])
+			}
+			values = values[1:]
+		}
+	}
+	return linalg.Dense{Dense: x}, nil
+}
+
+// value parses a number of the file's field.
+func (m *mtxReader) value(field []byte, column int) (float64, error) {
+	if m.integer {
+		v, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, malformed(m.line, column, "not an integer")
+		}
+		return float64(v), nil
+	}
+	return number(string(field), m.line, column)
+}
+
+// number parses a finite number.
+func number(field string, line, column int) (float64, error) {
+	v, err := strconv.ParseFloat(field, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, malformed(line, column, "not a number")
+	case v-v != 0:
+		return 0, &Error{Line: line, Column: column, Err: fmt.Errorf("%w: %g", linalg.ErrNonFinite, v)}
+	}
+	return v, nil
+}
+
+// atoi parses an unsigned decimal of at most 18 digits that fits an int.
+func atoi(field []byte) (int, bool) {
+	if len(field) == 0 || len(field) > 18 {
+		return 0, false
+	}
+	var v int64
+	for _, c := range field {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + int64(c-'0')
+	}
+	return int(v), v <= math.MaxInt
+}
