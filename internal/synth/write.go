@@ -107,7 +107,7 @@ func (w *writer) person() {
 		w.text(" ")
 		w.text(long)
 	}
-	w.text([...]string{" c/o ", " w/ ", " presents w/ ", ": ", " here for ", " c/o ", " with "}[w.IntN(7)])
+	w.text(leads[w.IntN(len(leads))])
 }
 
 func (w *writer) vitals() {

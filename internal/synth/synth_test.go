@@ -1,0 +1,383 @@
+package synth
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+func generator(t testing.TB, s Settings) *Generator {
+	t.Helper()
+	g, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Settings{{Misspelling: -.1}, {Misspelling: 1.1}, {Misspelling: math.NaN()}, {Interval: -1}} {
+		if _, err := New(s); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+}
+
+// TestNotesDependOnTheirNumberOnly draws notes in turn, at random and in
+// parallel.
+func TestNotesDependOnTheirNumberOnly(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	s := Settings{Seed: 3, Misspelling: .1}
+	first, second := generator(t, s), generator(t, s)
+	notes := make([]Note, n)
+	for i := range notes {
+		notes[i] = first.Next()
+	}
+	var wg sync.WaitGroup
+	parallel := make([]Note, n)
+	for i := range parallel {
+		wg.Go(func() { parallel[n-1-i] = second.At(n - 1 - i) })
+	}
+	wg.Wait()
+	if d := cmp.Diff(notes, parallel); d != "" {
+		t.Error(d)
+	}
+	if cmp.Equal(notes[0].Text, generator(t, Settings{Seed: 4, Misspelling: .1}).At(0).Text) {
+		t.Error("another seed gives the same note")
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// TestGolden pins the stream, which users may have stored.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{Seed: 7, Misspelling: DefaultMisspelling})
+	var got []byte
+	for range 20 {
+		n := g.Next()
+		got = append(n.AppendJSON(got), '\n')
+	}
+	const path = "testdata/notes.jsonl"
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNotesAreMessages(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{Misspelling: DefaultMisspelling})
+	visits := map[string]bool{}
+	last := ""
+	for i := range 3000 {
+		n := g.At(i)
+		var got msg.Note
+		if err := msg.DecodeNote(n.AppendJSON(nil), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got != n.Note {
+			t.Fatal(cmp.Diff(n.Note, got))
+		}
+		if _, err := time.Parse(time.RFC3339, n.ArrivedAt); err != nil || n.ArrivedAt < last {
+			t.Fatalf("arrival %q after %q: %v", n.ArrivedAt, last, err)
+		}
+		last = n.ArrivedAt
+		if visits[n.VisitID] {
+			t.Fatalf("visit %q comes twice", n.VisitID)
+		}
+		visits[n.VisitID] = true
+		if strings.ContainsAny(n.Text, "\"()|\n") || len(n.Text) < 8 {
+			t.Fatalf("text %q", n.Text)
+		}
+	}
+	if want := "2026-01-21T"; !strings.HasPrefix(last, want) {
+		t.Errorf("3000 notes ten minutes apart end %s, want %s", last, want)
+	}
+}
+
+// TestLogitIsThatOfTheTruth recomputes the probability from what a user sees:
+// the note, its mentions and the truth.
+func TestLogitIsThatOfTheTruth(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{Seed: 9})
+	truth := g.Truth()
+	intercept := map[string]float64{}
+	var share float64
+	for _, c := range truth.Complaints {
+		intercept[c.Name] = c.Intercept
+		share += c.Share
+	}
+	if math.Abs(share-1) > 1e-12 {
+		t.Errorf("shares sum to %v", share)
+	}
+	checked := 0
+	for i := range 2000 {
+		n := g.At(i)
+		if !n.Acuity.Set || !n.Vitals.HR.Set {
+			continue
+		}
+		checked++
+		e := truth.Effects
+		logit := intercept[n.Complaint] + e.Age*(n.Age.Value-50)/10 + e.Acuity*(n.Acuity.Value-3) + e.HR*(n.Vitals.HR.Value-85)/10 + e.SpO2*(n.Vitals.SpO2.Value-97)
+		for _, m := range n.Mentions {
+			logit += truth.Topics[m.Topic].Coefficient * float64(m.Count)
+		}
+		if p := 1 / (1 + math.Exp(-logit)); math.Abs(p-n.Probability) > 1e-12 {
+			t.Fatalf("note %d: probability %v, want %v", i, n.Probability, p)
+		}
+	}
+	if checked < 1800 {
+		t.Errorf("only %d notes are complete", checked)
+	}
+}
+
+// TestMentionsStandInTheText looks for a word of each topic that is mentioned.
+func TestMentionsStandInTheText(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{Seed: 5})
+	truth := g.Truth()
+	for i := range 2000 {
+		n := g.At(i)
+		have := words(strings.ToLower(n.Text))
+		for _, m := range n.Mentions {
+			if !slices.ContainsFunc(truth.Topics[m.Topic].Terms, func(t Term) bool { return slices.Contains(have, t.Text) }) {
+				t.Errorf("%s is not in %q", truth.Topics[m.Topic].Name, n.Text)
+			}
+		}
+	}
+}
+
+// TestExpectedTermsAreCounted holds Term.Expected against what the generator
+// writes: over many notes the counts of a topic's own words agree.
+func TestExpectedTermsAreCounted(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{Seed: 6})
+	truth := g.Truth()
+	owners := map[string]int{}
+	for _, topic := range truth.Topics {
+		for _, term := range topic.Terms {
+			owners[term.Text]++
+		}
+	}
+	for _, around := range [][]string{durations[:], denials[:], fillers[:], leads[:]} {
+		for _, s := range around {
+			for _, w := range words(s) {
+				owners[w]++
+			}
+		}
+	}
+	for _, p := range presentations() {
+		for _, w := range words(p.openings) {
+			owners[w]++
+		}
+	}
+	got, mentions := map[string]float64{}, make([]float64, len(truth.Topics))
+	for i := range 20000 {
+		n := g.At(i)
+		for _, w := range words(strings.ToLower(n.Text)) {
+			got[w]++
+		}
+		for _, m := range n.Mentions {
+			mentions[m.Topic] += float64(m.Count)
+		}
+	}
+	checked := 0
+	for i, topic := range truth.Topics {
+		for _, term := range topic.Terms {
+			want := mentions[i] * term.Expected
+			if owners[term.Text] != 1 || want < 200 {
+				continue
+			}
+			checked++
+			if math.Abs(got[term.Text]-want) > 0.25*want {
+				t.Errorf("%s: %q stands %v times, expected %.0f", topic.Name, term.Text, got[term.Text], want)
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d terms checked", checked)
+	}
+}
+
+// TestOracle pins how hard the task is: the AUROC of the true probabilities
+// and the share of admissions.
+func TestOracle(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{Seed: 1, Misspelling: DefaultMisspelling})
+	const n = 20000
+	var all []Note
+	by := map[string]int{}
+	var sum float64
+	for i := range n {
+		note := g.At(i)
+		all = append(all, note)
+		by[note.Complaint]++
+		sum += note.Probability
+	}
+	area, rate := auroc(all)
+	if area < .88 || area > .91 || rate < .22 || rate > .28 {
+		t.Errorf("AUROC %.3f, %.3f admitted", area, rate)
+	}
+	if math.Abs(rate-sum/n) > .01 {
+		t.Errorf("%.3f admitted, %.3f expected", rate, sum/n)
+	}
+	for _, c := range g.Truth().Complaints {
+		if share := float64(by[c.Name]) / n; math.Abs(share-c.Share) > .01 {
+			t.Errorf("%s: share %.3f, want %.3f", c.Name, share, c.Share)
+		}
+	}
+}
+
+func auroc(notes []Note) (area, rate float64) {
+	notes = slices.Clone(notes)
+	slices.SortFunc(notes, func(a, b Note) int { return int(math.Copysign(1, a.Probability-b.Probability)) })
+	var positives, ranks float64
+	for i, n := range notes {
+		if n.Admitted {
+			positives++
+			ranks += float64(i + 1)
+		}
+	}
+	n := float64(len(notes))
+	return (ranks - positives*(positives+1)/2) / (positives * (n - positives)), positives / n
+}
+
+func TestMisspelling(t *testing.T) {
+	t.Parallel()
+	clean, wrong := generator(t, Settings{Seed: 2}), generator(t, Settings{Seed: 2, Misspelling: 1})
+	known := map[string]bool{}
+	for i := range 3000 {
+		for _, w := range words(strings.ToLower(clean.At(i).Text)) {
+			known[w] = true
+		}
+	}
+	unknown := 0
+	for i := range 3000 {
+		for _, w := range words(strings.ToLower(wrong.At(i).Text)) {
+			if !known[w] {
+				unknown++
+			}
+		}
+	}
+	if unknown < 10000 {
+		t.Errorf("%d misspelt words in 3000 notes", unknown)
+	}
+}
+
+// TestEveryoneHasATopic keeps the draw of topics from running forever.
+func TestEveryoneHasATopic(t *testing.T) {
+	t.Parallel()
+	for _, p := range presentations() {
+		for _, age := range []float64{.5, 40} {
+			if !slices.ContainsFunc(p.themes, func(t theme) bool { return t.who.suits(age) && t.weight > 0 }) {
+				t.Errorf("%s has nothing for age %v", p.name, age)
+			}
+		}
+	}
+}
+
+func TestWriteCSV(t *testing.T) {
+	t.Parallel()
+	const n = 500
+	s := Settings{Seed: 8, Misspelling: DefaultMisspelling}
+	var b, lines bytes.Buffer
+	if err := WriteCSV(t.Context(), &b, generator(t, s), n); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteJSONL(t.Context(), &lines, generator(t, s), n); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := map[string]int{}
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	dec := json.NewDecoder(&lines)
+	g := generator(t, s)
+	for i, row := range rows[1:] {
+		var object struct {
+			msg.Note
+			Label       *int     `json:"label"`
+			Probability *float64 `json:"true_probability"`
+		}
+		if err := dec.Decode(&object); err != nil {
+			t.Fatal(err)
+		}
+		want := g.At(i)
+		if object.Note != want.Note || (*object.Label == 1) != want.Admitted || *object.Probability != want.Probability {
+			t.Fatalf("row %d: got %+v, want %+v", i, object, want)
+		}
+		number := func(o msg.Optional) string {
+			if !o.Set {
+				return ""
+			}
+			return strconv.FormatFloat(o.Value, 'g', -1, 64)
+		}
+		for name, cell := range map[string]string{
+			"visit_id": want.VisitID, "arrived_at": want.ArrivedAt, "site": want.Site, "complaint": want.Complaint, "text": want.Text, "age": number(want.Age),
+			"sex": want.Sex, "acuity": number(want.Acuity), "vitals.sbp": number(want.Vitals.SBP), "vitals.dbp": number(want.Vitals.DBP), "vitals.hr": number(want.Vitals.HR),
+			"vitals.rr": number(want.Vitals.RR), "vitals.temp_c": number(want.Vitals.TempC), "vitals.spo2": number(want.Vitals.SpO2),
+			"label": strconv.Itoa(*object.Label), "true_probability": number(msg.Some(want.Probability)),
+		} {
+			if got := row[column[name]]; got != cell {
+				t.Errorf("row %d, %s: got %q, want %q", i, name, got, cell)
+			}
+		}
+	}
+	if len(rows) != n+1 || dec.More() {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+func TestWritersReportErrors(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := WriteJSONL(ctx, &bytes.Buffer{}, g, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	for _, n := range []int{1, 1000} {
+		if err := WriteCSV(t.Context(), full{}, g, n); !errors.Is(err, errFull) {
+			t.Errorf("got %v", err)
+		}
+		if err := WriteJSONL(t.Context(), full{}, g, n); !errors.Is(err, errFull) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+var errFull = errors.New("full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
