@@ -22,6 +22,7 @@ var (
 		"denies leg swelling", "no urinary retention", "denies orthopnea", "no head strike", "denies throat tightness", "no rigors", "denies radiation", "no diaphoresis",
 	}
 	fillers = [...]string{"aox3", "skin warm and dry", "vss", "mask in place", "family at bedside", "awaiting bed", "see medics sheet", "interpreter used", "ekg done in triage", "labs drawn", "pain 7/10", "pain 4/10", "will continue to monitor"}
+	leads   = [...]string{" c/o ", " w/ ", " presents w/ ", ": ", " here for ", " c/o ", " with "}
 	joints  = [...]string{", ", ", ", ". ", "; ", " + "}
 )
 
