@@ -27,10 +27,10 @@ type CSR struct {
 }
 
 // NewCSR returns the n×p matrix of these arrays, which it keeps. It returns an error that wraps ErrFormat and
-// names the row unless Indptr ascends from 0 to nnz and every row's columns ascend within [0, p). The cost is
-// O(n + nnz).
+// names the row unless Indptr ascends from 0 to nnz and every row's columns ascend within [0, p); n and p are at
+// most 2³¹−1. The values are not looked at: NaN is for callers to refuse. The cost is O(n + nnz).
 func NewCSR(n, p int, indptr []int, indices []int32, values []float64) (*CSR, error) {
-	if n < 0 || p < 0 || p > math.MaxInt32 || len(indptr) != n+1 || len(indices) != len(values) {
+	if n < 0 || n > math.MaxInt32 || p < 0 || p > math.MaxInt32 || len(indptr) != n+1 || len(indices) != len(values) {
 		return nil, fmt.Errorf("%w: %d rows, %d columns, %d row starts, %d columns of entries, %d values", ErrFormat, n, p, len(indptr), len(indices), len(values))
 	}
 	if indptr[0] != 0 || indptr[n] != len(values) {
@@ -132,8 +132,16 @@ func (x *CSR) MulTo(dst, d *mat.Dense) {
 			row := out.Data[i*out.Stride : i*out.Stride+out.Cols]
 			clear(row)
 			columns, values := x.Row(i)
-			for c, j := range columns {
-				axpy(values[c], in.Data[int(j)*in.Stride:int(j)*in.Stride+in.Cols], row)
+			at := func(c int) []float64 {
+				from := int(columns[c]) * in.Stride
+				return in.Data[from : from+in.Cols]
+			}
+			c := 0
+			for ; c+4 <= len(columns); c += 4 {
+				axpy4((*[4]float64)(values[c:]), at(c), at(c+1), at(c+2), at(c+3), row)
+			}
+			for ; c < len(columns); c++ {
+				axpy(values[c], at(c), row)
 			}
 		}
 	})
@@ -142,18 +150,19 @@ func (x *CSR) MulTo(dst, d *mat.Dense) {
 // MulTransTo stores Xᵀ·D in dst by the rows of the transposed matrix.
 func (x *CSR) MulTransTo(dst, d *mat.Dense) { x.Transpose().MulTo(dst, d) }
 
-// axpy adds a·x to y. len(y) must be at least len(x).
+// axpy adds a·x to y, which is as long as x.
 func axpy(a float64, x, y []float64) {
-	y = y[:len(x)]
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		xs, ys := x[i:i+4:i+4], y[i:i+4:i+4]
-		ys[0] += a * xs[0]
-		ys[1] += a * xs[1]
-		ys[2] += a * xs[2]
-		ys[3] += a * xs[3]
-	}
-	for ; i < len(x); i++ {
+	x = x[:len(y)]
+	for i := range y {
 		y[i] += a * x[i]
+	}
+}
+
+// axpy4 adds a[0]·x0 + … + a[3]·x3 to y, all of one length. Against four calls of axpy it loads and stores y once.
+func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
+	a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+	x0, x1, x2, x3 = x0[:len(y)], x1[:len(y)], x2[:len(y)], x3[:len(y)]
+	for i := range y {
+		y[i] += a0*x0[i] + a1*x1[i] + a2*x2[i] + a3*x3[i]
 	}
 }

@@ -75,7 +75,6 @@ func BenchmarkTall(b *testing.B) {
 			multiplyAdds int
 			run          func()
 		}{
-			{"MulTo", benchP * k * k, func() { MulTo(dst, a, small) }},
 			{"gonum Mul", benchP * k * k, func() { dst.Mul(a, small) }},
 			{"GramTo", benchP * k * k / 2, func() { GramTo(gram, a) }},
 			{"InnerTo", benchP * k * k, func() { InnerTo(gram, a, dst) }},

@@ -52,7 +52,7 @@ func PolarTo(dst, c *mat.Dense) error {
 	if left == dst {
 		left = mat.DenseCopyOf(c)
 	}
-	MulTo(dst, left, &small)
+	dst.Mul(left, &small)
 	return nil
 }
 

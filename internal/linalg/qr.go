@@ -114,9 +114,7 @@ func clearLower(a *mat.Dense) {
 
 // product returns A·B.
 func product(a, b *mat.Dense) *mat.Dense {
-	n, _ := a.Dims()
-	_, k := b.Dims()
-	dst := mat.NewDense(n, k, nil)
-	MulTo(dst, a, b)
-	return dst
+	var dst mat.Dense
+	dst.Mul(a, b)
+	return &dst
 }

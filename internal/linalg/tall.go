@@ -13,12 +13,6 @@ const (
 	maxGramBlocks = 32
 )
 
-// MulTo stores A·B in dst; A is p×k with p large, B is k×l, dst is p×l and shares memory with neither. The cost is
-// p·k·l multiply-adds.
-func MulTo(dst, a, b *mat.Dense) {
-	dst.Mul(a, b)
-}
-
 // GramTo stores AᵀA in dst; A is p×k, dst is k×k. dst is exactly symmetric.
 //
 // Blocks of rows are summed apart and their sums added in ascending order: the bits do not depend on GOMAXPROCS.
