@@ -4,34 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 )
-
-// The kinds of auxiliary columns.
-const (
-	Numeric     = "numeric"
-	Categorical = "categorical"
-)
-
-// AuxColumn says how one auxiliary value becomes features. A numeric column gives one feature, its value; a
-// categorical one gives an indicator per level. All features are centred by their training means, so that a
-// missing value and a level never seen in training contribute exactly nothing.
-type AuxColumn struct {
-	Name   string    `json:"name"`
-	Kind   string    `json:"kind"`
-	Levels []string  `json:"levels,omitempty"` // ascending
-	Mean   []float64 `json:"mean"`             // per feature
-}
 
 // NewAuxColumn learns levels and means from the training values of one column. A categorical column that
-// holds only numbers (acuity 1 to 5) has their shortest decimal texts as levels.
-func NewAuxColumn(name, kind string, values []msg.Value) (AuxColumn, error) {
-	c := AuxColumn{Name: name, Kind: kind}
+// holds numbers (acuity 1 to 5) has their shortest decimal texts as levels.
+//
+// All features are centred by their training means, so that a missing value and a level never seen in training
+// contribute exactly nothing.
+func NewAuxColumn(name string, kind models.AuxKind, values []msg.Value) (models.AuxColumn, error) {
+	c := models.AuxColumn{Name: name, Kind: kind}
 	switch kind {
-	case Numeric:
+	case models.Numeric:
 		c.Mean = make([]float64, 1)
-	case Categorical:
+	case models.Categorical:
 		for _, v := range values {
 			if level := levelOf(v); level != "" {
 				c.Levels = append(c.Levels, level)
@@ -41,11 +30,11 @@ func NewAuxColumn(name, kind string, values []msg.Value) (AuxColumn, error) {
 		c.Levels = slices.Compact(c.Levels)
 		c.Mean = make([]float64, len(c.Levels))
 	default:
-		return c, fmt.Errorf("auxiliary column %q: kind %q is neither %s nor %s", name, kind, Numeric, Categorical)
+		return c, fmt.Errorf("auxiliary column %q: kind %q is neither %s nor %s", name, kind, models.Numeric, models.Categorical)
 	}
 	var seen float64
 	for _, v := range values {
-		if at, x, ok := c.feature(v); ok {
+		if at, x, ok := feature(&c, v); ok {
 			c.Mean[at] += x
 			seen++
 		}
@@ -56,13 +45,10 @@ func NewAuxColumn(name, kind string, values []msg.Value) (AuxColumn, error) {
 	return c, nil
 }
 
-// Width returns the number of features.
-func (c *AuxColumn) Width() int { return len(c.Mean) }
-
 // feature returns which feature v sets and to what; ok is false for a value that is missing, of the wrong
 // type, or of an unknown level.
-func (c *AuxColumn) feature(v msg.Value) (at int, x float64, ok bool) {
-	if c.Kind == Numeric {
+func feature(c *models.AuxColumn, v msg.Value) (at int, x float64, ok bool) {
+	if c.Kind == models.Numeric {
 		x, ok = v.Number()
 		return 0, x, ok
 	}
@@ -74,9 +60,9 @@ func (c *AuxColumn) feature(v msg.Value) (at int, x float64, ok bool) {
 	return 0, 0, false
 }
 
-// FeaturesTo stores the centred features of v in dst, which is Width long.
-func (c *AuxColumn) FeaturesTo(dst []float64, v msg.Value) {
-	at, x, ok := c.feature(v)
+// FeaturesTo stores the centred features of v in dst, which is len(c.Mean) long.
+func FeaturesTo(dst []float64, c *models.AuxColumn, v msg.Value) {
+	at, x, ok := feature(c, v)
 	if !ok {
 		clear(dst)
 		return
@@ -94,4 +80,16 @@ func levelOf(v msg.Value) string {
 	}
 	s, _ := v.Text()
 	return s
+}
+
+// ComplaintColumn is the auxiliary column that tells a model of all complaints which one it reads.
+const ComplaintColumn = "complaint"
+
+// Complaint returns the value of ComplaintColumn, one for all spellings that differ only in case and white
+// space.
+func Complaint(spelled string) msg.Value {
+	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {
+		return msg.Text(folded)
+	}
+	return msg.Value{}
 }

@@ -7,35 +7,20 @@ import (
 	"math"
 	"slices"
 	"sort"
-)
 
-// The kinds of calibration.
-const (
-	Uncalibrated = "none"
-	Platt        = "platt"
-	Isotonic     = "isotonic"
+	"github.com/wardcast/wardcast/models"
 )
-
-// Calibration maps a logit to a probability in [0, 1]. It never decreases.
-type Calibration struct {
-	Kind string `json:"kind"`
-	// Platt: σ(Slope·logit + Intercept).
-	Slope     float64 `json:"slope,omitempty"`
-	Intercept float64 `json:"intercept,omitempty"`
-	// Isotonic: piecewise linear through these points, constant outside them.
-	Logits        []float64 `json:"logits,omitempty"`
-	Probabilities []float64 `json:"probabilities,omitempty"`
-}
 
 // ErrCalibration is returned for a calibration that is no rising map into [0, 1].
 var ErrCalibration = errors.New("malformed calibration")
 
-// Probability returns the calibrated probability of a logit.
-func (c *Calibration) Probability(logit float64) float64 {
+// Calibrate returns the calibrated probability of a logit, in [0, 1]: the logistic function of it, of a linear
+// map of it (Platt), or the line through the isotonic map's points, constant outside them. It never decreases.
+func Calibrate(c *models.Calibration, logit float64) float64 {
 	switch c.Kind {
-	case Platt:
+	case models.Platt:
 		return sigmoid(c.Slope*logit + c.Intercept)
-	case Isotonic:
+	case models.Isotonic:
 		last := len(c.Logits) - 1
 		at := sort.SearchFloat64s(c.Logits, logit)
 		if at == 0 || at > last {
@@ -48,14 +33,14 @@ func (c *Calibration) Probability(logit float64) float64 {
 	}
 }
 
-func (c *Calibration) check() error {
+func checkCalibration(c *models.Calibration) error {
 	switch c.Kind {
-	case Uncalibrated:
-	case Platt:
+	case models.Uncalibrated:
+	case models.Platt:
 		if !(c.Slope >= 0) || math.IsInf(c.Slope, 1) || math.IsNaN(c.Intercept) || math.IsInf(c.Intercept, 0) {
 			return fmt.Errorf("%w: platt slope %v, intercept %v", ErrCalibration, c.Slope, c.Intercept)
 		}
-	case Isotonic:
+	case models.Isotonic:
 		if len(c.Logits) == 0 || len(c.Logits) != len(c.Probabilities) {
 			return fmt.Errorf("%w: isotonic with %d logits and %d probabilities", ErrCalibration, len(c.Logits), len(c.Probabilities))
 		}
@@ -86,25 +71,25 @@ const (
 	plattTolerance = 1e-10
 )
 
-// Fit returns the calibration of the given kind that maps out-of-fold logits to outcomes. Both fits keep the
+// FitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Both fits keep the
 // sum of the probabilities equal to the number of positive outcomes (Platt up to its smoothed targets).
-func Fit(kind string, logits []float64, positive []bool) (Calibration, error) {
+func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
 	switch kind {
-	case Uncalibrated:
-		return Calibration{Kind: Uncalibrated}, nil
-	case Platt:
+	case models.Uncalibrated:
+		return models.Calibration{Kind: models.Uncalibrated}, nil
+	case models.Platt:
 		return fitPlatt(logits, positive), nil
-	case Isotonic:
+	case models.Isotonic:
 		return fitIsotonic(logits, positive), nil
 	}
-	return Calibration{}, fmt.Errorf("%w: kind %q is none of %s, %s, %s", ErrCalibration, kind, Uncalibrated, Platt, Isotonic)
+	return models.Calibration{}, fmt.Errorf("%w: kind %q is none of %s, %s, %s", ErrCalibration, kind, models.Uncalibrated, models.Platt, models.Isotonic)
 }
 
 // fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on
 // Platt's targets (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even where the classes are separable. A
 // slope that comes out negative is replaced by 0: such logits carry nothing, and calibration must not rise
 // against them.
-func fitPlatt(logits []float64, positive []bool) Calibration {
+func fitPlatt(logits []float64, positive []bool) models.Calibration {
 	var n1, n0 float64
 	for _, y := range positive {
 		if y {
@@ -158,13 +143,13 @@ func fitPlatt(logits []float64, positive []bool) Calibration {
 	if a < 0 {
 		a, b = 0, math.Log((n1+1)/(n0+1))
 	}
-	return Calibration{Kind: Platt, Slope: a, Intercept: b}
+	return models.Calibration{Kind: models.Platt, Slope: a, Intercept: b}
 }
 
 // fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of
 // its logits; between points the map is linear, so that it rises and notes keep their order within a pool's
 // neighbourhood. Probabilities stay 1/(n+2) away from 0 and 1, which no n notes can prove.
-func fitIsotonic(logits []float64, positive []bool) Calibration {
+func fitIsotonic(logits []float64, positive []bool) models.Calibration {
 	order := make([]int, len(logits))
 	for i := range order {
 		order[i] = i
@@ -192,7 +177,7 @@ func fitIsotonic(logits []float64, positive []bool) Calibration {
 			pools = append(pools[:len(pools)-2], pool{a.n + b.n, a.x + b.x, a.y + b.y})
 		}
 	}
-	c := Calibration{Kind: Isotonic}
+	c := models.Calibration{Kind: models.Isotonic}
 	edge := 1 / float64(len(logits)+2)
 	for _, p := range pools {
 		x := p.x / p.n

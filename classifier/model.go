@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -19,16 +20,16 @@ var ErrModel = errors.New("malformed model")
 
 // Parts is all that a model is made of.
 type Parts struct {
-	Info       msg.Model            // name, version, method and hash, copied into every prediction
-	Vectorizer *textproc.Vectorizer // p terms
-	Topics     *mat.Dense           // F, p×k; nil for a model of words alone
-	Beta       []float64            // k, on the scale of the scores
-	Words      []float64            // p, mostly 0; nil for a model of topics alone
-	Aux        []AuxColumn
-	Gamma      []float64 // Σ Width of Aux, on the scale of the centred features
-	Intercept  float64
-	Calibration
-	Threshold float64 // a note is "admit" from this probability on
+	Info        msg.Model            // name, version, method and hash, copied into every prediction
+	Vectorizer  *textproc.Vectorizer // p terms
+	Topics      *mat.Dense           // F, p×k; nil for a model of words alone
+	Beta        []float64            // k, on the scale of the scores
+	Words       []float64            // p, mostly 0; nil for a model of topics alone
+	Aux         []models.AuxColumn
+	Gamma       []float64 // one per auxiliary feature, on the scale of the centred features
+	Intercept   float64
+	Calibration models.Calibration
+	Threshold   float64 // a note is "admit" from this probability on
 }
 
 // Model scores notes. It is immutable and safe for concurrent use.
@@ -60,7 +61,7 @@ func New(parts Parts) (*Model, error) {
 	}
 	width := 0
 	for i := range parts.Aux {
-		width += parts.Aux[i].Width()
+		width += len(parts.Aux[i].Mean)
 	}
 	switch {
 	case len(parts.Beta) != m.rank:
@@ -79,7 +80,7 @@ func New(parts Parts) (*Model, error) {
 			}
 		}
 	}
-	if err := parts.check(); err != nil {
+	if err := checkCalibration(&parts.Calibration); err != nil {
 		return nil, err
 	}
 	m.labels = make([]string, m.rank)
@@ -138,4 +139,4 @@ func (m *Model) TopTerms(t, n int) []TermWeight {
 func (m *Model) Info() msg.Model { return m.parts.Info }
 
 // Aux returns the auxiliary columns in the order in which Score takes their values.
-func (m *Model) Aux() []AuxColumn { return m.parts.Aux }
+func (m *Model) Aux() []models.AuxColumn { return m.parts.Aux }

@@ -43,7 +43,7 @@ func (m *Model) Scorer(limits Limits) *Scorer {
 // auxiliary column. The cost is the text's length plus (known terms)·k.
 func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 	logit, _ := s.logit(text, aux)
-	return s.model.parts.Probability(logit)
+	return Calibrate(&s.model.parts.Calibration, logit)
 }
 
 // logit computes scores and features and returns their logit and the text's row, valid until the next call.
@@ -68,9 +68,10 @@ func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
 	}
 	at := 0
 	for i := range m.parts.Aux {
-		width := m.parts.Aux[i].Width()
+		column := &m.parts.Aux[i]
+		width := len(column.Mean)
 		features := s.aux[at : at+width]
-		m.parts.Aux[i].FeaturesTo(features, aux[i])
+		FeaturesTo(features, column, aux[i])
 		logit += dot(m.parts.Gamma[at:at+width], features)
 		at += width
 	}
@@ -85,7 +86,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	logit, row := s.logit(text, aux)
 	p.Model = m.parts.Info
 	p.Logit, p.Intercept = logit, m.parts.Intercept
-	p.Probability, p.Threshold = m.parts.Probability(logit), m.parts.Threshold
+	p.Probability, p.Threshold = Calibrate(&m.parts.Calibration, logit), m.parts.Threshold
 	p.KnownTermShare = 0
 	if row.Tokens > 0 {
 		p.KnownTermShare = float64(row.Known) / float64(row.Tokens)
@@ -187,9 +188,9 @@ func (s *Scorer) explainAux(aux []msg.Value, p *msg.Prediction) {
 	at := 0
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
-		gamma := s.model.parts.Gamma[at : at+c.Width()]
-		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: dot(gamma, s.aux[at:at+c.Width()])})
-		at += c.Width()
+		width := len(c.Mean)
+		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: dot(s.model.parts.Gamma[at:at+width], s.aux[at:at+width])})
+		at += width
 	}
 }
 

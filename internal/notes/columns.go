@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/models"
 )
 
 // The columns that are read where no other name is given.
@@ -32,7 +32,7 @@ type Columns struct {
 // Aux is an auxiliary column: Column in the file, Name in the note.
 type Aux struct {
 	Column string
-	Kind   string // classifier.Numeric or classifier.Categorical
+	Kind   models.AuxKind
 	Name   string
 }
 
@@ -47,12 +47,12 @@ func ParseAux(list string) ([]Aux, error) {
 		}
 		column, kind, ok := strings.Cut(item, ":")
 		kind, name, named := strings.Cut(kind, "=")
-		a := Aux{Column: strings.TrimSpace(column), Kind: strings.TrimSpace(kind), Name: strings.TrimSpace(name)}
+		a := Aux{Column: strings.TrimSpace(column), Kind: models.AuxKind(strings.TrimSpace(kind)), Name: strings.TrimSpace(name)}
 		if !named {
 			a.Name = strings.ToLower(a.Column)
 		}
-		if !ok || a.Column == "" || a.Name == "" || a.Kind != classifier.Numeric && a.Kind != classifier.Categorical {
-			return nil, fmt.Errorf("auxiliary column %q: want column:%s or column:%s, with =field where the note's field has another name", item, classifier.Numeric, classifier.Categorical)
+		if !ok || a.Column == "" || a.Name == "" || a.Kind != models.Numeric && a.Kind != models.Categorical {
+			return nil, fmt.Errorf("auxiliary column %q: want column:%s or column:%s, with =field where the note's field has another name", item, models.Numeric, models.Categorical)
 		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 )
 
 // Row is one labelled note.
@@ -262,7 +262,7 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 		s := strings.TrimSpace(clean(a.Column))
 		switch {
 		case missing(s):
-		case a.Kind == classifier.Categorical:
+		case a.Kind == models.Categorical:
 			row.Aux[i] = msg.Text(s)
 			if v, err := strconv.ParseFloat(s, 64); err == nil && a.numeric() {
 				row.Aux[i] = msg.Number(v)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -22,8 +23,8 @@ import (
 // Fitted is one trained model and what its training told.
 type Fitted struct {
 	classifier.Parts
-	// OutOfFold holds for every row the calibrated probability from the head that had not seen it. The topics and
-	// the vocabulary had seen its text, never its label.
+	// OutOfFold holds for every row the calibrated probability from a head and a calibration that had not seen
+	// it. The topics and the vocabulary had seen its text, never its label.
 	OutOfFold []float64
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero.
 	Lambda   float64
@@ -241,14 +242,38 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if f.Calibration, err = classifier.FitCalibration(s.Calibration, logits, r.y); err != nil {
 		return nil, err
 	}
-	f.OutOfFold = make([]float64, len(logits))
-	for i, l := range logits {
-		f.OutOfFold[i] = classifier.Calibrate(&f.Calibration, l)
+	if f.OutOfFold, err = calibrated(s.Calibration, logits, r.y, folds); err != nil {
+		return nil, err
 	}
 	if f.Threshold, err = eval.ChooseThreshold(r.y, f.OutOfFold, s.Threshold); err != nil {
 		return nil, fmt.Errorf("choosing the threshold: %w", err)
 	}
 	return f, nil
+}
+
+// calibrated returns out-of-fold probabilities: the map for each fold is fitted on the logits of the others, so
+// that it too has not seen the fold's outcomes.
+func calibrated(kind models.CalibrationKind, logits []float64, y []bool, folds []int) ([]float64, error) {
+	p := make([]float64, len(logits))
+	for fold := range slices.Max(folds) + 1 {
+		var others []float64
+		var outcomes []bool
+		for i, f := range folds {
+			if f != fold {
+				others, outcomes = append(others, logits[i]), append(outcomes, y[i])
+			}
+		}
+		c, err := classifier.FitCalibration(kind, others, outcomes)
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range folds {
+			if f == fold {
+				p[i] = classifier.Calibrate(&c, logits[i])
+			}
+		}
+	}
+	return p, nil
 }
 
 // headTolerance is ten times looser than glmnet's: probabilities agree to 1e-4, in half the time.

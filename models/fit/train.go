@@ -190,6 +190,25 @@ func byComplaint(all []notes.Row) []group {
 	return groups
 }
 
+// Group is the notes that one model is trained on.
+type Group struct {
+	Complaint string
+	Rows      []notes.Row
+	At        []int // where the rows stand in the table; nil for all of it
+	Pooled    bool  // they are of several complaints
+}
+
+// Groups returns the complaints that have notes enough for a model of their own.
+func Groups(all []notes.Row, minDocuments int) []Group {
+	var out []Group
+	for _, g := range byComplaint(all) {
+		if g.enough(minDocuments) {
+			out = append(out, Group{Complaint: g.complaint, Rows: take(all, g.rows), At: g.rows})
+		}
+	}
+	return out
+}
+
 func take(all []notes.Row, at []int) []notes.Row {
 	out := make([]notes.Row, len(at))
 	for i, r := range at {
@@ -285,4 +304,27 @@ func (f *Fitted) bundle(rows []notes.Row, complaint string, s *Settings, metrics
 	b.Evaluation = m.Metrics
 	b.Card = card(b, metrics)
 	return b, nil
+}
+
+// Save adds the versions to the store and makes each the champion of its model. A complaint that has no model
+// of its own any more keeps the champion it had.
+func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
+	for _, b := range t.Bundles {
+		version, err := store.Save(ctx, b)
+		if err != nil {
+			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+		}
+		for i := range t.Outcomes {
+			if t.Outcomes[i].Model == b.Manifest.Name {
+				t.Outcomes[i].Version = version
+			}
+		}
+	}
+	// Promoted once all are there, so that scorers do not mix old and new for longer than they must.
+	for _, b := range t.Bundles {
+		if err := store.Promote(ctx, b.Manifest.Name, models.Event{Version: b.Version, By: by, Reason: "trained on " + fmt.Sprint(b.Manifest.Training.Documents) + " notes"}); err != nil {
+			return fmt.Errorf("promoting model %q: %w", b.Manifest.Name, err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,119 @@
+package classifier
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// The tensors of a model, all float64.
+const (
+	tensorIDF       = "idf"               // [p]
+	tensorTopics    = "topics"            // [p,k], absent without topics
+	tensorBeta      = "coefficients"      // [1,k], absent without topics
+	tensorWords     = "word_coefficients" // [p], absent without words
+	tensorGamma     = "aux_coefficients"  // [1,q]
+	tensorIntercept = "intercept"         // [1]
+)
+
+// ToBundle stores the parts in b: vocabulary, tensors, and what of the manifest a Load needs.
+func (p *Parts) ToBundle(b *models.Bundle) error {
+	settings, err := json.Marshal(p.Vectorizer.Settings())
+	if err != nil {
+		return fmt.Errorf("writing text settings: %w", err)
+	}
+	vocabulary := p.Vectorizer.Vocabulary()
+	b.Vocabulary = make([]models.Term, len(vocabulary))
+	for j, t := range vocabulary {
+		b.Vocabulary[j] = models.Term(t)
+	}
+	m := &b.Manifest
+	m.Text, m.Weighting = settings, string(p.Vectorizer.Settings().Weighting)
+	m.Method, m.Calibration, m.Threshold, m.Aux = p.Info.Method, p.Calibration, p.Threshold, p.Aux
+	b.Tensors = models.Tensors{}
+	put := func(name string, data []float64, shape ...int) {
+		b.Tensors[name] = models.Tensor{Shape: shape, Data: data}
+	}
+	put(tensorIDF, p.Vectorizer.IDF(), len(vocabulary))
+	m.Rank = 0
+	if p.Topics != nil {
+		rows, k := p.Topics.Dims()
+		m.Rank = k
+		put(tensorTopics, mat.DenseCopyOf(p.Topics).RawMatrix().Data, rows, k)
+		put(tensorBeta, p.Beta, 1, k)
+	}
+	if p.Words != nil {
+		put(tensorWords, p.Words, len(p.Words))
+	}
+	put(tensorGamma, p.Gamma, 1, len(p.Gamma))
+	put(tensorIntercept, []float64{p.Intercept}, 1)
+	return nil
+}
+
+// Load returns the model of a bundle. The error wraps ErrModel, or tells what textproc or models refuse.
+func Load(b *models.Bundle) (*Model, error) {
+	m := &b.Manifest
+	fail := func(err error) (*Model, error) {
+		return nil, fmt.Errorf("loading model %q, version %q: %w", m.Name, b.Version, err)
+	}
+	var settings textproc.Settings
+	if err := json.Unmarshal(m.Text, &settings); err != nil {
+		return fail(fmt.Errorf("reading text settings: %w", err))
+	}
+	vocabulary := make([]textproc.Term, len(b.Vocabulary))
+	for j, t := range b.Vocabulary {
+		vocabulary[j] = textproc.Term(t)
+	}
+	p, k := len(vocabulary), m.Rank
+	parts := Parts{Info: msg.Model{Name: m.Name, Version: b.Version, Method: m.Method, SHA256: b.SHA256}, Aux: m.Aux, Calibration: m.Calibration, Threshold: m.Threshold}
+	var err error
+	read := func(name string, shape ...int) []float64 {
+		if err != nil {
+			return nil
+		}
+		var v []float64
+		v, err = b.Tensors.Float64(name, shape...)
+		return slices.Clip(v)
+	}
+	idf := read(tensorIDF, p)
+	if k > 0 {
+		topics := read(tensorTopics, p, k)
+		parts.Beta = read(tensorBeta, 1, k)
+		if err == nil {
+			parts.Topics = mat.NewDense(p, k, topics)
+		}
+	}
+	if _, ok := b.Tensors[tensorWords]; ok {
+		parts.Words = read(tensorWords, p)
+	}
+	parts.Gamma = read(tensorGamma, 1, -1)
+	if intercept := read(tensorIntercept, 1); err == nil {
+		parts.Intercept = intercept[0]
+	}
+	if err != nil {
+		return fail(err)
+	}
+	for i := range m.Aux {
+		c := &m.Aux[i]
+		if c.Kind == models.Numeric && len(c.Mean) != 1 || c.Kind == models.Categorical && len(c.Mean) != len(c.Levels) {
+			return fail(fmt.Errorf("%w: auxiliary column %q has %d means and %d levels", ErrModel, c.Name, len(c.Mean), len(c.Levels)))
+		}
+		if !slices.IsSorted(c.Levels) {
+			return fail(fmt.Errorf("%w: levels of auxiliary column %q do not ascend", ErrModel, c.Name))
+		}
+	}
+	if parts.Vectorizer, err = textproc.New(settings, vocabulary, idf); err != nil {
+		return fail(err)
+	}
+	model, err := New(parts)
+	if err != nil {
+		return fail(err)
+	}
+	return model, nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models/fit"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+type evaluateCmd struct {
+	table
+	head
+	output
+	Methods      []string `help:"Methods to compare: majority, bow (words alone), sonmf, svd, and sonmf+words, svd+words." default:"majority,bow,sonmf,sonmf+words"`
+	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
+	Weightings   []string `help:"Rows to compare: tf-idf, binary." default:"tf-idf"`
+	Folds        int      `help:"Folds of a cross-validation." default:"5"`
+	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
+	Test         []string `help:"Test on these files, trained on all of --input, instead of cross-validating." placeholder:"FILE" sep:"none"`
+	SplitTime    string   `help:"Train on notes before this time and test on the others; or on the earliest share of the notes where it ends in %%, as in 80%%." placeholder:"TIME"`
+	PerComplaint bool     `help:"Also compare on each complaint by itself."`
+	MinDocuments int      `help:"Notes that a complaint needs for that." default:"${minDocuments}"`
+}
+
+func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
+	s := fit.Default()
+	if err := c.apply(&s); err != nil {
+		return err
+	}
+	var weightings []textproc.Weighting
+	for _, w := range c.Weightings {
+		weightings = append(weightings, textproc.Weighting(w))
+	}
+	candidates, err := fit.Candidates(c.Methods, weightings, c.Ranks)
+	if err != nil {
+		return err
+	}
+	columns, err := c.columns()
+	if err != nil {
+		return err
+	}
+	if len(c.Test) > 0 && c.SplitTime != "" {
+		return errors.New("--test and --split-time exclude one another")
+	}
+	t, err := notes.Read(append(c.Input, c.Test...), columns)
+	if err != nil {
+		return err
+	}
+	trainRows := len(t.Rows)
+	if len(c.Test) > 0 {
+		train, err := notes.Read(c.Input, columns)
+		if err != nil {
+			return err
+		}
+		trainRows = len(train.Rows)
+	}
+	if t.Empty > 0 {
+		d.log.Warn("rows without text are left out", "rows", t.Empty)
+	}
+	groups := []fit.Group{{Rows: t.Rows, Pooled: true}}
+	at := [][]int{nil}
+	if c.PerComplaint {
+		for _, g := range fit.Groups(t.Rows, c.MinDocuments) {
+			groups, at = append(groups, g), append(at, g.At)
+		}
+	}
+	var scores []fit.Score
+	for i, g := range groups {
+		repeats, err := c.repeats(g.Rows, at[i], trainRows)
+		if err != nil {
+			return fmt.Errorf("complaint %q: %w", g.Complaint, err)
+		}
+		bar := newProgress(d.err, cmp.Or(g.Complaint, "all complaints"))
+		found, err := fit.Evaluate(ctx, g.Rows, columns.Aux, g.Pooled, repeats, candidates, s, bar.set)
+		bar.finish()
+		if err != nil {
+			return fmt.Errorf("complaint %q: %w", g.Complaint, err)
+		}
+		for k := range found {
+			found[k].Complaint = g.Complaint
+		}
+		scores = append(scores, found...)
+	}
+	if c.json() {
+		return printJSON(d.out, map[string]any{"scores": scores})
+	}
+	var rows [][]string
+	for _, sc := range scores {
+		interval := "-"
+		if i := sc.AUROCInterval; i != nil {
+			interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
+		}
+		rows = append(rows, []string{cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), digits(&sc.Accuracy, 4), digits(&sc.AUROC, 4), interval,
+			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2), digits(&sc.Seconds, 1)})
+	}
+	return printTable(d.out, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE", "SECONDS"}, rows)
+}
+
+// repeats returns how rows are split. at tells where they stand in the whole table, nil for everywhere; those
+// before trainRows are of the training files.
+func (c *evaluateCmd) repeats(rows []notes.Row, at []int, trainRows int) (fit.Repeats, error) {
+	if len(c.Test) == 0 && c.SplitTime == "" {
+		return fit.CrossValidation(rows, c.Folds, c.Repeats, c.Seed)
+	}
+	inTraining := func(i int) bool {
+		if at != nil {
+			i = at[i]
+		}
+		return i < trainRows
+	}
+	if share, ok := strings.CutSuffix(c.SplitTime, "%"); ok {
+		percent, err := strconv.ParseFloat(share, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--split-time %q is no percentage", c.SplitTime)
+		}
+		times := make([]time.Time, len(rows))
+		for i := range rows {
+			if times[i] = rows[i].Arrived; times[i].IsZero() {
+				return nil, errors.New("--split-time wants a time in every row")
+			}
+		}
+		train, test, _, err := eval.TemporalSplit(times, percent/100)
+		return fit.Repeats{{{Train: train, Test: test}}}, err
+	}
+	if c.SplitTime != "" {
+		cut, err := notes.ParseTime(c.SplitTime)
+		if err != nil {
+			return nil, fmt.Errorf("--split-time %q: %w", c.SplitTime, err)
+		}
+		for i := range rows {
+			if rows[i].Arrived.IsZero() {
+				return nil, errors.New("--split-time wants a time in every row")
+			}
+		}
+		inTraining = func(i int) bool { return rows[i].Arrived.Before(cut) }
+	}
+	var split fit.Split
+	for i := range rows {
+		if inTraining(i) {
+			split.Train = append(split.Train, i)
+		} else {
+			split.Test = append(split.Test, i)
+		}
+	}
+	if len(split.Train) == 0 || len(split.Test) == 0 {
+		return nil, errors.New("no notes to train on, or none to test on")
+	}
+	return fit.Repeats{{split}}, nil
+}

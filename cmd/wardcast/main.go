@@ -1,0 +1,113 @@
+// Command wardcast predicts from triage notes whether patients will be admitted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/internal/config"
+	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/models/fit"
+)
+
+// version is set by the linker for a release.
+var version = "dev"
+
+type cli struct {
+	Serve       serveCmd       `cmd:"" help:"Score notes from Kafka until stopped."`
+	Broker      brokerCmd      `cmd:"" help:"Run the embedded Kafka broker alone."`
+	Train       trainCmd       `cmd:"" help:"Fit models from labelled notes."`
+	Evaluate    evaluateCmd    `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
+	Predict     predictCmd     `cmd:"" help:"Score notes from standard input, one JSON object a line."`
+	Models      modelsCmd      `cmd:"" help:"Look at the model store."`
+	CheckConfig checkConfigCmd `cmd:"" help:"Check a configuration file."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
+
+	LogLevel string `help:"Log debug, info, warn or error lines and above." enum:"debug,info,warn,error" default:"info" env:"WARDCAST_LOG_LEVEL"`
+}
+
+// deps is what commands work with.
+type deps struct {
+	in       io.Reader
+	out, err io.Writer
+	log      *slog.Logger
+}
+
+// errReported ends a command with 1 after it has said itself why.
+var errReported = errors.New("reported")
+
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	var c cli
+	parser, err := kong.New(&c, kong.Name("wardcast"), kong.UsageOnError(), defaults(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Description("Probability of admission from triage notes, with the words that made it. Data goes to stdout, logs and progress to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused."))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wardcast:", err)
+		return exitFailed
+	}
+	command, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wardcast:", err)
+		return exitUsage
+	}
+	log, err := obs.NewLogger(os.Stderr, c.LogLevel)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wardcast:", err)
+		return exitUsage
+	}
+	// The first signal drains; after it the second has its default effect.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	command.BindTo(ctx, (*context.Context)(nil))
+	switch err := command.Run(&deps{in: os.Stdin, out: os.Stdout, err: os.Stderr, log: log}); {
+	case err == nil:
+		return 0
+	case errors.Is(err, errReported):
+		return exitFailed
+	default:
+		fmt.Fprintln(os.Stderr, "wardcast:", err)
+		return exitFailed
+	}
+}
+
+// defaults are what help texts and flags take from the packages that own them.
+func defaults() kong.Vars {
+	s, explain := fit.Default(), config.Default().Scoring
+	return kong.Vars{
+		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
+		"topics": strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
+	}
+}
+
+type versionCmd struct{}
+
+func (*versionCmd) Run(d *deps) error {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		revision = " " + info.GoVersion
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision += " " + s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(d.out, "wardcast %s%s\n", version, revision)
+	return err
+}

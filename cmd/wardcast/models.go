@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/wardcast/wardcast/models"
+)
+
+type modelsCmd struct {
+	List   modelsListCmd   `cmd:"" help:"List all versions of all models."`
+	Show   modelsShowCmd   `cmd:"" help:"Show the manifest of one version."`
+	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store; ends with 1 and names each bad one."`
+}
+
+// store is the flag of the commands that read a model store.
+type store struct {
+	ModelDir string `help:"Model store." required:"" type:"existingdir" placeholder:"DIR"`
+}
+
+type modelsListCmd struct {
+	store
+	output
+}
+
+func (c *modelsListCmd) Run(ctx context.Context, d *deps) error {
+	versions, err := models.List(ctx, models.OpenDir(c.ModelDir))
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(d.out, versions)
+	}
+	var rows [][]string
+	for _, v := range versions {
+		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.CreatedAt.Format(time.RFC3339), v.Reason})
+	}
+	return printTable(d.out, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows)
+}
+
+type modelsShowCmd struct {
+	store
+	output
+	Model   string `arg:"" help:"Name of the model."`
+	Version string `arg:"" optional:"" help:"Version; the champion where none is given."`
+}
+
+func (c *modelsShowCmd) Run(ctx context.Context, d *deps) error {
+	s := models.OpenDir(c.ModelDir)
+	if c.Version == "" {
+		var err error
+		if c.Version, err = s.Champion(ctx, c.Model); err != nil {
+			return err
+		}
+	}
+	b, err := s.Load(ctx, c.Model, c.Version)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(d.out, map[string]any{"version": b.Version, "sha256": b.SHA256, "manifest": b.Manifest})
+	}
+	if _, err := fmt.Fprintln(d.out, b.Card); err != nil {
+		return err
+	}
+	manifest, err := json.MarshalIndent(b.Manifest, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the manifest: %w", err)
+	}
+	_, err = fmt.Fprintf(d.out, "## Manifest of %s\n\n%s\n", b.Version, manifest)
+	return err
+}
+
+type modelsVerifyCmd struct {
+	store
+	output
+}
+
+func (c *modelsVerifyCmd) Run(ctx context.Context, d *deps) error {
+	bad, err := models.OpenDir(c.ModelDir).Verify(ctx)
+	if err != nil {
+		return err
+	}
+	type file struct {
+		Model   string `json:"model"`
+		Version string `json:"version"`
+		File    string `json:"file"`
+		Reason  string `json:"reason"`
+	}
+	files := []file{}
+	for _, e := range bad {
+		files = append(files, file{e.Model, e.Version, e.File, e.Err.Error()})
+	}
+	if c.json() {
+		err = printJSON(d.out, map[string]any{"bad": files})
+	} else if len(files) == 0 {
+		_, err = fmt.Fprintln(d.out, "all files match their manifests")
+	} else {
+		var rows [][]string
+		for _, f := range files {
+			rows = append(rows, []string{f.Model, f.Version, f.File, f.Reason})
+		}
+		err = printTable(d.out, []string{"MODEL", "VERSION", "FILE", "REASON"}, rows)
+	}
+	if err == nil && len(files) > 0 {
+		d.log.Error("the model store holds bad files", "files", len(files))
+		return errReported
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/scoring"
+	"github.com/wardcast/wardcast/models"
+)
+
+// limits is the flags that bound an explanation.
+type limits struct {
+	Topics int `help:"Topics named in an explanation, the rest as one entry; 0 names all." default:"${topics}"`
+	Terms  int `help:"Terms named in a topic, the rest as one entry; 0 names all." default:"${terms}"`
+	Words  int `help:"Single words named, the rest as one entry; 0 names all." default:"${words}"`
+}
+
+func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
+
+type predictCmd struct {
+	limits
+	ModelDir  string `help:"Model store." required:"" placeholder:"DIR"`
+	Text      string `help:"Score this text instead of standard input."`
+	Complaint string `help:"Presenting complaint of --text."`
+}
+
+func (c *predictCmd) Run(ctx context.Context, d *deps) error {
+	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
+	if err != nil {
+		return err
+	}
+	in := d.in
+	if c.Text != "" {
+		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: c.Text}
+		in = strings.NewReader(string(n.AppendJSON(nil)))
+	}
+	counts, err := scoring.Lines(ctx, set, c.limits.limits(), in, d.out)
+	if err != nil {
+		return err
+	}
+	if counts.Blank > 0 {
+		d.log.Info("blank lines skipped", "lines", counts.Blank)
+	}
+	if counts.Refused > 0 {
+		d.log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
+		return errReported
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/internal/app"
+	"github.com/wardcast/wardcast/internal/config"
+	"github.com/wardcast/wardcast/internal/obs"
+)
+
+type serveCmd struct {
+	Config         string `help:"Configuration file." required:"" type:"existingfile" placeholder:"FILE"`
+	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first of kafka.brokers, and keep its data in this folder." placeholder:"DIR"`
+	CreateTopics   bool   `help:"Make the topics that do not exist, 4 partitions each."`
+	Insecure       bool   `help:"Allow addresses that other machines reach, without TLS or login."`
+}
+
+func (c *serveCmd) Run(ctx context.Context, d *deps) error {
+	cfg, err := config.Load(c.Config)
+	if err != nil {
+		return err
+	}
+	log, err := obs.NewLogger(d.err, cfg.Log.Level)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: obs.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, Insecure: c.Insecure})
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+type brokerCmd struct {
+	Dir      string `help:"Folder for the data, made where it does not exist." required:"" placeholder:"DIR"`
+	Listen   string `help:"Address to listen on." default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
+	Sync     bool   `help:"Wait for the disk at every write: what is acknowledged survives a power failure too."`
+	Insecure bool   `help:"Allow an address that other machines reach, without TLS or login."`
+}
+
+func (c *brokerCmd) Run(ctx context.Context, d *deps) error {
+	if err := app.CheckListen(c.Insecure, c.Listen); err != nil {
+		return err
+	}
+	b, err := embedded.Start(embedded.Config{Dir: c.Dir, Listen: c.Listen, Sync: c.Sync, Logger: d.log})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	d.log.Info("ready", "listen", b.Addr())
+	<-ctx.Done()
+	return nil
+}
+
+type checkConfigCmd struct {
+	Config string `arg:"" help:"Configuration file." type:"existingfile" placeholder:"FILE"`
+}
+
+func (c *checkConfigCmd) Run(d *deps) error {
+	cfg, err := config.Load(c.Config)
+	if err != nil {
+		return err
+	}
+	if _, err := app.Connection(&cfg.Kafka); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "%s is valid\n", c.Config)
+	return err
+}

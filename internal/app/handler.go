@@ -1,0 +1,93 @@
+package app
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/scoring"
+)
+
+// Handler answers records with predictions by the set that is current when a record comes.
+type Handler struct {
+	set     atomic.Pointer[scoring.Set]
+	limits  classifier.Limits
+	source  string             // ce_source
+	metrics *predictionMetrics // may be nil
+}
+
+// NewHandler returns a handler that answers by set, with explanations within limits and this ce_source.
+func NewHandler(set *scoring.Set, limits classifier.Limits, source string) *Handler {
+	h := &Handler{limits: limits, source: source}
+	h.set.Store(set)
+	return h
+}
+
+// NewWorker returns the worker of one partition.
+func (h *Handler) NewWorker() ingest.Worker { return &worker{handler: h} }
+
+type worker struct {
+	handler    *Handler
+	scorer     *scoring.Scorer
+	note       msg.Note
+	prediction msg.Prediction
+	scratch    []byte
+}
+
+// The stages that a dead letter can name.
+const (
+	stageDecode = "decode"
+	stageScore  = "score"
+)
+
+// refusal is a note that cannot be answered; ingest makes it a dead letter.
+type refusal struct {
+	err   *msg.Error
+	stage string
+}
+
+func (r *refusal) Error() string  { return r.err.Error() }
+func (r *refusal) Unwrap() error  { return r.err }
+func (r *refusal) Reason() string { return string(r.err.Reason) }
+func (r *refusal) Stage() string  { return r.stage }
+
+// Handle answers one note.
+func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
+	h := w.handler
+	if set := h.set.Load(); w.scorer == nil || w.scorer.Set() != set {
+		w.scorer = set.Scorer(h.limits)
+	}
+	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
+		return refused(err, stageDecode)
+	}
+	now := time.Now().UTC().Format(msg.TimeFormat)
+	p := &w.prediction
+	if err := w.scorer.Score(&w.note, now, p); err != nil {
+		return refused(err, stageScore)
+	}
+	out.Key = r.Key
+	if string(r.Key) != p.VisitID {
+		out.Key = []byte(p.VisitID)
+	}
+	out.Value = p.AppendJSON(out.Value)
+	w.scratch = msg.AppendEventID(w.scratch[:0], p.VisitID, p.Model.Name, p.Model.Version)
+	out.AddHeaderString(msg.HeaderSpecVersion, msg.SpecVersion)
+	out.AddHeader(msg.HeaderID, w.scratch)
+	out.AddHeaderString(msg.HeaderSource, h.source)
+	out.AddHeaderString(msg.HeaderType, msg.TypePrediction)
+	out.AddHeaderString(msg.HeaderTime, now)
+	out.AddHeaderString(msg.HeaderContentType, msg.ContentType)
+	if h.metrics != nil {
+		h.metrics.observe(p)
+	}
+	return nil
+}
+
+func refused(err error, stage string) error {
+	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // both callers return it unwrapped
+		return &refusal{e, stage}
+	}
+	return err
+}

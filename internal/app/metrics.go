@@ -1,0 +1,78 @@
+package app
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/scoring"
+)
+
+// predictionMetrics watches what is predicted.
+type predictionMetrics struct {
+	admit, notAdmit, abstained prometheus.Counter
+	probability, unknown       prometheus.Histogram
+}
+
+func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
+	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_predictions_total", Help: "Predictions made, by decision."}, []string{"decision"})
+	m := &predictionMetrics{
+		admit:       decisions.WithLabelValues(string(msg.Admit)),
+		notAdmit:    decisions.WithLabelValues(string(msg.NotAdmit)),
+		abstained:   prometheus.NewCounter(prometheus.CounterOpts{Name: "wardcast_abstentions_total", Help: "Predictions of notes in which the model knows no word."}),
+		probability: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_probability", Help: "Predicted probabilities of admission.", Buckets: prometheus.LinearBuckets(.05, .05, 19)}),
+		unknown:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_unknown_token_ratio", Help: "Share of a note's tokens that its model does not know.", Buckets: prometheus.LinearBuckets(.1, .1, 9)}),
+	}
+	r.MustRegister(decisions, m.abstained, m.probability, m.unknown)
+	return m
+}
+
+func (m *predictionMetrics) observe(p *msg.Prediction) {
+	if p.Decision == msg.Admit {
+		m.admit.Inc()
+	} else {
+		m.notAdmit.Inc()
+	}
+	if p.Abstained {
+		m.abstained.Inc()
+	}
+	m.probability.Observe(p.Probability)
+	m.unknown.Observe(1 - p.KnownTermShare)
+}
+
+// modelMetrics watches the champions in use.
+type modelMetrics struct {
+	info, created *prometheus.GaugeVec
+	reloads       *prometheus.CounterVec
+	reloaded      prometheus.Gauge
+}
+
+func newModelMetrics(r prometheus.Registerer) *modelMetrics {
+	m := &modelMetrics{
+		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each champion in use."}, []string{"model", "version", "sha256"}),
+		created:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the champion in use was trained."}, []string{"model"}),
+		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to take up new champions, by result."}, []string{"result"}),
+		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When champions were last taken up."}),
+	}
+	r.MustRegister(m.info, m.created, m.reloads, m.reloaded)
+	m.reloads.WithLabelValues(resultOK)
+	m.reloads.WithLabelValues(resultFailed)
+	return m
+}
+
+// The results of a reload.
+const (
+	resultOK     = "ok"
+	resultFailed = "failed"
+)
+
+func (m *modelMetrics) use(set *scoring.Set) {
+	m.info.Reset()
+	m.created.Reset()
+	for name, model := range set.Models() {
+		info := model.Info()
+		m.info.WithLabelValues(name, info.Version, info.SHA256).Set(1)
+		m.created.WithLabelValues(name).Set(float64(set.Created(name).Unix()))
+	}
+	m.reloads.WithLabelValues(resultOK).Inc()
+	m.reloaded.SetToCurrentTime()
+}

@@ -1,0 +1,71 @@
+package scoring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/models"
+)
+
+// Set is the champions that notes are scored with. It is immutable and safe for concurrent use.
+type Set struct {
+	models   map[string]*classifier.Model // by name
+	versions map[string]string            // of the champions, as the store tells them
+	created  map[string]time.Time
+}
+
+// ErrNoChampion is returned for a store in which no model has a champion.
+var ErrNoChampion = errors.New("no champion in the model store")
+
+// Load reads and checks every champion of the store. One that cannot be read is an error that names its file:
+// a set is whole or is not used.
+func Load(ctx context.Context, store models.Store) (*Set, error) {
+	versions, err := store.Champions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading champions: %w", err)
+	}
+	if len(versions) == 0 {
+		return nil, ErrNoChampion
+	}
+	s := &Set{models: map[string]*classifier.Model{}, versions: versions, created: map[string]time.Time{}}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		b, err := store.Load(ctx, name, versions[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("reading champion: %w", err))
+			continue
+		}
+		model, err := classifier.Load(b)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.models[name], s.created[name] = model, b.Manifest.CreatedAt
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Versions returns the champion of each model.
+func (s *Set) Versions() map[string]string { return s.versions }
+
+// Models returns the models by name.
+func (s *Set) Models() map[string]*classifier.Model { return s.models }
+
+// Created returns when a model was trained.
+func (s *Set) Created(model string) time.Time { return s.created[model] }
+
+// model returns the model for a complaint, nil where there is none.
+func (s *Set) model(complaint string) *classifier.Model {
+	if m := s.models[models.Slug(complaint)]; m != nil {
+		return m
+	}
+	return s.models[models.Other]
+}
