@@ -121,8 +121,8 @@ func (d *Dir) Champions(ctx context.Context) (map[string]string, error) {
 
 // isAbsent reports whether there is no champion, rather than a damaged one.
 func isAbsent(err error) bool {
-	var damaged *FileError
-	return errors.Is(err, ErrNotFound) && !errors.As(err, &damaged)
+	_, damaged := errors.AsType[*FileError](err)
+	return errors.Is(err, ErrNotFound) && !damaged
 }
 
 // Promote implements Store. The history is written first: a crash in between
@@ -278,8 +278,7 @@ func (d *Dir) Verify(ctx context.Context) ([]*FileError, error) {
 func (d *Dir) verifyModel(ctx context.Context, model string) ([]*FileError, error) {
 	var found []*FileError
 	add := func(err error) error {
-		var e *FileError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*FileError](err); ok {
 			found = append(found, e)
 			return nil
 		}

@@ -256,8 +256,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 
 // reason cuts the path from an error, which FileError tells already.
 func reason(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

@@ -142,13 +142,13 @@ func compareFields(t *testing.T, at string, s schema, typ reflect.Type) {
 	if typ.NumField() != len(s.Properties) {
 		t.Errorf("%s: %d fields, %d properties", at, typ.NumField(), len(s.Properties))
 	}
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+	for field := range typ.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		p, ok := s.Properties[name]
 		if !ok {
 			t.Errorf("%s.%s is not in the schema", at, name)
 		}
-		compareFields(t, at+"."+name, p, typ.Field(i).Type)
+		compareFields(t, at+"."+name, p, field.Type)
 	}
 }
 

@@ -1,0 +1,73 @@
+package msg
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestAsyncAPI holds docs/asyncapi.yaml against the constants and schemas of
+// this package.
+func TestAsyncAPI(t *testing.T) {
+	t.Parallel()
+	const docs = "../../docs/"
+	data, err := os.ReadFile(docs + "asyncapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type headers struct {
+		Required   []string
+		Properties map[string]struct {
+			Const string
+			Enum  []string
+		}
+	}
+	var doc struct {
+		AsyncAPI   string
+		Components struct {
+			Messages map[string]struct {
+				Payload struct {
+					Schema struct {
+						Ref string `yaml:"$ref"`
+					}
+				}
+			}
+			Schemas struct {
+				Incoming   headers `yaml:"incomingHeaders"`
+				Prediction headers `yaml:"predictionHeaders"`
+				DeadLetter headers `yaml:"deadLetterHeaders"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.AsyncAPI, "3.") {
+		t.Errorf("version %q", doc.AsyncAPI)
+	}
+	for name, want := range map[string]string{"note": NoteSchema(), "outcome": OutcomeSchema(), "prediction": PredictionSchema()} {
+		got, err := os.ReadFile(docs + doc.Components.Messages[name].Payload.Schema.Ref)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: its schema is another: %v", name, err)
+		}
+	}
+	same := func(what string, got []string, want ...string) {
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	s := doc.Components.Schemas
+	same("reasons", s.DeadLetter.Properties[HeaderReason].Enum, string(NotJSON), string(WrongType), string(MissingField), string(EmptyText),
+		string(InvalidUTF8), string(TooLarge), string(UnknownSchemaVersion), string(NoModel), string(ScoringFailed))
+	same("headers of dead letters", append(s.DeadLetter.Required, HeaderModelVersion), HeaderReason, HeaderStage, HeaderTopic, HeaderPartition,
+		HeaderOffset, HeaderModelVersion, HeaderAttempts, HeaderDeadTime)
+	same("headers of predictions", s.Prediction.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime, HeaderContentType)
+	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, TypeNote, TypeOutcome)
+	p := s.Prediction.Properties
+	same("values", []string{p[HeaderType].Const, p[HeaderSpecVersion].Const, p[HeaderContentType].Const}, TypePrediction, SpecVersion, ContentType)
+}

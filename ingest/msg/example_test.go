@@ -1,0 +1,34 @@
+package msg_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+func ExampleDecodeNote() {
+	var n msg.Note
+	err := msg.DecodeNote([]byte(`{"schema_version":"1","visit_id":"V1","text":"78F glf, L hip pain","age":78}`), &n)
+	fmt.Println(n.Text, n.Age.Value, n.Acuity.Set, err)
+
+	err = msg.DecodeNote([]byte(`{"schema_version":"1","visit_id":"V1","text":["L hip pain"]}`), &n)
+	if refused, ok := errors.AsType[*msg.Error](err); ok {
+		fmt.Println(refused.Reason, refused.Field)
+	}
+	// Output:
+	// 78F glf, L hip pain 78 false <nil>
+	// wrong_type text
+}
+
+func ExamplePrediction_AppendJSON() {
+	p := msg.Prediction{
+		VisitID: "V1", Probability: 0.75, Threshold: 0.5, Decision: msg.Admit,
+		Aux: []msg.Aux{{Name: "age", Value: msg.Number(78), Contribution: msg.Round(2.0 / 3)}},
+	}
+	_, rest, _ := bytes.Cut(p.AppendJSON(nil), []byte(`"intercept":0,`))
+	fmt.Printf("%s\n", rest)
+	// Output:
+	// "topics":[],"aux":[{"name":"age","value":78,"contribution":0.666666666667}],"known_term_share":0,"abstained":false,"abstain_reason":""}
+}
