@@ -8,6 +8,13 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 )
 
+const (
+	// exactDim is the smaller side of X up to which the decomposition is exact to rounding.
+	exactDim = 1000
+	// svdPowerIterations sharpens the singular vectors of larger matrices.
+	svdPowerIterations = 30
+)
+
 // SVD is the truncated singular value decomposition as a Method:
 //
 //	minimize ‖X − G·Fᵀ‖² subject to FᵀF = I, F = V, G = X·V
@@ -25,13 +32,18 @@ func (SVD) Start(p *Problem) (State, error) {
 	if p.Settings.StartTopics != nil || p.Settings.StartScores != nil {
 		return nil, fmt.Errorf("%w: the singular value decomposition takes no start factors", ErrSettings)
 	}
-	withSVD := *p
-	withSVD.Settings.Init = InitSVD
-	topics, err := withSVD.OrthonormalTopics()
-	if err != nil {
+	n, terms := p.X.Dims()
+	s := linalg.SVDSettings{PowerIterations: svdPowerIterations}
+	if min(n, terms) <= exactDim {
+		s.Oversampling = min(n, terms)
+	}
+	topics := mat.NewDense(terms, p.Settings.Rank, nil)
+	if err := p.singularVectors(topics, s); err != nil {
 		return nil, err
 	}
-	n, _ := p.X.Dims()
+	if err := orthonormalize(topics); err != nil {
+		return nil, err
+	}
 	scores := mat.NewDense(n, p.Settings.Rank, nil)
 	p.X.MulTo(scores, topics)
 	return &svdState{x: p.X, topics: topics, scores: scores}, nil

@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// firstStep is the first step length in units of 1/‖GᵀG‖.
+	firstStep = 1 << 13
 	// maxHalvings bounds the trials of one search.
 	maxHalvings = 50
 	// maxDrift is ‖FᵀF − I‖ from which the topics are made orthonormal again.
@@ -31,12 +33,14 @@ const (
 // orthonormality are computed from it. An update costs X·F, Xᵀ·G and about 6·p·k².
 //
 // Departures from the authors' program: a change within rounding ends the run as Stationary rather than by fifty
-// halvings; a search that fails ends it as SearchFailed and keeps τ; the small system is solved, not inverted.
+// halvings; a search that fails ends it as SearchFailed and keeps τ; the small system is solved, not inverted; C, GᵀG
+// and R are held divided by a power of two near ‖X‖², and τ multiplied by it, so that no scale of X overflows ‖R‖².
 type cayleyState struct {
 	iterate
 	squared   float64
 	threshold float64
-	tau       float64
+	unit      float64 // the power of two that C, GᵀG and R are divided by
+	tau       float64 // in units of 1/unit
 
 	gradient, cross, next *mat.Dense // R, C, Y: p×k
 
@@ -55,7 +59,7 @@ func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleySt
 	s := &cayleyState{
 		iterate:        iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
 		squared:        x.NormSquared(),
-		tau:            tau,
+		unit:           1,
 		gradient:       newLike(topics),
 		cross:          newLike(topics),
 		next:           newLike(topics),
@@ -71,6 +75,11 @@ func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleySt
 		pivots:         make([]int, 2*k),
 	}
 	s.threshold = noise * s.squared
+	if s.squared > 0 {
+		_, exponent := math.Frexp(s.squared)
+		s.unit = math.Ldexp(1, exponent-1)
+	}
+	s.tau = tau * s.unit
 	x.MulTo(s.scores, topics)
 	s.objective = s.squared - positivePart(s.scores, s.scores)
 	return s
@@ -82,6 +91,8 @@ func (s *cayleyState) Update() solver.Status {
 	scoresNorm := positivePart(s.scores, s.scores)
 	s.x.MulTransTo(s.cross, s.scores)
 	linalg.GramTo(s.gram, s.scores)
+	s.cross.Scale(1/s.unit, s.cross)
+	s.gram.Scale(1/s.unit, s.gram)
 	s.gradient.Mul(s.topics, s.gram)
 	s.gradient.Sub(s.gradient, s.cross)
 	s.gradient.Scale(2, s.gradient)
@@ -92,9 +103,9 @@ func (s *cayleyState) Update() solver.Status {
 
 	curvature := mat.Norm(s.gram, 2)
 	if s.tau == 0 && curvature > 0 {
-		s.tau = 1 / (2 * curvature)
+		s.tau = firstStep / curvature
 	}
-	refreshed := s.squared - 2*mat.Trace(s.topicsCross) + scoresNorm
+	refreshed := s.squared - 2*s.unit*mat.Trace(s.topicsCross) + scoresNorm
 	switch promised := s.promise(refreshed, curvature); {
 	case math.IsNaN(promised) || math.IsInf(promised, 0):
 		return solver.NonFinite
@@ -104,7 +115,7 @@ func (s *cayleyState) Update() solver.Status {
 
 	tau := s.tau
 	for range maxHalvings + 1 {
-		if objective, ok := s.try(tau, refreshed, scoresNorm); ok {
+		if objective, ok := s.try(tau, refreshed); ok {
 			s.topics, s.next = s.next, s.topics
 			s.objective = objective
 			s.tau = 2 * tau
@@ -118,21 +129,21 @@ func (s *cayleyState) Update() solver.Status {
 // promise returns the decrease of the objective that this update should reach: what the new scores brought, and what
 // the first two derivatives along Y(τ) promise at τ = 1/(4·‖GᵀG‖).
 func (s *cayleyState) promise(refreshed, curvature float64) float64 {
-	gain := s.objective - refreshed
+	gain := max(0, s.objective-refreshed)
 	if curvature == 0 {
 		return gain
 	}
 	slope := mat.Trace(s.gradientGram) - traceOfProduct(s.topicsGradient, s.topicsGradient)
-	return gain + slope/(8*curvature)
+	return gain + s.unit*slope/(8*curvature)
 }
 
 // try forms Y(τ) in next and returns its objective, where that is below the iterate's by more than rounding.
-func (s *cayleyState) try(tau, refreshed, scoresNorm float64) (objective float64, ok bool) {
+func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	if !s.solve(tau) {
 		return 0, false
 	}
 	moved := dot(s.upper, s.gradientCross) + dot(s.lower, s.topicsCross)
-	if !(s.objective-(refreshed+2*tau*moved) > s.threshold) {
+	if !(s.objective-(refreshed+2*s.unit*tau*moved) > s.threshold) {
 		return 0, false
 	}
 	s.next.Mul(s.gradient, s.upper)
@@ -148,7 +159,7 @@ func (s *cayleyState) try(tau, refreshed, scoresNorm float64) (objective float64
 		}
 		linalg.GramTo(gram, s.next)
 	}
-	objective = s.squared - 2*dot(s.next, s.cross) + dot(gram, s.gram)
+	objective = s.squared + s.unit*(dot(gram, s.gram)-2*dot(s.next, s.cross))
 	return objective, s.objective-objective > s.threshold
 }
 

@@ -31,7 +31,8 @@ const noise = 1e-14
 type Settings struct {
 	// Step is the update of the topics; "" means StepExtrapolated.
 	Step Step
-	// Tau is the first step length τ of StepCayley; 0 means 1/(2·‖GᵀG‖) from the first scores. The paper's 0.5 is
+	// Tau is the first step length τ of StepCayley; 0 means 8192/‖GᵀG‖ from the first scores, which is too long, so that the
+	// first search ends at the longest step that descends. The paper's 0.5 is
 	// right for one scale of X only.
 	Tau float64
 }

@@ -1,0 +1,428 @@
+package solvertest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+const (
+	// relRounding bounds what rounding may add to an objective, in units of ‖X‖².
+	relRounding = 1e-12
+	// maxEntryDrift bounds the entries of TopicsᵀTopics − I.
+	maxEntryDrift = 1e-10
+)
+
+// Promises says what a method promises beyond what all do.
+type Promises struct {
+	// OrthonormalTopics: TopicsᵀTopics = I at every iterate.
+	OrthonormalTopics bool
+	// NonNegativeScores: no score is negative at any iterate.
+	NonNegativeScores bool
+	// Monotone: no update raises the objective.
+	Monotone bool
+	// NoUpdates: the start is the answer.
+	NoUpdates bool
+	// Unique: planted factors are the only optimum up to their order. Otherwise only their subspace is compared.
+	Unique bool
+	// Objective is the objective by its definition, of a dense n×p matrix.
+	Objective func(x, topics, scores *mat.Dense) float64
+	// Stationarity is a residual of the first-order conditions, relative to the size of their terms.
+	Stationarity func(x, topics, scores *mat.Dense) float64
+	// MaxStationarity bounds Stationarity at the end of a run to convergence.
+	MaxStationarity float64
+}
+
+// suite is what the checks share.
+type suite struct {
+	newMethod func(t *testing.T) solver.Method
+	Promises
+}
+
+// Run checks that the method keeps the contract.
+func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Promises) {
+	t.Helper()
+	s := &suite{newMethod: newMethod, Promises: promises}
+	// Sets GOMAXPROCS, so it runs before the parallel ones.
+	t.Run("same bits", s.sameBits)
+	for name, check := range map[string]func(*testing.T){
+		"planted factors":  s.planted,
+		"iterates":         s.iterates,
+		"end":              s.end,
+		"sparse is dense":  s.sparseIsDense,
+		"scale":            s.scale,
+		"edges":            s.edges,
+		"refused input":    s.refused,
+		"limits":           s.limits,
+		"cancellation":     s.cancellation,
+		"given start":      s.givenStart,
+		"shared by many":   s.concurrent,
+		"input unmodified": s.unmodified,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t)
+		})
+	}
+}
+
+func (s *suite) solve(t *testing.T, x linalg.Operator, settings solver.Settings) *solver.Result {
+	t.Helper()
+	r, err := solver.Solve(t.Context(), x, settings, s.newMethod(t))
+	if err != nil {
+		t.Fatalf("Solve: %v", err)
+	}
+	return r
+}
+
+// planted solves X = G·Fᵀ, whose minimum is 0, from random starts.
+func (s *suite) planted(t *testing.T) {
+	x, topics := planted(60, 30, 4)
+	var best *solver.Result
+	for seed := range uint64(8) {
+		r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: 1e-12})
+		if best == nil || r.Objective < best.Objective {
+			best = r
+		}
+	}
+	if limit := 1e-6 * sumOfSquares(x); best.Objective > limit {
+		t.Fatalf("objective %g of the best of 8 runs, want at most %g", best.Objective, limit)
+	}
+	var overlap mat.Dense
+	overlap.Mul(topics.T(), best.Topics)
+	for truth := range 4 {
+		row := overlap.RawRowView(truth)
+		var squares, largest float64
+		for _, v := range row {
+			squares += v * v
+			largest = max(largest, math.Abs(v))
+		}
+		// The planted topics have length one; for found topics of another length the cosine would be needed.
+		if got := math.Sqrt(squares); math.Abs(got-1) > 1e-3 {
+			t.Errorf("planted topic %d: length %g in the span of the found ones, want 1", truth, got)
+		}
+		if s.Unique && largest < 0.999 {
+			t.Errorf("planted topic %d: best cosine %g with the found ones, want 1", truth, largest)
+		}
+	}
+}
+
+// check is a Recorder that applies a function.
+type check func(solver.Iterate)
+
+func (c check) Record(it solver.Iterate) { c(it) }
+
+// iterates checks constraints and objective of every iterate, and that the objective falls.
+func (s *suite) iterates(t *testing.T) {
+	x := noisy(50, 40)
+	rounding := relRounding * sumOfSquares(x)
+	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
+		previous := math.Inf(1)
+		s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 6, Init: init, MaxIter: 60, Recorder: check(func(it solver.Iterate) {
+			s.constraints(t, it.Topics, it.Scores)
+			if want := s.Objective(x, it.Topics, it.Scores); math.Abs(it.Objective-want) > rounding {
+				t.Errorf("start %s, iteration %d: objective %.17g, by its definition %.17g", init, it.Iteration, it.Objective, want)
+			}
+			if s.Monotone && it.Objective > previous+rounding {
+				t.Errorf("start %s, iteration %d: objective rises from %.17g to %.17g", init, it.Iteration, previous, it.Objective)
+			}
+			previous = it.Objective
+		})})
+	}
+}
+
+// constraints checks what the factors promise.
+func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
+	t.Helper()
+	if s.OrthonormalTopics {
+		var gram mat.Dense
+		gram.Mul(topics.T(), topics)
+		k, _ := gram.Dims()
+		for i := range k {
+			gram.Set(i, i, gram.At(i, i)-1)
+		}
+		if drift := mat.Norm(&gram, 1); !(drift <= maxEntryDrift*float64(k)) {
+			t.Errorf("topics are orthonormal to %g only", drift)
+		}
+	}
+	for _, f := range []*mat.Dense{topics, scores} {
+		if v := sumOfSquares(f); math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Error("factor is not finite")
+		}
+	}
+	if least := mat.Min(scores); s.NonNegativeScores && least < 0 {
+		t.Errorf("score %g is negative", least)
+	}
+}
+
+// end checks what is reported of a run to convergence.
+func (s *suite) end(t *testing.T) {
+	x := noisy(50, 40)
+	r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 5, MaxIter: 20000, RelTol: 1e-14})
+	if r.Status.Early() {
+		t.Errorf("status %v after %d updates", r.Status, r.Iterations)
+	}
+	s.result(t, x, r)
+	if got := s.Stationarity(x, r.Topics, r.Scores); !(got <= s.MaxStationarity) {
+		t.Errorf("first-order conditions are missed by %g, want at most %g", got, s.MaxStationarity)
+	}
+}
+
+// result checks a result against the dense matrix it came from.
+func (s *suite) result(t *testing.T, x *mat.Dense, r *solver.Result) {
+	t.Helper()
+	s.constraints(t, r.Topics, r.Scores)
+	n, p := x.Dims()
+	size, rounding := float64(n)*float64(p), relRounding*sumOfSquares(x)
+	if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > rounding {
+		t.Errorf("objective %.17g, by its definition %.17g", r.Objective, want)
+	}
+	if math.Abs(r.MeanObjective-r.Objective/size) > rounding {
+		t.Errorf("mean objective %g of objective %g", r.MeanObjective, r.Objective)
+	}
+	if last := r.Trace[len(r.Trace)-1]; r.Objective > last.Objective+rounding {
+		t.Errorf("objective %.17g of the result is above %.17g of the last iterate", r.Objective, last.Objective)
+	}
+	if s.NoUpdates != (r.Iterations == 0) {
+		t.Errorf("%d updates", r.Iterations)
+	}
+	for i, point := range r.Trace {
+		if point.Iteration != i || i > 0 && point.Seconds < r.Trace[i-1].Seconds {
+			t.Errorf("trace[%d] = %+v", i, point)
+		}
+	}
+}
+
+// sparseIsDense compares runs on a matrix with zeros held in both ways.
+func (s *suite) sparseIsDense(t *testing.T) {
+	x := sparse(40, 30)
+	settings := solver.Settings{Rank: 4, MaxIter: 10, Seed: 1}
+	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
+		settings.Init = init
+		dense := s.solve(t, linalg.Dense{Dense: x}, settings)
+		other := s.solve(t, csr(t, x), settings)
+		s.result(t, x, other)
+		if d := distance(dense.Topics, other.Topics); d > 1e-7 {
+			t.Errorf("start %s: topics differ by %g", init, d)
+		}
+		if d := distance(dense.Scores, other.Scores); d > 1e-7*mat.Norm(x, 2) {
+			t.Errorf("start %s: scores differ by %g", init, d)
+		}
+	}
+}
+
+// scale checks that 2ᵐ·X has the topics of X, and 2ᵐ times its scores.
+func (s *suite) scale(t *testing.T) {
+	x := noisy(30, 20)
+	settings := solver.Settings{Rank: 3, MaxIter: 10}
+	want := s.solve(t, linalg.Dense{Dense: x}, settings)
+	for _, factor := range []float64{1.0 / (1 << 40), 1 << 40} {
+		var scaled mat.Dense
+		scaled.Scale(factor, x)
+		got := s.solve(t, linalg.Dense{Dense: &scaled}, settings)
+		if d := distance(got.Topics, want.Topics); d > 1e-9 {
+			t.Errorf("factor %g: topics differ by %g", factor, d)
+		}
+		got.Scores.Scale(1/factor, got.Scores)
+		if d := distance(got.Scores, want.Scores); d > 1e-9*mat.Norm(x, 2) {
+			t.Errorf("factor %g: scores differ by %g", factor, d)
+		}
+		if got.Iterations != want.Iterations {
+			t.Errorf("factor %g: %d updates, want %d", factor, got.Iterations, want.Iterations)
+		}
+	}
+}
+
+// edges runs on matrices at the edge of what there is.
+func (s *suite) edges(t *testing.T) {
+	for name, x := range edgeCases() {
+		n, p := x.Dims()
+		for _, rank := range []int{1, min(3, p), p} {
+			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
+				r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: rank, Init: init, MaxIter: 40}, s.newMethod(t))
+				if err != nil {
+					t.Errorf("%s, %d×%d, rank %d, start %s: %v", name, n, p, rank, init, err)
+					continue
+				}
+				s.constraints(t, r.Topics, r.Scores)
+				if r.Status == solver.NonFinite || r.Status == solver.SearchFailed {
+					t.Errorf("%s, %d×%d, rank %d, start %s: status %v", name, n, p, rank, init, r.Status)
+				}
+				if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > relRounding*sumOfSquares(x) {
+					t.Errorf("%s, rank %d, start %s: objective %g, by its definition %g", name, rank, init, r.Objective, want)
+				}
+			}
+		}
+	}
+}
+
+// refused checks the errors for input that cannot be solved.
+func (s *suite) refused(t *testing.T) {
+	x := noisy(8, 6)
+	with := func(v float64) *mat.Dense {
+		bad := mat.DenseCopyOf(x)
+		bad.Set(3, 2, v)
+		return bad
+	}
+	for name, c := range map[string]struct {
+		x        linalg.Operator
+		settings solver.Settings
+		want     error
+	}{
+		"NaN":           {linalg.Dense{Dense: with(math.NaN())}, solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"infinite":      {linalg.Dense{Dense: with(math.Inf(-1))}, solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"sparse NaN":    {csr(t, with(math.NaN())), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"overflow":      {linalg.Dense{Dense: with(1e200)}, solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"no rank":       {linalg.Dense{Dense: x}, solver.Settings{}, solver.ErrRank},
+		"rank above p":  {linalg.Dense{Dense: x}, solver.Settings{Rank: 7}, solver.ErrRank},
+		"start":         {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, Init: "svd2"}, solver.ErrSettings},
+		"limit":         {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, MaxIter: -1}, solver.ErrSettings},
+		"tolerance":     {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, RelTol: math.NaN()}, solver.ErrSettings},
+		"start shape":   {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, StartTopics: mat.NewDense(5, 2, nil)}, solver.ErrShape},
+		"NaN in scores": {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, StartScores: mat.NewDense(8, 2, slices.Repeat([]float64{math.NaN()}, 16))}, solver.ErrNonFinite},
+	} {
+		if _, err := solver.Solve(t.Context(), c.x, c.settings, s.newMethod(t)); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+	}
+	var at *solver.NonFiniteError
+	_, err := solver.Solve(t.Context(), linalg.Dense{Dense: with(math.NaN())}, solver.Settings{Rank: 2}, s.newMethod(t))
+	if !errors.As(err, &at) || at.Row != 3 || at.Col != 2 {
+		t.Errorf("NaN in row 3, column 2: error %v", err)
+	}
+}
+
+// limits checks that updates are counted as promised.
+func (s *suite) limits(t *testing.T) {
+	if s.NoUpdates {
+		t.Skip("the method makes no updates")
+	}
+	x := linalg.Dense{Dense: noisy(30, 20)}
+	for _, limit := range []int{1, 2, 7} {
+		r := s.solve(t, x, solver.Settings{Rank: 3, MaxIter: limit})
+		if r.Iterations != limit || len(r.Trace) != limit+1 || r.Status != solver.IterationLimit {
+			t.Errorf("MaxIter %d: %d updates, %d points, status %v", limit, r.Iterations, len(r.Trace), r.Status)
+		}
+	}
+	r := s.solve(t, x, solver.Settings{Rank: 3, AbsTol: 1e300})
+	if r.Iterations != 3 || r.Status != solver.Converged {
+		t.Errorf("AbsTol that everything meets: %d updates, status %v, want 3 and converged", r.Iterations, r.Status)
+	}
+}
+
+// cancellation ends the context inside a run.
+func (s *suite) cancellation(t *testing.T) {
+	if s.NoUpdates {
+		t.Skip("the method makes no updates")
+	}
+	x := noisy(30, 20)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	best := math.Inf(1)
+	r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, Recorder: check(func(it solver.Iterate) {
+		best = min(best, it.Objective)
+		if it.Iteration == 4 {
+			cancel()
+		}
+	})}, s.newMethod(t))
+	if err != nil {
+		t.Fatalf("Solve: %v", err)
+	}
+	if r.Status != solver.Cancelled || r.Iterations != 4 || r.Status.Err() == nil {
+		t.Errorf("status %v after %d updates, want cancelled after 4", r.Status, r.Iterations)
+	}
+	if r.Objective > best+relRounding*sumOfSquares(x) {
+		t.Errorf("objective %g, the best iterate had %g", r.Objective, best)
+	}
+	s.result(t, x, r)
+}
+
+// givenStart goes on from the factors of another run.
+func (s *suite) givenStart(t *testing.T) {
+	if s.NoUpdates {
+		t.Skip("the method takes no start")
+	}
+	x := noisy(30, 20)
+	first := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5})
+	for name, settings := range map[string]solver.Settings{
+		"topics": {Rank: 3, MaxIter: 5, StartTopics: first.Topics},
+		"scores": {Rank: 3, MaxIter: 5, StartScores: first.Scores},
+		"both":   {Rank: 3, MaxIter: 5, StartTopics: first.Topics, StartScores: first.Scores},
+	} {
+		kept := []*mat.Dense{mat.DenseCopyOf(first.Topics), mat.DenseCopyOf(first.Scores)}
+		r := s.solve(t, linalg.Dense{Dense: x}, settings)
+		if r.Trace[0].Objective > first.Objective+relRounding*sumOfSquares(x) {
+			t.Errorf("%s: starts at %g, was at %g", name, r.Trace[0].Objective, first.Objective)
+		}
+		if !mat.Equal(kept[0], first.Topics) || !mat.Equal(kept[1], first.Scores) {
+			t.Errorf("%s: start factors were modified", name)
+		}
+	}
+}
+
+// sameBits compares runs on one and several threads, and a second run of one method.
+func (s *suite) sameBits(t *testing.T) {
+	x := csr(t, sparse(300, 200))
+	dense := linalg.Dense{Dense: noisy(120, 100)}
+	for _, operator := range []linalg.Operator{x, dense} {
+		method := s.newMethod(t)
+		var want *solver.Result
+		for _, threads := range []int{1, 4, 4} {
+			before := runtime.GOMAXPROCS(threads)
+			r, err := solver.Solve(t.Context(), operator, solver.Settings{Rank: 20, MaxIter: 10, Seed: 5}, method)
+			runtime.GOMAXPROCS(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = r
+				continue
+			}
+			if !mat.Equal(r.Topics, want.Topics) || !mat.Equal(r.Scores, want.Scores) || r.Objective != want.Objective {
+				t.Errorf("%T: other bits on %d threads", operator, threads)
+			}
+		}
+	}
+}
+
+// concurrent runs one method value in several goroutines.
+func (s *suite) concurrent(t *testing.T) {
+	x, method := linalg.Dense{Dense: noisy(30, 20)}, s.newMethod(t)
+	results := make([]*solver.Result, 4)
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Go(func() {
+			r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 10}, method)
+			if err != nil {
+				t.Errorf("Solve: %v", err)
+				return
+			}
+			results[i] = r
+		})
+	}
+	wg.Wait()
+	for _, r := range results[1:] {
+		if r == nil || results[0] == nil || !mat.Equal(r.Topics, results[0].Topics) {
+			t.Error("runs of one method differ")
+		}
+	}
+}
+
+// unmodified checks that X stays as it is.
+func (s *suite) unmodified(t *testing.T) {
+	x := noisy(20, 10)
+	kept := mat.DenseCopyOf(x)
+	s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 2, MaxIter: 5})
+	if !mat.Equal(x, kept) {
+		t.Error("the matrix was modified")
+	}
+}
