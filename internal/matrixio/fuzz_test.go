@@ -1,0 +1,80 @@
+package matrixio
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// checkRead fails unless x is a sound matrix or err an *Error that says why there is none.
+func checkRead(t *testing.T, x linalg.Operator, err error) {
+	t.Helper()
+	if err != nil {
+		var at *Error
+		if !errors.As(err, &at) {
+			t.Errorf("error %v of type %T, want an *Error", err, err)
+		}
+		return
+	}
+	n, p := x.Dims()
+	if n < 1 || p < 1 {
+		t.Fatalf("a matrix of %d×%d", n, p)
+	}
+	values := []float64{}
+	switch x := x.(type) {
+	case *linalg.CSR:
+		if _, err := linalg.NewCSR(n, p, x.Indptr, x.Indices, x.Values); err != nil {
+			t.Error(err)
+		}
+		values = x.Values
+	case linalg.Dense:
+		values = x.RawMatrix().Data
+	}
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("an entry is %g", v)
+		}
+	}
+}
+
+func FuzzReadMTX(f *testing.F) {
+	f.Fuzz(func(t *testing.T, in []byte) {
+		x, err := ReadMTX(bytes.NewReader(in))
+		checkRead(t, x, err)
+	})
+}
+
+func FuzzReadCSV(f *testing.F) {
+	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, ReadCSV) })
+}
+
+func FuzzReadNPY(f *testing.F) {
+	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, ReadNPY) })
+}
+
+// checkDense also makes sure that what was read survives WriteNPY and ReadNPY.
+func checkDense(t *testing.T, in []byte, read func(io.Reader) (*mat.Dense, error)) {
+	t.Helper()
+	x, err := read(bytes.NewReader(in))
+	checkRead(t, linalg.Dense{Dense: x}, err)
+	if err != nil {
+		return
+	}
+	var file bytes.Buffer
+	if err := WriteNPY(&file, x); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadNPY(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(x, again) {
+		t.Error("the matrix changes when it is written and read")
+	}
+}
