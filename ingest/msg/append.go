@@ -65,23 +65,32 @@ func appendScaled(dst []byte, m uint64, negative bool) []byte {
 	if negative {
 		dst = append(dst, '-')
 	}
-	dst = strconv.AppendUint(dst, m/scale, 10)
-	m %= scale
+	whole := m / scale
+	if whole < 10 {
+		dst = append(dst, '0'+byte(whole))
+	} else {
+		dst = strconv.AppendUint(dst, whole, 10)
+	}
+	m -= whole * scale
 	if m == 0 {
 		return dst
 	}
 	var digits [1 + Decimals]byte
 	digits[0] = '.'
-	end := 1
-	for i := Decimals; i > 0; i-- {
-		digits[i] = '0' + byte(m%10)
-		if m%10 != 0 && end == 1 {
-			end = i + 1
-		}
-		m /= 10
+	for i := Decimals - 1; i > 0; i -= 2 {
+		pair := m % 100 * 2
+		m /= 100
+		digits[i], digits[i+1] = pairs[pair], pairs[pair+1]
+	}
+	end := len(digits)
+	for digits[end-1] == '0' {
+		end--
 	}
 	return append(dst, digits[:end]...)
 }
+
+// pairs are the two digits of each number below 100.
+const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 // appendString appends s as a JSON string, escaped as encoding/json does
 // without HTML escapes: invalid UTF-8 becomes U+FFFD.
@@ -89,7 +98,7 @@ func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
-		if plain[s[i]] {
+		if c := s[i]; ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' {
 			i++
 			continue
 		}
@@ -106,14 +115,6 @@ func appendString(dst []byte, s string) []byte {
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
 }
-
-// plain marks the bytes that stand in a JSON string as they are.
-var plain = func() (t [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
 
 func appendEscape(dst []byte, r rune) []byte {
 	switch r {
