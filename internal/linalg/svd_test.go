@@ -199,6 +199,26 @@ func TestPolarTo(t *testing.T) {
 	}
 }
 
+// TestPolarToAtEveryCondition passes through each of its paths, with columns of very unequal length.
+func TestPolarToAtEveryCondition(t *testing.T) {
+	t.Parallel()
+	const p, k = 600, 12
+	for e := 0.0; e <= 18; e += 0.25 {
+		c := withSpectrum(uint64(100*e), p, k, geometric(1, math.Pow(10, -e/(k-1)), k))
+		for i := range p {
+			for j := range k {
+				c.Set(i, j, c.At(i, j)*math.Pow(10, float64(j)-k/2))
+			}
+		}
+		if err := PolarTo(c, c); err != nil {
+			t.Fatal(err)
+		}
+		if o := orthogonality(c); o > 1e-12 {
+			t.Errorf("condition 1e%g: max|dstᵀdst − I| = %g", e, o)
+		}
+	}
+}
+
 func TestGramAndInner(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5, 511, 512, 513, 1500, 40000} {
