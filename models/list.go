@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -40,7 +39,7 @@ func List(ctx context.Context, s Store) ([]VersionInfo, error) {
 			return nil, err
 		}
 		champion, err := s.Champion(ctx, model)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if err != nil && !isAbsent(err) {
 			return nil, err
 		}
 		events, err := s.History(ctx, model)

@@ -1,0 +1,43 @@
+package models
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestFullDisk saves in a process whose files may not exceed a few bytes: the
+// error comes through, and nothing is left behind.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	const variable = "WARDCAST_TEST_FULL_DISK"
+	if dir := os.Getenv(variable); dir != "" {
+		signal.Ignore(syscall.SIGXFSZ)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 300, Max: 300}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenDir(dir).Save(t.Context(), sample(1)); !errors.Is(err, syscall.EFBIG) {
+			t.Fatalf("got %v", err)
+		}
+		return
+	}
+	s, folder := stored(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
+	cmd.Env = append(os.Environ(), variable+"="+s.path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), tempPrefix+"*")); left != nil {
+		t.Errorf("left %v", left)
+	}
+	if versions, err := s.Versions(t.Context(), "chest-pain"); err != nil || len(versions) != 1 {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+	if found, err := s.Verify(t.Context()); err != nil || len(found) > 0 {
+		t.Errorf("verify found %v, %v", found, err)
+	}
+}
