@@ -146,8 +146,11 @@ func fitRows(ctx context.Context, p Problem, s Settings, rows subset) (*Path, er
 	}
 	path := &Path{NullDeviance: 2 * d.nullLoss * d.totalWeight, Columns: len(p.Design.columns)}
 	largest, err := d.start(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("fitting the unpenalized columns: %w", err)
+		return nil, fmt.Errorf("fitting the unpenalized columns: %w", statusOf(err).Err())
 	}
 	lambda := s.Lambda
 	if lambda == nil {

@@ -3,7 +3,6 @@ package elasticnet
 import (
 	"bufio"
 	"compress/gzip"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -26,12 +25,8 @@ type sharedCase struct {
 	folds   []int
 	want    struct {
 		Lambda   []float64 `json:"lambda"`
-		DF       []int     `json:"df"`
 		DevRatio []float64 `json:"dev_ratio"`
-		NullDev  float64   `json:"nulldev"`
-		A0       []float64 `json:"a0"`
 		CVClass  []float64 `json:"cvm_class"`
-		CVSD     []float64 `json:"cvsd"`
 		Coef     struct {
 			Index []int     `json:"index0_intercept"`
 			Value []float64 `json:"value"`
@@ -189,41 +184,44 @@ func shared(t testing.TB, name string) *sharedCase {
 	return c
 }
 
-// TestSharedCases compares with glmnet at its default tolerance of 1e-7, which leaves its own coefficients about 1e-4 from the
-// optimum; see TestReference for the comparison at tight tolerances.
+// glmnetSlack is how far glmnet's coefficients may be from ours: at its default tolerance of 1e-7 its own are up to
+// 1.5e-4 from the optimum on the bag of words (ours 1.4e-4). TestReference and TestBesideR compare at the optimum.
+const glmnetSlack = 2e-4
+
 func TestSharedCases(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"bow_tfidf", "proj_K50"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := shared(t, name)
-			cv, err := CrossValidate(context.Background(), c.problem, c.folds, DefaultSettings())
+			path, err := Fit(t.Context(), c.problem, DefaultSettings())
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("n lambda %d want %d, status %v passes %d", len(cv.Lambda), len(c.want.Lambda), cv.Status, cv.Passes)
-			var dl, dd, da, dc float64
+			// On the bag of words the path ends where the next λ explains .999: one more for the better of two approximations.
+			if d := len(path.Lambda) - len(c.want.Lambda); d < -1 || d > 1 {
+				t.Fatalf("%d λ (%v), want %d", len(path.Lambda), path.Status, len(c.want.Lambda))
+			}
 			best := 0
-			for l := range min(len(cv.Lambda), len(c.want.Lambda)) {
-				dl = max(dl, math.Abs(cv.Lambda[l]/c.want.Lambda[l]-1))
-				dd = max(dd, math.Abs(cv.DevianceRatio[l]-c.want.DevRatio[l]))
-				da = max(da, math.Abs(cv.Intercept[l]-c.want.A0[l]))
+			for l := range min(len(path.Lambda), len(c.want.Lambda)) {
+				if math.Abs(path.Lambda[l]/c.want.Lambda[l]-1) > 1e-8 || math.Abs(path.DevianceRatio[l]-c.want.DevRatio[l]) > 1e-3 {
+					t.Errorf("at %d: λ %v, deviance ratio %v, want %v and %v", l, path.Lambda[l], path.DevianceRatio[l], c.want.Lambda[l], c.want.DevRatio[l])
+				}
 				if c.want.CVClass[l] < c.want.CVClass[best] {
 					best = l
 				}
 			}
-			got := cv.Dense(best)
-			want := make([]float64, len(got))
+			want := make([]float64, path.Columns)
 			for e, j := range c.want.Coef.Index {
-				if j == 0 {
-					continue
+				if j > 0 { // 0 is the intercept
+					want[j-1] = c.want.Coef.Value[e]
 				}
-				want[j-1] = c.want.Coef.Value[e]
 			}
-			for j := range want {
-				dc = max(dc, math.Abs(got[j]-want[j]))
+			for j, got := range path.Dense(best) {
+				if math.Abs(got-want[j]) > glmnetSlack {
+					t.Errorf("coefficient %d = %v, want %v", j, got, want[j])
+				}
 			}
-			t.Logf("lambda %g dev %g a0 %g coef at %d: %g", dl, dd, da, best, dc)
 		})
 	}
 }
