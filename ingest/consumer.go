@@ -35,6 +35,9 @@ type Config struct {
 	// Registerer takes the metrics; nil for none.
 	Registerer prometheus.Registerer
 
+	// Compression of the answers: none, snappy, lz4 or zstd; "" is none.
+	Compression string
+
 	// SessionTimeout is how long after its death a member keeps its
 	// partitions: at most 10 s, 0 is 6 s, the least that brokers take by
 	// default. Heartbeats go out six times as often.
@@ -92,6 +95,10 @@ func New(cfg Config) (*Consumer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
+	compression, err := codec(cfg.Compression)
+	if err != nil {
+		return nil, fmt.Errorf("configuring ingest: %w", err)
+	}
 	client, err := NewClient(cfg.Connection, cfg.Input, cfg.Output, cfg.DeadLetters)
 	if err != nil {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
@@ -105,7 +112,7 @@ func New(cfg Config) (*Consumer, error) {
 		answers: NewProducer(client, cfg.Logger), letters: NewProducer(client, cfg.Logger), refused: &rateLimit{every: time.Second},
 	}
 	c.answers.retried, c.letters.retried = m.retries.Inc, m.retries.Inc
-	c.letters.compression = kafka.Zstd
+	c.answers.compression, c.letters.compression = compression, kafka.Zstd
 	return c, nil
 }
 

@@ -26,6 +26,21 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a message of %d bytes is larger than topic %q takes: raise its max.message.bytes", e.Bytes, e.Topic)
 }
 
+// codec returns the compression of that name.
+func codec(name string) (kafka.Compression, error) {
+	switch name {
+	case "", "none":
+		return 0, nil
+	case "snappy":
+		return kafka.Snappy, nil
+	case "lz4":
+		return kafka.Lz4, nil
+	case "zstd":
+		return kafka.Zstd, nil
+	}
+	return 0, fmt.Errorf("unknown compression %q: want none, snappy, lz4 or zstd", name)
+}
+
 // Producer writes messages and waits until all in-sync replicas have them. It
 // is safe for concurrent use.
 //

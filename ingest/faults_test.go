@@ -1,0 +1,385 @@
+package ingest_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/wardcast/wardcast/ingest"
+)
+
+// TestFaultsLoseNothing answers a stream while requests of one kind fail.
+func TestFaultsLoseNothing(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		key  kmsg.Key
+		err  *kerr.Error // nil closes the connection
+		once bool        // nothing is written twice
+	}{
+		"produce not leader":             {kmsg.Produce, kerr.NotLeaderForPartition, true},
+		"produce few replicas":           {kmsg.Produce, kerr.NotEnoughReplicas, true},
+		"produce few replicas after":     {kmsg.Produce, kerr.NotEnoughReplicasAfterAppend, false},
+		"produce timed out":              {kmsg.Produce, kerr.RequestTimedOut, false},
+		"produce unknown error":          {kmsg.Produce, kerr.UnknownServerError, true},
+		"produce not authorized for now": {kmsg.Produce, kerr.TopicAuthorizationFailed, true},
+		"produce connection":             {kmsg.Produce, nil, true},
+		"fetch not leader":               {kmsg.Fetch, kerr.NotLeaderForPartition, true},
+		"fetch unknown error":            {kmsg.Fetch, kerr.UnknownServerError, true},
+		"fetch connection":               {kmsg.Fetch, nil, true},
+		"commit refused":                 {kmsg.OffsetCommit, kerr.UnknownServerError, true},
+		"commit not coordinator":         {kmsg.OffsetCommit, kerr.NotCoordinator, true},
+		"join not available":             {kmsg.JoinGroup, kerr.CoordinatorNotAvailable, true},
+		"sync connection":                {kmsg.SyncGroup, nil, true},
+		"heartbeat connection":           {kmsg.Heartbeat, nil, false},
+		"coordinator not available":      {kmsg.FindCoordinator, kerr.CoordinatorNotAvailable, true},
+		"list offsets not leader":        {kmsg.ListOffsets, kerr.NotLeaderForPartition, true},
+		"offset fetch connection":        {kmsg.OffsetFetch, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newFake(t)
+			const n, faults = 2000, 3
+			c.send(numbered(0, n/2)...)
+			var fault *kfake.FaultHandle
+			left := faults
+			if test.err != nil {
+				fault = c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{test.key}, Err: test.err, Count: faults})
+			} else {
+				c.fake.ControlKey(int16(test.key), func(kmsg.Request) (kmsg.Response, error, bool) {
+					if left == 0 {
+						c.fake.DropControl() // keeping it is for good
+						return nil, nil, false
+					}
+					left--
+					c.fake.KeepControl()
+					return nil, errors.New("closed by the test"), true
+				})
+			}
+			m := c.start(handle(echo))
+			c.awaitAnswers(n / 2)
+			c.send(numbered(n/2, n)...)
+			c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
+			c.await("commits", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
+			if fault != nil && fault.Hits() != faults || fault == nil && left != 0 {
+				t.Error("the faults did not all happen")
+			}
+			m.stop()
+			c.wantAll(n, test.once)
+			if m.metric("stalls_total") != 0 {
+				t.Error("the watchdog bit")
+			}
+		})
+	}
+}
+
+// TestLeadersAndCoordinatorsMove shuffles both among three brokers while a
+// stream is answered.
+func TestLeadersAndCoordinatorsMove(t *testing.T) {
+	t.Parallel()
+	c := newFake(t, kfake.NumBrokers(3))
+	m := c.start(handle(echo))
+	const n, parts = 10_000, 5
+	for i := range parts {
+		c.send(numbered(i*n/parts, (i+1)*n/parts)...)
+		c.fake.ShufflePartitionLeaders()
+		c.fake.RehashCoordinators()
+	}
+	c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
+	m.stop()
+	c.wantAll(n, false)
+	c.await("commits", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
+}
+
+// TestKillBetweenProduceAndCommit lets a member answer without any commit
+// getting through, as if it were killed: the next one repeats its answers.
+func TestKillBetweenProduceAndCommit(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	const n = 1000
+	c.send(numbered(0, n)...)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: -1})
+	m := c.start(handle(echo))
+	c.awaitAnswers(n)
+	m.stop()
+	if m.metric("commits_total", "failed") == 0 || m.metric("commits_total", "ok") != 0 {
+		t.Error("the commits are not counted as failed")
+	}
+	fault.Remove()
+	m = c.start(handle(echo))
+	c.awaitAnswers(2 * n)
+	m.stop()
+	for key, times := range count(c.read(c.out)) {
+		if times != 2 {
+			t.Errorf("%s is answered %d times, want 2", key, times)
+		}
+	}
+}
+
+// watchCommits returns a function to call again and again: it names a
+// partition whose committed offset it ever saw fall.
+func (c *cluster) watchCommits() (fell func() string) {
+	var bad string
+	last := make([]int64, testPartitions)
+	return func() string {
+		g := c.fake.GroupInfo(c.group)
+		if g == nil {
+			return bad
+		}
+		for p, commit := range g.Commits[c.in] {
+			if commit.Offset < last[p] {
+				bad = strconv.Itoa(int(p))
+			}
+			last[p] = commit.Offset
+		}
+		return bad
+	}
+}
+
+// TestRebalance has members come and go while a stream is answered.
+func TestRebalance(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	fell := func() string { return "" }
+	if c.fake != nil {
+		fell = c.watchCommits()
+	}
+	const n = 10_000
+	c.send(numbered(0, n/2)...)
+	a := c.start(handle(echo))
+	c.awaitAnswers(n / 20)
+	b := c.start(handle(echo))
+	c.send(numbered(n/2, n)...)
+	c.await("two members with partitions", func() bool {
+		return a.metric("assigned_partitions") == testPartitions/2 && b.metric("assigned_partitions") == testPartitions/2
+	})
+	c.await("half of the answers", func() bool { fell(); return sum(c.ends(c.out)) >= n/2 })
+	a.stop()
+	d := c.start(handle(echo))
+	c.await("all answers", func() bool { fell(); return len(count(c.read(c.out))) == n })
+	b.stop()
+	d.stop()
+	c.wantAll(n, false)
+	if p := fell(); p != "" {
+		t.Errorf("the committed offset of %s was moved back", p)
+	}
+	if diff := cmp.Diff(c.ends(c.in), c.committed()); diff != "" {
+		t.Errorf("committed offsets: -want +got\n%s", diff)
+	}
+	if b.metric("rebalances_total") < 2 {
+		t.Error("there was no rebalance")
+	}
+}
+
+// TestIdleRebalanceCommitsNothing: a generation that reads nothing leaves the
+// offsets as they were, also where there are none yet.
+func TestIdleRebalanceCommitsNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	idle := func() {
+		a := c.start(handle(echo))
+		c.await("one member", a.Ready)
+		b := c.start(handle(echo))
+		c.await("another member", func() bool { return b.metric("assigned_partitions") > 0 && a.metric("assigned_partitions") == 2 })
+		b.stop()
+		a.stop()
+	}
+	idle()
+	if got := c.committed(); slices.Max(got) != -1 {
+		t.Errorf("committed offsets of a group that read nothing are %v", got)
+	}
+	m := c.start(handle(echo))
+	c.send(numbered(0, 50)...)
+	c.awaitAnswers(50)
+	m.stop()
+	before := c.committed()
+	idle()
+	if diff := cmp.Diff(before, c.committed()); diff != "" {
+		t.Errorf("idle members moved the offsets: -want +got\n%s", diff)
+	}
+	c.send(numbered(50, 100)...)
+	m = c.start(handle(echo))
+	c.awaitAnswers(100)
+	m.stop()
+	c.wantAll(100, true)
+}
+
+// TestLateCommitMovesNothingBack holds a record in the handler of one member
+// until another has taken its partition and gone on.
+func TestLateCommitMovesNothingBack(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	fell := c.watchCommits()
+	const n = 400
+	c.send(numbered(0, n)...)
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	a := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+		if string(r.Key) == "k200" {
+			once.Do(func() { close(held); <-release })
+		}
+		return echo(r, out)
+	}))
+	<-held
+	b := c.start(handle(echo))
+	c.await("all answers of the others", func() bool { fell(); return len(count(c.read(c.out))) == n })
+	c.await("commits of the others", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
+	fell()
+	close(release)
+	c.await("the first member's next generation", func() bool { return a.metric("assigned_partitions") == 2 && a.metric("rebalances_total") > 1 })
+	a.stop()
+	b.stop()
+	if p := fell(); p != "" {
+		t.Errorf("the committed offset of %s was moved back", p)
+	}
+	if diff := cmp.Diff(c.ends(c.in), c.committed()); diff != "" {
+		t.Errorf("committed offsets: -want +got\n%s", diff)
+	}
+	c.wantAll(n, false)
+}
+
+// TestStallLeavesTheGeneration: a partition whose fetches are never answered
+// is given up, and read again once they are.
+func TestStallLeavesTheGeneration(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	c.send(numbered(0, 100)...)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = 2 * time.Second })
+	c.await("the watchdog", func() bool { return m.metric("stalls_total") > 0 })
+	fault.Remove()
+	c.awaitAnswers(100)
+	m.stop()
+	c.wantAll(100, true)
+}
+
+func TestRetentionGapIsTold(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	c.send(numbered(0, 100)...)
+	m := c.start(handle(echo))
+	c.awaitAnswers(100)
+	m.stop()
+	c.send(numbered(100, 200)...)
+	lost := c.ends(c.in)[2] - c.committed()[2]
+	if err := c.fake.DeleteRecords(c.in, 2, -1); err != nil {
+		t.Fatal(err)
+	}
+	c.send(numbered(200, 300)...)
+	m = c.start(handle(echo))
+	c.awaitAnswers(300 - lost)
+	m.stop()
+	if got := m.metric("skipped_offsets_total", "retention"); got != float64(lost) || lost == 0 {
+		t.Errorf("skipped_offsets_total is %v, want %d", got, lost)
+	}
+	if !strings.Contains(m.log.String(), "records were deleted before they were read") {
+		t.Errorf("the log does not tell:\n%s", m.log)
+	}
+}
+
+func TestPartitionsAreAdded(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.PartitionWatchInterval = 100 * time.Millisecond })
+	c.send(numbered(0, 100)...)
+	c.awaitAnswers(100)
+	res, err := c.kafka.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: c.in, Count: testPartitions + 2}}})
+	if err != nil || res.Errors[c.in] != nil {
+		t.Fatal(err, res)
+	}
+	c.await("the new partitions", func() bool { return m.metric("assigned_partitions") == testPartitions+2 })
+	c.await("the new partitions in the metadata", func() bool { return len(c.ends(c.in)) == testPartitions+2 })
+	fresh, err := ingest.NewClient(c.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	if err := ingest.NewProducer(fresh, discard).Produce(t.Context(), c.in, numbered(100, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitAnswers(1000)
+	m.stop()
+	if ends := c.ends(c.in); slices.Min(ends[testPartitions:]) == 0 {
+		t.Fatalf("nothing was written to the new partitions: %v", ends)
+	}
+	c.wantAll(1000, true)
+}
+
+// noise returns n bytes that do not compress.
+func noise(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return string(b)
+}
+
+// TestDeadLetterTooLarge: one partition waits, the others go on, and raising
+// the limit sets it free.
+func TestDeadLetterTooLarge(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	limit := func(value string) {
+		t.Helper()
+		res, err := c.kafka.IncrementalAlterConfigs(t.Context(), &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
+			ResourceType: kafka.ResourceTypeTopic, ResourceName: c.dlq,
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: "max.message.bytes", Value: value, ConfigOperation: kafka.ConfigOperationSet}},
+		}}})
+		if err != nil || res.Resources[0].Error != nil {
+			t.Fatal(err, res)
+		}
+	}
+	limit("1000")
+	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+		if len(r.Value) > 1000 {
+			return errors.New("refused")
+		}
+		return echo(r, out)
+	}))
+	c.send(&ingest.Output{Key: []byte("zeros"), Value: make([]byte, 5000)}) // compresses: no trouble
+	c.awaitAnswers(1)
+	c.send(&ingest.Output{Key: []byte("noise"), Value: []byte(noise(5000))})
+	c.await("a blocked partition", func() bool { return m.metric("blocked_partitions") == 1 })
+	before := sum(c.ends(c.out))
+	c.send(numbered(0, 100)...)
+	c.await("answers of the other partitions", func() bool { return sum(c.ends(c.out)) >= before+50 })
+	limit("10000")
+	c.awaitAnswers(102)
+	m.stop()
+	if m.metric("blocked_partitions") != 0 || !strings.Contains(m.log.String(), "takes smaller messages") && !strings.Contains(m.log.String(), "should take larger messages") {
+		t.Errorf("blocked_partitions is %v, log:\n%s", m.metric("blocked_partitions"), m.log)
+	}
+	dead := count(c.read(c.dlq))
+	if dead["noise"] != 1 || dead["zeros"] != 1 {
+		t.Errorf("dead letters %v, want both", dead)
+	}
+}
+
+func TestAnswerTooLargeIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.send(numbered(0, 100)...)
+	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+		if string(r.Key) == "k7" || string(r.Key) == "k8" {
+			out.Key, out.Value = r.Key, []byte(noise(2<<20))
+			return nil
+		}
+		return echo(r, out)
+	}))
+	c.await("all answers", func() bool { return len(count(append(c.read(c.out), c.read(c.dlq)...))) == 100 })
+	m.stop()
+	for _, x := range c.read(c.dlq) {
+		if x.headers["dlq-reason"] != "scoring_failed" || x.headers["dlq-stage"] != "produce" || !strings.HasPrefix(x.value, "value ") {
+			t.Errorf("dead letter %s: %.20q, headers %v", x.key, x.value, x.headers)
+		}
+	}
+	c.wantAll(100, false)
+}
