@@ -234,7 +234,8 @@ func TestCrashBeforeRename(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(left, cardFile), []byte("half"))
-	write(t, filepath.Join(filepath.Dir(folder), ".champion4711"), []byte("2026"))
+	pointer := filepath.Join(filepath.Dir(folder), "."+championFile+"4711")
+	write(t, pointer, []byte("2026"))
 	if found, err := s.Verify(t.Context()); err != nil || len(found) > 0 {
 		t.Errorf("verify found %v, %v", found, err)
 	}
@@ -242,8 +243,10 @@ func TestCrashBeforeRename(t *testing.T) {
 		t.Errorf("versions %v, %v", got, err)
 	}
 	save(t, s, sample(1))
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("still there: %v", err)
+	for _, path := range []string{left, pointer} {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("still there: %v", err)
+		}
 	}
 }
 

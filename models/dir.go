@@ -242,7 +242,9 @@ func (d *Dir) lock(ctx context.Context, model string) (unlock func(), err error)
 	}
 	unlock = func() { _ = l.Close() } // a lock that cannot be released ends with the process
 	left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
-	for _, path := range left {
+	pointers, e := filepath.Glob(filepath.Join(dir, "."+championFile+"*")) // of renameio
+	err = errors.Join(err, e)
+	for _, path := range append(left, pointers...) {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	if err != nil {
