@@ -28,7 +28,7 @@ const (
 // is orthonormal for every τ. τ is halved until Y(τ) lowers the objective below its value before the update of G, and
 // doubled for the next search. The iterate is (Y, G), its objective never rises.
 //
-// Since YᵀY = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖², and tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of
+// Since YᵀY = FᵀF = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖², and tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of
 // the inverse: a trial costs O(k³). The accepted Y is formed once, at 2·p·k² multiply-adds, and its objective and
 // orthonormality are computed from it. An update costs X·F, Xᵀ·G and about 6·p·k².
 //
@@ -46,6 +46,7 @@ type cayleyState struct {
 
 	gram, topicsGradient, gradientGram *mat.Dense // GᵀG, FᵀR, RᵀR: k×k
 	topicsCross, gradientCross         *mat.Dense // FᵀC, RᵀC: k×k
+	topicsGram, nextGram               *mat.Dense // FᵀF, YᵀY: k×k, by rounding not I, which near a minimum counts
 	upper, lower                       *mat.Dense // the blocks of the solution of a trial: k×k, they alias solution
 	system, solution                   *mat.Dense // 2k×2k and 2k×k
 	pivots                             []int
@@ -68,6 +69,8 @@ func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleySt
 		gradientGram:   square(),
 		topicsCross:    square(),
 		gradientCross:  square(),
+		topicsGram:     square(),
+		nextGram:       square(),
 		system:         mat.NewDense(2*k, 2*k, nil),
 		solution:       solution,
 		upper:          solution.Slice(0, k, 0, k).(*mat.Dense),
@@ -82,13 +85,14 @@ func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleySt
 	s.tau = tau * s.unit
 	x.MulTo(s.scores, topics)
 	s.objective = s.squared - positivePart(s.scores, s.scores)
+	linalg.GramTo(s.topicsGram, topics)
 	return s
 }
 
 // Update makes one update.
 func (s *cayleyState) Update() solver.Status {
 	s.x.MulTo(s.scores, s.topics)
-	scoresNorm := positivePart(s.scores, s.scores)
+	positivePart(s.scores, s.scores)
 	s.x.MulTransTo(s.cross, s.scores)
 	linalg.GramTo(s.gram, s.scores)
 	s.cross.Scale(1/s.unit, s.cross)
@@ -105,18 +109,20 @@ func (s *cayleyState) Update() solver.Status {
 	if s.tau == 0 && curvature > 0 {
 		s.tau = firstStep / curvature
 	}
-	refreshed := s.squared - 2*s.unit*mat.Trace(s.topicsCross) + scoresNorm
-	switch promised := s.promise(refreshed, curvature); {
+	refreshed := s.squared + s.unit*(dot(s.topicsGram, s.gram)-2*mat.Trace(s.topicsCross))
+	promised, shortest := s.promise(refreshed, curvature)
+	switch {
 	case math.IsNaN(promised) || math.IsInf(promised, 0):
 		return solver.NonFinite
 	case promised <= s.threshold:
 		return solver.Stationary
 	}
 
-	tau := s.tau
+	tau := max(s.tau, shortest)
 	for range maxHalvings + 1 {
 		if objective, ok := s.try(tau, refreshed); ok {
 			s.topics, s.next = s.next, s.topics
+			s.topicsGram, s.nextGram = s.nextGram, s.topicsGram
 			s.objective = objective
 			s.tau = 2 * tau
 			return solver.NotTerminated
@@ -126,15 +132,18 @@ func (s *cayleyState) Update() solver.Status {
 	return solver.SearchFailed
 }
 
-// promise returns the decrease of the objective that this update should reach: what the new scores brought, and what
-// the first two derivatives along Y(τ) promise at τ = 1/(4·‖GᵀG‖).
-func (s *cayleyState) promise(refreshed, curvature float64) float64 {
-	gain := max(0, s.objective-refreshed)
-	if curvature == 0 {
-		return gain
+// promise returns a decrease of the objective that this update must find, and a step length that finds it. It adds to
+// what the new scores brought what the slope −‖S‖²/2 along Y(τ), S = RFᵀ − FRᵀ, reaches before its bound
+// (2·‖GᵀG‖ + ‖R‖)·‖S‖² on the second derivative stops it. Shorter steps waste updates and look like convergence.
+func (s *cayleyState) promise(refreshed, curvature float64) (decrease, tau float64) {
+	decrease = max(0, s.objective-refreshed)
+	squaredGradient := mat.Trace(s.gradientGram)
+	bound := 2*curvature + math.Sqrt(squaredGradient)
+	if bound == 0 {
+		return decrease, 0
 	}
-	slope := mat.Trace(s.gradientGram) - traceOfProduct(s.topicsGradient, s.topicsGradient)
-	return gain + s.unit*slope/(8*curvature)
+	slope := dot(s.gradientGram, s.topicsGram) - traceOfProduct(s.topicsGradient, s.topicsGradient)
+	return decrease + s.unit*max(0, slope)/(4*bound), 1 / (2 * bound)
 }
 
 // try forms Y(τ) in next and returns its objective, where that is below the iterate's by more than rounding.
@@ -150,16 +159,14 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, s.topics.RawMatrix(), s.lower.RawMatrix(), 1, s.next.RawMatrix())
 	s.next.Scale(-tau, s.next)
 	s.next.Add(s.topics, s.next)
-	// The trial is over: its blocks are free to hold the Gram matrix of Y.
-	gram := s.upper
-	linalg.GramTo(gram, s.next)
-	if drift := distanceFromIdentity(gram); !(drift <= maxDrift) {
+	linalg.GramTo(s.nextGram, s.next)
+	if drift := distanceFromIdentity(s.nextGram); !(drift <= maxDrift) {
 		if err := linalg.PolarTo(s.next, s.next); err != nil {
 			return 0, false
 		}
-		linalg.GramTo(gram, s.next)
+		linalg.GramTo(s.nextGram, s.next)
 	}
-	objective = s.squared + s.unit*(dot(gram, s.gram)-2*dot(s.next, s.cross))
+	objective = s.squared + s.unit*(dot(s.nextGram, s.gram)-2*dot(s.next, s.cross))
 	return objective, s.objective-objective > s.threshold
 }
 
@@ -167,20 +174,18 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 // ill-conditioned system is no failure: blocks of size 1 and of size τ·‖R‖² stand side by side in it.
 func (s *cayleyState) solve(tau float64) bool {
 	k := len(s.pivots) / 2
-	s.solution.Zero()
 	for i := range k {
 		top, bottom := s.system.RawRowView(i), s.system.RawRowView(k+i)
 		for j := range k {
 			top[j] = tau / 2 * s.topicsGradient.At(i, j)
-			top[k+j] = 0
+			top[k+j] = tau / 2 * s.topicsGram.At(i, j)
 			bottom[j] = -tau / 2 * s.gradientGram.At(i, j)
 			bottom[k+j] = -tau / 2 * s.topicsGradient.At(j, i)
+			s.upper.Set(i, j, s.topicsGram.At(i, j))
 			s.lower.Set(i, j, -s.topicsGradient.At(j, i))
 		}
 		top[i]++
-		top[k+i] = tau / 2
 		bottom[k+i]++
-		s.upper.Set(i, i, 1)
 	}
 	if !lapack64.Getrf(s.system.RawMatrix(), s.pivots) {
 		return false
