@@ -29,6 +29,8 @@ type CSR struct {
 // NewCSR returns the n×p matrix of these arrays, which it keeps. It returns an error that wraps ErrFormat and
 // names the row unless Indptr ascends from 0 to nnz and every row's columns ascend within [0, p); n and p are at
 // most 2³¹−1. The values are not looked at: NaN is for callers to refuse. The cost is O(n + nnz).
+//
+//nolint:revive // five arguments: the sizes and the three arrays are what the format consists of
 func NewCSR(n, p int, indptr []int, indices []int32, values []float64) (*CSR, error) {
 	if n < 0 || n > math.MaxInt32 || p < 0 || p > math.MaxInt32 || len(indptr) != n+1 || len(indices) != len(values) {
 		return nil, fmt.Errorf("%w: %d rows, %d columns, %d row starts, %d columns of entries, %d values", ErrFormat, n, p, len(indptr), len(indices), len(values))

@@ -20,7 +20,7 @@ func TestNewCSRRefuses(t *testing.T) {
 		values  []float64
 	}{
 		"negative size":       {-1, 2, []int{}, nil, nil},
-		"too wide":            {0, math.MaxInt32 + 1, []int{0}, nil, nil},
+		"negative width":      {0, -1, []int{0}, nil, nil},
 		"row starts missing":  {2, 2, []int{0, 0}, nil, nil},
 		"a value missing":     {1, 2, []int{0, 1}, []int32{0}, nil},
 		"first start":         {1, 2, []int{1, 1}, []int32{0}, []float64{1}},
@@ -135,7 +135,7 @@ func TestShapeMismatchPanics(t *testing.T) {
 
 // Not parallel: it sets GOMAXPROCS of the process.
 func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
-	const n, p, k = 3000, 700, 70
+	const n, p, k = 1200, 700, 70
 	x, a := text(1, n, p, 20), normal(2, n, k)
 	run := func(procs int) map[string][]float64 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -180,8 +180,8 @@ func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 
 func TestSVDSignRuleAndSeed(t *testing.T) {
 	t.Parallel()
-	x := text(1, 400, 300, 10)
-	for _, rank := range []int{5, 250} {
+	x := text(1, 200, 150, 10)
+	for _, rank := range []int{5, 140} {
 		got, err := SVD(x, SVDSettings{Rank: rank})
 		if err != nil {
 			t.Fatal(err)

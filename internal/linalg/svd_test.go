@@ -202,8 +202,8 @@ func TestPolarTo(t *testing.T) {
 // TestPolarToAtEveryCondition passes through each of its paths, with columns of very unequal length.
 func TestPolarToAtEveryCondition(t *testing.T) {
 	t.Parallel()
-	const p, k = 600, 12
-	for e := 0.0; e <= 18; e += 0.25 {
+	const p, k = 300, 12
+	for e := 0.0; e <= 18; e += 0.5 {
 		c := withSpectrum(uint64(100*e), p, k, geometric(1, math.Pow(10, -e/(k-1)), k))
 		for i := range p {
 			for j := range k {

@@ -83,8 +83,7 @@ func isHeader(record []string) bool {
 
 // csvError keeps the line of a parse error; its column counts bytes, not fields.
 func csvError(err error) error {
-	var at *csv.ParseError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*csv.ParseError](err); ok {
 		return malformed(at.Line, 0, "%v", at.Err)
 	}
 	return err

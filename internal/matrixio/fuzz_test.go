@@ -16,8 +16,7 @@ import (
 func checkRead(t *testing.T, x linalg.Operator, err error) {
 	t.Helper()
 	if err != nil {
-		var at *Error
-		if !errors.As(err, &at) {
+		if _, ok := errors.AsType[*Error](err); !ok {
 			t.Errorf("error %v of type %T, want an *Error", err, err)
 		}
 		return

@@ -67,11 +67,9 @@ func unsupported(line int, format string, args ...any) error {
 // Errors are *Error with the path: see ReadMTX, ReadCSV and ReadNPY.
 func Read(path string) (x linalg.Operator, err error) {
 	defer func() {
-		var at *Error
-		switch {
-		case errors.As(err, &at):
+		if at, ok := errors.AsType[*Error](err); ok {
 			at.Path = path
-		case err != nil:
+		} else if err != nil {
 			err = &Error{Path: path, Err: err}
 		}
 	}()
@@ -110,8 +108,7 @@ func Read(path string) (x linalg.Operator, err error) {
 
 // cause drops the path and operation that Error states itself.
 func cause(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*os.PathError](err); ok {
 		return at.Err
 	}
 	return err
