@@ -21,16 +21,17 @@ const (
 
 // word is all that follows from a folded word of a note, before its neighbours are seen.
 type word struct {
-	raw    string
 	terms  []term // what it stands for; none for a stop word
 	opens  bool   // begins a denied scope
 	closes bool   // ends one
+	raw    string
+	first  [1]term // memory of terms if there is one
 }
 
 // term is a stem and its columns.
 type term struct {
-	text    string
 	columns [2]int32 // as it stands and negated; -1 where the vocabulary lacks it
+	text    string
 }
 
 // unit is an occurrence of a term in a note.
@@ -45,6 +46,7 @@ type unit struct {
 // resolve takes a folded word through synonyms, stop words and stemmer.
 func (v *Vectorizer) resolve(raw string) *word {
 	w := &word{raw: raw}
+	w.terms = w.first[:0]
 	if _, stop := v.stops[raw]; stop {
 		w.opens, w.closes = opensDenial(raw), closesDenial(raw)
 		return w
@@ -65,7 +67,7 @@ func (v *Vectorizer) resolve(raw string) *word {
 			continue
 		}
 		if stem := english.Stem(x, true); strings.ContainsFunc(stem, unicode.IsLetter) {
-			w.terms = append(w.terms, term{stem, [2]int32{v.column(stem), v.column(negatedPrefix + stem)}})
+			w.terms = append(w.terms, term{[2]int32{v.column(stem), v.column(negatedPrefix + stem)}, stem})
 		}
 	}
 	return w
