@@ -1,0 +1,247 @@
+package factorize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/matrixio"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/sonmf"
+)
+
+// Orientation tells what the rows of the input are.
+type Orientation string
+
+// The orientations.
+const (
+	DocumentsByTerms Orientation = "documents-by-terms"
+	TermsByDocuments Orientation = "terms-by-documents"
+)
+
+// The methods.
+const (
+	methodSONMF = "sonmf"
+	methodSVD   = "svd"
+)
+
+// ErrOptions is returned for options without meaning.
+var ErrOptions = errors.New("option out of range")
+
+// Methods returns the names of the methods that Run knows.
+func Methods() []string { return []string{methodSONMF, methodSVD} }
+
+// Options says what to do. Zero values mean what the fields say.
+type Options struct {
+	// Method is one of Methods.
+	Method string
+	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
+	Input string
+	// Orientation of the input; "" means DocumentsByTerms.
+	Orientation Orientation
+	// Rank is the number of topics.
+	Rank int
+	// Init chooses the start; "" means solver.InitSVD.
+	Init solver.Init
+	// Seed starts the generators of the start.
+	Seed uint64
+	// MaxIter is the largest number of updates; 0 means solver.DefaultMaxIter.
+	MaxIter int
+	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
+	RelTol, AbsTol float64
+	// Threads is the number of threads for all of the process while Run runs; 0 leaves it as it is.
+	Threads int
+	// Trace asks for the objective of each iterate in the report.
+	Trace bool
+	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
+	// the input; "" means none.
+	StartTopics, StartScores string
+	// Step is the update of sonmf; "" means its default.
+	Step sonmf.Step
+	// Out is the folder to write to. It is made where it is missing.
+	Out string
+	// Version is the program's version, for the report.
+	Version string
+}
+
+// Report is the outcome of a run as it stands in result.json.
+type Report struct {
+	Method                string              `json:"method"`
+	Status                string              `json:"status"`
+	Iterations            int                 `json:"iterations"`
+	Objective             float64             `json:"objective"`
+	MeanObjective         float64             `json:"mean_objective"`
+	OrthogonalityResidual float64             `json:"orthogonality_residual"`
+	TrainAccuracy         *float64            `json:"train_accuracy"` // nil for methods without labels
+	Seconds               Seconds             `json:"seconds"`
+	Trace                 []solver.TracePoint `json:"trace"` // empty unless asked for
+	Settings              Settings            `json:"settings"`
+	Version               string              `json:"version"`
+}
+
+// Seconds is the wall time of the parts of a run: reading, start, updates.
+type Seconds struct {
+	Load  float64 `json:"load"`
+	Init  float64 `json:"init"`
+	Solve float64 `json:"solve"`
+}
+
+// Settings are the options of a run with their defaults filled in.
+type Settings struct {
+	Input       string      `json:"input"`
+	Orientation Orientation `json:"input_orientation"`
+	Documents   int         `json:"documents"`
+	Terms       int         `json:"terms"`
+	Rank        int         `json:"rank"`
+	Init        solver.Init `json:"init"`
+	Seed        uint64      `json:"seed"`
+	MaxIter     int         `json:"max_iter"`
+	RelTol      float64     `json:"rel_tol"`
+	AbsTol      float64     `json:"abs_tol"`
+	Threads     int         `json:"threads"`
+	StartTopics string      `json:"start_topics,omitempty"`
+	StartScores string      `json:"start_scores,omitempty"`
+	Step        sonmf.Step  `json:"step,omitempty"`
+}
+
+// Run reads the input, factorizes it and writes the output. The recorder, which may be nil, sees every iterate.
+//
+// When ctx ends during the updates, the best iterate so far is written, and Run returns its report with an error that
+// wraps the context's. An objective that is not finite is an error, and nothing is written.
+func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, error) {
+	method, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	if o.Threads > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Threads))
+	}
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return nil, fmt.Errorf("making the output folder: %w", err)
+	}
+
+	begin := time.Now()
+	x, settings, err := o.load(recorder)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("reading the input: %w", context.Cause(ctx))
+	}
+	load := time.Since(begin).Seconds()
+
+	result, err := solver.Solve(ctx, x, settings, method)
+	if err != nil {
+		return nil, err
+	}
+	if result.Status == solver.NonFinite || math.IsNaN(result.Objective) || math.IsInf(result.Objective, 0) {
+		return nil, fmt.Errorf("factorizing by %s, update %d: %w", o.Method, result.Iterations, solver.NonFinite.Err())
+	}
+	n, p := x.Dims()
+	report := &Report{
+		Method:                o.Method,
+		Status:                result.Status.String(),
+		Iterations:            result.Iterations,
+		Objective:             result.Objective,
+		MeanObjective:         result.MeanObjective,
+		OrthogonalityResidual: result.OrthogonalityResidual,
+		Seconds:               Seconds{Load: load, Init: result.Seconds.Init, Solve: result.Seconds.Solve},
+		Trace:                 []solver.TracePoint{},
+		Settings: Settings{
+			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed,
+			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: runtime.GOMAXPROCS(0),
+			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Step,
+		},
+		Version: o.Version,
+	}
+	if o.Trace {
+		report.Trace = result.Trace
+	}
+	if err := write(o.Out, report, result.Topics, result.Scores); err != nil {
+		return nil, err
+	}
+	if result.Status == solver.Cancelled {
+		return report, fmt.Errorf("factorizing, after %d updates: %w", result.Iterations, context.Cause(ctx))
+	}
+	return report, nil
+}
+
+// check fills in the defaults and returns the method. The numbers are left to solver.Solve to check.
+func (o *Options) check() (solver.Method, error) {
+	if o.Orientation == "" {
+		o.Orientation = DocumentsByTerms
+	}
+	if o.Orientation != DocumentsByTerms && o.Orientation != TermsByDocuments {
+		return nil, fmt.Errorf("%w: input orientation %q is neither %s nor %s", ErrOptions, o.Orientation, DocumentsByTerms, TermsByDocuments)
+	}
+	if o.Init == "" {
+		o.Init = solver.InitSVD
+	}
+	if o.MaxIter == 0 {
+		o.MaxIter = solver.DefaultMaxIter
+	}
+	if o.Threads < 0 {
+		return nil, fmt.Errorf("%w: %d threads", ErrOptions, o.Threads)
+	}
+	if o.Out == "" {
+		return nil, fmt.Errorf("%w: no output folder", ErrOptions)
+	}
+	if o.Step != "" && o.Method != methodSONMF {
+		return nil, fmt.Errorf("%w: method %q has no step to choose", ErrOptions, o.Method)
+	}
+	switch o.Method {
+	case methodSONMF:
+		method, err := sonmf.New(sonmf.Settings{Step: o.Step})
+		if err != nil {
+			return nil, err
+		}
+		o.Step = method.Settings().Step
+		return method, nil
+	case methodSVD:
+		return solver.SVD{}, nil
+	}
+	return nil, fmt.Errorf("%w: method %q is not available; there are %s", ErrOptions, o.Method, strings.Join(Methods(), ", "))
+}
+
+// load reads the files.
+func (o *Options) load(recorder solver.Recorder) (linalg.Operator, solver.Settings, error) {
+	settings := solver.Settings{
+		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Recorder: recorder,
+	}
+	x, err := matrixio.Read(o.Input)
+	if err != nil {
+		return nil, settings, err
+	}
+	if o.Orientation == TermsByDocuments {
+		x = matrixio.Transposed(x)
+	}
+	if settings.StartTopics, err = readFactor(o.StartTopics); err != nil {
+		return nil, settings, err
+	}
+	settings.StartScores, err = readFactor(o.StartScores)
+	return x, settings, err
+}
+
+// readFactor reads a dense matrix, nil for no path.
+func readFactor(path string) (*mat.Dense, error) {
+	if path == "" {
+		return nil, nil
+	}
+	x, err := matrixio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	dense, ok := x.(linalg.Dense)
+	if !ok {
+		return nil, fmt.Errorf("reading %q: %w: start factors are dense", path, ErrOptions)
+	}
+	return dense.Dense, nil
+}
