@@ -29,7 +29,7 @@ type Token struct {
 // changes a row.
 type Transformer struct {
 	v     *Vectorizer
-	cache map[string]*word
+	cache table
 	bound int // words in cache
 
 	units  []unit
@@ -48,22 +48,22 @@ type Transformer struct {
 
 // Transformer returns a new transformer of v.
 func (v *Vectorizer) Transformer() *Transformer {
-	return &Transformer{v: v, cache: make(map[string]*word), bound: cacheWords}
+	return &Transformer{v: v, cache: newTable(), bound: cacheWords}
 }
 
 // lookup returns what follows from a folded word. A full cache starts anew.
 func (t *Transformer) lookup(raw []byte) *word {
-	if w, found := t.v.words[string(raw)]; found {
+	if w := t.v.words.lookup(raw); w != nil {
 		return w
 	}
-	if w, found := t.cache[string(raw)]; found {
+	if w := t.cache.lookup(raw); w != nil {
 		return w
 	}
-	if len(t.cache) >= t.bound {
-		clear(t.cache)
+	if t.cache.used >= t.bound {
+		t.cache.clear()
 	}
 	w := t.v.resolve(string(raw))
-	t.cache[w.raw] = w
+	t.cache.insert(w)
 	return w
 }
 

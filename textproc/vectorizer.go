@@ -36,7 +36,7 @@ type Vectorizer struct {
 	idf            []float64
 	columns        map[string]int32
 	stops          map[string]struct{}
-	words          map[string]*word // of stop words, synonyms and surface forms
+	words          table // of stop words, synonyms and surface forms
 	longestSlashed int              // length of the longest synonym with a slash
 }
 
@@ -86,7 +86,7 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{})}
+	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{}), words: newTable()}
 	table := make(map[string]string, len(v.settings.Synonyms))
 	for key, words := range v.settings.Synonyms {
 		key, words = foldString(key), foldString(words)
@@ -115,10 +115,10 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 
 // prepareWords resolves the words that notes mostly consist of, so that scoring need not.
 func (v *Vectorizer) prepareWords() {
-	v.words = make(map[string]*word)
 	prepare := func(raw string) {
-		if _, done := v.words[raw]; !done {
-			v.words[raw] = v.resolve(raw)
+		var folded [maxWord]byte
+		if len(raw) <= maxWord && v.words.lookup(folded[:copy(folded[:], raw)]) == nil {
+			v.words.insert(v.resolve(raw))
 		}
 	}
 	for stop := range v.stops {
