@@ -1,4 +1,4 @@
-// Package textproc turns triage notes into rows of a document-term matrix, as Liu, Chen and others prepare the
+// Package textproc turns triage notes into rows of a document-term matrix, as Li, Zhu, Qu, Ye and Sun prepare the
 // notes for SONMF: numbers, punctuation and stop words are removed, words are stemmed, and the terms weighted
 // by tf-idf or binary. Training and scoring run the same code: a Vectorizer that was saved and made again by
 // New gives the same bits as the one that Fit returned.

@@ -184,7 +184,7 @@ func TestErrors(t *testing.T) {
 			if _, err := textproc.New(settings(c.change), c.vocabulary, c.idf); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("New: got %v, want %v with %q", err, c.want, c.says)
 			}
-			if c.want != textproc.ErrSettings {
+			if !errors.Is(c.want, textproc.ErrSettings) {
 				return
 			}
 			if _, _, err := textproc.Fit(notes("pain"), settings(c.change)); !errors.Is(err, c.want) {

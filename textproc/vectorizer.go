@@ -37,7 +37,7 @@ type Vectorizer struct {
 	columns        map[string]int32
 	stops          map[string]struct{}
 	words          table // of stop words, synonyms and surface forms
-	longestSlashed int              // length of the longest synonym with a slash
+	longestSlashed int   // length of the longest synonym with a slash
 }
 
 // New returns the vectorizer of a saved model: vocabulary[j] and idf[j] belong to column j. The arguments are copied.

@@ -68,7 +68,7 @@ func TestBuiltInWords(t *testing.T) {
 		}
 	}
 	for word, words := range s.Synonyms {
-		for _, x := range strings.Fields(words) {
+		for x := range strings.FieldsSeq(words) {
 			if _, again := s.Synonyms[x]; again && x != word {
 				t.Errorf("%q stands for %q, of which %q is a synonym itself", word, words, x)
 			}
