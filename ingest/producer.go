@@ -64,7 +64,8 @@ func NewProducer(client *Client, log *slog.Logger) *Producer {
 // acknowledged. Until then it tries again, however long the cluster is away:
 // only the end of ctx or a *TooLargeError ends it. A message whose
 // acknowledgement was lost is written twice. After an error any part of the
-// messages may have been written.
+// messages may have been written, and a request may still be under way: they
+// must not be changed then.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
 		return nil
