@@ -220,40 +220,6 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// The polar factor by eigenvectors is that of linalg, also where it has to leave it to linalg.
-func TestPolar(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]*mat.Dense{
-		"well conditioned": random(13, 20, 4),
-		"dependent":        dependent(),
-		"zero":             mat.NewDense(20, 4, nil),
-	} {
-		p, got, want := newPolar(4), mat.NewDense(20, 4, nil), mat.NewDense(20, 4, nil)
-		if err := p.factorTo(got, c); err != nil {
-			t.Fatal(err)
-		}
-		if err := linalg.PolarTo(want, c); err != nil {
-			t.Fatal(err)
-		}
-		got.Sub(got, want)
-		if d := mat.Norm(got, 2); d > 1e-10 {
-			t.Errorf("%s: %g from linalg.PolarTo", name, d)
-		}
-	}
-	p := newPolar(1)
-	if err := p.factorTo(mat.NewDense(2, 1, nil), mat.NewDense(2, 1, []float64{math.Inf(1), 1})); !errors.Is(err, linalg.ErrNonFinite) {
-		t.Errorf("infinite entry: error %v", err)
-	}
-}
-
-func dependent() *mat.Dense {
-	c := random(14, 20, 4)
-	for i := range 20 {
-		c.Set(i, 3, c.At(i, 0)+1e-9*c.At(i, 1))
-	}
-	return c
-}
-
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Settings{{Step: "newton"}, {Tau: -1}, {Tau: math.NaN()}, {Tau: math.Inf(1)}} {

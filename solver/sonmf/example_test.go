@@ -1,0 +1,45 @@
+package sonmf_test
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/sonmf"
+)
+
+// Two topics of four documents: the first two documents share terms 0 and 1, the others terms 2 and 3.
+func Example() {
+	x := linalg.Dense{Dense: mat.NewDense(4, 4, []float64{
+		3, 4, 0, 0,
+		6, 8, 0, 0,
+		0, 0, 1, 0,
+		0, 0, 2, 0,
+	})}
+	method, err := sonmf.New(sonmf.Settings{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := solver.Solve(context.Background(), x, solver.Settings{Rank: 2, RelTol: 1e-9}, method)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Status)
+	fmt.Printf("%.1f\n", mat.Formatted(result.Topics))
+	fmt.Printf("%.1f\n", mat.Formatted(result.Scores))
+	// Output:
+	// stationary
+	// ⎡0.6  0.0⎤
+	// ⎢0.8  0.0⎥
+	// ⎢0.0  1.0⎥
+	// ⎣0.0  0.0⎦
+	// ⎡ 5.0   0.0⎤
+	// ⎢10.0   0.0⎥
+	// ⎢ 0.0   1.0⎥
+	// ⎣ 0.0   2.0⎦
+}
