@@ -260,13 +260,14 @@ func (c *cluster) read(topic string) []message {
 	var all []message
 	for p, end := range c.ends(topic) {
 		for offset := int64(0); offset < end; {
-			res, err := c.kafka.Fetch(c.Context(), &kafka.FetchRequest{Topic: topic, Partition: p, Offset: offset, MinBytes: 1, MaxBytes: 16 << 20, MaxWait: 100 * time.Millisecond})
-			if err == nil {
-				err = res.Error
-			}
-			if err != nil {
-				c.Fatalf("reading %s: %v", topic, err)
-			}
+			var res *kafka.FetchResponse
+			c.patiently("reading", func() (err error) {
+				res, err = c.kafka.Fetch(c.Context(), &kafka.FetchRequest{Topic: topic, Partition: p, Offset: offset, MinBytes: 1, MaxBytes: 16 << 20, MaxWait: 100 * time.Millisecond})
+				if err == nil {
+					err = res.Error
+				}
+				return err
+			})
 			before := offset
 			for {
 				r, err := res.Records.ReadRecord()
@@ -299,23 +300,47 @@ func (c *cluster) read(topic string) []message {
 // ends returns the offset after the last message of each partition.
 func (c *cluster) ends(topic string) []int64 {
 	c.Helper()
-	meta, err := c.kafka.Metadata(c.Context(), &kafka.MetadataRequest{Topics: []string{topic}})
-	if err != nil {
-		c.Fatal(err)
-	}
+	var meta *kafka.MetadataResponse
+	c.patiently("reading metadata", func() (err error) {
+		meta, err = c.kafka.Metadata(c.Context(), &kafka.MetadataRequest{Topics: []string{topic}})
+		return err
+	})
 	ends := make([]int64, len(meta.Topics[0].Partitions))
 	var requests []kafka.OffsetRequest
 	for i := range ends {
 		requests = append(requests, kafka.LastOffsetOf(i))
 	}
-	res, err := c.kafka.ListOffsets(c.Context(), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: requests}})
-	if err != nil {
-		c.Fatal(err)
-	}
-	for _, p := range res.Topics[topic] {
-		ends[p.Partition] = p.LastOffset
-	}
+	c.patiently("listing offsets", func() error {
+		res, err := c.kafka.ListOffsets(c.Context(), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: requests}})
+		if err != nil {
+			return err
+		}
+		for _, p := range res.Topics[topic] {
+			if p.Error != nil {
+				return p.Error
+			}
+			ends[p.Partition] = p.LastOffset
+		}
+		return nil
+	})
 	return ends
+}
+
+// patiently calls f until it succeeds: a broker may be away for a while.
+func (c *cluster) patiently(what string, f func() error) {
+	c.Helper()
+	var err error
+	defer func() {
+		if err != nil {
+			c.Logf("%s: %v", what, err)
+		}
+	}()
+	c.await(what, func() bool { err = f(); return err == nil })
+}
+
+// metadata returns what the cluster says of the test's topics.
+func (c *cluster) metadata() (*kafka.MetadataResponse, error) {
+	return c.kafka.Metadata(c.Context(), &kafka.MetadataRequest{Topics: []string{c.in, c.out, c.dlq}})
 }
 
 // committed returns the group's offset for each partition of the input, -1
@@ -327,10 +352,14 @@ func (c *cluster) committed() []int64 {
 	for i := range ids {
 		ids[i] = i
 	}
-	res, err := c.kafka.OffsetFetch(c.Context(), &kafka.OffsetFetchRequest{GroupID: c.group, Topics: map[string][]int{c.in: ids}})
-	if err != nil {
-		c.Fatal(err)
-	}
+	var res *kafka.OffsetFetchResponse
+	c.patiently("reading the group's offsets", func() (err error) {
+		res, err = c.kafka.OffsetFetch(c.Context(), &kafka.OffsetFetchRequest{GroupID: c.group, Topics: map[string][]int{c.in: ids}})
+		if err == nil {
+			err = res.Error
+		}
+		return err
+	})
 	offsets := make([]int64, len(ends))
 	for _, p := range res.Topics[c.in] {
 		offsets[p.Partition] = p.CommittedOffset
