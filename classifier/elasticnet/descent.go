@@ -69,14 +69,14 @@ const (
 	// (Bach 2010, Electron. J. Stat. 4, Proposition 1), so that a step d, maximal in the quadratic model with weights H, lowers the
 	// objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at R = 1 the left side is 0.9.
 	maxLag  = 1.25
-	meanLag = 0.1
+	meanLag = 0.03
 	maxStep = 1.0
 	// maxHalvings of a step that does not lower the objective; then the λ has diverged.
 	maxHalvings = 40
 
 	// innerShare ends the passes over one approximation when changes fall below this share of the first
 	// pass's, in units of the objective, because the next approximation costs less than another pass.
-	innerShare = 1e-2
+	innerShare = 1e-1
 )
 
 // start fits the intercept and the unpenalized columns and returns the first λ of the path, 0 if nothing is

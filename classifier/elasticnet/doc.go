@@ -30,6 +30,6 @@
 // GOMAXPROCS: a path is computed by one goroutine, and folds are put together in their order.
 //
 // Degenerate input: a column without variance gets the coefficient 0; labels of one class are an error; of two
-// equal columns the lasso keeps the one that stands first, as coordinate descent meets it first; data that the
-// columns separate end the path early with the status Saturated.
+// equal columns the lasso gives the coefficient to the first, within the tolerance, as coordinate descent meets
+// it first; data that the columns separate end the path early with the status Saturated.
 package elasticnet

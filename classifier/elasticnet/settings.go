@@ -120,6 +120,9 @@ func (s Settings) check(p int) error {
 	case s.PenaltyFactors != nil && len(s.PenaltyFactors) != p:
 		return fmt.Errorf("%w: %d penalty factors for %d columns", ErrShape, len(s.PenaltyFactors), p)
 	}
+	if s.Lambda != nil && len(s.Lambda) == 0 {
+		return fmt.Errorf("%w: an empty sequence of lambda", ErrSettings)
+	}
 	for j, v := range s.PenaltyFactors {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("%w: penalty factor %v of column %d", ErrSettings, v, j)
