@@ -13,8 +13,8 @@ import (
 type CV struct {
 	// Path is fitted on all rows. It may hold more λ than could be cross-validated.
 	*Path
-	// Deviance is, per λ, the mean over the held-out rows of −2·ln(likelihood), probabilities clipped to [1e-5, 1−1e-5], and
-	// StandardError its standard error over the K folds,
+	// Deviance is, per λ, the mean over the held-out rows of −2·ln(likelihood), probabilities clipped to [1e-5,
+	// 1−1e-5], and StandardError its standard error over the K folds,
 	//
 	//	√( Σ_f w_f (deviance_f − deviance)² / Σ_f w_f / (K−1) )
 	//
@@ -48,8 +48,8 @@ const clippedProbability = 1e-5
 // On a computed sequence a fold's path ends early by the same rules as the full one; its last model then
 // stands for the smaller λ.
 //
-// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The errors
-// are those of Fit, and ErrShape or ErrOneClass with the fold for folds that cannot be used.
+// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their
+// number. The errors are those of Fit, and ErrShape or ErrOneClass with the fold for folds that cannot be used.
 func CrossValidate(ctx context.Context, p Problem, folds []int, s Settings) (*CV, error) {
 	s, err := prepare(p, s)
 	if err != nil {

@@ -63,11 +63,12 @@ const (
 	// minCurvature keeps the weights of saturated rows away from zero, as a share of the row's weight.
 	minCurvature = 1e-9
 
-	// maxLag and meanLag bound the weights of the likelihood over those of the quadratic approximation, and their mean
-	// absolute difference over their mean, within which the old approximation is kept. maxStep bounds the change
-	// of a row's log-odds within which the approximation needs no check: the logistic loss is self-concordant
-	// (Bach 2010, Electron. J. Stat. 4, Proposition 1), so that a step d, maximal in the quadratic model with weights H, lowers the
-	// objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at R = 1 the left side is 0.9.
+	// maxLag and meanLag bound the weights of the likelihood over those of the quadratic approximation, and their
+	// mean absolute difference over their mean, within which the old approximation is kept. maxStep bounds the
+	// change of a row's log-odds within which a step is not checked: the logistic loss is self-concordant (Bach
+	// 2010, Electron. J. Stat. 4, Proposition 1), so that the minimizer of the model, at a step d with weights H,
+	// lowers the objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at R = 1 the left side is 0.9. Descent
+	// that stops short of the minimizer has no such bound; should it ever cycle, it ends as Unconverged.
 	maxLag  = 1.25
 	meanLag = 0.03
 	maxStep = 1.0

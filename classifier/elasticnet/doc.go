@@ -18,10 +18,10 @@
 // Karush-Kuhn-Tucker conditions of the columns left out. The objective, the λ sequence and the rules that end a
 // path early are those of R's glmnet, and so are the coefficients within the tolerance of both.
 //
-// Departures from the paper: the weights of the quadratic approximation are kept while they are close to those of the
-// current estimate (the gradient is always exact, so the fixed point is the same); the design is multiplied by
-// their root once per change, which leaves one plain dot product and one plain update per coordinate; and
-// a step too large for the quadratic model to be trusted is halved until the objective falls.
+// Departures from the paper: the weights of the quadratic approximation are kept while they are close to those of
+// the current estimate (the gradient is always exact, so the fixed point is the same); the design is multiplied by
+// their root once per change, which leaves one plain dot product and one plain update per coordinate; and a step
+// too large for the quadratic model to be trusted is halved until the objective falls.
 //
 // # Invariants
 //

@@ -245,7 +245,8 @@ func TestNothingToPenalize(t *testing.T) {
 	}
 }
 
-// TestSeparated: whatever parts the classes, penalized or not, ends in finite coefficients and a status that says so.
+// TestSeparated: whatever parts the classes, penalized or not, ends in finite coefficients and a status that says
+// so.
 func TestSeparated(t *testing.T) {
 	t.Parallel()
 	x := make([][]float64, 40)

@@ -20,7 +20,8 @@ const (
 	Saturated
 	// Unconverged paths ended before a λ that the passes did not suffice for; it is not in the path.
 	Unconverged
-	// Diverged paths ended before a λ whose descent left the finite numbers or could not lower the objective; it is not in the path.
+	// Diverged paths ended before a λ whose descent left the finite numbers or could not lower the objective; it is
+	// not in the path.
 	Diverged
 )
 
@@ -102,9 +103,9 @@ const errWidth = "elasticnet: design has another number of columns than the path
 
 // Fit computes the path of a problem.
 //
-// Rules that end a computed λ sequence early (Settings.Lambda nil), after at least five λ: see Flat and Saturated. Before
-// λ there is nothing to penalize if all penalty factors are 0 or no penalized column varies with the labels; the
-// path is then the one λ = 0.
+// A computed sequence (Settings.Lambda nil) may end early, after at least five λ: see Flat and Saturated. If
+// nothing is left to penalize, because all penalty factors are 0 or no penalized column varies with the labels,
+// the computed sequence is the one λ = 0.
 //
 // It returns an error for input outside the ranges that Problem and Settings state, for labels of one class, and
 // if not even the first λ was solved. When ctx ends it returns its error. A later λ that is not solved ends the

@@ -37,8 +37,8 @@ func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
 type Problem struct {
 	Design *Design
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
-	// Weights are observation weights ≥ 0, only their proportions matter for the fit; nil weighs all rows equally. A
-	// row of weight 0 takes no part.
+	// Weights are observation weights ≥ 0, only their proportions matter for the fit; nil weighs all rows equally.
+	// A row of weight 0 takes no part.
 	Weights []float64
 }
 
@@ -51,9 +51,9 @@ type Settings struct {
 	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil
 	// is 1 for all.
 	PenaltyFactors []float64
-	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one: NLambda values, evenly
-	// spaced in their logarithm, from the smallest λ at which every penalized coefficient is 0 (for
-	// α < 0.001 that of α = 0.001) down to LambdaMinRatio times it. The rules that end a path early hold for a computed
+	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one: NLambda values,
+	// evenly spaced in their logarithm, from the smallest λ at which every penalized coefficient is 0 (for α <
+	// 0.001 that of α = 0.001) down to LambdaMinRatio times it. The rules that end a path early hold for a computed
 	// sequence only.
 	Lambda []float64
 	// NLambda is the length of the computed sequence; 0 is 100.

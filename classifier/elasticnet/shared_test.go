@@ -198,7 +198,8 @@ func TestSharedCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// On the bag of words the path ends where the next λ explains .999: one more for the better of two approximations.
+			// On the bag of words the path ends where the next λ explains .999: one more for the better of two
+			// approximations.
 			if d := len(path.Lambda) - len(c.want.Lambda); d < -1 || d > 1 {
 				t.Fatalf("%d λ (%v), want %d", len(path.Lambda), path.Status, len(c.want.Lambda))
 			}

@@ -94,8 +94,8 @@ func factorScale(factors []float64) float64 {
 	return float64(len(factors)) / sum
 }
 
-// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1 (divided by
-// n). It changes the values of a dense column.
+// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1 (divided
+// by n). It changes the values of a dense column.
 func (d *descent) standardize(c column, scale bool) coordinate {
 	if c.constant(d.n) {
 		return coordinate{column: c, frozen: true, inverse: 1, spread: 1}

@@ -10,14 +10,15 @@ type Calibration struct {
 	// Intercept is calibration in the large: a in logit P(y) = a + logit(p). 0 is calibrated, below 0 the
 	// predictions are too high.
 	Intercept float64 `json:"intercept"`
-	// Slope is b in logit P(y) = c + b·logit(p). 1 is calibrated, below 1 the predictions are too extreme. nil if the
-	// maximum of the likelihood is not finite or not unique, because p separates the classes or is constant.
+	// Slope is b in logit P(y) = c + b·logit(p). 1 is calibrated, below 1 the predictions are too extreme. nil if
+	// the maximum of the likelihood is not finite or not unique, because p separates the classes or is constant.
 	Slope *float64 `json:"slope,omitempty"`
 }
 
-// Calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope (logistic
-// recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin. Epidemiol. 74). p is
-// clipped to [2⁻⁵², 1−2⁻⁵²]. It returns ErrOneClass unless both classes occur. The cost is O(n) per Newton step.
+// Calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration
+// slope (logistic recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J.
+// Clin. Epidemiol. 74). p is clipped to [2⁻⁵², 1−2⁻⁵²]. It returns ErrOneClass unless both classes occur. The cost
+// is O(n) per Newton step.
 func Calibrate(y []bool, p []float64) (Calibration, error) {
 	if err := check(y, p); err != nil {
 		return Calibration{}, err
@@ -164,9 +165,9 @@ type Bin struct {
 	Observed  float64 `json:"observed"`
 }
 
-// CalibrationBins returns up to the given number of bins of rows of neighbouring probabilities, with the mean prediction and the
-// share of positive outcomes of each, for a calibration plot. Bins hold about n/bins rows; equal probabilities
-// stay together, so that there may be fewer bins. The cost is O(n log n).
+// CalibrationBins returns up to the given number of bins of rows of neighbouring probabilities, with the mean
+// prediction and the share of positive outcomes of each, for a calibration plot. Bins hold about n/bins rows; equal
+// probabilities stay together, so that there may be fewer bins. The cost is O(n log n).
 func CalibrationBins(y []bool, p []float64, bins int) ([]Bin, error) {
 	if err := check(y, p); err != nil {
 		return nil, err

@@ -10,19 +10,20 @@ type Criterion string
 
 // The criteria for thresholds.
 const (
-	// MaxAccuracy maximizes the share of rows called rightly. It is the default, because accuracy is what reports at a
-	// threshold compare; a site with costs in mind sets its threshold from the decision curve.
+	// MaxAccuracy maximizes the share of rows called rightly. It is the default, because accuracy is what reports
+	// at a threshold compare; a site with costs in mind sets its threshold from the decision curve.
 	MaxAccuracy Criterion = "accuracy"
-	// MaxYouden maximizes sensitivity + specificity − 1 (Youden 1950), which weighs the classes equally whatever their size.
+	// MaxYouden maximizes sensitivity + specificity − 1 (Youden 1950), which weighs the classes equally whatever
+	// their size.
 	MaxYouden Criterion = "youden"
 )
 
 // ChooseThreshold returns the threshold that is best on the given rows, which must be training rows: out-of-fold
 // predictions, never the rows that the result is reported on. "" is MaxAccuracy.
 //
-// Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1; of equally good ones
-// the nearest to ½ is taken, and of two equally near the smaller. MaxYouden returns ErrOneClass unless both classes occur.
-// The cost is O(n log n).
+// Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1; of
+// equally good ones the nearest to ½ is taken, and of two equally near the smaller. MaxYouden returns ErrOneClass
+// unless both classes occur. The cost is O(n log n).
 func ChooseThreshold(y []bool, p []float64, criterion Criterion) (float64, error) {
 	if err := check(y, p); err != nil {
 		return 0, err
@@ -87,8 +88,8 @@ type NetBenefit struct {
 //
 //	TP/n − FP/n · t/(1−t)
 //
-// (Vickers & Elkin 2006, Med. Decis. Making 26(6)): the share of rows rightly acted on, less those wrongly acted on at the exchange
-// rate that the threshold implies. Thresholds lie in [0,1). The cost is O(n) per threshold.
+// (Vickers & Elkin 2006, Med. Decis. Making 26(6)): the share of rows rightly acted on, less those wrongly acted on
+// at the exchange rate that the threshold implies. Thresholds lie in [0,1). The cost is O(n) per threshold.
 func DecisionCurve(y []bool, p, thresholds []float64) ([]NetBenefit, error) {
 	if err := check(y, p); err != nil {
 		return nil, err

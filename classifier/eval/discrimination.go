@@ -10,16 +10,16 @@ import (
 // normal975 is the 0.975 quantile of the standard normal distribution, for 95 % intervals.
 const normal975 = 1.959963984540054
 
-// AUROC returns the area under the receiver operating characteristic, the probability that a positive row is ranked above a
-// negative one, ties counted ½,
+// AUROC returns the area under the receiver operating characteristic, the probability that a positive row is ranked
+// above a negative one, ties counted ½,
 //
 //	A = Σ_{i∈pos} Σ_{j∈neg} [ 1(p_i > p_j) + ½·1(p_i = p_j) ] / (n₁·n₀)
 //
-// and its 95 % interval A ± 1.96·√var(A), cut at 0 and 1. The variance is DeLong's (DeLong, DeLong &
-// Clarke-Pearson 1988, Biometrics 44(3)) by midranks in O(n log n) (Sun & Xu 2014, IEEE Signal Process. Lett. 21(11)). With
-// groups, rows that share a name are taken as dependent (Obuchowski 1997, Biometrics 53(2)), which for groups of one
-// row is the same number; nil takes all rows as independent. The interval is nil if one class has fewer than two
-// rows (groups); at A = 0 or 1 it has no width.
+// and its 95 % interval A ± 1.96·√var(A), cut at 0 and 1. The variance is DeLong's (DeLong, DeLong & Clarke-Pearson
+// 1988, Biometrics 44(3)) by midranks in O(n log n) (Sun & Xu 2014, IEEE Signal Process. Lett. 21(11)). With
+// groups, rows that share a name are taken as dependent (Obuchowski 1997, Biometrics 53(2)), which for groups of
+// one row is the same number; nil takes all rows as independent. The interval is nil if one class has fewer than
+// two rows (groups); at A = 0 or 1 it has no width.
 //
 // It returns ErrOneClass unless both classes occur.
 func AUROC(y []bool, p []float64, groups []string) (float64, *Interval, error) {
@@ -133,9 +133,10 @@ func placementVariance(y []bool, placement []float64, area float64, groups []str
 //
 //	Σ_k (R_k − R_{k−1})·P_k
 //
-// over the distinct probabilities in falling order, with P_k and R_k the precision and recall of calling p ≥ the k-th
-// positive: scikit-learn's average_precision_score, without interpolation (Davis & Goadrich 2006). Tied rows enter together. Its
-// value for uninformative predictions is the prevalence. It returns ErrOneClass without positive rows.
+// over the distinct probabilities in falling order, with P_k and R_k the precision and recall of calling p ≥ the
+// k-th positive: scikit-learn's average_precision_score, without interpolation (Davis & Goadrich 2006). Tied rows
+// enter together. Its value for uninformative predictions is the prevalence. It returns ErrOneClass without
+// positive rows.
 func AveragePrecision(y []bool, p []float64) (float64, error) {
 	if err := check(y, p); err != nil {
 		return 0, err

@@ -11,13 +11,13 @@ import (
 // foldStream sets the folds' random numbers apart from other uses of the same seed.
 const foldStream = 0x666f6c6473 // "folds"
 
-// StratifiedFolds deals the rows into k folds 0…k−1 that hold nearly the same share of positive outcomes, and returns
-// the fold of each row. Rows of one group (patient, visit) stay in one fold; nil groups are all of one row.
+// StratifiedFolds deals the rows into k folds 0…k−1 that hold nearly the same share of positive outcomes, and
+// returns the fold of each row. Rows of one group (patient, visit) stay in one fold; nil groups are all of one row.
 //
-// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps
-// Σ_f (positives_f/n₁)² + (negatives_f/n₀)² smallest, ties to the fold of fewer rows, then of the smaller number. Without groups the folds'
-// numbers of positive rows differ by at most one, and so do those of negative rows. Equal input and seed give equal folds; for repeats
-// take different seeds. The cost is O(n log n + groups·k).
+// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f (positives_f/n₁)²
+// + (negatives_f/n₀)² smallest, ties to the fold of fewer rows, then of the smaller number. Without groups the
+// folds' numbers of positive rows differ by at most one, and so do those of negative rows. Equal input and seed
+// give equal folds; for repeats take different seeds. The cost is O(n log n + groups·k).
 //
 // It returns ErrArgument unless 2 ≤ k ≤ groups, ErrOneClass unless both classes occur.
 func StratifiedFolds(y []bool, groups []string, k int, seed uint64) ([]int, error) {
@@ -89,9 +89,9 @@ func groupRows(groups []string, n int) [][]int {
 }
 
 // TemporalSplit parts the rows into the earliest, about the given share of them, to train on and the rest to test
-// on, both ascending. cut is the earliest time of the test rows: all train rows lie before it, so rows of
-// one time are never parted; those at the border are tested on. It returns ErrArgument unless share is in (0,1) and both parts
-// have rows.
+// on, both ascending. cut is the earliest time of the test rows: all train rows lie before it, so rows of one time
+// are never parted; those at the border are tested on. It returns ErrArgument unless share is in (0,1) and both
+// parts have rows.
 func TemporalSplit(times []time.Time, share float64) (train, test []int, cut time.Time, err error) {
 	if !(share > 0 && share < 1) {
 		return nil, nil, cut, fmt.Errorf("%w: share %v is not in (0,1)", ErrArgument, share)

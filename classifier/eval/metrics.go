@@ -27,8 +27,8 @@ type Metrics struct {
 	Positives  int     `json:"positives"`
 	Prevalence float64 `json:"prevalence"`
 
-	// At the threshold: the shares of rows called rightly, of positives called positive, of negatives called negative, of
-	// positive calls that are right, and of negative calls that are right.
+	// At the threshold: the shares of rows called rightly, of positives called positive, of negatives called
+	// negative, of positive calls that are right, and of negative calls that are right.
 	Threshold   float64  `json:"threshold"`
 	Accuracy    float64  `json:"accuracy"`
 	Sensitivity *float64 `json:"sensitivity,omitempty"`
@@ -55,8 +55,8 @@ type Metrics struct {
 	ObservedExpected *float64 `json:"observed_expected,omitempty"`
 }
 
-// probabilityClip is the distance from 0 and 1 that keeps logarithms finite: the spacing of float64 at 1, as in scikit-learn's
-// log_loss.
+// probabilityClip is the distance from 0 and 1 that keeps logarithms finite: the spacing of float64 at 1, as in
+// scikit-learn's log_loss.
 const probabilityClip = 0x1p-52
 
 // Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold positive. groups name
