@@ -24,7 +24,7 @@ const (
 	metadataTTL = 2 * time.Second
 
 	minBackoff = 50 * time.Millisecond
-	maxBackoff = 5 * time.Second
+	maxBackoff = time.Second
 )
 
 // Client talks to a cluster over connections that all its users share. It is
@@ -82,7 +82,11 @@ func pause(ctx context.Context, attempt int) error {
 		d = min(minBackoff<<attempt, maxBackoff)
 	}
 	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
-	d -= rand.N(d/2 + 1)
+	return sleep(ctx, d-rand.N(d/2+1))
+}
+
+// sleep waits for d or the end of ctx, whose error it returns.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -92,6 +96,10 @@ func pause(ctx context.Context, attempt int) error {
 		return ctx.Err()
 	}
 }
+
+// loud reports whether a failed attempt is worth a log line: not the first
+// few, within which a leader that moved is found again, and not every later one.
+func loud(attempt int) bool { return attempt%10 == 5 }
 
 // Topic is a topic to be created.
 type Topic struct {

@@ -86,8 +86,9 @@ type Consumer struct {
 	// came from took, and a few headers; brokers measure it compressed.
 	letters *Producer
 	ready   atomic.Bool
-	refused *rateLimit
-	fatal   context.CancelCauseFunc
+	// Limits of the log lines about dead letters and failed commits.
+	refused, uncommitted *rateLimit
+	fatal                context.CancelCauseFunc
 }
 
 // New returns a Consumer; it does not connect.
@@ -107,9 +108,11 @@ func New(cfg Config) (*Consumer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
+	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
-		cfg: cfg, log: cfg.Logger.With("component", "ingest"), metrics: m, client: client,
-		answers: NewProducer(client, cfg.Logger), letters: NewProducer(client, cfg.Logger), refused: &rateLimit{every: time.Second},
+		cfg: cfg, log: log, metrics: m, client: client,
+		answers: NewProducer(client, log), letters: NewProducer(client, log),
+		refused: &rateLimit{every: time.Second}, uncommitted: &rateLimit{every: 10 * time.Second},
 	}
 	c.answers.retried, c.letters.retried = m.retries.Inc, m.retries.Inc
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd

@@ -165,7 +165,9 @@ func (g *generation) commitMarked() {
 			result = commitStale
 		}
 		g.c.metrics.commits.WithLabelValues(result).Inc()
-		g.c.log.Info("committing offsets", "err", err, "result", result)
+		if n, ok := g.c.uncommitted.allow(); ok {
+			g.c.log.Warn("committing offsets does not succeed", "err", err, "result", result, "errors_since", n)
+		}
 		return
 	}
 	g.c.metrics.commits.WithLabelValues(commitOK).Inc()

@@ -26,11 +26,8 @@ const (
 	// to read; it answers at once when something comes.
 	fetchMaxWait = 500 * time.Millisecond
 
-	// quietAttempts is how many failures in a row are not worth a log line: a
-	// leader that moves is found again within them.
-	quietAttempts = 5
-	// longPause is an attempt whose pause is the longest.
-	longPause = 100
+	// blockedPause is how often a dead letter is tried that was too large.
+	blockedPause = 5 * time.Second
 )
 
 // errStopped ends the work on a partition at a record that must not be passed over.
@@ -83,7 +80,7 @@ func (p *partition) run(ctx, produce context.Context) {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
-		if failures >= quietAttempts {
+		if loud(failures) {
 			p.c.log.Warn("fetching does not succeed", "partition", p.id, "offset", p.next, "attempt", failures, "err", err)
 		}
 		if pause(ctx, failures) != nil {
@@ -277,7 +274,7 @@ func (p *partition) bury(produce context.Context) error {
 		}
 		p.c.log.Error("partition waits: a dead letter is larger than its topic takes; raise the topic's max.message.bytes",
 			"kafka_topic", large.Topic, "bytes", large.Bytes, "partition", p.id, "offset", large.message.record.Offset)
-		_ = pause(produce, longPause) // Produce tells the end of it
+		_ = sleep(produce, blockedPause) // Produce tells the end of it
 	}
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]

@@ -169,8 +169,7 @@ func (p *Producer) again(ctx context.Context, topic string, attempt int, err err
 		return ctx.Err()
 	}
 	p.retried()
-	// The first failures are a leader that moved; later ones want eyes.
-	if attempt >= 5 {
+	if loud(attempt) {
 		p.log.Warn("producing does not succeed", "kafka_topic", topic, "attempt", attempt, "err", err)
 	}
 	return pause(ctx, attempt)

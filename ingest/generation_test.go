@@ -1,0 +1,173 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
+	"pgregory.net/rapid"
+)
+
+// testConsumer is a Consumer with what a generation needs.
+func testConsumer(t rapid.TB) *Consumer {
+	m, err := newMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Consumer{cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler), metrics: m, uncommitted: &rateLimit{}}
+}
+
+// TestCommitsFollowMarks holds a generation against a model of it: in whatever
+// order partitions are marked, commits fail and the generation ends, what is
+// committed is what was marked, never falls and never moves after the end.
+func TestCommitsFollowMarks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const partitions = 3
+		stored := map[int]int64{} // by the broker
+		refuse := false
+		var assigned []kafka.PartitionAssignment
+		for id := range partitions {
+			assigned = append(assigned, kafka.PartitionAssignment{ID: id})
+		}
+		g := newGeneration(testConsumer(t), func(offsets map[string]map[int]int64) error {
+			if refuse {
+				return kafka.IllegalGeneration
+			}
+			for id, next := range offsets["in"] {
+				if next <= stored[id] {
+					t.Fatalf("partition %d: %d is committed after %d", id, next, stored[id])
+				}
+				stored[id] = next
+			}
+			return nil
+		}, assigned)
+		want := map[int]int64{}
+		for id := range partitions {
+			if rapid.Bool().Draw(t, "begins") {
+				want[id] = rapid.Int64Range(0, 9).Draw(t, "begin")
+				g.begin(id, want[id])
+				stored[id] = want[id]
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"mark": func(t *rapid.T) {
+				id := rapid.SampledFrom(assigned).Draw(t, "partition").ID
+				next := rapid.Int64Range(0, 50).Draw(t, "next")
+				if _, begun := want[id]; begun {
+					g.mark(id, next)
+					want[id] = max(want[id], next)
+				}
+			},
+			"commit": func(t *rapid.T) { refuse = false; g.commitMarked() },
+			"refuse": func(t *rapid.T) { refuse = true; g.commitMarked() },
+		})
+		refuse = false
+		g.revoke()
+		for id := range want {
+			g.mark(id, 1000)
+		}
+		g.commitMarked()
+		if diff := cmp.Diff(want, stored); diff != "" {
+			t.Fatalf("committed at the end: -want +got\n%s", diff)
+		}
+	})
+}
+
+func TestSentinelIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	g := newGeneration(testConsumer(t), func(o map[string]map[int]int64) error {
+		t.Errorf("committed %v", o)
+		return nil
+	}, []kafka.PartitionAssignment{{ID: 0, Offset: kafka.FirstOffset}, {ID: 1, Offset: 5}})
+	g.begin(1, 5)
+	g.commitMarked()
+	g.revoke()
+}
+
+// TestPartitionOfAKey compares with Java's DefaultPartitioner: the values are
+// of Apache Kafka's UtilsTest.testMurmur2, reduced as the partitioner does.
+func TestPartitionOfAKey(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	for key, hash := range map[string]int32{
+		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
+		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+	} {
+		want := int(hash&0x7fffffff) % n
+		for got := range byPartition([]*Output{{Key: []byte(key)}}, n) {
+			if got != want {
+				t.Errorf("%q goes to partition %d, want %d", key, got, want)
+			}
+		}
+	}
+	batches := byPartition([]*Output{{record: Record{Partition: 7}}}, 4)
+	if len(batches[3]) != 1 {
+		t.Errorf("a message without a key goes to %v, want partition 7 mod 4", batches)
+	}
+}
+
+// TestOutputStorage: an output keeps its own storage for the next record, and
+// never that of the record.
+func TestOutputStorage(t *testing.T) {
+	t.Parallel()
+	arena := []byte("key value")
+	for name, test := range map[string]struct {
+		value func(r Record, o *Output)
+		kept  bool
+	}{
+		"appended":  {func(r Record, o *Output) { o.Value = append(o.Value, r.Value...) }, true},
+		"aliased":   {func(r Record, o *Output) { o.Value = r.Value }, false},
+		"part":      {func(r Record, o *Output) { o.Value = r.Value[2:3] }, false},
+		"key":       {func(r Record, o *Output) { o.Value = r.Key }, false},
+		"too large": {func(_ Record, o *Output) { o.Value = make([]byte, maxKeptStorage+1) }, false},
+	} {
+		o := &Output{record: Record{Key: arena[:3:3], Value: arena[4:9:9]}}
+		test.value(o.record, o)
+		o.AddHeaderString("a", "b")
+		o.AddHeader("c", []byte("d"))
+		if got := fmt.Sprintf("%s", o.Headers); got != "[{a b} {c d}]" {
+			t.Errorf("%s: headers are %s", name, got)
+		}
+		o.reset()
+		if kept := cap(o.Value) > 0; kept != test.kept || len(o.Value) != 0 || len(o.Headers) != 0 {
+			t.Errorf("%s: storage of %d bytes kept, want kept %t", name, cap(o.Value), test.kept)
+		}
+	}
+	if string(arena) != "key value" {
+		t.Errorf("the record is now %q", arena)
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	r := &rateLimit{every: time.Hour}
+	if n, ok := r.allow(); n != 1 || !ok {
+		t.Errorf("the first event: %d, %t", n, ok)
+	}
+	for range 3 {
+		if _, ok := r.allow(); ok {
+			t.Error("a second event at once is let through")
+		}
+	}
+	r.last.Store(0)
+	if n, ok := r.allow(); n != 4 || !ok {
+		t.Errorf("an hour later: %d, %t; want the three kept back and this one", n, ok)
+	}
+}
+
+func TestHopeless(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		kafka.SASLAuthenticationFailed: true, kafka.UnsupportedSASLMechanism: true,
+		kafka.LeaderNotAvailable: false, errors.ErrUnsupported: false,
+	} {
+		if got := hopeless(&ProbeError{Err: err}); got != want {
+			t.Errorf("hopeless(%v) is %t, want %t", err, got, want)
+		}
+	}
+}
