@@ -24,19 +24,19 @@ type Limits struct {
 
 // Scorer scores notes with one model in one goroutine. It allocates nothing once its buffers have grown.
 type Scorer struct {
-	model  *Model
-	limits Limits
-	text   *textproc.Transformer
-	scores []float64 // k
-	aux    []float64 // features
-	order  []int     // of topics
-	terms  []msg.Term
-	ranked []msg.Term
+	model               *Model
+	limits              Limits
+	text                *textproc.Transformer
+	scores              []float64 // k
+	aux                 []float64 // features
+	topics              []float64 // contributions of the topics
+	terms               []float64 // contributions of the row's terms to one topic, or by themselves
+	topicRank, termRank ranking
 }
 
 // Scorer returns a scorer for one goroutine.
 func (m *Model) Scorer(limits Limits) *Scorer {
-	return &Scorer{model: m, limits: limits, text: m.parts.Vectorizer.Transformer(), scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Gamma)), order: make([]int, m.rank)}
+	return &Scorer{model: m, limits: limits, text: m.parts.Vectorizer.Transformer(), scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Gamma)), topics: make([]float64, m.rank)}
 }
 
 // Probability returns the calibrated probability in [0, 1] without its explanation. aux holds one value per
@@ -85,8 +85,8 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	m := s.model
 	logit, row := s.logit(text, aux)
 	p.Model = m.parts.Info
-	p.Logit, p.Intercept = logit, m.parts.Intercept
-	p.Probability, p.Threshold = Calibrate(&m.parts.Calibration, logit), m.parts.Threshold
+	p.Logit, p.Intercept = msg.Round(logit), msg.Round(m.parts.Intercept)
+	p.Probability, p.Threshold = msg.Round(Calibrate(&m.parts.Calibration, logit)), m.parts.Threshold
 	p.KnownTermShare = 0
 	if row.Tokens > 0 {
 		p.KnownTermShare = float64(row.Known) / float64(row.Tokens)
@@ -108,32 +108,31 @@ func (s *Scorer) explainTopics(row textproc.Row, p *msg.Prediction) {
 	m := s.model
 	beta := m.parts.Beta
 	p.Topics = p.Topics[:0]
-	s.order = s.order[:0]
-	for t := range beta {
-		if beta[t]*s.scores[t] != 0 {
-			s.order = append(s.order, t)
-		}
+	for t, b := range beta {
+		s.topics[t] = b * s.scores[t]
 	}
-	shown := cut(s.limits.Topics, len(s.order))
-	selectLargest(s.order, shown, func(t int) float64 { return math.Abs(beta[t] * s.scores[t]) })
-	for _, t := range s.order[:shown] {
+	shown, rest := s.topicRank.largest(s.topics, s.limits.Topics)
+	for _, t := range shown {
 		topic := s.nextTopic(p)
 		topic.Topic, topic.Label = t+1, m.labels[t]
-		topic.Score, topic.Coefficient, topic.Contribution = s.scores[t], beta[t], beta[t]*s.scores[t]
+		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(beta[t]), msg.Round(s.topics[t])
 		s.terms = s.terms[:0]
 		for c, j := range row.Columns {
-			if w := m.topics[int(j)*m.rank+t]; w != 0 {
-				s.terms = append(s.terms, msg.Term{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Weight: w, Contribution: beta[t] * w * row.Values[c]})
-			}
+			s.terms = append(s.terms, beta[t]*m.topics[int(j)*m.rank+t]*row.Values[c])
 		}
-		topic.Terms = s.limit(topic.Terms, s.limits.Terms)
+		topic.Terms = topic.Terms[:0]
+		shown, rest := s.termRank.largest(s.terms, s.limits.Terms)
+		for _, c := range shown {
+			j := row.Columns[c]
+			topic.Terms = append(topic.Terms, msg.Term{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Weight: msg.Round(m.topics[int(j)*m.rank+t]), Contribution: msg.Round(s.terms[c])})
+		}
+		if len(rest) > 0 {
+			topic.Terms = append(topic.Terms, msg.Term{Term: Other, Contribution: sum(s.terms, rest)})
+		}
 	}
-	if rest := s.order[shown:]; len(rest) > 0 {
+	if len(rest) > 0 {
 		topic := s.nextTopic(p)
-		*topic = msg.Topic{Label: Other, Terms: topic.Terms[:0]}
-		for _, t := range rest {
-			topic.Contribution += beta[t] * s.scores[t]
-		}
+		*topic = msg.Topic{Label: Other, Contribution: sum(s.topics, rest), Terms: topic.Terms[:0]}
 	}
 }
 
@@ -147,21 +146,6 @@ func (s *Scorer) nextTopic(p *msg.Prediction) *msg.Topic {
 	return &p.Topics[len(p.Topics)-1]
 }
 
-// limit appends to dst[:0] the largest n of s.terms and the sum of the others.
-func (s *Scorer) limit(dst []msg.Term, n int) []msg.Term {
-	shown := cut(n, len(s.terms))
-	selectLargest(s.terms, shown, func(t msg.Term) float64 { return math.Abs(t.Contribution) })
-	dst = append(dst[:0], s.terms[:shown]...)
-	if rest := s.terms[shown:]; len(rest) > 0 {
-		other := msg.Term{Term: Other}
-		for i := range rest {
-			other.Contribution += rest[i].Contribution
-		}
-		dst = append(dst, other)
-	}
-	return dst
-}
-
 func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	m := s.model
 	if m.parts.Words == nil {
@@ -173,13 +157,15 @@ func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	}
 	s.terms = s.terms[:0]
 	for c, j := range row.Columns {
-		if w := m.parts.Words[j]; w != 0 {
-			s.terms = append(s.terms, msg.Term{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Contribution: w * row.Values[c]})
-		}
+		s.terms = append(s.terms, m.parts.Words[j]*row.Values[c])
 	}
-	s.ranked = s.limit(s.ranked, s.limits.Words)
-	for _, t := range s.ranked {
-		p.Words = append(p.Words, msg.Word{Term: t.Term, Surface: t.Surface, Contribution: t.Contribution})
+	shown, rest := s.termRank.largest(s.terms, s.limits.Words)
+	for _, c := range shown {
+		term := &m.terms[row.Columns[c]]
+		p.Words = append(p.Words, msg.Word{Term: term.Text, Surface: term.Surface, Contribution: msg.Round(s.terms[c])})
+	}
+	if len(rest) > 0 {
+		p.Words = append(p.Words, msg.Word{Term: Other, Contribution: sum(s.terms, rest)})
 	}
 }
 
@@ -189,34 +175,50 @@ func (s *Scorer) explainAux(aux []msg.Value, p *msg.Prediction) {
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
 		width := len(c.Mean)
-		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: dot(s.model.parts.Gamma[at:at+width], s.aux[at:at+width])})
+		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: msg.Round(dot(s.model.parts.Gamma[at:at+width], s.aux[at:at+width]))})
 		at += width
 	}
 }
 
-// cut returns how many of n entries a limit shows: a remainder of one entry is shown as itself.
-func cut(limit, n int) int {
-	if limit <= 0 || n <= limit+1 {
-		return n
-	}
-	return limit
-}
+// ranking is memory for choosing the largest of some contributions.
+type ranking []int
 
-// selectLargest moves the n largest values to the front, largest first, ties in their order. The cost is
-// n·len(values), for the small n of an explanation.
-func selectLargest[T any](values []T, n int, size func(T) float64) {
-	for i := range n {
-		best := i
-		for at := i + 1; at < len(values); at++ {
-			if size(values[at]) > size(values[best]) {
-				best = at
+// largest returns the positions of the values to show, largest |value| first, ties by position, and those of the
+// other values that are not 0. A remainder of one is shown as itself. The cost is limit·len(values), for the small
+// limits of an explanation.
+func (r *ranking) largest(values []float64, limit int) (shown, rest []int) {
+	order := (*r)[:0]
+	for i, v := range values {
+		if v != 0 {
+			order = append(order, i)
+		}
+	}
+	*r = order
+	if limit <= 0 || len(order) <= limit+1 {
+		limit = len(order)
+	}
+	for n := range limit {
+		best, size := n, math.Abs(values[order[n]])
+		for at := n + 1; at < len(order); at++ {
+			if v := math.Abs(values[order[at]]); v > size {
+				best, size = at, v
 			}
 		}
-		// Rotating instead of swapping keeps the order of ties.
-		v := values[best]
-		copy(values[i+1:best+1], values[i:best])
-		values[i] = v
+		// Moving the others up, instead of swapping, keeps the order of ties.
+		chosen := order[best]
+		copy(order[n+1:best+1], order[n:best])
+		order[n] = chosen
 	}
+	return order[:limit], order[limit:]
+}
+
+// sum returns the rounded sum of the values at these positions.
+func sum(values []float64, at []int) float64 {
+	var total float64
+	for _, i := range at {
+		total += values[i]
+	}
+	return msg.Round(total)
 }
 
 func dot(a, b []float64) float64 {

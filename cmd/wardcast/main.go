@@ -17,19 +17,26 @@ import (
 
 	"github.com/wardcast/wardcast/internal/config"
 	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models/fit"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
 // version is set by the linker for a release.
 var version = "dev"
 
 type cli struct {
+	Demo        demoCmd        `cmd:"" help:"Show the whole product: generate notes, train, stream, explain."`
 	Serve       serveCmd       `cmd:"" help:"Score notes from Kafka until stopped."`
 	Broker      brokerCmd      `cmd:"" help:"Run the embedded Kafka broker alone."`
 	Train       trainCmd       `cmd:"" help:"Fit models from labelled notes."`
 	Evaluate    evaluateCmd    `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
 	Predict     predictCmd     `cmd:"" help:"Score notes from standard input, one JSON object a line."`
 	Models      modelsCmd      `cmd:"" help:"Look at the model store."`
+	Factorize   factorizeCmd   `cmd:"" help:"Factorize a matrix."`
+	Synth       synthCmd       `cmd:"" help:"Generate labelled data with known truth."`
+	Bench       benchCmd       `cmd:"" help:"Measure this product's speed beside a reference."`
 	CheckConfig checkConfigCmd `cmd:"" help:"Check a configuration file."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 
@@ -92,7 +99,9 @@ func defaults() kong.Vars {
 	s, explain := fit.Default(), config.Default().Scoring
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
-		"topics": strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
+		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated),
+		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
+		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
 	}
 }
 

@@ -176,18 +176,25 @@ func (a *App) topics(ctx context.Context) error {
 // readyInterval is how often the consumer is asked whether it has joined.
 const readyInterval = 20 * time.Millisecond
 
-// announce logs "ready" once notes are consumed.
-func (a *App) announce(ctx context.Context) {
+// Ready waits until notes are consumed, or returns the error of ctx.
+func (a *App) Ready(ctx context.Context) error {
 	tick := time.NewTicker(readyInterval)
 	defer tick.Stop()
 	for !a.consumer.Ready() {
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		case <-tick.C:
 		}
 	}
-	a.Logger.InfoContext(ctx, "ready", "kafka_topic", a.Config.Kafka.Topics.Notes, "group", a.Config.Kafka.Group, "models", len(a.handler.set.Load().Models()), "http", a.Config.HTTP.Listen)
+	return nil
+}
+
+// announce logs "ready" once notes are consumed.
+func (a *App) announce(ctx context.Context) {
+	if a.Ready(ctx) == nil {
+		a.Logger.InfoContext(ctx, "ready", "kafka_topic", a.Config.Kafka.Topics.Notes, "group", a.Config.Kafka.Group, "models", len(a.handler.set.Load().Models()), "http", a.Config.HTTP.Listen)
+	}
 }
 
 // errJoining is the reason of a scorer that is not ready.

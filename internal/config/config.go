@@ -92,7 +92,7 @@ func Default() Config {
 		Kafka: Kafka{Group: "wardcast", SessionTimeout: 6 * time.Second,
 			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"}},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
-		Scoring: Scoring{Topics: 5, Terms: 5, Words: 8, Source: "/wardcast"},
+		Scoring: Scoring{Topics: 3, Terms: 4, Words: 5, Source: "/wardcast"},
 		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
 		Log:     Log{Level: "info"},
 	}

@@ -47,13 +47,28 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	if r.opened == nil {
 		return &msg.Error{Reason: msg.NoModel}
 	}
-	for i, read := range r.aux {
-		r.values[i] = read(n, r.complaint)
-	}
+	r.read(n)
 	p.SchemaVersion = msg.SchemaVersion
 	p.VisitID, p.ArrivedAt, p.Complaint, p.ScoredAt = n.VisitID, n.ArrivedAt, n.Complaint, scoredAt
 	r.scorer.Score(n.Text, r.values, p)
 	return nil
+}
+
+// Probability returns the calibrated probability alone, and false where the note has no model.
+func (s *Scorer) Probability(n *msg.Note) (float64, bool) {
+	r := s.route(n.Complaint)
+	if r.opened == nil {
+		return 0, false
+	}
+	r.read(n)
+	return r.scorer.Probability(n.Text, r.values), true
+}
+
+// read sets the auxiliary values of a note.
+func (r *route) read(n *msg.Note) {
+	for i, read := range r.aux {
+		r.values[i] = read(n, r.complaint)
+	}
 }
 
 func (s *Scorer) route(complaint string) route {
@@ -88,8 +103,13 @@ func reader(name string) func(n *msg.Note, complaint msg.Value) msg.Value {
 	return func(n *msg.Note, _ msg.Value) msg.Value { return read(n) }
 }
 
+// Value returns the value of an auxiliary column of a note: the field of that name, null where there is none.
+func Value(n *msg.Note, name string) msg.Value {
+	return reader(name)(n, classifier.Complaint(n.Complaint))
+}
+
 // HasField reports whether a note has a field for an auxiliary column of this name.
-func HasField(name string) bool { return fields[name] != nil }
+func HasField(name string) bool { return name == classifier.ComplaintColumn || fields[name] != nil }
 
 var fields = map[string]func(*msg.Note) msg.Value{
 	"age":           func(n *msg.Note) msg.Value { return number(n.Age) },

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/bench"
+	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/internal/sample"
+	"github.com/wardcast/wardcast/internal/scoring"
+	"github.com/wardcast/wardcast/internal/synth"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/fit"
+)
+
+type benchCmd struct {
+	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages."`
+	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that copies as many bytes."`
+}
+
+// benchInput is the flags that say what is scored by what.
+type benchInput struct {
+	limits
+	Notes    int    `help:"Number of notes." default:"100000"`
+	ModelDir string `help:"Model store; without it models are trained on generated notes." placeholder:"DIR"`
+	Input    string `help:"Notes to take, JSON lines, over again as often as needed; without it they are generated." type:"existingfile" placeholder:"FILE"`
+	Seed     uint64 `help:"Seed of the generated notes." default:"1"`
+}
+
+// benchTraining is how many generated notes the benchmarks' models are trained on.
+const benchTraining = 6000
+
+func (c *benchInput) prepare(ctx context.Context, d *deps) (*scoring.Set, [][]byte, error) {
+	if c.Notes < 1 {
+		return nil, nil, errors.New("--notes must be at least 1")
+	}
+	g, err := synth.New(synth.Settings{Seed: c.Seed, Misspelling: synth.DefaultMisspelling})
+	if err != nil {
+		return nil, nil, err
+	}
+	dir := c.ModelDir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "wardcast-bench-"); err != nil {
+			return nil, nil, fmt.Errorf("making a folder for the models: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		bar := newProgress(d.err, "training")
+		_, err := sample.Train(ctx, g, benchTraining, fit.Default(), models.OpenDir(dir), bar.set)
+		bar.finish()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	set, err := scoring.Load(ctx, models.OpenDir(dir))
+	if err != nil {
+		return nil, nil, err
+	}
+	messages, err := c.messages(g)
+	return set, messages, err
+}
+
+// messages returns notes whose visits are numbered, so that the answer to each is known.
+func (c *benchInput) messages(g *synth.Generator) ([][]byte, error) {
+	var given []msg.Note
+	if c.Input != "" {
+		f, err := os.Open(c.Input)
+		if err != nil {
+			return nil, fmt.Errorf("opening notes: %w", err)
+		}
+		defer func() { _ = f.Close() }() // only read
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() && len(given) < c.Notes {
+			given = append(given, msg.Note{})
+			if err := msg.DecodeNote(s.Bytes(), &given[len(given)-1]); err != nil {
+				return nil, fmt.Errorf("reading notes: %s, line %d: %w", c.Input, len(given), err)
+			}
+		}
+		if err := s.Err(); err != nil {
+			return nil, fmt.Errorf("reading notes: %w", err)
+		}
+		if len(given) == 0 {
+			return nil, fmt.Errorf("reading notes: %s is empty", c.Input)
+		}
+	}
+	messages := make([][]byte, c.Notes)
+	for i := range messages {
+		var n msg.Note
+		if given != nil {
+			n = given[i%len(given)]
+		} else {
+			n = g.At(benchTraining + i).Note
+		}
+		n.VisitID = strconv.Itoa(i)
+		messages[i] = n.AppendJSON(nil)
+	}
+	return messages, nil
+}
+
+type benchScoreCmd struct {
+	benchInput
+	output
+}
+
+func (c *benchScoreCmd) Run(ctx context.Context, d *deps) error {
+	set, messages, err := c.prepare(ctx, d)
+	if err != nil {
+		return err
+	}
+	r, err := bench.Score(ctx, set, c.limits.limits(), messages)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(d.out, r)
+	}
+	rate := func(v float64) string { return strconv.Itoa(int(v)) + " notes/s" }
+	return printTable(d.out, []string{"MEASURE", "ONE CORE"}, [][]string{
+		{"JSON in, explained JSON out", rate(r.JSONPerSecond)},
+		{"text to probability", rate(r.TextPerSecond)},
+		{"encoding/json on the same messages, no scoring", rate(r.ReferenceCodec)},
+		{"ratio of the first to the last", digits(&r.Ratio, 2)},
+		{"mean bytes of a note, of a prediction", fmt.Sprintf("%.0f, %.0f", r.NoteBytes, r.PredictBytes)},
+	})
+}
+
+type benchStreamCmd struct {
+	benchInput
+	output
+	Rate    float64  `help:"Notes per second; 0 is as fast as it goes." default:"0"`
+	Brokers []string `help:"Kafka brokers; without them an embedded one." placeholder:"HOST:PORT"`
+}
+
+func (c *benchStreamCmd) Run(ctx context.Context, d *deps) error {
+	set, messages, err := c.prepare(ctx, d)
+	if err != nil {
+		return err
+	}
+	log, err := obs.NewLogger(d.err, "error")
+	if err != nil {
+		return err
+	}
+	bar := newProgress(d.err, "streaming")
+	r, err := bench.Stream(ctx, set, messages, bench.StreamSettings{Brokers: c.Brokers, Rate: c.Rate, Logger: log, Limits: classifier.Limits(c.limits), Progress: bar.set})
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		err = printJSON(d.out, r)
+	} else {
+		err = printTable(d.out, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
+			{"notes/s", digits(&r.PerSecond, 0), digits(&r.EchoPerSecond, 0)},
+			{"ratio", digits(&r.Ratio, 2), ""},
+			{"latency p50, ms", digits(&r.LatencyMS.P50, 1), digits(&r.EchoLatencyMS.P50, 1)},
+			{"latency p99, ms", digits(&r.LatencyMS.P99, 1), digits(&r.EchoLatencyMS.P99, 1)},
+			{"latency p99.9, ms", digits(&r.LatencyMS.P999, 1), digits(&r.EchoLatencyMS.P999, 1)},
+			{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
+		})
+	}
+	if err == nil && r.Lost > 0 {
+		d.log.Error("notes were lost", "notes", r.Lost)
+		return errReported
+	}
+	return err
+}

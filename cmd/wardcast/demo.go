@@ -1,0 +1,100 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/demo"
+	"github.com/wardcast/wardcast/internal/obs"
+)
+
+type demoCmd struct {
+	output
+	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
+	Rate     float64       `help:"Notes per second." default:"20"`
+	Port     int           `help:"Port of metrics and health; a free one where it is taken." default:"8080"`
+	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
+}
+
+func (c *demoCmd) Run(ctx context.Context, d *deps) error {
+	if !(c.Rate > 0) || c.Duration <= 0 {
+		return fmt.Errorf("--rate and --duration must be positive")
+	}
+	log, err := obs.NewLogger(d.err, "warn")
+	if err != nil {
+		return err
+	}
+	bar := newProgress(d.err, "training")
+	say := func(format string, args ...any) {
+		bar.finish()
+		fmt.Fprintf(d.err, format+"\n", args...)
+	}
+	show := func(_ *msg.Prediction, value []byte) { fmt.Fprintf(d.out, "%s\n", value) }
+	if !c.json() {
+		head := fmt.Sprintf("%-9s %-26s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
+		show = func(p *msg.Prediction, _ []byte) {
+			fmt.Fprintf(d.out, "%s%-9s %-26s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
+			head = ""
+		}
+	}
+	s, err := demo.Run(ctx, demo.Options{Duration: c.Duration, Rate: c.Rate, Port: c.Port, Seed: c.Seed, Version: version, Logger: log, Say: say, Show: show, Progress: bar.set})
+	if err != nil || s == nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(d.out, map[string]any{"summary": s})
+	}
+	fmt.Fprintf(d.out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
+	fmt.Fprintf(d.out, "AUROC %.3f against what happened; the rule that made the notes reaches %.3f. Mean distance from the true probability %.3f.\n", s.AUROC, s.TruthAUROC, s.MeanError)
+	fmt.Fprintf(d.out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
+	return nil
+}
+
+// shownWords is how many words of a note the table names.
+const shownWords = 4
+
+// words returns the words of a note that moved its prediction most, over all topics and as single words.
+func words(p *msg.Prediction) string {
+	type word struct {
+		text         string
+		contribution float64
+	}
+	at := map[string]*word{}
+	var all []*word
+	add := func(term string, surface []string, contribution float64) {
+		if term == classifier.Other {
+			return
+		}
+		w := at[term]
+		if w == nil {
+			w = &word{text: term}
+			if len(surface) > 0 {
+				w.text = surface[0]
+			}
+			at[term] = w
+			all = append(all, w)
+		}
+		w.contribution += contribution
+	}
+	for _, t := range p.Topics {
+		for _, m := range t.Terms {
+			add(m.Term, m.Surface, m.Contribution)
+		}
+	}
+	for _, w := range p.Words {
+		add(w.Term, w.Surface, w.Contribution)
+	}
+	slices.SortStableFunc(all, func(a, b *word) int { return cmp.Compare(math.Abs(b.contribution), math.Abs(a.contribution)) })
+	var texts []string
+	for _, w := range all[:min(shownWords, len(all))] {
+		texts = append(texts, fmt.Sprintf("%s %+.2f", w.text, w.contribution))
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/factorize"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/sonmf"
+)
+
+type factorizeCmd struct {
+	output
+	Method           string  `help:"sonmf or svd." default:"sonmf"`
+	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
+	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Rank             int     `help:"Number of topics." required:"" placeholder:"K"`
+	Out              string  `help:"Folder for factors.safetensors and result.json, made where it does not exist." required:"" placeholder:"DIR"`
+	Init             string  `help:"Start: svd, random or kmeans." enum:"svd,random,kmeans" default:"svd"`
+	Seed             uint64  `help:"Seed of the start." default:"1"`
+	MaxIter          int     `help:"Largest number of updates." default:"${maxIter}"`
+	RelTol           float64 `help:"End at this relative change of the objective; 0 is off." default:"${relTol}"`
+	AbsTol           float64 `help:"End at this absolute change of the mean objective; 0 is off." default:"0"`
+	Threads          int     `help:"Threads; 0 is one for each processor." default:"0"`
+	Trace            bool    `help:"Write the objective of every iterate into result.json."`
+	StartTopics      string  `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
+	StartScores      string  `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
+	Step             string  `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step})." placeholder:"STEP"`
+}
+
+func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
+	bar := &iterations{progress: newProgress(d.err, "updates"), max: c.MaxIter}
+	report, err := factorize.Run(ctx, factorize.Options{
+		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
+		Init: solver.Init(c.Init), Seed: c.Seed, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
+		StartTopics: c.StartTopics, StartScores: c.StartScores, Step: sonmf.Step(c.Step), Version: version,
+	}, bar)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(d.out, report)
+	}
+	return printTable(d.out, []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}, [][]string{{
+		report.Method, report.Status, strconv.Itoa(report.Iterations), strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
+		strconv.FormatFloat(report.OrthogonalityResidual, 'e', 1, 64), digits(&report.Seconds.Load, 3), digits(&report.Seconds.Init, 3), digits(&report.Seconds.Solve, 3),
+	}})
+}
+
+// iterations shows the updates of a solver as they come.
+type iterations struct {
+	*progress
+	max int
+}
+
+// Record implements solver.Recorder.
+func (i *iterations) Record(it solver.Iterate) { i.set(it.Iteration, i.max) }
