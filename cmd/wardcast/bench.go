@@ -16,7 +16,6 @@ import (
 	"github.com/wardcast/wardcast/internal/scoring"
 	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/models/fit"
 )
 
 type benchCmd struct {
@@ -33,10 +32,7 @@ type benchInput struct {
 	Seed     uint64 `help:"Seed of the generated notes." default:"1"`
 }
 
-// benchTraining is how many generated notes the benchmarks' models are trained on.
-const benchTraining = 6000
-
-func (c *benchInput) prepare(ctx context.Context, d *deps) (*scoring.Set, [][]byte, error) {
+func (c *benchInput) prepare(ctx context.Context, d *deps) (_ *scoring.Set, _ [][]byte, err error) {
 	if c.Notes < 1 {
 		return nil, nil, errors.New("--notes must be at least 1")
 	}
@@ -49,9 +45,9 @@ func (c *benchInput) prepare(ctx context.Context, d *deps) (*scoring.Set, [][]by
 		if dir, err = os.MkdirTemp("", "wardcast-bench-"); err != nil {
 			return nil, nil, fmt.Errorf("making a folder for the models: %w", err)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		bar := newProgress(d.err, "training")
-		_, err := sample.Train(ctx, g, benchTraining, fit.Default(), models.OpenDir(dir), bar.set)
+		_, err := sample.Train(ctx, g, models.OpenDir(dir), bar.set)
 		bar.finish()
 		if err != nil {
 			return nil, nil, err
@@ -95,7 +91,7 @@ func (c *benchInput) messages(g *synth.Generator) ([][]byte, error) {
 		if given != nil {
 			n = given[i%len(given)]
 		} else {
-			n = g.At(benchTraining + i).Note
+			n = g.At(sample.Notes + i).Note
 		}
 		n.VisitID = strconv.Itoa(i)
 		messages[i] = n.AppendJSON(nil)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -34,13 +35,14 @@ func (c *demoCmd) Run(ctx context.Context, d *deps) error {
 	bar := newProgress(d.err, "training")
 	say := func(format string, args ...any) {
 		bar.finish()
-		fmt.Fprintf(d.err, format+"\n", args...)
+		_, _ = fmt.Fprintf(d.err, format+"\n", args...) // talk, not data
 	}
-	show := func(_ *msg.Prediction, value []byte) { fmt.Fprintf(d.out, "%s\n", value) }
+	out := bufio.NewWriter(d.out) // keeps the first error
+	show := func(_ *msg.Prediction, value []byte) { line(out, "%s\n", value) }
 	if !c.json() {
 		head := fmt.Sprintf("%-9s %-26s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
 		show = func(p *msg.Prediction, _ []byte) {
-			fmt.Fprintf(d.out, "%s%-9s %-26s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
+			line(out, "%s%-9s %-26s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
 			head = ""
 		}
 	}
@@ -51,10 +53,16 @@ func (c *demoCmd) Run(ctx context.Context, d *deps) error {
 	if c.json() {
 		return printJSON(d.out, map[string]any{"summary": s})
 	}
-	fmt.Fprintf(d.out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
-	fmt.Fprintf(d.out, "AUROC %.3f against what happened; the rule that made the notes reaches %.3f. Mean distance from the true probability %.3f.\n", s.AUROC, s.TruthAUROC, s.MeanError)
-	fmt.Fprintf(d.out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
-	return nil
+	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
+	line(out, "AUROC %.3f against what happened; the rule that made the notes reaches %.3f. Mean distance from the true probability %.3f.\n", s.AUROC, s.TruthAUROC, s.MeanError)
+	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
+	return out.Flush()
+}
+
+// line writes at once, so that each prediction is seen as it comes.
+func line(w *bufio.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...) // the writer keeps its error for Flush at the end
+	_ = w.Flush()
 }
 
 // shownWords is how many words of a note the table names.

@@ -65,21 +65,19 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	if t.Empty > 0 {
 		d.log.Warn("rows without text are left out", "rows", t.Empty)
 	}
-	groups := []fit.Group{{Rows: t.Rows, Pooled: true}}
-	at := [][]int{nil}
+	all := fit.Data{Rows: t.Rows, Aux: columns.Aux, Pooled: true}
+	groups := []fit.Group{{Data: all}}
 	if c.PerComplaint {
-		for _, g := range fit.Groups(t.Rows, c.MinDocuments) {
-			groups, at = append(groups, g), append(at, g.At)
-		}
+		groups = append(groups, fit.Groups(all, c.MinDocuments)...)
 	}
 	var scores []fit.Score
-	for i, g := range groups {
-		repeats, err := c.repeats(g.Rows, at[i], trainRows)
+	for _, g := range groups {
+		repeats, err := c.repeats(g.Rows, g.At, trainRows)
 		if err != nil {
 			return fmt.Errorf("complaint %q: %w", g.Complaint, err)
 		}
 		bar := newProgress(d.err, cmp.Or(g.Complaint, "all complaints"))
-		found, err := fit.Evaluate(ctx, g.Rows, columns.Aux, g.Pooled, repeats, candidates, s, bar.set)
+		found, err := fit.Evaluate(ctx, g.Data, fit.Comparison{Candidates: candidates, Repeats: repeats, Settings: s, Progress: bar.set})
 		bar.finish()
 		if err != nil {
 			return fmt.Errorf("complaint %q: %w", g.Complaint, err)
@@ -98,8 +96,10 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 		if i := sc.AUROCInterval; i != nil {
 			interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
 		}
-		rows = append(rows, []string{cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), digits(&sc.Accuracy, 4), digits(&sc.AUROC, 4), interval,
-			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2), digits(&sc.Seconds, 1)})
+		rows = append(rows, []string{
+			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), digits(&sc.Accuracy, 4), digits(&sc.AUROC, 4), interval,
+			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2), digits(&sc.Seconds, 1),
+		})
 	}
 	return printTable(d.out, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE", "SECONDS"}, rows)
 }

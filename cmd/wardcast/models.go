@@ -93,11 +93,12 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *deps) error {
 	for _, e := range bad {
 		files = append(files, file{e.Model, e.Version, e.File, e.Err.Error()})
 	}
-	if c.json() {
+	switch {
+	case c.json():
 		err = printJSON(d.out, map[string]any{"bad": files})
-	} else if len(files) == 0 {
+	case len(files) == 0:
 		_, err = fmt.Fprintln(d.out, "all files match their manifests")
-	} else {
+	default:
 		var rows [][]string
 		for _, f := range files {
 			rows = append(rows, []string{f.Model, f.Version, f.File, f.Reason})

@@ -36,7 +36,7 @@ func (c *predictCmd) Run(ctx context.Context, d *deps) error {
 		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: c.Text}
 		in = strings.NewReader(string(n.AppendJSON(nil)))
 	}
-	counts, err := scoring.Lines(ctx, set, c.limits.limits(), in, d.out)
+	counts, err := set.Lines(ctx, c.limits.limits(), in, d.out)
 	if err != nil {
 		return err
 	}

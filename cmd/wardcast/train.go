@@ -57,7 +57,7 @@ func (h *head) apply(s *fit.Settings) error {
 		if err != nil {
 			return fmt.Errorf("opening synonyms: %w", err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // only read
 		if s.Text.Synonyms, err = textproc.LoadSynonyms(f); err != nil {
 			return fmt.Errorf("reading synonyms %s: %w", h.Synonyms, err)
 		}
@@ -105,7 +105,7 @@ func (c *trainCmd) Run(ctx context.Context, d *deps) error {
 		d.log.Warn("rows without text are left out", "rows", t.Empty)
 	}
 	bar := newProgress(d.err, "training")
-	trained, err := fit.Train(ctx, t, columns.Aux, s, time.Now().UTC().Truncate(time.Second), version, bar.set)
+	trained, err := fit.Train(ctx, fit.Data{Rows: t.Rows, Aux: columns.Aux}, s, fit.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.set})
 	bar.finish()
 	if err != nil {
 		return err

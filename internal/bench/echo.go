@@ -22,11 +22,11 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 	if err != nil {
 		return fmt.Errorf("making a group: %w", err)
 	}
-	defer group.Close()
+	defer func() { _ = group.Close() }() // its offsets are committed as it goes
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
 	writer := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: t.out, Balancer: &kafka.Murmur2Balancer{}, RequiredAcks: kafka.RequireAll, BatchSize: echoBatch, BatchTimeout: echoTimeout, Transport: transport}
-	defer writer.Close()
+	defer func() { _ = writer.Close() }() // every write was waited for
 	for {
 		generation, err := group.Next(ctx)
 		if ctx.Err() != nil {
@@ -50,7 +50,7 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 
 func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.PartitionAssignment, writer *kafka.Writer, g *kafka.Generation, payload []byte, started func()) error {
 	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: t.in, Partition: a.ID, MinBytes: 1, MaxBytes: 1 << 20, QueueCapacity: 2 * echoBatch, MaxWait: 500 * time.Millisecond})
-	defer reader.Close()
+	defer func() { _ = reader.Close() }() // nothing is left to read
 	if err := reader.SetOffset(a.Offset); err != nil {
 		return fmt.Errorf("seeking: %w", err)
 	}

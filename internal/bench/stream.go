@@ -65,11 +65,11 @@ const partitions = 4
 func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
 	report = &StreamReport{Notes: len(messages), Rate: s.Rate, Broker: "kafka"}
 	if len(s.Brokers) == 0 {
-		dir, err := os.MkdirTemp("", "wardcast-bench-")
-		if err != nil {
-			return nil, fmt.Errorf("making a folder for the broker: %w", err)
+		dir, mkErr := os.MkdirTemp("", "wardcast-bench-")
+		if mkErr != nil {
+			return nil, fmt.Errorf("making a folder for the broker: %w", mkErr)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		broker, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0", Logger: s.Logger})
 		if err != nil {
 			return nil, err
@@ -333,7 +333,7 @@ func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress fun
 		for i := range partitions {
 			readers.Go(func() {
 				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: r.Brokers, Topic: topic, Partition: i, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
-				defer reader.Close()
+				defer func() { _ = reader.Close() }() // nothing is left to read
 				for {
 					m, err := reader.ReadMessage(ctx)
 					if errors.Is(err, io.EOF) || ctx.Err() != nil {

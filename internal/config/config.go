@@ -89,8 +89,10 @@ type Log struct {
 // Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Kafka: Kafka{Group: "wardcast", SessionTimeout: 6 * time.Second,
-			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"}},
+		Kafka: Kafka{
+			Group: "wardcast", SessionTimeout: 6 * time.Second,
+			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"},
+		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 3, Terms: 4, Words: 5, Source: "/wardcast"},
 		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
@@ -143,8 +145,10 @@ func (c *Config) check() error {
 			bad("kafka.brokers", "%q is not host:port", b)
 		}
 	}
-	for key, v := range map[string]string{"kafka.group": c.Kafka.Group, "kafka.topics.notes": c.Kafka.Topics.Notes, "kafka.topics.outcomes": c.Kafka.Topics.Outcomes,
-		"kafka.topics.predictions": c.Kafka.Topics.Predictions, "kafka.topics.dead_letters": c.Kafka.Topics.DeadLetters, "models.store": c.Models.Store, "scoring.source": c.Scoring.Source} {
+	for key, v := range map[string]string{
+		"kafka.group": c.Kafka.Group, "kafka.topics.notes": c.Kafka.Topics.Notes, "kafka.topics.outcomes": c.Kafka.Topics.Outcomes,
+		"kafka.topics.predictions": c.Kafka.Topics.Predictions, "kafka.topics.dead_letters": c.Kafka.Topics.DeadLetters, "models.store": c.Models.Store, "scoring.source": c.Scoring.Source,
+	} {
 		if v == "" {
 			bad(key, "is empty")
 		}
@@ -219,9 +223,9 @@ func keys(t reflect.Type, name string) []string {
 		return nil
 	}
 	var own []string
-	for i := range t.NumField() {
-		own = append(own, t.Field(i).Tag.Get("yaml"))
-		if inner := keys(t.Field(i).Type, name); inner != nil {
+	for f := range t.Fields() {
+		own = append(own, f.Tag.Get("yaml"))
+		if inner := keys(f.Type, name); inner != nil {
 			return inner
 		}
 	}

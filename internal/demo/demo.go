@@ -61,11 +61,8 @@ type Summary struct {
 	FirstAfterSecs float64 `json:"first_prediction_seconds"` // from the start of the program
 }
 
-const (
-	trainingNotes = 6000
-	// settle is how long answers may take after the last note.
-	settle = 10 * time.Second
-)
+// settle is how long answers may take after the last note.
+const settle = 10 * time.Second
 
 // Run runs the demo until its duration is over or ctx ends, and returns what it found; nil where it ended before the
 // first prediction.
@@ -82,8 +79,8 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	cfg := config.Default()
 	cfg.Models.Store = filepath.Join(dir, "models")
-	o.Say("Training on %d generated notes.", trainingNotes)
-	trained, err := sample.Train(ctx, g, trainingNotes, fit.Default(), models.OpenDir(cfg.Models.Store), o.Progress)
+	o.Say("Training on %d generated notes.", sample.Notes)
+	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +155,8 @@ type run struct {
 
 // stream sends notes until the duration is over or ctx ends, and reads predictions until all are there.
 func (r *run) stream(ctx context.Context, a *app.App) error {
-	if err := a.Ready(ctx); err != nil {
-		return nil //nolint:nilerr // stopped while it began
+	if a.Ready(ctx) != nil {
+		return nil // stopped while it began
 	}
 	brokers := r.config.Kafka.Brokers
 	client, err := ingest.NewClient(ingest.Connection{Brokers: brokers})
@@ -200,25 +197,18 @@ func (r *run) waiting() int {
 
 func (r *run) send(ctx context.Context, producer *ingest.Producer) error {
 	began := time.Now()
-	for i := 0; ; i++ {
-		pause(ctx, time.Until(began.Add(time.Duration(float64(i)/r.Rate*float64(time.Second)))))
-		if ctx.Err() != nil || time.Since(began) >= r.Duration {
-			return nil
-		}
-		n := r.generator.At(trainingNotes + i)
+	for i := 0; ctx.Err() == nil && time.Since(began) < r.Duration; i++ {
+		n := r.generator.At(sample.Notes + i)
 		r.mu.Lock()
 		r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
 		r.mu.Unlock()
-		if err := producer.Produce(ctx, r.config.Kafka.Topics.Notes, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
-			r.mu.Lock()
-			delete(r.sent, n.VisitID)
-			r.mu.Unlock()
-			if ctx.Err() != nil {
-				return nil
-			}
+		// Sent to its end where ctx ends meanwhile: then it is known whether an answer will come.
+		if err := producer.Produce(context.WithoutCancel(ctx), r.config.Kafka.Topics.Notes, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
 			return fmt.Errorf("sending a note: %w", err)
 		}
+		pause(ctx, time.Until(began.Add(time.Duration(float64(i+1)/r.Rate*float64(time.Second)))))
 	}
+	return nil
 }
 
 // read shows the predictions of one partition.
@@ -227,10 +217,10 @@ func (r *run) read(ctx context.Context, partition int) error {
 	defer func() { _ = reader.Close() }() // nothing is left to read
 	for {
 		m, err := reader.ReadMessage(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("reading predictions: %w", err)
 		}
 		var p msg.Prediction

@@ -110,11 +110,11 @@ func (t *Table) readFile(path string, columns *Columns) (err error) {
 	if err != nil {
 		return fmt.Errorf("opening notes: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	var r io.Reader = f
 	name := strings.ToLower(path)
-	if strings.HasSuffix(name, ".gz") {
-		name = strings.TrimSuffix(name, ".gz")
+	if plain, zipped := strings.CutSuffix(name, ".gz"); zipped {
+		name = plain
 		z, err := gzip.NewReader(f)
 		if err != nil {
 			return &Error{File: path, Err: err}

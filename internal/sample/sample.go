@@ -16,15 +16,18 @@ import (
 // Aux is the auxiliary columns of generated notes.
 func Aux() []notes.Aux {
 	return []notes.Aux{
-		{Column: "age", Kind: models.Numeric, Name: "age"}, {Column: "sex", Kind: models.Categorical, Name: "sex"}, {Column: "acuity", Kind: models.Numeric, Name: "acuity"},
-		{Column: "vitals.hr", Kind: models.Numeric, Name: "vitals.hr"}, {Column: "vitals.spo2", Kind: models.Numeric, Name: "vitals.spo2"},
+		{Column: "age", Kind: models.Numeric, Name: "age"},
+		{Column: "sex", Kind: models.Categorical, Name: "sex"},
+		{Column: "acuity", Kind: models.Numeric, Name: "acuity"},
+		{Column: "vitals.hr", Kind: models.Numeric, Name: "vitals.hr"},
+		{Column: "vitals.spo2", Kind: models.Numeric, Name: "vitals.spo2"},
 	}
 }
 
-// Table returns notes from to to−1 of the generator as training reads them.
-func Table(g *synth.Generator, from, to int) (*notes.Table, error) {
-	t := &notes.Table{}
-	for i := from; i < to; i++ {
+// Rows returns the first n notes of the generator as training reads them.
+func Rows(g *synth.Generator, n int) ([]notes.Row, error) {
+	rows := make([]notes.Row, 0, n)
+	for i := range n {
 		n := g.At(i)
 		arrived, err := time.Parse(time.RFC3339, n.ArrivedAt)
 		if err != nil {
@@ -34,18 +37,22 @@ func Table(g *synth.Generator, from, to int) (*notes.Table, error) {
 		for _, a := range Aux() {
 			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
 		}
-		t.Rows = append(t.Rows, row)
+		rows = append(rows, row)
 	}
-	return t, nil
+	return rows, nil
 }
 
-// Train trains on the first n notes of the generator, saves the models in the store and promotes them.
-func Train(ctx context.Context, g *synth.Generator, n int, s fit.Settings, store models.Store, progress fit.Progress) (*fit.Trained, error) {
-	t, err := Table(g, 0, n)
+// Notes is how many generated notes Train trains on.
+const Notes = 6000
+
+// Train trains by the default settings on the first notes of the generator, saves the models in the store and
+// promotes them. progress may be nil.
+func Train(ctx context.Context, g *synth.Generator, store models.Store, progress fit.Progress) (*fit.Trained, error) {
+	rows, err := Rows(g, Notes)
 	if err != nil {
 		return nil, err
 	}
-	trained, err := fit.Train(ctx, t, Aux(), s, time.Now().UTC().Truncate(time.Second), "sample", progress)
+	trained, err := fit.Train(ctx, fit.Data{Rows: rows, Aux: Aux()}, fit.Default(), fit.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
 	if err != nil {
 		return nil, err
 	}

@@ -129,10 +129,18 @@ func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats,
 	return out, nil
 }
 
+// Comparison is what is compared, and on which splits.
+type Comparison struct {
+	Candidates []Candidate
+	Repeats    Repeats
+	Settings   Settings // what the candidates share
+	Progress   Progress // may be nil
+}
+
 // Evaluate trains every candidate on the training rows of every split and scores the test rows with the
-// models, exactly as a stream would be. pooled says that the rows are of several complaints. s holds what the
-// candidates share.
-func Evaluate(ctx context.Context, all []notes.Row, aux []notes.Aux, pooled bool, repeats Repeats, candidates []Candidate, s Settings, progress Progress) ([]Score, error) {
+// models, exactly as a stream would be.
+func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
+	all, repeats, candidates, progress := d.Rows, c.Repeats, c.Candidates, c.Progress
 	type answers struct {
 		mu      sync.Mutex
 		y       []bool
@@ -143,8 +151,8 @@ func Evaluate(ctx context.Context, all []notes.Row, aux []notes.Aux, pooled bool
 	}
 	got := make([][]answers, len(candidates)) // by candidate, repeat
 	total := 0
-	for c := range got {
-		got[c] = make([]answers, len(repeats))
+	for i := range got {
+		got[i] = make([]answers, len(repeats))
 	}
 	for _, r := range repeats {
 		total += len(r) * len(candidates)
@@ -155,22 +163,22 @@ func Evaluate(ctx context.Context, all []notes.Row, aux []notes.Aux, pooled bool
 	for r, splits := range repeats {
 		for _, split := range splits {
 			work.Go(func() error {
-				t, err := newTrial(all, aux, pooled, split)
+				t, err := newTrial(d, split)
 				if err != nil {
 					return err
 				}
-				for c, candidate := range candidates {
+				for i, candidate := range candidates {
 					began := time.Now()
-					p, threshold, err := t.run(ctx, candidate, s)
+					p, threshold, err := t.run(ctx, candidate, c.Settings)
 					if err != nil {
 						return fmt.Errorf("%s, %s, rank %d: %w", candidate, candidate.Weighting, candidate.Rank, err)
 					}
-					a := &got[c][r]
+					a := &got[i][r]
 					a.mu.Lock()
 					a.seconds += time.Since(began).Seconds() / float64(len(splits))
-					for i, row := range split.Test {
-						a.y, a.p, a.visits = append(a.y, all[row].Positive), append(a.p, p[i]), append(a.visits, visit(all, row))
-						if (p[i] >= threshold) == all[row].Positive {
+					for at, row := range split.Test {
+						a.y, a.p, a.visits = append(a.y, all[row].Positive), append(a.p, p[at]), append(a.visits, visit(all, row))
+						if (p[at] >= threshold) == all[row].Positive {
 							a.correct++
 						}
 					}
@@ -187,13 +195,13 @@ func Evaluate(ctx context.Context, all []notes.Row, aux []notes.Aux, pooled bool
 		return nil, err
 	}
 	scores := make([]Score, len(candidates))
-	for c := range scores {
-		sc := &scores[c]
-		sc.Candidate, sc.Name, sc.Repeats = candidates[c], candidates[c].String(), len(repeats)
+	for i := range scores {
+		sc := &scores[i]
+		sc.Candidate, sc.Name, sc.Repeats = candidates[i], candidates[i].String(), len(repeats)
 		var accuracies, aurocs, intercepts, slopes, ratios []float64
 		share := 1 / float64(len(repeats))
 		for r := range repeats {
-			a := &got[c][r]
+			a := &got[i][r]
 			m, err := eval.Measure(a.y, a.p, 0.5, a.visits)
 			if err != nil {
 				return nil, fmt.Errorf("measuring predictions: %w", err)
@@ -227,17 +235,18 @@ func Evaluate(ctx context.Context, all []notes.Row, aux []notes.Aux, pooled bool
 type trial struct {
 	train  *rows
 	test   []notes.Row
-	pooled bool
 	texts  map[textproc.Weighting]*text
 	topics map[Candidate]*text // Words cleared: topics do not depend on it
 }
 
-func newTrial(all []notes.Row, aux []notes.Aux, pooled bool, split Split) (*trial, error) {
-	train, err := newRows(take(all, split.Train), aux, pooled)
+func newTrial(d Data, split Split) (*trial, error) {
+	test := take(d.Rows, split.Test)
+	d.Rows = take(d.Rows, split.Train)
+	train, err := newRows(d)
 	if err != nil {
 		return nil, err
 	}
-	return &trial{train: train, test: take(all, split.Test), pooled: pooled, texts: map[textproc.Weighting]*text{}, topics: map[Candidate]*text{}}, nil
+	return &trial{train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Candidate]*text{}}, nil
 }
 
 // run returns the candidate's probabilities of the test rows and its threshold.

@@ -33,20 +33,26 @@ type Fitted struct {
 	Solver *solver.Result
 }
 
-// rows is the part of a table that a model is trained on.
+// Data is the notes that a model is trained on.
+type Data struct {
+	Rows   []notes.Row
+	Aux    []notes.Aux // what the rows' auxiliary values are
+	Pooled bool        // they are of several complaints: the complaint is an auxiliary feature
+}
+
+// rows is data as the stages take it.
 type rows struct {
 	all     []notes.Row
-	aux     []notes.Aux
 	y       []bool
 	visits  []string
 	docs    []textproc.Document
-	pooled  bool // rows of several complaints: the complaint is an auxiliary feature
 	columns []models.AuxColumn
 	values  [][]msg.Value // by auxiliary column, then row
 }
 
-func newRows(all []notes.Row, aux []notes.Aux, pooled bool) (*rows, error) {
-	r := &rows{all: all, aux: aux, pooled: pooled}
+func newRows(d Data) (*rows, error) {
+	all := d.Rows
+	r := &rows{all: all}
 	for i := range all {
 		r.y = append(r.y, all[i].Positive)
 		r.visits = append(r.visits, visit(all, i))
@@ -61,12 +67,12 @@ func newRows(all []notes.Row, aux []notes.Aux, pooled bool) (*rows, error) {
 		r.columns, r.values = append(r.columns, column), append(r.values, values)
 		return err
 	}
-	for a := range aux {
-		if err := add(aux[a].Name, aux[a].Kind, func(i int) msg.Value { return all[i].Aux[a] }); err != nil {
+	for a := range d.Aux {
+		if err := add(d.Aux[a].Name, d.Aux[a].Kind, func(i int) msg.Value { return all[i].Aux[a] }); err != nil {
 			return nil, err
 		}
 	}
-	if pooled {
+	if d.Pooled {
 		if err := add(classifier.ComplaintColumn, models.Categorical, func(i int) msg.Value { return classifier.Complaint(all[i].Complaint) }); err != nil {
 			return nil, err
 		}
@@ -88,7 +94,7 @@ func visit(all []notes.Row, i int) string {
 
 // auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
 // are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64) {
+func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, err error) {
 	width := 0
 	for i := range r.columns {
 		width += len(r.columns[i].Mean)
@@ -125,11 +131,8 @@ func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64) {
 	for e, f := range indices {
 		values[e] /= scale[f]
 	}
-	x, err := linalg.NewCSR(len(r.all), width, indptr, indices, values)
-	if err != nil {
-		panic(err) // the arrays are made here
-	}
-	return x, scale
+	x, err = linalg.NewCSR(len(r.all), width, indptr, indices, values)
+	return x, scale, err
 }
 
 // text is the stage of a model that does not know the labels.
@@ -186,7 +189,10 @@ func (t *text) factorize(ctx context.Context, method Method, rank int, seed uint
 
 // head is the last stage: coefficients, calibration, threshold.
 func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
-	aux, scale := r.auxFeatures(!s.Standardize)
+	aux, scale, err := r.auxFeatures(!s.Standardize)
+	if err != nil {
+		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
+	}
 	var parts []linalg.Operator
 	k := 0
 	if t.topics != nil {
@@ -279,12 +285,12 @@ func calibrated(kind models.CalibrationKind, logits []float64, y []bool, folds [
 // headTolerance is ten times looser than glmnet's: probabilities agree to 1e-4, in half the time.
 const headTolerance = 1e-6
 
-// Model trains one model on these rows. pooled says that they are of several complaints.
-func Model(ctx context.Context, all []notes.Row, aux []notes.Aux, pooled bool, s Settings) (*Fitted, error) {
+// Model trains one model.
+func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	r, err := newRows(all, aux, pooled)
+	r, err := newRows(d)
 	if err != nil {
 		return nil, err
 	}

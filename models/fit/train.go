@@ -38,19 +38,28 @@ type Trained struct {
 	Outcomes []Outcome        // likewise, every complaint of the table
 }
 
+// Job is what a training is told beside data and settings.
+type Job struct {
+	Created  time.Time // that the manifests bear
+	Version  string    // of the program
+	Progress Progress  // may be nil
+}
+
 // Progress is told how many of the models have been trained. It may be called from several goroutines.
 type Progress func(done, total int)
 
 // minClass is the number of notes of the rarer class that a model needs: each fold must hold some.
 const minClass = 10
 
-// Train trains the model of all complaints and, by the policy, one for each complaint. created is the time
-// that the manifests bear; version is that of the program.
-func Train(ctx context.Context, table *notes.Table, aux []notes.Aux, s Settings, created time.Time, version string, progress Progress) (*Trained, error) {
+// Train trains the model of all complaints and, by the policy, one for each complaint. Data.Pooled is taken as
+// true.
+func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
+	progress := job.Progress
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	all := table.Rows
+	d.Pooled = true
+	all := d.Rows
 	groups := byComplaint(all)
 	var candidates []group
 	out := &Trained{}
@@ -61,7 +70,7 @@ func Train(ctx context.Context, table *notes.Table, aux []notes.Aux, s Settings,
 	}
 	progress(0, 1+len(candidates))
 	began := time.Now()
-	pooled, err := Model(ctx, all, aux, true, s)
+	pooled, err := Model(ctx, d, s)
 	if err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", err)
 	}
@@ -70,7 +79,7 @@ func Train(ctx context.Context, table *notes.Table, aux []notes.Aux, s Settings,
 		return nil, err
 	}
 	first.LogLoss, first.Pooled = &first.Metrics.LogLoss, first.Metrics.LogLoss
-	bundle, err := pooled.bundle(all, "", &s, first.Metrics, created, version)
+	bundle, err := pooled.bundle(all, first, &s, job)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +98,7 @@ func Train(ctx context.Context, table *notes.Table, aux []notes.Aux, s Settings,
 	for c, g := range candidates {
 		workers.Go(func() error {
 			began := time.Now()
-			f, err := Model(ctx, take(all, g.rows), aux, false, s)
+			f, err := Model(ctx, Data{Rows: take(all, g.rows), Aux: d.Aux}, s)
 			fitted[c] = own{f, err, time.Since(began).Seconds()}
 			progress(1+int(done.Add(1)), 1+len(candidates))
 			return ctx.Err()
@@ -106,31 +115,32 @@ func Train(ctx context.Context, table *notes.Table, aux []notes.Aux, s Settings,
 			return nil, err
 		}
 		o.Pooled = o.Metrics.LogLoss
-		if !g.enough(s.MinDocuments) {
+		switch {
+		case !g.enough(s.MinDocuments):
 			o.Why = fmt.Sprintf("fewer than %d notes, or than %d of one class", s.MinDocuments, minClass)
-		} else if s.PerComplaint == Never {
+		case s.PerComplaint == Never:
 			o.Why = "the policy is never"
-		} else {
+		default:
 			f := fitted[next]
 			next++
 			o.Seconds = f.seconds
 			if f.err != nil {
 				o.Why = "could not be trained: " + f.err.Error()
-			} else {
-				metrics, err := measure(rows, f.fitted.OutOfFold, f.fitted.Threshold)
-				if err != nil {
-					return nil, err
-				}
-				o.LogLoss = &metrics.LogLoss
-				o.Kept = s.PerComplaint == Always || metrics.LogLoss < o.Pooled
-				o.Why = verdict(s.PerComplaint, metrics.LogLoss, o.Pooled)
-				if o.Kept {
-					o.Metrics = metrics
-				}
+				break
+			}
+			metrics, err := measure(rows, f.fitted.OutOfFold, f.fitted.Threshold)
+			if err != nil {
+				return nil, err
+			}
+			o.LogLoss = &metrics.LogLoss
+			o.Kept = s.PerComplaint == Always || metrics.LogLoss < o.Pooled
+			o.Why = verdict(s.PerComplaint, metrics.LogLoss, o.Pooled)
+			if o.Kept {
+				o.Metrics = metrics
 			}
 		}
 		if o.Kept {
-			bundle, err := fitted[next-1].fitted.bundle(rows, g.complaint, &s, o.Metrics, created, version)
+			bundle, err := fitted[next-1].fitted.bundle(rows, o, &s, job)
 			if err != nil {
 				return nil, err
 			}
@@ -190,20 +200,19 @@ func byComplaint(all []notes.Row) []group {
 	return groups
 }
 
-// Group is the notes that one model is trained on.
+// Group is the notes of one complaint.
 type Group struct {
+	Data
 	Complaint string
-	Rows      []notes.Row
-	At        []int // where the rows stand in the table; nil for all of it
-	Pooled    bool  // they are of several complaints
+	At        []int // where the rows stand in the table
 }
 
 // Groups returns the complaints that have notes enough for a model of their own.
-func Groups(all []notes.Row, minDocuments int) []Group {
+func Groups(d Data, minDocuments int) []Group {
 	var out []Group
-	for _, g := range byComplaint(all) {
+	for _, g := range byComplaint(d.Rows) {
 		if g.enough(minDocuments) {
-			out = append(out, Group{Complaint: g.complaint, Rows: take(all, g.rows), At: g.rows})
+			out = append(out, Group{Data{Rows: take(d.Rows, g.rows), Aux: d.Aux}, g.complaint, g.rows})
 		}
 	}
 	return out
@@ -257,7 +266,7 @@ func measure(all []notes.Row, p []float64, threshold float64) (*eval.Metrics, er
 }
 
 // bundle is the version that a store keeps.
-func (f *Fitted) bundle(rows []notes.Row, complaint string, s *Settings, metrics *eval.Metrics, created time.Time, version string) (*models.Bundle, error) {
+func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
 	if err := f.ToBundle(b); err != nil {
@@ -272,9 +281,9 @@ func (f *Fitted) bundle(rows []notes.Row, complaint string, s *Settings, metrics
 		return nil, fmt.Errorf("writing settings: %w", err)
 	}
 	m := &b.Manifest
-	m.Name, m.Complaint, m.Seed, m.Head = models.Slug(complaint), complaint, s.Seed, head
+	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
 	m.ThresholdRule = string(s.Threshold)
-	m.CreatedAt, m.Wardcast = created, version
+	m.CreatedAt, m.Wardcast = job.Created, job.Version
 	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
 	for _, r := range rows {
 		if r.Arrived.IsZero() {
@@ -287,7 +296,7 @@ func (f *Fitted) bundle(rows []notes.Row, complaint string, s *Settings, metrics
 			m.Training.To = r.Arrived
 		}
 	}
-	if m.Metrics, err = json.Marshal(metrics); err != nil {
+	if m.Metrics, err = json.Marshal(o.Metrics); err != nil {
 		return nil, fmt.Errorf("writing metrics: %w", err)
 	}
 	if f.Solver != nil {
@@ -302,7 +311,7 @@ func (f *Fitted) bundle(rows []notes.Row, complaint string, s *Settings, metrics
 		}
 	}
 	b.Evaluation = m.Metrics
-	b.Card = card(b, metrics)
+	b.Card = card(b, o.Metrics)
 	return b, nil
 }
 
