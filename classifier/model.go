@@ -100,8 +100,10 @@ func (m *Model) label(t int) string {
 	sign := math.Copysign(1, top[0].Weight)
 	var words []string
 	for _, w := range m.TopTerms(t, 8*labelTerms) {
-		if len(words) < labelTerms && w.Weight*sign > 0 {
-			words = append(words, display(m.terms[w.Column]))
+		// One shorthand can stand for several terms.
+		word := display(m.terms[w.Column])
+		if len(words) < labelTerms && w.Weight*sign > 0 && !slices.Contains(words, word) {
+			words = append(words, word)
 		}
 	}
 	return strings.Join(words, " ")
