@@ -82,12 +82,7 @@ func pause(ctx context.Context, attempt int) error {
 		d = min(minBackoff<<attempt, maxBackoff)
 	}
 	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
-	return sleep(ctx, d-rand.N(d/2+1))
-}
-
-// sleep waits for d or the end of ctx, whose error it returns.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
+	t := time.NewTimer(d - rand.N(d/2+1))
 	defer t.Stop()
 	select {
 	case <-t.C:

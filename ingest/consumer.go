@@ -154,6 +154,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer c.fatal(nil)
 	c.generations(ctx, group)
 	c.ready.Store(false)
+	defer c.metrics.assigned.Set(0)
 	if err := c.leave(group); err != nil {
 		return err
 	}

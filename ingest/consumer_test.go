@@ -84,7 +84,7 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		case "panic":
 			panic(patient)
 		case "index":
-			_ = r.Value[len(r.Value)]
+			_ = r.Value[len(r.Value)+r.Partition]
 		case "refuse":
 			return verdict{reason: "wrong_type", stage: "decode", model: "v1"}
 		case "once":
@@ -177,10 +177,20 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		name, label string
 		want        float64
 	}{
-		{"consumed_records_total", "", n + 9}, {"records_total", "answered", n + 2}, {"records_total", "dead_letter", 7},
-		{"records_total", "retry", 5}, {"dead_letters_total", "wrong_type", 2}, {"dead_letters_total", "scoring_failed", 2},
-		{"handler_panics_total", "", 2}, {"handle_seconds", "", n + 9}, {"end_to_end_seconds", "", n + 2}, {"in_flight_records", "", 0},
-		{"lag_records", "", 0}, {"commits_total", "stale", 0}, {"skipped_offsets_total", "", 0}, {"rebalances_total", "", 1},
+		{"consumed_records_total", "", n + 9},
+		{"records_total", "answered", n + 2},
+		{"records_total", "dead_letter", 7},
+		{"records_total", "retry", 5},
+		{"dead_letters_total", "wrong_type", 2},
+		{"dead_letters_total", "scoring_failed", 2},
+		{"handler_panics_total", "", 2},
+		{"handle_seconds", "", n + 9},
+		{"end_to_end_seconds", "", n + 2},
+		{"in_flight_records", "", 0},
+		{"lag_records", "", 0},
+		{"commits_total", "stale", 0},
+		{"skipped_offsets_total", "", 0},
+		{"rebalances_total", "", 1},
 	} {
 		var got float64
 		if x.label == "" {

@@ -37,7 +37,7 @@
 // DeadLetterMaxMessageBytes is the limit to create the topic with; a limit not
 // above the input's is warned of at the start. A dead letter that is refused
 // all the same stops its partition, and only that one, with an error in the
-// log every few seconds until the limit is raised. An answer that is refused
+// log every few seconds, until the limit is raised. An answer that is refused
 // as too large becomes a dead letter with reason scoring_failed and stage produce.
 //
 // # Metrics

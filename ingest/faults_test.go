@@ -89,7 +89,7 @@ func TestLeadersAndCoordinatorsMove(t *testing.T) {
 	t.Parallel()
 	c := newFake(t, kfake.NumBrokers(3))
 	m := c.start(handle(echo))
-	const n, parts = 10_000, 5
+	const n, parts = 6_000, 3
 	for i := range parts {
 		c.send(numbered(i*n/parts, (i+1)*n/parts)...)
 		c.fake.ShufflePartitionLeaders()
@@ -252,7 +252,7 @@ func TestStallLeavesTheGeneration(t *testing.T) {
 	c := newFake(t)
 	c.send(numbered(0, 100)...)
 	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = 2 * time.Second })
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = time.Second })
 	c.await("the watchdog", func() bool { return m.metric("stalls_total") > 0 })
 	fault.Remove()
 	c.awaitAnswers(100)

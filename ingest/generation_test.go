@@ -63,8 +63,8 @@ func TestCommitsFollowMarks(t *testing.T) {
 					want[id] = max(want[id], next)
 				}
 			},
-			"commit": func(t *rapid.T) { refuse = false; g.commitMarked() },
-			"refuse": func(t *rapid.T) { refuse = true; g.commitMarked() },
+			"commit": func(*rapid.T) { refuse = false; g.commitMarked() },
+			"refuse": func(*rapid.T) { refuse = true; g.commitMarked() },
 		})
 		refuse = false
 		g.revoke()

@@ -155,8 +155,7 @@ type Verdict struct {
 // goes anywhere.
 func Disposition(err error) Verdict {
 	v := Verdict{Action: DeadLetter, Reason: ReasonScoringFailed, Stage: stageHandle}
-	var refused *msg.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*msg.Error](err); ok {
 		v.Reason, v.Stage = string(refused.Reason), stageDecode
 	}
 	var retryable interface{ Retryable() bool }

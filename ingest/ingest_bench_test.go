@@ -1,10 +1,12 @@
 package ingest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -33,11 +35,11 @@ func (w answerWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	return nil
 }
 
-// benchCluster starts an embedded broker on a folder, whose topic in holds
-// benchRecords records, and returns how to reach it.
-func benchCluster(b *testing.B) (ingest.Connection, *ingest.Client) {
+// benchCluster starts an embedded broker on a folder, with the topic in, and
+// returns how to reach it.
+func benchCluster(b *testing.B, sync bool) (ingest.Connection, *ingest.Client) {
 	b.Helper()
-	broker, err := embedded.Start(embedded.Config{Dir: b.TempDir(), Listen: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	broker, err := embedded.Start(embedded.Config{Dir: b.TempDir(), Listen: "127.0.0.1:0", Sync: sync, Logger: discard})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -51,14 +53,19 @@ func benchCluster(b *testing.B) (ingest.Connection, *ingest.Client) {
 	if err := client.CreateTopics(b.Context(), ingest.Topic{Name: "in"}, ingest.Topic{Name: "dlq"}); err != nil {
 		b.Fatal(err)
 	}
+	return conn, client
+}
+
+// fill writes benchRecords records.
+func fill(b *testing.B, client *ingest.Client) {
+	b.Helper()
 	messages := make([]*ingest.Output, benchRecords)
 	for i := range messages {
 		messages[i] = &ingest.Output{Key: fmt.Appendf(nil, "visit-%d", i), Value: fmt.Appendf(nil, "%0*d", benchInputBytes, i)}
 	}
-	if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(b.Context(), "in", messages); err != nil {
+	if err := ingest.NewProducer(client, discard).Produce(b.Context(), "in", messages); err != nil {
 		b.Fatal(err)
 	}
-	return conn, client
 }
 
 // waitForRecords returns when topic holds n records, polling as the wait is
@@ -90,7 +97,8 @@ func waitForRecords(b *testing.B, conn ingest.Connection, topic string, n int64)
 // first join of the group included; BenchmarkEcho is that of a bare kafka-go
 // loop that reads and writes the same.
 func BenchmarkConsumer(b *testing.B) {
-	conn, client := benchCluster(b)
+	conn, client := benchCluster(b, false)
+	fill(b, client)
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -100,7 +108,7 @@ func BenchmarkConsumer(b *testing.B) {
 		}
 		c, err := ingest.New(ingest.Config{
 			Connection: conn, Group: out, Input: "in", Output: out, DeadLetters: "dlq",
-			Handler: answerWorker{make([]byte, benchOutputBytes)}, Logger: slog.New(slog.DiscardHandler),
+			Handler: answerWorker{make([]byte, benchOutputBytes)}, Logger: discard,
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -120,7 +128,8 @@ func BenchmarkConsumer(b *testing.B) {
 
 // BenchmarkEcho: see BenchmarkConsumer.
 func BenchmarkEcho(b *testing.B) {
-	conn, client := benchCluster(b)
+	conn, client := benchCluster(b, false)
+	fill(b, client)
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -170,4 +179,92 @@ func bareLoop(b *testing.B, conn ingest.Connection, out string) {
 		b.Fatal(err)
 	}
 	transport.CloseIdleConnections()
+}
+
+// BenchmarkLatency sends 1,000 records a second, one by one, and takes the time
+// from when each was due to be sent until its answer is read from the output.
+func BenchmarkLatency(b *testing.B) {
+	for _, sync := range []bool{false, true} {
+		b.Run(fmt.Sprintf("sync=%t", sync), func(b *testing.B) {
+			conn, client := benchCluster(b, sync)
+			if err := client.CreateTopics(b.Context(), ingest.Topic{Name: "out"}); err != nil {
+				b.Fatal(err)
+			}
+			c, err := ingest.New(ingest.Config{
+				Connection: conn, Group: "g", Input: "in", Output: "out", DeadLetters: "dlq",
+				Handler: stampWorker{make([]byte, benchOutputBytes)}, Logger: discard,
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(b.Context())
+			done := make(chan error, 1)
+			go func() { done <- c.Run(ctx) }()
+			taken := make(chan time.Duration, 1000)
+			for p := range ingest.DefaultPartitions {
+				go readStamps(ctx, conn, p, taken)
+			}
+			producer := ingest.NewProducer(client, discard)
+			for !c.Ready() {
+				<-time.After(10 * time.Millisecond)
+			}
+			send := func(i int, due time.Time) {
+				m := &ingest.Output{Key: fmt.Appendf(nil, "visit-%d", i), Value: fmt.Appendf(nil, "%0*d", benchInputBytes, due.UnixNano())}
+				if err := producer.Produce(b.Context(), "in", []*ingest.Output{m}); err != nil {
+					b.Error(err)
+				}
+			}
+			var all []time.Duration
+			n := 0
+			for b.Loop() {
+				const second = 1000
+				begin := time.Now()
+				for i := range second {
+					due := begin.Add(time.Duration(i) * time.Millisecond)
+					<-time.After(time.Until(due))
+					go send(n*second+i, due)
+				}
+				for range second {
+					all = append(all, <-taken)
+				}
+				n++
+			}
+			cancel()
+			if err := <-done; err != nil {
+				b.Fatal(err)
+			}
+			slices.Sort(all)
+			for _, q := range []float64{50, 99} {
+				b.ReportMetric(all[int(float64(len(all)-1)*q/100)].Seconds()*1e3, fmt.Sprintf("p%.0f-ms", q))
+			}
+		})
+	}
+}
+
+// stampWorker answers with the number that the record begins with.
+type stampWorker struct{ padding []byte }
+
+func (w stampWorker) NewWorker() ingest.Worker { return w }
+
+func (w stampWorker) Handle(r *ingest.Record, out *ingest.Output) error {
+	out.Key = r.Key
+	out.Value = append(append(append(out.Value, r.Value...), ' '), w.padding...)
+	return nil
+}
+
+// readStamps sends how long ago the times in one partition of the output were.
+func readStamps(ctx context.Context, conn ingest.Connection, partition int, taken chan<- time.Duration) {
+	r := kafka.NewReader(kafka.ReaderConfig{Brokers: conn.Brokers, Topic: "out", Partition: partition, MaxWait: 100 * time.Millisecond})
+	defer func() { _ = r.Close() }()
+	for {
+		m, err := r.ReadMessage(ctx)
+		if err != nil {
+			return
+		}
+		ns, err := strconv.ParseInt(string(bytes.TrimLeft(m.Value[:benchInputBytes], "0")), 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		taken <- time.Since(time.Unix(0, ns))
+	}
 }

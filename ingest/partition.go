@@ -25,9 +25,6 @@ const (
 	// fetchMaxWait is how long the broker holds a fetch while there is nothing
 	// to read; it answers at once when something comes.
 	fetchMaxWait = 500 * time.Millisecond
-
-	// blockedPause is how often a dead letter is tried that was too large.
-	blockedPause = 5 * time.Second
 )
 
 // errStopped ends the work on a partition at a record that must not be passed over.
@@ -106,7 +103,7 @@ func (p *partition) locate(ctx context.Context) error {
 	case p.next > end:
 		p.c.log.Error("the committed offset is past the end: the topic was cut or made anew; reading all of it", "partition", p.id, "offset", p.next, "end", end)
 	default:
-		return nil
+		return kafka.OffsetOutOfRange // of a replica that lags, or no longer
 	}
 	p.next = first
 	p.g.begin(p.id, p.next)
@@ -272,9 +269,11 @@ func (p *partition) bury(produce context.Context) error {
 		if attempt == 0 {
 			p.c.metrics.blocked.Inc()
 		}
-		p.c.log.Error("partition waits: a dead letter is larger than its topic takes; raise the topic's max.message.bytes",
-			"kafka_topic", large.Topic, "bytes", large.Bytes, "partition", p.id, "offset", large.message.record.Offset)
-		_ = sleep(produce, blockedPause) // Produce tells the end of it
+		if attempt == 0 || loud(attempt) {
+			p.c.log.Error("partition waits: a dead letter is larger than its topic takes; raise the topic's max.message.bytes",
+				"kafka_topic", large.Topic, "bytes", large.Bytes, "partition", p.id, "offset", large.message.record.Offset)
+		}
+		_ = pause(produce, attempt) // Produce tells the end of it
 	}
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]
