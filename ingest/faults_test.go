@@ -324,7 +324,7 @@ func noise(n int) string {
 func TestDeadLetterTooLarge(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	limit := func(value string) {
+	raise := func(value string) {
 		t.Helper()
 		res, err := c.kafka.IncrementalAlterConfigs(t.Context(), &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
 			ResourceType: kafka.ResourceTypeTopic, ResourceName: c.dlq,
@@ -334,7 +334,10 @@ func TestDeadLetterTooLarge(t *testing.T) {
 			t.Fatal(err, res)
 		}
 	}
-	limit("1000")
+	c.dlq += "-small"
+	if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
+		t.Fatal(err)
+	}
 	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
 		if len(r.Value) > 1000 {
 			return errors.New("refused")
@@ -348,13 +351,13 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	before := sum(c.ends(c.out))
 	c.send(numbered(0, 100)...)
 	c.await("answers of the other partitions", func() bool { return sum(c.ends(c.out)) >= before+50 })
-	limit("10000")
+	raise("10000")
 	c.awaitAnswers(102)
 	m.stop()
 	if got := m.metric("blocked_partitions"); got != 0 {
 		t.Errorf("blocked_partitions is %v", got)
 	}
-	if c.fake != nil && !strings.Contains(m.log.String(), "should take larger messages") { // a cluster learns of a limit later
+	if !strings.Contains(m.log.String(), "should take larger messages") {
 		t.Errorf("the limit was not warned of at the start:\n%s", m.log)
 	}
 	dead := count(c.read(c.dlq))
