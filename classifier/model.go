@@ -39,6 +39,7 @@ type Model struct {
 	rank   int
 	topics []float64 // F by rows: topics[j*rank+t]
 	labels []string  // of topics
+	heads  []string  // of terms, as predictions write them
 }
 
 // labelTerms is how many terms name a topic.
@@ -82,6 +83,10 @@ func New(parts Parts) (*Model, error) {
 	}
 	if err := checkCalibration(&parts.Calibration); err != nil {
 		return nil, err
+	}
+	m.heads = make([]string, p)
+	for j, t := range m.terms {
+		m.heads[j] = msg.TermHead(t.Text, t.Surface)
 	}
 	m.labels = make([]string, m.rank)
 	for t := range m.labels {

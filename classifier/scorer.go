@@ -111,7 +111,7 @@ func (s *Scorer) explainTopics(row textproc.Row, p *msg.Prediction) {
 	for t, b := range beta {
 		s.topics[t] = b * s.scores[t]
 	}
-	shown, rest := s.topicRank.largest(s.topics, s.limits.Topics)
+	shown, rest, more := s.topicRank.largest(s.topics, s.limits.Topics)
 	for _, t := range shown {
 		topic := s.nextTopic(p)
 		topic.Topic, topic.Label = t+1, m.labels[t]
@@ -121,18 +121,18 @@ func (s *Scorer) explainTopics(row textproc.Row, p *msg.Prediction) {
 			s.terms = append(s.terms, beta[t]*m.topics[int(j)*m.rank+t]*row.Values[c])
 		}
 		topic.Terms = topic.Terms[:0]
-		shown, rest := s.termRank.largest(s.terms, s.limits.Terms)
+		shown, rest, more := s.termRank.largest(s.terms, s.limits.Terms)
 		for _, c := range shown {
 			j := row.Columns[c]
-			topic.Terms = append(topic.Terms, msg.Term{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Weight: msg.Round(m.topics[int(j)*m.rank+t]), Contribution: msg.Round(s.terms[c])})
+			topic.Terms = append(topic.Terms, msg.Term{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Weight: msg.Round(m.topics[int(j)*m.rank+t]), Contribution: msg.Round(s.terms[c]), Head: m.heads[j]})
 		}
-		if len(rest) > 0 {
-			topic.Terms = append(topic.Terms, msg.Term{Term: Other, Contribution: sum(s.terms, rest)})
+		if more {
+			topic.Terms = append(topic.Terms, msg.Term{Term: Other, Contribution: rest})
 		}
 	}
-	if len(rest) > 0 {
+	if more {
 		topic := s.nextTopic(p)
-		*topic = msg.Topic{Label: Other, Contribution: sum(s.topics, rest), Terms: topic.Terms[:0]}
+		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: topic.Terms[:0]}
 	}
 }
 
@@ -159,13 +159,13 @@ func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	for c, j := range row.Columns {
 		s.terms = append(s.terms, m.parts.Words[j]*row.Values[c])
 	}
-	shown, rest := s.termRank.largest(s.terms, s.limits.Words)
+	shown, rest, more := s.termRank.largest(s.terms, s.limits.Words)
 	for _, c := range shown {
-		term := &m.terms[row.Columns[c]]
-		p.Words = append(p.Words, msg.Word{Term: term.Text, Surface: term.Surface, Contribution: msg.Round(s.terms[c])})
+		j := row.Columns[c]
+		p.Words = append(p.Words, msg.Word{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Contribution: msg.Round(s.terms[c]), Head: m.heads[j]})
 	}
-	if len(rest) > 0 {
-		p.Words = append(p.Words, msg.Word{Term: Other, Contribution: sum(s.terms, rest)})
+	if more {
+		p.Words = append(p.Words, msg.Word{Term: Other, Contribution: rest})
 	}
 }
 
@@ -183,42 +183,40 @@ func (s *Scorer) explainAux(aux []msg.Value, p *msg.Prediction) {
 // ranking is memory for choosing the largest of some contributions.
 type ranking []int
 
-// largest returns the positions of the values to show, largest |value| first, ties by position, and those of the
-// other values that are not 0. A remainder of one is shown as itself. The cost is limit·len(values), for the small
-// limits of an explanation.
-func (r *ranking) largest(values []float64, limit int) (shown, rest []int) {
-	order := (*r)[:0]
-	for i, v := range values {
+// largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum
+// of the others; more tells whether there are others that are not 0. A remainder of one is shown as itself. limit 0
+// is no limit. The cost is that of one pass and of few insertions.
+func (r *ranking) largest(values []float64, limit int) (shown []int, rest float64, more bool) {
+	nonzero, total := 0, 0.0
+	for _, v := range values {
 		if v != 0 {
-			order = append(order, i)
+			nonzero++
 		}
+		total += v
 	}
-	*r = order
-	if limit <= 0 || len(order) <= limit+1 {
-		limit = len(order)
+	if limit <= 0 || nonzero <= limit+1 {
+		limit = nonzero
 	}
-	for n := range limit {
-		best, size := n, math.Abs(values[order[n]])
-		for at := n + 1; at < len(order); at++ {
-			if v := math.Abs(values[order[at]]); v > size {
-				best, size = at, v
-			}
+	shown = (*r)[:0]
+	for i, v := range values {
+		size := math.Abs(v)
+		if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {
+			continue
 		}
-		// Moving the others up, instead of swapping, keeps the order of ties.
-		chosen := order[best]
-		copy(order[n+1:best+1], order[n:best])
-		order[n] = chosen
+		if len(shown) < limit {
+			shown = append(shown, i)
+		}
+		at := len(shown) - 1
+		for ; at > 0 && size > math.Abs(values[shown[at-1]]); at-- {
+			shown[at] = shown[at-1]
+		}
+		shown[at] = i
 	}
-	return order[:limit], order[limit:]
-}
-
-// sum returns the rounded sum of the values at these positions.
-func sum(values []float64, at []int) float64 {
-	var total float64
-	for _, i := range at {
-		total += values[i]
+	*r = shown
+	for _, i := range shown {
+		total -= values[i]
 	}
-	return msg.Round(total)
+	return shown, msg.Round(total), nonzero > limit
 }
 
 func dot(a, b []float64) float64 {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bench"
 	"github.com/wardcast/wardcast/internal/obs"
@@ -129,8 +128,9 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *deps) error {
 type benchStreamCmd struct {
 	benchInput
 	output
-	Rate    float64  `help:"Notes per second; 0 is as fast as it goes." default:"0"`
-	Brokers []string `help:"Kafka brokers; without them an embedded one." placeholder:"HOST:PORT"`
+	Rate        float64  `help:"Notes per second; 0 is as fast as it goes." default:"0"`
+	Brokers     []string `help:"Kafka brokers; without them an embedded one." placeholder:"HOST:PORT"`
+	Compression string   `help:"Compression of the predictions: none, snappy, lz4 or zstd; the bare loop compresses nothing." enum:"none,snappy,lz4,zstd" default:"${compression}"`
 }
 
 func (c *benchStreamCmd) Run(ctx context.Context, d *deps) error {
@@ -143,7 +143,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *deps) error {
 		return err
 	}
 	bar := newProgress(d.err, "streaming")
-	r, err := bench.Stream(ctx, set, messages, bench.StreamSettings{Brokers: c.Brokers, Rate: c.Rate, Logger: log, Limits: classifier.Limits(c.limits), Progress: bar.set})
+	r, err := bench.Stream(ctx, set, messages, bench.StreamSettings{Brokers: c.Brokers, Rate: c.Rate, Logger: log, Limits: c.limits.limits(), Compression: c.Compression, Progress: bar.set})
 	bar.finish()
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func BenchmarkPrediction(b *testing.B) {
 			for i := range size.topics {
 				t := Topic{Topic: i + 1, Label: "hip rotate glf", Score: next(), Coefficient: next(), Contribution: next()}
 				for range size.terms {
-					t.Terms = append(t.Terms, Term{"shorten", []string{"shortened", "shortening"}, next(), next()})
+					t.Terms = append(t.Terms, Term{Term: "shorten", Surface: []string{"shortened", "shortening"}, Weight: next(), Contribution: next()})
 				}
 				p.Topics = append(p.Topics, t)
 			}

@@ -63,6 +63,14 @@ type Term struct {
 	Surface      []string `json:"surface"` // forms in which the term stands in notes
 	Weight       float64  `json:"weight"`  // weight of the term in the topic
 	Contribution float64  `json:"contribution"`
+	// Head is "" or TermHead(Term, Surface), for a writer of many.
+	Head string `json:"-"`
+}
+
+// TermHead returns the beginning of the JSON of a Term or Word, up to its
+// numbers.
+func TermHead(term string, surface []string) string {
+	return string(appendTerm(nil, "", term, surface))
 }
 
 // Word is what a term adds to the logit beside the topics.
@@ -70,6 +78,7 @@ type Word struct {
 	Term         string   `json:"term"`
 	Surface      []string `json:"surface"`
 	Contribution float64  `json:"contribution"`
+	Head         string   `json:"-"` // as in Term
 }
 
 // Aux is what an auxiliary feature adds to the logit.
@@ -179,7 +188,7 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 		for i := range p.Words {
 			w := &p.Words[i]
 			dst = appendComma(dst, i)
-			dst = appendTerm(dst, w.Term, w.Surface)
+			dst = appendTerm(dst, w.Head, w.Term, w.Surface)
 			dst = append(dst, `,"contribution":`...)
 			dst = appendFloat(dst, w.Contribution)
 			dst = append(dst, '}')
@@ -226,7 +235,7 @@ func (t *Topic) appendJSON(dst []byte) []byte {
 	for i := range t.Terms {
 		m := &t.Terms[i]
 		dst = appendComma(dst, i)
-		dst = appendTerm(dst, m.Term, m.Surface)
+		dst = appendTerm(dst, m.Head, m.Term, m.Surface)
 		dst = append(dst, `,"weight":`...)
 		dst = appendFloat(dst, m.Weight)
 		dst = append(dst, `,"contribution":`...)
@@ -236,8 +245,11 @@ func (t *Topic) appendJSON(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendTerm opens the object of a term.
-func appendTerm(dst []byte, term string, surface []string) []byte {
+// appendTerm opens the object of a term, by its head where it is known.
+func appendTerm(dst []byte, head, term string, surface []string) []byte {
+	if head != "" {
+		return append(dst, head...)
+	}
 	dst = append(dst, `{"term":`...)
 	dst = appendString(dst, term)
 	dst = append(dst, `,"surface":[`...)

@@ -77,7 +77,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	a.consumer, err = ingest.New(ingest.Config{
 		Connection: connection, Group: c.Kafka.Group,
 		Input: topics.Notes, Output: topics.Predictions, DeadLetters: topics.DeadLetters,
-		Handler: a.handler, Logger: o.Logger, Registerer: o.Registry, SessionTimeout: c.Kafka.SessionTimeout,
+		Handler: a.handler, Logger: o.Logger, Registerer: o.Registry, SessionTimeout: c.Kafka.SessionTimeout, Compression: c.Kafka.Compression,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("configuring the consumer: %w", err)

@@ -30,6 +30,8 @@ type StreamSettings struct {
 	Rate    float64  // notes per second; 0 puts all notes there first and scores as fast as it goes
 	Logger  *slog.Logger
 	Limits  classifier.Limits
+	// Compression of the predictions, as in the configuration; the bare loop compresses nothing.
+	Compression string
 	// Progress may be nil.
 	Progress func(done, total int)
 }
@@ -87,7 +89,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	run.offsets = &kafka.Client{Addr: kafka.TCP(s.Brokers...), Transport: transport}
 	handler := app.NewHandler(set, s.Limits, "/wardcast/bench")
 	got, err := run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
-		c, err := ingest.New(ingest.Config{Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead, Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger})
+		c, err := ingest.New(ingest.Config{Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead, Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression})
 		if err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ type Kafka struct {
 	Brokers        []string      `yaml:"brokers"` // host:port, at least one
 	Group          string        `yaml:"group"`
 	Topics         Topics        `yaml:"topics"`
+	Compression    string        `yaml:"compression"`     // of predictions: none, snappy, lz4, zstd
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s: after it a killed scorer's partitions move
 	TLS            TLS           `yaml:"tls"`
 	SASL           SASL          `yaml:"sasl"`
@@ -90,7 +91,7 @@ type Log struct {
 func Default() Config {
 	return Config{
 		Kafka: Kafka{
-			Group: "wardcast", SessionTimeout: 6 * time.Second,
+			Group: "wardcast", Compression: "snappy", SessionTimeout: 6 * time.Second,
 			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
@@ -158,6 +159,11 @@ func (c *Config) check() error {
 	}
 	if s := c.Kafka.SessionTimeout; s < minSession || s > maxSession {
 		bad("kafka.session_timeout", "%v is not within %v and %v", s, minSession, maxSession)
+	}
+	switch c.Kafka.Compression {
+	case "none", "snappy", "lz4", "zstd":
+	default:
+		bad("kafka.compression", "%q is none of none, snappy, lz4, zstd", c.Kafka.Compression)
 	}
 	if t := c.Kafka.TLS; (t.CertFile == "") != (t.KeyFile == "") {
 		bad("kafka.tls", "cert_file and key_file go together")
