@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func write(t *testing.T, text string) string {
@@ -85,4 +87,19 @@ func FuzzLoad(f *testing.F) {
 			t.Error("accepted without brokers")
 		}
 	})
+}
+
+// TestExample holds the example that users start from against the defaults that it claims to show.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	got, err := Load(filepath.Join("..", "..", "deploy", "wardcast.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Kafka.Brokers = []string{"127.0.0.1:9092"}
+	want.Models.Store = filepath.Join("..", "..", "deploy", "models")
+	if d := cmp.Diff(&want, got); d != "" {
+		t.Errorf("deploy/wardcast.yaml is not at the defaults (-want +got):\n%s", d)
+	}
 }
