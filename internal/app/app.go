@@ -239,11 +239,11 @@ func (a *App) use(set *scoring.Set) {
 }
 
 // reload takes up new champions as the store changes. A set that cannot be read is refused, and the running
-// one stays.
+// one stays; it is tried again, for a copy may not have come whole yet.
 func (a *App) reload(ctx context.Context) {
 	tick := time.NewTicker(a.Config.Models.Poll)
 	defer tick.Stop()
-	var refused map[string]string // what failed, so that one failure is one log line
+	refused := "" // why, so that one failure is one log line
 	for {
 		select {
 		case <-ctx.Done():
@@ -251,7 +251,8 @@ func (a *App) reload(ctx context.Context) {
 		case <-tick.C:
 		}
 		versions, err := a.store.Champions(ctx)
-		if err == nil && (maps.Equal(versions, a.handler.set.Load().Versions()) || maps.Equal(versions, refused)) {
+		if err == nil && maps.Equal(versions, a.handler.set.Load().Versions()) {
+			refused = ""
 			continue
 		}
 		var set *scoring.Set
@@ -263,13 +264,13 @@ func (a *App) reload(ctx context.Context) {
 		}
 		if err != nil {
 			a.metrics.reloads.WithLabelValues(resultFailed).Inc()
-			if refused == nil || !maps.Equal(versions, refused) {
+			if why := err.Error(); why != refused {
 				a.Logger.ErrorContext(ctx, "new champions refused, the running ones stay", "err", err)
+				refused = why
 			}
-			refused = versions
 			continue
 		}
-		refused = nil
+		refused = ""
 		a.handler.set.Store(set)
 		a.use(set)
 		a.Logger.InfoContext(ctx, "new champions in use", "models", len(set.Models()))

@@ -1,0 +1,285 @@
+package app_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+)
+
+// TestPredictions streams notes and holds each answer against what `predict` prints for the note.
+func TestPredictions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	r := s.start().ready()
+	c := s.stream()
+	sent := notes(t, 0, 100)
+	unknown := note(t, 100)
+	unknown.Complaint = "never heard of " + secret // scored by the model of all complaints
+	wordless := note(t, 101)
+	wordless.Text = secret
+	keyless := note(t, 102)
+	sent = append(sent, record(unknown), record(wordless), record(keyless))
+	sent[len(sent)-1].Key = []byte("another key") // the answer's is the visit all the same
+	want := s.predicted(sent)
+	c.send(sent...)
+	c.answers(len(sent))
+	r.stop()
+
+	got, ids, byModel := map[string]string{}, map[string]bool{}, map[string]int{}
+	for _, m := range c.predictions {
+		p := decode(t, m.Value)
+		if string(m.Key) != p.VisitID {
+			t.Errorf("the key of a prediction is %q, its visit %q", m.Key, p.VisitID)
+		}
+		got[p.VisitID] = bare(m.Value)
+		byModel[p.Model.Name]++
+		checkSums(t, p)
+		h := headers(m)
+		ids[h[msg.HeaderID]] = true
+		if want := string(msg.AppendEventID(nil, p.VisitID, p.Model.Name, p.Model.Version)); h[msg.HeaderID] != want {
+			t.Errorf("ce_id is %q, want %q", h[msg.HeaderID], want)
+		}
+		if h[msg.HeaderTime] != p.ScoredAt {
+			t.Errorf("ce_time is %q, scored_at %q", h[msg.HeaderTime], p.ScoredAt)
+		}
+		if at, err := time.Parse(msg.TimeFormat, p.ScoredAt); err != nil || time.Since(at) > patience {
+			t.Errorf("scored_at is %q: %v", p.ScoredAt, err)
+		}
+		delete(h, msg.HeaderID)
+		delete(h, msg.HeaderTime)
+		fixed := map[string]string{msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypePrediction, msg.HeaderSource: s.config.Scoring.Source, msg.HeaderContentType: "application/json"}
+		if diff := cmp.Diff(fixed, h); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("predictions of the stream differ from those of predict (-predict +stream):\n%s", diff)
+	}
+	if len(ids) != len(sent) {
+		t.Errorf("%d notes share %d ce_id", len(sent), len(ids))
+	}
+	if len(byModel) < 2 || byModel[models.Other] == 0 {
+		t.Errorf("predictions by model are %v, want several models", byModel)
+	}
+	if got := s.metric("wardcast_predictions_total"); got != float64(len(sent)) {
+		t.Errorf("wardcast_predictions_total is %v, want %d", got, len(sent))
+	}
+	if got := s.metric("wardcast_abstentions_total"); got != 1 {
+		t.Errorf("wardcast_abstentions_total is %v, want 1 for the note without a known word", got)
+	}
+	if got := c.committed(); got != len(sent) {
+		t.Errorf("offsets committed %d, want %d", got, len(sent))
+	}
+}
+
+// checkSums fails where contributions do not add up to the logit, or those of terms to their topic's.
+func checkSums(t *testing.T, p *msg.Prediction) {
+	t.Helper()
+	const tolerance = 1e-9 // of the contract
+	sum := p.Intercept
+	for _, x := range p.Topics {
+		sum += x.Contribution
+		terms := 0.
+		for _, m := range x.Terms {
+			terms += m.Contribution
+		}
+		if math.Abs(terms-x.Contribution) > tolerance {
+			t.Errorf("terms of topic %d add up to %v, its contribution is %v", x.Topic, terms, x.Contribution)
+		}
+	}
+	for _, x := range p.Words {
+		sum += x.Contribution
+	}
+	for _, x := range p.Aux {
+		sum += x.Contribution
+	}
+	if math.Abs(sum-p.Logit) > tolerance {
+		t.Errorf("contributions add up to %v, the logit is %v", sum, p.Logit)
+	}
+}
+
+// malformed are messages that become dead letters, by their reason.
+func malformed(t *testing.T) map[string]malformedNote {
+	good := string(record(note(t, 0)).Value)
+	change := func(from, to string) []byte {
+		if !strings.Contains(good, from) {
+			t.Fatalf("a note does not hold %s", from)
+		}
+		return []byte(strings.Replace(good, from, to, 1))
+	}
+	text := func(s string) []byte {
+		n := note(t, 0)
+		n.Text = s
+		return n.AppendJSON(nil)
+	}
+	visit := fmt.Sprintf(`"visit_id":"%s-0"`, secret)
+	return map[string]malformedNote{
+		"cut short":          {msg.NotJSON, []byte(good[:len(good)-9])},
+		"not JSON":           {msg.NotJSON, []byte(secret)},
+		"empty":              {msg.NotJSON, []byte{}},
+		"tombstone":          {msg.NotJSON, nil},
+		"binary":             {msg.InvalidUTF8, []byte{0xff, 0xfe, 0x00}},
+		"array":              {msg.WrongType, fmt.Appendf(nil, `[%q]`, secret)},
+		"string":             {msg.WrongType, fmt.Appendf(nil, `%q`, secret)},
+		"null":               {msg.WrongType, []byte(`null`)},
+		"text is a number":   {msg.WrongType, []byte(`{"schema_version":"1","visit_id":"v","text":123}`)},
+		"age is text":        {msg.WrongType, fmt.Appendf(nil, `{"schema_version":"1","visit_id":"v","text":"fall","age":%q}`, secret)},
+		"vitals are text":    {msg.WrongType, fmt.Appendf(nil, `{"schema_version":"1","visit_id":"v","text":"fall","vitals":%q}`, secret)},
+		"two megabytes":      {msg.TooLarge, text(strings.Repeat("pain "+secret, 2<<20/len("pain "+secret)))},
+		"64 KiB and a byte":  {msg.TooLarge, text(strings.Repeat("x", msg.MaxText+1))},
+		"empty text":         {msg.EmptyText, text("")},
+		"blank text":         {msg.EmptyText, text(" \n\t")},
+		"no visit":           {msg.MissingField, change(visit, `"patient":"x"`)},
+		"visit is null":      {msg.MissingField, change(visit, `"visit_id":null`)},
+		"no text":            {msg.MissingField, []byte(`{"schema_version":"1","visit_id":"v"}`)},
+		"text is not UTF-8":  {msg.InvalidUTF8, change(secret+`"`, secret+"\xff\xc3\x28\"")},
+		"major version 2":    {msg.UnknownSchemaVersion, change(`"schema_version":"1"`, `"schema_version":"2"`)},
+		"version is no such": {msg.UnknownSchemaVersion, change(`"schema_version":"1"`, `"schema_version":"one"`)},
+	}
+}
+
+type malformedNote struct {
+	reason msg.Reason
+	value  []byte
+}
+
+// TestDeadLetters streams what is no note among notes.
+func TestDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	r := s.start().ready()
+	c := s.stream()
+	bad := malformed(t)
+	var sent []*kgo.Record
+	for i, name := range slices.Sorted(maps.Keys(bad)) {
+		// One good note after each, of the same key and so of the same partition.
+		n := note(t, i)
+		sent = append(sent, &kgo.Record{Key: []byte(name), Value: bad[name].value, Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("t" + strconv.Itoa(i))}}}, &kgo.Record{Key: []byte(name), Value: n.AppendJSON(nil)})
+	}
+	minor := note(t, len(bad))
+	sent = append(sent, &kgo.Record{Key: []byte(minor.VisitID), Value: bytes.Replace(minor.AppendJSON(nil), []byte(`"schema_version":"1"`), []byte(`"schema_version":"1.7","later":{"field":[1]}`), 1)})
+	c.send(sent...)
+	c.answers(len(sent))
+	r.stop()
+
+	if len(c.predictions) != len(bad)+1 {
+		t.Errorf("%d good notes answered, want %d", len(c.predictions), len(bad)+1)
+	}
+	source := map[string]*kgo.Record{}
+	for _, m := range sent {
+		if _, ok := source[string(m.Key)]; !ok {
+			source[string(m.Key)] = m
+		}
+	}
+	for _, m := range c.dead {
+		name := string(m.Key)
+		want, from := bad[name], source[name]
+		delete(bad, name)
+		if !bytes.Equal(m.Value, want.value) || (m.Value == nil) != (want.value == nil) {
+			t.Errorf("%s: the dead letter holds %d bytes, want the original %d", name, len(m.Value), len(want.value))
+		}
+		h := headers(m)
+		if at, err := time.Parse(time.RFC3339, h["dlq-time"]); err != nil || time.Since(at) > patience {
+			t.Errorf("%s: dlq-time is %q: %v", name, h["dlq-time"], err)
+		}
+		delete(h, "dlq-time")
+		all := map[string]string{
+			"trace": headers(from)["trace"], "dlq-reason": string(want.reason), "dlq-stage": "decode", "dlq-source-topic": s.config.Kafka.Topics.Notes, "dlq-source-partition": strconv.Itoa(int(from.Partition)),
+			"dlq-source-offset": strconv.FormatInt(from.Offset, 10), "dlq-model-version": "", "dlq-attempts": "1",
+		}
+		if diff := cmp.Diff(all, h); diff != "" {
+			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
+		}
+	}
+	for name := range bad {
+		t.Errorf("%s: no dead letter", name)
+	}
+	if got := s.metric("wardcast_ingest_dead_letters_total", string(msg.TooLarge)); got != 2 {
+		t.Errorf("wardcast_ingest_dead_letters_total{reason=%q} is %v, want 2", msg.TooLarge, got)
+	}
+	if got := c.committed(); got != len(sent) {
+		t.Errorf("offsets committed %d, want %d", got, len(sent))
+	}
+}
+
+// TestNoModel streams notes to a store without a model of all complaints.
+func TestNoModel(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := os.RemoveAll(filepath.Join(s.config.Models.Store, models.Other)); err != nil {
+		t.Fatal(err)
+	}
+	s.broker()
+	r := s.start().ready()
+	c := s.stream()
+	champions, err := s.store.Champions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := notes(t, 0, 50)
+	c.send(sent...)
+	c.answers(len(sent))
+	r.stop()
+	predictable := 0
+	for i := range sent {
+		if champions[models.Slug(note(t, i).Complaint)] != "" {
+			predictable++
+		}
+	}
+	if predictable == 0 || predictable == len(sent) || len(c.predictions) != predictable {
+		t.Errorf("%d of %d notes answered, %d have a model", len(c.predictions), len(sent), predictable)
+	}
+	for _, m := range c.dead {
+		if h := headers(m); h["dlq-reason"] != string(msg.NoModel) || h["dlq-stage"] != "score" {
+			t.Errorf("dlq-reason is %q and dlq-stage %q, want no_model and score", h["dlq-reason"], h["dlq-stage"])
+		}
+	}
+}
+
+// TestDrain stops a scorer in the middle of a stream and has another go on.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	r := s.start().ready()
+	c := s.stream()
+	sent := notes(t, 0, 3000)
+	c.send(sent...)
+	c.answers(1)
+	r.stop()
+	first := c.committed()
+	c.answers(first)
+	if got := int(s.metric("wardcast_ingest_records_total", "answered")); got != first {
+		t.Errorf("%d records answered, offsets committed %d: a drained scorer leaves none for another to repeat", got, first)
+	}
+	s.options.Registry = prometheus.NewRegistry()
+	second := s.start().ready()
+	c.answers(len(sent))
+	second.stop()
+	if got := c.committed(); got != len(sent) {
+		t.Errorf("the group lags by %d", len(sent)-got)
+	}
+	if len(c.predictions) != len(sent) || len(c.dead) > 0 {
+		t.Errorf("%d predictions and %d dead letters of %d notes, want each once", len(c.predictions), len(c.dead), len(sent))
+	}
+	if got := strings.Count(s.log.String(), `"msg":"ready"`); got != 2 {
+		t.Errorf("%d lines say ready, want one for each scorer", got)
+	}
+}
