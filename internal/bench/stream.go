@@ -280,10 +280,13 @@ func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, erro
 	last, since := 0, time.Now()
 	for {
 		count, err := r.count(ctx, t.out, t.dead)
-		if err != nil {
+		now := time.Now()
+		// The leaders of new topics are not known at once.
+		if moving, ok := errors.AsType[kafka.Error](err); ok && moving.Temporary() && now.Sub(since) < quiet {
+			count = last
+		} else if err != nil {
 			return time.Time{}, err
 		}
-		now := time.Now()
 		if count != last {
 			last, since = count, now
 		}
