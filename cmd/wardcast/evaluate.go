@@ -74,13 +74,13 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	for _, g := range groups {
 		repeats, err := c.repeats(g.Rows, g.At, trainRows)
 		if err != nil {
-			return fmt.Errorf("complaint %q: %w", g.Complaint, err)
+			return fmt.Errorf("evaluating %s: %w", named(g.Complaint), err)
 		}
-		bar := newProgress(d.err, cmp.Or(g.Complaint, "all complaints"))
+		bar := newProgress(d.err, named(g.Complaint))
 		found, err := fit.Evaluate(ctx, g.Data, fit.Comparison{Candidates: candidates, Repeats: repeats, Settings: s, Progress: bar.set})
 		bar.finish()
 		if err != nil {
-			return fmt.Errorf("complaint %q: %w", g.Complaint, err)
+			return fmt.Errorf("evaluating %s: %w", named(g.Complaint), err)
 		}
 		for k := range found {
 			found[k].Complaint = g.Complaint
@@ -102,6 +102,14 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 		})
 	}
 	return printTable(d.out, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE", "SECONDS"}, rows)
+}
+
+// named returns a group of notes as messages name it.
+func named(complaint string) string {
+	if complaint == "" {
+		return "all complaints"
+	}
+	return fmt.Sprintf("complaint %q", complaint)
 }
 
 // repeats returns how rows are split. at tells where they stand in the whole table, nil for everywhere; those

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+func TestSynth(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "jsonl"} {
+		first := synthetic(t, "50", format)
+		if again := synthetic(t, "50", format); again != first {
+			t.Errorf("%s: equal seeds give other notes", format)
+		}
+		if other := succeed(t, "", "synth", "notes", "-n", "50", "--format", format, "--seed", "2"); other == first {
+			t.Errorf("%s: another seed gives the same notes", format)
+		}
+		if more := synthetic(t, "60", format); !strings.HasPrefix(more, first) {
+			t.Errorf("%s: more notes do not begin with the same", format)
+		}
+		lines := 50
+		if format == "csv" {
+			lines++
+		}
+		if got := strings.Count(first, "\n"); got != lines {
+			t.Errorf("%s: %d lines, want %d", format, got, lines)
+		}
+	}
+	var n msg.Note
+	line, _, _ := strings.Cut(synthetic(t, "1", "jsonl"), "\n")
+	if err := msg.DecodeNote([]byte(line), &n); err != nil {
+		t.Errorf("a generated line is no note: %v", err)
+	}
+	wantFields(t, "a generated note", object(t, line), "label", "true_probability")
+}
+
+// TestModels goes the way of a model: trained, looked at, used, damaged and refused.
+func TestModels(t *testing.T) {
+	t.Parallel()
+	notes := file(t, "notes.csv", synthetic(t, "400", "csv"))
+	dir := filepath.Join(t.TempDir(), "models")
+	train := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
+	if got := succeed(t, "", train...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
+		t.Errorf("train prints %q, want a table with the model of all complaints", got)
+	}
+	again := object(t, succeed(t, "", append(train, "--output=json")...))
+	reports, _ := again["models"].([]any)
+	if len(reports) < 3 {
+		t.Fatalf("train reports %d models, want one for each complaint", len(reports))
+	}
+	kept := 0
+	for _, r := range reports {
+		report, _ := r.(map[string]any)
+		wantFields(t, "a report of train", report, "model", "complaint", "documents", "positives", "kept", "why", "log_loss", "pooled_log_loss", "metrics")
+		if report["kept"] == true {
+			kept++
+		}
+	}
+
+	var list []struct {
+		Model     string  `json:"model"`
+		Version   string  `json:"version"`
+		Champion  bool    `json:"champion"`
+		Status    string  `json:"status"`
+		Reason    *string `json:"reason"`
+		CreatedAt string  `json:"created_at"`
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "", "models", "list", "--model-dir", dir, "--output=json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	champion, version := 0, ""
+	for _, v := range list {
+		if v.Champion != (v.Status == "champion") || v.Reason == nil || v.Version == "" || v.CreatedAt == "" {
+			t.Errorf("models list has an entry %+v that is not whole", v)
+		}
+		if v.Champion {
+			champion++
+			if v.Model == "_other" {
+				version = v.Version
+			}
+		}
+	}
+	if champion != kept || version == "" {
+		t.Errorf("%d champions in the list, want the %d models that were kept", champion, kept)
+	}
+	table := succeed(t, "", "models", "list", "--model-dir", dir)
+	if !strings.HasPrefix(table, "MODEL ") || strings.Count(table, "\n") != len(list)+1 {
+		t.Errorf("models list prints %q, want a line for each version", table)
+	}
+
+	if got := succeed(t, "", "models", "show", "--model-dir", dir, "_other"); !strings.Contains(got, version) || !strings.Contains(got, `"rank"`) {
+		t.Errorf("models show prints %q, want card and manifest of the champion", got)
+	}
+	shown := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", version, "--output=json"))
+	wantFields(t, "models show", shown, "version", "sha256", "manifest")
+	fail(t, exitFailed, []string{"models", "show", "--model-dir", dir, "nobody"}, "nobody")
+	fail(t, exitFailed, []string{"models", "show", "--model-dir", dir, "_other", "2020-01-01T00-00-00Z-000000"}, "2020-01-01T00-00-00Z-000000")
+
+	if got := succeed(t, "", "models", "verify", "--model-dir", dir); got != "all files match their manifests\n" {
+		t.Errorf("models verify prints %q", got)
+	}
+	if diff := cmp.Diff(map[string]any{"bad": []any{}}, object(t, succeed(t, "", "models", "verify", "--model-dir", dir, "--output=json"))); diff != "" {
+		t.Errorf("models verify (-want +got):\n%s", diff)
+	}
+
+	prediction := object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
+	wantFields(t, "a prediction", prediction, "probability", "logit", "topics", "aux", "model")
+
+	for _, name := range []string{"tensors.safetensors", "vocabulary.json", "manifest.json"} {
+		path := filepath.Join(dir, "_other", version, name)
+		whole := read(t, path)
+		damaged := bytes.Clone(whole)
+		damaged[len(damaged)/2] ^= 1
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := wardcast(t, "", "models", "verify", "--model-dir", dir)
+		if r.code != exitFailed || !strings.Contains(r.stdout, name) || !strings.Contains(r.stdout, version) {
+			t.Errorf("models verify of a damaged %s exits %d and prints %q, want 1 and the file", name, r.code, r.stdout)
+		}
+		r = wardcast(t, "", "models", "verify", "--model-dir", dir, "--output=json")
+		bad, _ := object(t, r.stdout)["bad"].([]any)
+		if r.code != exitFailed || len(bad) != 1 {
+			t.Fatalf("models verify of a damaged %s exits %d with %d bad files, want 1 and one", name, r.code, len(bad))
+		}
+		entry, _ := bad[0].(map[string]any)
+		if entry["model"] != "_other" || entry["version"] != version || entry["file"] != name || entry["reason"] == "" {
+			t.Errorf("models verify of a damaged %s tells %v", name, entry)
+		}
+		fail(t, exitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, name, version)
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	succeed(t, "", "models", "verify", "--model-dir", dir)
+}
+
+// TestPredict scores lines, of which some cannot be scored.
+func TestPredict(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	const secret = "zzsecretname"
+	good := `{"schema_version":"1","visit_id":"v1","text":"fall, hip pain ` + secret + `"}`
+	r := wardcast(t, strings.Join([]string{good, "", `{"text":"` + secret + `"`, good, `{"visit_id":"v2","schema_version":"1","text":""}`}, "\n"), "predict", "--model-dir", dir)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if r.code != exitFailed || len(lines) != 4 {
+		t.Fatalf("predict exits %d with %d lines, want 1 and 4: %s", r.code, len(lines), r.stderr)
+	}
+	for i, want := range map[int]string{1: `{"line":3,"error":{"code":"not_json"`, 3: `{"line":5,"error":{"code":"empty_text"`} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Errorf("line %d is %q, want %s", i+1, lines[i], want)
+		}
+	}
+	for _, i := range []int{0, 2} {
+		if object(t, lines[i])["visit_id"] != "v1" {
+			t.Errorf("line %d is %q, want a prediction", i+1, lines[i])
+		}
+	}
+	if strings.Contains(r.stderr, secret) || strings.Contains(r.stderr, "v1") {
+		t.Errorf("the log tells of a patient: %s", r.stderr)
+	}
+	all := object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "0", "--terms", "0", "--words", "0"))
+	few := object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "1", "--terms", "1", "--words", "1"))
+	if a, f := all["topics"].([]any), few["topics"].([]any); len(f) >= len(a) || len(f) > 2 {
+		t.Errorf("%d topics of %d are told under --topics 1, want one and the rest", len(f), len(a))
+	}
+	if all["logit"] != few["logit"] {
+		t.Errorf("the logit is %v or %v, by what is told of it", all["logit"], few["logit"])
+	}
+	if got := succeed(t, "", "predict", "--model-dir", dir); got != "" {
+		t.Errorf("no lines give %q", got)
+	}
+	fail(t, exitFailed, []string{"predict", "--model-dir", t.TempDir()}, "no champion")
+}
+
+// TestTableErrors holds what train and evaluate say of bad tables against what they must name.
+func TestTableErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file, text string
+		args       []string
+		want       []string
+	}{
+		"no such column":  {"a.csv", "text,label\nfall,1\n", []string{"--text-column", "note"}, []string{"a.csv", `"note"`}},
+		"no such aux":     {"a.csv", "text,label\nfall,1\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", `"age"`}},
+		"not a number":    {"a.csv", "text,label,age\nfall,1,4\nhip,0,old\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", "line 3", `"age"`}},
+		"number in lines": {"a.jsonl", `{"text":"fall","label":1,"age":4}` + "\n" + `{"text":"hip","label":0,"age":"old"}` + "\n", []string{"--aux-columns", "age:numeric"}, []string{"a.jsonl", "line 2", `"age"`}},
+		"one class":       {"a.csv", "text,label\nfall,1\nhip,1\n", nil, []string{"a.csv", `"label"`, "one class"}},
+		"positive label":  {"a.csv", "text,label\nfall,yes\nhip,no\n", nil, []string{"a.csv", `"label"`}},
+		"no vocabulary":   {"a.csv", "text,label\n" + strings.Repeat("the,1\nof,0\n", 20), []string{"--min-df", "2"}, []string{"vocabulary"}},
+		"broken line":     {"a.jsonl", `{"text":"fall","label":1}` + "\n{\n", nil, []string{"a.jsonl", "line 2"}},
+		"aux kind":        {"a.csv", "text,label\nfall,1\n", []string{"--aux-columns", "age:roman"}, []string{"age", "roman"}},
+		"empty":           {"a.csv", "", nil, []string{"a.csv"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := file(t, c.file, c.text)
+			fail(t, exitFailed, append([]string{"train", "--input", path, "--model-dir", filepath.Join(t.TempDir(), "models")}, c.args...), c.want...)
+			fail(t, exitFailed, append([]string{"evaluate", "--input", path}, c.args...), c.want...)
+		})
+	}
+	fail(t, exitFailed, []string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
+}
+
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	notes := file(t, "notes.csv", synthetic(t, "300", "csv"))
+	args := []string{"evaluate", "--input", notes, "--methods", "majority,bow,sonmf", "--ranks", "2,3", "--folds", "2", "--min-df", "3"}
+	table := succeed(t, "", args...)
+	if !strings.HasPrefix(table, "COMPLAINT ") || strings.Count(table, "\n") != 1+4 {
+		t.Errorf("evaluate prints %q, want a line for majority, bow and each rank", table)
+	}
+	scores, _ := object(t, succeed(t, "", append(args, "--output=json")...))["scores"].([]any)
+	if len(scores) != 4 {
+		t.Fatalf("evaluate gives %d scores, want 4", len(scores))
+	}
+	for _, s := range scores {
+		score, _ := s.(map[string]any)
+		wantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc", "auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope", "seconds")
+	}
+	for name, split := range map[string][]string{
+		"test file": {"--test", file(t, "test.csv", succeed(t, "", "synth", "notes", "-n", "100", "--seed", "2", "--format", "csv"))},
+		"share":     {"--split-time", "67%"},
+		"time":      {"--split-time", "2026-01-02T09:00:00Z"},
+	} {
+		got, _ := object(t, succeed(t, "", append([]string{"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--output=json"}, split...)...))["scores"].([]any)
+		score, _ := got[0].(map[string]any)
+		if n, _ := score["notes"].(float64); n < 50 || n > 150 {
+			t.Errorf("%s: %v notes tested, want about 100", name, n)
+		}
+	}
+	perComplaint, _ := object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds", "2", "--min-df", "3", "--per-complaint", "--min-documents", "30", "--output=json"))["scores"].([]any)
+	if len(perComplaint) < 2 {
+		t.Errorf("%d scores under --per-complaint, want some beside that of all complaints", len(perComplaint))
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"both splits":    {[]string{"--test", notes, "--split-time", "80%"}, "--split-time"},
+		"no percentage":  {[]string{"--split-time", "many%"}, "many%"},
+		"no time":        {[]string{"--split-time", "tomorrow"}, "tomorrow"},
+		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or none to test on"},
+		"unknown method": {[]string{"--methods", "oracle"}, "oracle"},
+		"no folds":       {[]string{"--folds", "1"}, "evaluating all complaints"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fail(t, exitFailed, append([]string{"evaluate", "--input", notes}, c.args...), c.want)
+		})
+	}
+}
