@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/models/safetensors"
+)
+
+// matrices is one matrix, documents by terms, in the forms that factorize reads.
+func matrices(t *testing.T) map[string]string {
+	t.Helper()
+	const n, p = 12, 7
+	at := func(i, j int) float64 { return float64((i*j+i+3*j)%5) * float64(1+(i+j)%2) }
+	var mtx, csv, header, npy bytes.Buffer
+	var entries []string
+	for i := range n {
+		for j := range p {
+			v := at(i, j)
+			if v != 0 {
+				entries = append(entries, fmt.Sprintf("%d %d %v", i+1, j+1, v))
+			}
+			fmt.Fprintf(&csv, "%v", v)
+			if j < p-1 {
+				csv.WriteByte(',')
+			}
+		}
+		csv.WriteByte('\n')
+	}
+	fmt.Fprintf(&mtx, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s\n", n, p, len(entries), strings.Join(entries, "\n"))
+	header.WriteString("a,b,c,d,e,f,g\n")
+	header.Write(csv.Bytes())
+	// The format's version 1.0: magic, version, length of the header, header padded to a multiple of 64.
+	dict := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", n, p)
+	dict += strings.Repeat(" ", 64-(10+len(dict)+1)%64) + "\n"
+	npy.WriteString("\x93NUMPY\x01\x00")
+	npy.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(dict))))
+	npy.WriteString(dict)
+	for i := range n {
+		for j := range p {
+			npy.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(at(i, j))))
+		}
+	}
+	dir := t.TempDir()
+	files := map[string]string{}
+	for name, data := range map[string][]byte{"x.mtx": mtx.Bytes(), "x.csv": csv.Bytes(), "header.csv": header.Bytes(), "x.npy": npy.Bytes()} {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, data := range map[string][]byte{name: data, name + ".gz": packed.Bytes()} {
+			files[name] = filepath.Join(dir, name)
+			if err := os.WriteFile(files[name], data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return files
+}
+
+// factorized is result.json.
+type factorized struct {
+	Method        string  `json:"method"`
+	Status        string  `json:"status"`
+	Iterations    int     `json:"iterations"`
+	Objective     float64 `json:"objective"`
+	MeanObjective float64 `json:"mean_objective"`
+	Orthogonality float64 `json:"orthogonality_residual"`
+	Seconds       map[string]float64
+	Trace         []map[string]float64
+	Settings      map[string]any
+	Version       string
+}
+
+// TestFactorize reads the same matrix from every form of file and gives the same factors.
+func TestFactorize(t *testing.T) {
+	t.Parallel()
+	files := matrices(t)
+	const n, p, rank = 12, 7, 2
+	for _, method := range []string{"sonmf", "svd"} {
+		first := 0.
+		for name, path := range files {
+			out := filepath.Join(t.TempDir(), "out")
+			succeed(t, "", "factorize", "--method", method, "--input", path, "--rank", "2", "--out", out, "--trace", "--threads", "1")
+			data := read(t, filepath.Join(out, "result.json"))
+			wantFields(t, "result.json", object(t, string(data)), "method", "status", "iterations", "objective", "mean_objective", "orthogonality_residual", "train_accuracy", "seconds", "trace", "settings", "version")
+			var r factorized
+			if err := json.Unmarshal(data, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Method != method || r.Status == "" || r.Version == "" || r.Objective <= 0 || r.Orthogonality > 1e-10 || math.Abs(r.MeanObjective*n*p-r.Objective) > 1e-9*r.Objective {
+				t.Errorf("%s of %s: result.json holds %+v", method, name, r)
+			}
+			for _, s := range []string{"load", "init", "solve"} {
+				if v, ok := r.Seconds[s]; !ok || v < 0 {
+					t.Errorf("%s of %s: seconds.%s is %v", method, name, s, v)
+				}
+			}
+			if method == "sonmf" {
+				if len(r.Trace) != r.Iterations+1 || math.Abs(r.Trace[r.Iterations]["objective"]-r.Objective) > 1e-9*r.Objective {
+					t.Errorf("%s: the trace has %d iterates and ends at %v, want %d and %v", name, len(r.Trace), r.Trace[len(r.Trace)-1], r.Iterations+1, r.Objective)
+				}
+				for i, it := range r.Trace {
+					if it["iteration"] != float64(i) || i > 0 && it["objective"] > r.Trace[i-1]["objective"]*(1+1e-12) {
+						t.Errorf("%s: iterate %d of the trace is %v after %v", name, i, it, r.Trace[max(i-1, 0)])
+					}
+				}
+			}
+			tensors, _, err := safetensors.Read(read(t, filepath.Join(out, "factors.safetensors")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string][]int{}
+			for _, tensor := range tensors {
+				got[tensor.Name] = tensor.Shape
+			}
+			if diff := cmp.Diff(map[string][]int{"scores": {n, rank}, "topics": {p, rank}}, got); diff != "" {
+				t.Errorf("%s of %s: shapes (-want +got):\n%s", method, name, diff)
+			}
+			// A sparse matrix may be summed in another order than a dense one.
+			if first == 0 {
+				first = r.Objective
+			} else if math.Abs(r.Objective-first) > 1e-9*first {
+				t.Errorf("%s of %s: the objective is %v, of another form of the matrix %v", method, name, r.Objective, first)
+			}
+		}
+	}
+}
+
+func TestFactorizeFlags(t *testing.T) {
+	t.Parallel()
+	files := matrices(t)
+	out := filepath.Join(t.TempDir(), "out")
+	run := func(args ...string) map[string]any {
+		t.Helper()
+		return object(t, succeed(t, "", append([]string{"factorize", "--input", files["x.csv"], "--rank", "2", "--out", out, "--output=json"}, args...)...))
+	}
+	r := run("--max-iter", "3", "--rel-tol", "0")
+	if r["iterations"] != 3. {
+		t.Errorf("%v updates under --max-iter 3", r["iterations"])
+	}
+	if trace, ok := r["trace"].([]any); ok && len(trace) > 0 {
+		t.Errorf("%d iterates in a trace that nobody asked for", len(trace))
+	}
+	for _, init := range []string{"random", "kmeans"} {
+		if r := run("--init", init, "--seed", "7"); r["objective"].(float64) <= 0 {
+			t.Errorf("the objective from start %s is %v", init, r["objective"])
+		}
+	}
+	transposed := run("--input-orientation", "terms-by-documents", "--method", "svd")
+	if direct := run("--method", "svd"); math.Abs(direct["objective"].(float64)-transposed["objective"].(float64)) > 1e-9*direct["objective"].(float64) {
+		t.Errorf("svd of the transpose has objective %v, want %v", transposed["objective"], direct["objective"])
+	}
+	table := succeed(t, "", "factorize", "--input", files["x.csv"], "--rank", "2", "--out", out)
+	if !strings.HasPrefix(table, "METHOD ") || strings.Count(table, "\n") != 2 {
+		t.Errorf("factorize prints %q, want a table of one line", table)
+	}
+
+	for name, c := range map[string]struct {
+		content string
+		file    string
+		args    []string
+		want    []string
+	}{
+		"not a number":   {"1,2\n3,x\n", "m.csv", nil, []string{"m.csv", "line 2", "column 2"}},
+		"ragged":         {"1,2\n3\n", "m.csv", nil, []string{"m.csv", "line 2"}},
+		"outside":        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "m.mtx", nil, []string{"m.mtx", "line 3"}},
+		"no matrix":      {"hello", "m.npy", nil, []string{"m.npy"}},
+		"no gzip":        {"hello", "m.csv.gz", nil, []string{"m.csv.gz"}},
+		"unknown kind":   {"1,2\n3,4\n", "m.txt", nil, []string{"m.txt"}},
+		"unknown method": {"1,2\n3,4\n", "m.csv", []string{"--method", "oracle"}, []string{"oracle"}},
+		"rank too large": {"1,2\n3,4\n", "m.csv", []string{"--rank", "3"}, []string{"rank"}},
+		"rank of none":   {"1,2\n3,4\n", "m.csv", []string{"--rank", "0"}, []string{"rank"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"factorize", "--input", file(t, c.file, c.content), "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...)
+			fail(t, exitFailed, args, c.want...)
+		})
+	}
+}
