@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// process is a command that runs beside the test.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	done chan struct{}
+	mu   sync.Mutex
+	log  strings.Builder
+}
+
+// start starts a command that is killed at the end of the test, if not before.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: command(context.WithoutCancel(t.Context()), t, args...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // its state tells
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		text := p.text()
+		if t.Failed() {
+			t.Logf("log of wardcast %s:\n%s", args[0], text)
+		}
+		if strings.Contains(text, secret) || strings.Contains(text, "goroutine ") {
+			t.Errorf("the log of wardcast %s tells of a patient, or of a panic", args[0])
+		}
+	})
+	return p
+}
+
+// Write takes what the command says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(b)
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// says waits until the command has said what matches, and returns the first group.
+func (p *process) says(pattern string) string {
+	p.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for re := regexp.MustCompile(pattern); ; {
+		if m := re.FindStringSubmatch(p.text()); m != nil {
+			return m[len(m)-1]
+		}
+		select {
+		case <-tick.C:
+		case <-p.done:
+			p.t.Fatalf("wardcast ended with %v before it said %s", p.cmd.ProcessState, pattern)
+		case <-deadline.C:
+			p.t.Fatalf("wardcast did not say %s within %v", pattern, patience)
+		}
+	}
+}
+
+// ready waits until the command says that it is.
+func (p *process) ready() *process {
+	p.t.Helper()
+	p.says(`"msg":"ready"`)
+	return p
+}
+
+// kill ends the command at once, wherever it is.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.done
+}
+
+// drainTime is how long SIGTERM may take.
+const drainTime = 30 * time.Second
+
+// stop ends the command by SIGTERM; it must exit 0 in time.
+func (p *process) stop() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Errorf("stopping: %v", err)
+	}
+	limit := time.NewTimer(drainTime)
+	defer limit.Stop()
+	select {
+	case <-p.done:
+	case <-limit.C:
+		p.t.Errorf("wardcast does not end within %v of SIGTERM", drainTime)
+		p.kill()
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		p.t.Errorf("wardcast exits %d on SIGTERM, want 0", code)
+	}
+}
+
+// secret stands in every note of a stream, and may stand in no log.
+const secret = "zzsecretname"
+
+// stream is topics of a test's own on a cluster, and a foreign client that has read so much of the answers.
+type stream struct {
+	*kgo.Client
+	t                 *testing.T
+	config            string // path of the configuration
+	bootstrap         string
+	group             string
+	notes             string // topic
+	dlq               string // topic
+	sent              map[string]*kgo.Record
+	order             []string
+	predictions, dead []*kgo.Record
+}
+
+// startBroker runs the embedded broker as a process and returns its address.
+func startBroker(t *testing.T) string {
+	t.Helper()
+	return start(t, "broker", "--dir", t.TempDir(), "--listen", "127.0.0.1:0").says(`"msg":"ready","listen":"([^"]+)"`)
+}
+
+// newStream makes the topics and the configuration for scorers with this model store.
+func newStream(t *testing.T, bootstrap, store string) *stream {
+	t.Helper()
+	s := &stream{t: t, bootstrap: bootstrap, sent: map[string]*kgo.Record{}}
+	name := fmt.Sprintf("test-%d-", time.Now().UnixNano())
+	s.group, s.notes, s.dlq = name+"group", name+"notes", name+"dlq"
+	outcomes, predictions := name+"outcomes", name+"predictions"
+	s.config = file(t, "wardcast.yaml", fmt.Sprintf(`kafka:
+  brokers: [%s]
+  group: %s
+  topics: {notes: %s, outcomes: %s, predictions: %s, dead_letters: %s}
+models: {store: %s}
+http: {listen: ""}
+`, strings.ReplaceAll(bootstrap, ",", ", "), s.group, s.notes, outcomes, predictions, s.dlq, store))
+	var err error
+	s.Client, err = kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ConsumeTopics(predictions, s.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	create := kmsg.NewPtrCreateTopicsRequest()
+	remove := kmsg.NewPtrDeleteTopicsRequest()
+	for _, topic := range []string{s.notes, outcomes, predictions, s.dlq} {
+		c := kmsg.NewCreateTopicsRequestTopic()
+		c.Topic, c.NumPartitions, c.ReplicationFactor = topic, streamPartitions, -1
+		create.Topics = append(create.Topics, c)
+		d := kmsg.NewDeleteTopicsRequestTopic()
+		d.Topic = kmsg.StringPtr(topic)
+		remove.Topics, remove.TopicNames = append(remove.Topics, d), append(remove.TopicNames, topic)
+	}
+	res, err := create.RequestWith(t.Context(), s.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range res.Topics {
+		if err := kerr.ErrorForCode(topic.ErrorCode); err != nil {
+			t.Fatalf("creating topic %s: %v", topic.Topic, err)
+		}
+	}
+	t.Cleanup(func() {
+		// A cluster that outlives the test is left as it was.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		_, _ = remove.RequestWith(ctx, s.Client)
+	})
+	return s
+}
+
+const streamPartitions = 4
+
+// scorer starts one that reads the stream.
+func (s *stream) scorer() *process {
+	s.t.Helper()
+	return start(s.t, "serve", "--config", s.config)
+}
+
+// badEvery is how often a message is no note.
+const badEvery = 100
+
+// send sends the next n messages and returns when the cluster has them.
+func (s *stream) send(n int) {
+	s.t.Helper()
+	g, err := newGenerator()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var records []*kgo.Record
+	for range n {
+		i := len(s.sent)
+		m := g.At(trainingNotes + i).Note
+		m.VisitID = fmt.Sprintf("%s-%d", secret, i)
+		m.Text += " " + secret
+		r := &kgo.Record{Topic: s.notes, Key: []byte(m.VisitID), Value: m.AppendJSON(nil)}
+		if i%badEvery == badEvery-1 {
+			r.Value = r.Value[:len(r.Value)/2]
+		}
+		s.sent[m.VisitID] = r
+		s.order = append(s.order, m.VisitID)
+		records = append(records, r)
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	if err := s.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// read takes answers until done, or for so long.
+func (s *stream) read(limit time.Duration, done func() bool) bool {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	defer cancel()
+	for !done() {
+		fetches := s.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err := fetches.Err(); err != nil {
+			s.t.Logf("reading answers: %v", err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if r.Topic == s.dlq {
+				s.dead = append(s.dead, r)
+			} else {
+				s.predictions = append(s.predictions, r)
+			}
+		})
+	}
+	return true
+}
+
+// answers waits for so many more answers.
+func (s *stream) answers(more int) {
+	s.t.Helper()
+	n := len(s.predictions) + len(s.dead) + more
+	if !s.read(patience, func() bool { return len(s.predictions)+len(s.dead) >= n }) {
+		s.t.Fatalf("%d answers of %d sent, no more within %v", n-more, len(s.sent), patience)
+	}
+}
+
+// settle waits until every message has an answer.
+func (s *stream) settle() {
+	s.t.Helper()
+	answered, at := map[string]bool{}, [2]int{}
+	if !s.read(patience, func() bool {
+		for ; at[0] < len(s.predictions); at[0]++ {
+			answered[string(s.predictions[at[0]].Key)] = true
+		}
+		for ; at[1] < len(s.dead); at[1]++ {
+			answered[string(s.dead[at[1]].Key)] = true
+		}
+		return len(answered) >= len(s.sent)
+	}) {
+		s.t.Fatalf("%d of %d messages answered, the others not within %v", len(answered), len(s.sent), patience)
+	}
+}
+
+// verdict fails unless every note is answered as predict answers it, every other message is a dead letter, and
+// repeats are alike. It returns their number.
+func (s *stream) verdict(store string) int {
+	s.t.Helper()
+	var in strings.Builder
+	for _, visit := range s.order {
+		if r := s.sent[visit]; r.Value[len(r.Value)-1] == '}' {
+			in.Write(r.Value)
+			in.WriteByte('\n')
+		}
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(succeed(s.t, in.String(), "predict", "--model-dir", store)) {
+		visit, _ := object(s.t, line)["visit_id"].(string)
+		want[visit] = bare(strings.TrimSuffix(line, "\n"))
+	}
+	ids, good, bad := map[string]string{}, map[string]int{}, map[string]int{}
+	for _, r := range s.predictions {
+		visit := string(r.Key)
+		good[visit]++
+		if got := bare(string(r.Value)); got != want[visit] {
+			s.t.Fatalf("a prediction is not what predict says of its note:\n%s\n%s", got, want[visit])
+		}
+		id := ""
+		for _, h := range r.Headers {
+			if h.Key == msg.HeaderID {
+				id = string(h.Value)
+			}
+		}
+		if first, ok := ids[visit]; ok && first != id || id == "" {
+			s.t.Errorf("a repeat has ce_id %q, the first has %q", id, first)
+		}
+		ids[visit] = id
+	}
+	for _, r := range s.dead {
+		bad[string(r.Key)]++
+		if sent := s.sent[string(r.Key)]; string(r.Value) != string(sent.Value) {
+			s.t.Error("a dead letter does not hold the original value")
+		}
+	}
+	lost := 0
+	for visit := range s.sent {
+		switch _, isNote := want[visit]; {
+		case good[visit]+bad[visit] == 0:
+			lost++
+		case isNote && bad[visit] > 0:
+			s.t.Error("a good note is a dead letter")
+		}
+	}
+	if lost > 0 {
+		s.t.Errorf("%d of %d messages are lost", lost, len(s.sent))
+	}
+	return len(s.predictions) + len(s.dead) - len(s.sent)
+}
+
+var scoredAt = regexp.MustCompile(`"scored_at":"[^"]*"`)
+
+// bare is a prediction but for scored_at, all that a repeat may change.
+func bare(value string) string { return scoredAt.ReplaceAllString(value, "") }
+
+// committed returns the sum of the group's offsets.
+func (s *stream) committed() int {
+	s.t.Helper()
+	topic := kmsg.NewOffsetFetchRequestGroupTopic()
+	topic.Topic = s.notes
+	for i := range int32(streamPartitions) {
+		topic.Partitions = append(topic.Partitions, i)
+	}
+	group := kmsg.NewOffsetFetchRequestGroup()
+	group.Group, group.Topics = s.group, []kmsg.OffsetFetchRequestGroupTopic{topic}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Groups = append(req.Groups, group)
+	res, err := req.RequestWith(s.t.Context(), s.Client)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, g := range res.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				sum += max(p.Offset, 0) // -1 is none
+			}
+		}
+	}
+	return int(sum)
+}
+
+// TestKill streams notes through two scorers of which one after the other is killed.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a killed scorer's partitions move after the session timeout, six seconds")
+	}
+	t.Parallel()
+	bootstrap, kills, total := os.Getenv("WARDCAST_KAFKA"), 20, 5000
+	if bootstrap == "" {
+		bootstrap, kills, total = startBroker(t), 5, 2000
+	}
+	store := trained(t)
+	s := newStream(t, bootstrap, store)
+	scorers := [2]*process{s.scorer(), s.scorer()}
+	for _, p := range scorers {
+		p.ready()
+	}
+	// Two kills for each burst, and two bursts at the end.
+	burst := total / ((kills+1)/2 + 2)
+	began := time.Now()
+	for i := range kills {
+		one := &scorers[i/2%2]
+		if i%2 == 0 {
+			s.send(burst)
+			s.answers(1) // killed while it answers, beside the other
+		} else {
+			// Killed at some moment of its start, which may be in the midst of a rebalance.
+			s.read(time.Duration(i)*20*time.Millisecond, func() bool { return false })
+		}
+		(*one).kill()
+		*one = s.scorer()
+	}
+	s.settle()
+	killed := time.Since(began)
+
+	for _, p := range scorers {
+		p.ready()
+	}
+	s.send(burst)
+	scorers[0].stop() // drains in the midst of it, and the other takes over
+	scorers[0] = s.scorer()
+	s.send(total - len(s.sent))
+	scorers[0].ready()
+	s.settle()
+	for _, p := range scorers {
+		p.stop()
+	}
+	if got := s.committed(); got != len(s.sent) {
+		t.Errorf("all is answered and the scorers have drained, but the group lags by %d", len(s.sent)-got)
+	}
+	repeats := s.verdict(store)
+	t.Logf("%d messages, %d kills in %.0f s, %d repeats, %.0f s in all", len(s.sent), kills, killed.Seconds(), repeats, time.Since(began).Seconds())
+}
