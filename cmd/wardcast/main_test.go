@@ -59,6 +59,8 @@ func wardcast(t *testing.T, stdin string, args ...string) ran {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c := command(ctx, t, args...)
+	temporary := t.TempDir()
+	c.Env = append(c.Env, "TMPDIR="+temporary)
 	var out, log bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &log
 	err := c.Run()
@@ -67,6 +69,9 @@ func wardcast(t *testing.T, stdin string, args ...string) ran {
 	}
 	if strings.Contains(log.String(), "goroutine ") {
 		t.Errorf("wardcast %s panics:\n%s", strings.Join(args, " "), &log)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("wardcast %s leaves %v in the temporary folder: %v", strings.Join(args, " "), left, err)
 	}
 	return ran{out.String(), log.String(), c.ProcessState.ExitCode()}
 }

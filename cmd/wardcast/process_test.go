@@ -133,6 +133,7 @@ type stream struct {
 	bootstrap         string
 	group             string
 	notes             string // topic
+	answered          string // topic
 	dlq               string // topic
 	sent              map[string]*kgo.Record
 	order             []string
@@ -159,13 +160,8 @@ func newStream(t *testing.T, bootstrap, store string) *stream {
 models: {store: %s}
 http: {listen: ""}
 `, strings.ReplaceAll(bootstrap, ",", ", "), s.group, s.notes, outcomes, predictions, s.dlq, store))
-	var err error
-	s.Client, err = kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ConsumeTopics(predictions, s.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s.answered = predictions
+	s.Client = reader(t, bootstrap, s)
 	create := kmsg.NewPtrCreateTopicsRequest()
 	remove := kmsg.NewPtrDeleteTopicsRequest()
 	for _, topic := range []string{s.notes, outcomes, predictions, s.dlq} {
@@ -173,7 +169,7 @@ http: {listen: ""}
 		c.Topic, c.NumPartitions, c.ReplicationFactor = topic, streamPartitions, -1
 		create.Topics = append(create.Topics, c)
 		d := kmsg.NewDeleteTopicsRequestTopic()
-		d.Topic = kmsg.StringPtr(topic)
+		d.Topic = new(topic)
 		remove.Topics, remove.TopicNames = append(remove.Topics, d), append(remove.TopicNames, topic)
 	}
 	res, err := create.RequestWith(t.Context(), s.Client)
@@ -192,6 +188,18 @@ http: {listen: ""}
 		_, _ = remove.RequestWith(ctx, s.Client)
 	})
 	return s
+}
+
+// reader returns a client of the stream that reads the answers from their beginning.
+func reader(t *testing.T, bootstrap string, s *stream) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ConsumeTopics(s.answered, s.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 const streamPartitions = 4

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestServe runs the scorer with its own broker as a process, and kills it.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), freeAddress(t)
+	config := file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\n", address, store))
+	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics").ready()
+	s := newStream(t, address, store)
+	// A stream of its own in the same broker, for a scorer without one.
+	second := s.scorer().ready()
+	s.send(200)
+	s.settle()
+	s.verdict(store)
+	second.stop()
+
+	before := len(s.predictions)
+	s.Close()
+	first.kill()
+	again := start(t, "serve", "--config", config, "--embedded-broker", folder).ready() // the topics are there
+	kept := *s
+	kept.Client, kept.predictions, kept.dead = reader(t, address, s), nil, nil
+	kept.settle()
+	if len(kept.predictions) != before {
+		t.Errorf("%d of %d predictions are left after SIGKILL", len(kept.predictions), before)
+	}
+	kept.Close()
+	again.stop()
+}
+
+func TestServeErrors(t *testing.T) {
+	t.Parallel()
+	store, broker := trained(t), startBroker(t)
+	config := func(models, listen string) string {
+		return file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, models, listen))
+	}
+	for name, c := range map[string]struct {
+		config string
+		args   []string
+		want   []string
+	}{
+		"missing topics": {config(store, ""), nil, []string{"triage.notes", "triage.predictions", "triage.notes.dlq", "not exist"}},
+		"no models":      {config(t.TempDir(), ""), nil, []string{"no champion", "wardcast train"}},
+		"open to others": {config(store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
+		"port taken":     {config(store, broker), []string{"--create-topics"}, []string{broker}},
+		"unknown key":    {file(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil, []string{"bad.yaml", "line 2", `"http"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fail(t, exitFailed, append([]string{"serve", "--config", c.config}, c.args...), c.want...)
+		})
+	}
+	fail(t, exitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", "0.0.0.0:9092"}, "0.0.0.0:9092", "--insecure")
+	fail(t, exitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", broker}, broker)
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // it only held the port
+	return l.Addr().String()
+}
+
+// TestBroker uses the embedded broker by a client of another family.
+func TestBroker(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("WARDCAST_KCAT") == "" {
+		t.Skip("WARDCAST_KCAT is not set: kcat may not be installed")
+	}
+	dir := t.TempDir()
+	broker := start(t, "broker", "--dir", dir, "--listen", "127.0.0.1:0")
+	address := broker.says(`"msg":"ready","listen":"([^"]+)"`)
+	kcat := func(stdin string, args ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "kcat", append([]string{"-b", address}, args...)...)
+		var out, log bytes.Buffer
+		c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &log
+		if err := c.Run(); err != nil {
+			t.Fatalf("kcat %s: %v: %s", strings.Join(args, " "), err, &log)
+		}
+		return out.String()
+	}
+	s := newStream(t, address, dir)
+	kcat("a\tfall\nb\tcough\n", "-P", "-t", s.notes, "-K", "\t", "-X", "acks=all")
+	const want = "a fall\nb cough\n"
+	sorted := func(text string) string {
+		lines := strings.SplitAfter(text, "\n")
+		if len(lines) > 1 && lines[0] > lines[1] {
+			lines[0], lines[1] = lines[1], lines[0]
+		}
+		return strings.Join(lines, "")
+	}
+	if got := sorted(kcat("", "-C", "-t", s.notes, "-e", "-q", "-f", "%k %s\\n")); got != want {
+		t.Errorf("kcat reads %q, want %q", got, want)
+	}
+	if got := sorted(kcat("", "-G", "others", "-c", "2", "-q", "-X", "auto.offset.reset=earliest", "-f", "%k %s\\n", s.notes)); got != want {
+		t.Errorf("kcat reads %q as a group, want %q", got, want)
+	}
+	// What it has acknowledged survives SIGKILL.
+	broker.kill()
+	address = start(t, "broker", "--dir", dir, "--listen", address).says(`"msg":"ready","listen":"([^"]+)"`)
+	if got := sorted(kcat("", "-C", "-t", s.notes, "-e", "-q", "-f", "%k %s\\n")); got != want {
+		t.Errorf("kcat reads %q after SIGKILL, want %q", got, want)
+	}
+	fail(t, exitFailed, []string{"broker", "--dir", dir, "--listen", "127.0.0.1:0"}, "in use")
+}
+
+func TestBench(t *testing.T) {
+	t.Parallel()
+	store := trained(t)
+	score := object(t, succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store, "--output=json"))
+	wantFields(t, "bench score", score, "notes", "json_per_second", "text_per_second", "encoding_json_per_second", "ratio")
+	if table := succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store); !strings.HasPrefix(table, "MEASURE ") {
+		t.Errorf("bench score prints %q, want a table", table)
+	}
+	notes := file(t, "notes.jsonl", synthetic(t, "30", "jsonl"))
+	for name, args := range map[string][]string{"as fast as it goes": nil, "at a rate": {"--rate", "2000", "--input", notes}} {
+		began := time.Now()
+		r := object(t, succeed(t, "", append([]string{"bench", "stream", "--notes", "2000", "--model-dir", store, "--output=json"}, args...)...))
+		took := time.Since(began).Seconds()
+		wantFields(t, "bench stream", r, "notes", "lost", "per_second", "echo_per_second", "ratio", "latency_ms", "rate")
+		number := func(field string) float64 { v, _ := r[field].(float64); return v }
+		if number("notes") != 2000 || number("lost") != 0 || number("dead_letters") != 0 {
+			t.Errorf("%s: %v notes, %v lost, %v dead letters", name, r["notes"], r["lost"], r["dead_letters"])
+		}
+		latency, _ := r["latency_ms"].(map[string]any)
+		p50, _ := latency["p50"].(float64)
+		p99, _ := latency["p99"].(float64)
+		p999, _ := latency["p999"].(float64)
+		if p50 <= 0 || p99 < p50 || p999 < p99 {
+			t.Errorf("%s: latencies %v are no quantiles", name, latency)
+		}
+		// It cannot have been slower than what it claims, nor faster than what it was asked for.
+		if rate := number("per_second"); rate <= 0 || took < .95*2000/rate || number("rate") > 0 && rate > 1.1*number("rate") {
+			t.Errorf("%s: %v notes/s claimed, %.1f s taken", name, rate, took)
+		}
+		if ratio := number("per_second") / number("echo_per_second"); number("ratio") != ratio {
+			t.Errorf("%s: ratio %v is not %v", name, r["ratio"], ratio)
+		}
+	}
+	fail(t, exitFailed, []string{"bench", "score", "--notes", "0", "--model-dir", store}, "--notes")
+	fail(t, exitFailed, []string{"bench", "score", "--model-dir", store, "--input", file(t, "notes.jsonl", "{\n")}, "notes.jsonl", "line 1", "not_json")
+	fail(t, exitFailed, []string{"bench", "stream", "--model-dir", store, "--input", file(t, "notes.jsonl", "")}, "notes.jsonl")
+}
+
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains models on 6,000 notes")
+	}
+	t.Parallel()
+	out := succeed(t, "", "demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	predictions := 0
+	for _, line := range lines[:len(lines)-1] {
+		p := object(t, line)
+		wantFields(t, "a line of the demo", p, "visit_id", "probability", "topics")
+		predictions++
+	}
+	s, ok := object(t, lines[len(lines)-1])["summary"].(map[string]any)
+	if !ok {
+		t.Fatalf("the demo ends with %s, want a summary", lines[len(lines)-1])
+	}
+	if notes, _ := s["notes"].(float64); int(notes) != predictions || predictions < 10 || s["lost"] != 0. {
+		t.Errorf("%d predictions shown, the summary tells of %v, and of %v lost", predictions, s["notes"], s["lost"])
+	}
+	wantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
+}
