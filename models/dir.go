@@ -156,6 +156,35 @@ func (d *Dir) Promote(ctx context.Context, model string, e Event) error {
 	return nil
 }
 
+// Retire implements Store. As in Promote, the history is written first.
+func (d *Dir) Retire(ctx context.Context, model string, e Event) error {
+	if _, err := d.Versions(ctx, model); err != nil {
+		return err
+	}
+	unlock, err := d.lock(ctx, model)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if e.Version, err = d.Champion(ctx, model); isAbsent(err) {
+		return fmt.Errorf("retiring: %w", err)
+	}
+	if e.Action == "" {
+		e.Action = Retired
+	}
+	if err := d.appendHistory(model, e); err != nil {
+		return err
+	}
+	dir := filepath.Join(d.path, model)
+	if err = os.Remove(filepath.Join(dir, championFile)); err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("removing the champion of model %q: %w", model, err)
+	}
+	return nil
+}
+
 // Record implements Store.
 func (d *Dir) Record(ctx context.Context, model string, e Event) error {
 	if _, err := d.Versions(ctx, model); err != nil {

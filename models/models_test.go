@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -185,6 +186,63 @@ func TestPromote(t *testing.T) {
 	}
 	if err := s.Promote(ctx, "chest-pain", Event{Version: "2026-11-20T02-00-00Z-aaaaaa"}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("promoting what is not there: %v", err)
+	}
+}
+
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := OpenDir(t.TempDir())
+	if err := s.Retire(ctx, "chest-pain", Event{}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a model that is not there: %v", err)
+	}
+	version := save(t, s, sample(0))
+	if err := s.Retire(ctx, "chest-pain", Event{}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a model without a champion: %v", err)
+	}
+	if err := s.Promote(ctx, "chest-pain", Event{Version: version}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Retire(ctx, "chest-pain", Event{By: "train", Reason: "no better"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Champion(ctx, "chest-pain"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("champion afterwards: %v", err)
+	}
+	if got, err := s.Champions(ctx); err != nil || len(got) > 0 {
+		t.Errorf("champions %v, %v", got, err)
+	}
+	history, err := s.History(ctx, "chest-pain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Event{Action: Retired, Version: version, By: "train", Reason: "no better"}, history[len(history)-1], cmpopts.IgnoreFields(Event{}, "Time")); d != "" || len(history) != 2 {
+		t.Errorf("%d events: %s", len(history), d)
+	}
+	list, err := List(ctx, s)
+	if err != nil || len(list) != 1 || list[0].Status != SupersededStatus || list[0].Champion || list[0].Reason != "no better" {
+		t.Errorf("listed as %+v, %v", list, err)
+	}
+	if found, err := s.Verify(ctx); err != nil || len(found) > 0 {
+		t.Errorf("damaged %v, %v", found, err)
+	}
+	if err := s.Promote(ctx, "chest-pain", Event{Version: version}); err != nil {
+		t.Errorf("promoting it again: %v", err)
+	}
+}
+
+func TestRetireMendsDamagedPointer(t *testing.T) {
+	t.Parallel()
+	s := OpenDir(t.TempDir())
+	save(t, s, sample(0))
+	if err := os.WriteFile(filepath.Join(s.path, "chest-pain", championFile), []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Retire(t.Context(), "chest-pain", Event{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Champion(t.Context(), "chest-pain"); !isAbsent(err) {
+		t.Errorf("got %v", err)
 	}
 }
 

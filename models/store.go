@@ -34,6 +34,11 @@ type Store interface {
 	// Promote makes e.Version, which must load, the champion of the model and
 	// records e, with Previous set, and Action and Time where they are zero.
 	Promote(ctx context.Context, model string, e Event) error
+	// Retire leaves the model without a champion, so that its notes are scored
+	// by the model of all complaints, and records e, with Version set, and
+	// Action and Time where they are zero. The versions stay. The error wraps
+	// ErrNotFound if there is no champion; a damaged pointer is removed.
+	Retire(ctx context.Context, model string, e Event) error
 	// Record appends e to the history, with Time set where it is zero.
 	Record(ctx context.Context, model string, e Event) error
 	// History returns what was recorded for a model, oldest first.
@@ -51,6 +56,7 @@ const (
 	Promoted   Action = "promoted"
 	RolledBack Action = "rolled_back"
 	Refused    Action = "refused"
+	Retired    Action = "retired"
 )
 
 // Event is a line of a model's history.
