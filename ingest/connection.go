@@ -33,32 +33,32 @@ const (
 // Brokers is plain text without authentication.
 type Connection struct {
 	// Brokers are host:port addresses to begin with; the cluster names the others.
-	Brokers []string `yaml:"brokers" json:"brokers"`
-	TLS     TLS      `yaml:"tls" json:"tls"`
-	SASL    SASL     `yaml:"sasl" json:"sasl"`
+	Brokers []string
+	TLS     TLS
+	SASL    SASL
 }
 
 // TLS holds the settings of an encrypted connection.
 type TLS struct {
-	Enabled bool `yaml:"enabled" json:"enabled"`
+	Enabled bool
 	// CAFile is a PEM file of the authorities to trust; empty means the system's.
-	CAFile string `yaml:"ca_file" json:"ca_file"`
+	CAFile string
 	// CertFile and KeyFile are the client's own certificate, both or neither.
-	CertFile string `yaml:"cert_file" json:"cert_file"`
-	KeyFile  string `yaml:"key_file" json:"key_file"`
+	CertFile string
+	KeyFile  string
 	// ServerName is the name in the brokers' certificate where it is not their host.
-	ServerName string `yaml:"server_name" json:"server_name"`
+	ServerName string
 }
 
 // SASL holds the settings of authentication. An empty Mechanism is none.
 type SASL struct {
 	// Mechanism is plain, scram-sha-256 or scram-sha-512.
-	Mechanism string `yaml:"mechanism" json:"mechanism"`
-	User      string `yaml:"user" json:"user"`
-	Password  Secret `yaml:"password" json:"password"`
+	Mechanism string
+	User      string
+	Password  Secret
 }
 
-// tlsConfig returns nil where TLS is off.
+// config returns nil where TLS is off.
 func (t TLS) config() (*tls.Config, error) {
 	if !t.Enabled {
 		if t != (TLS{}) {

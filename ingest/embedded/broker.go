@@ -181,11 +181,11 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// logger passes kfake's warnings on.
+// logger passes kfake's errors and warnings on.
 type logger struct{ log *slog.Logger }
 
-// Logf implements kfake.Logger. Warnings of kfake are of no concern to
-// operators; its errors are: state that was not written.
+// Logf implements kfake.Logger. Errors and warnings concern an operator: state
+// that was not written, files that were cut, members that were late.
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
 	if l.log != nil && (level == kfake.LogLevelError || level == kfake.LogLevelWarn) {
 		l.log.Warn("embedded broker", "err", fmt.Sprintf(format, args...))
