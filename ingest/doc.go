@@ -1,6 +1,6 @@
 // Package ingest carries records from one Kafka topic through a handler to
-// another, and what the handler refuses to the dead letters. It knows nothing
-// of triage: see Handler.
+// another, and what the handler refuses to the dead letters. Of triage it knows
+// the reasons and headers of package msg, not what a record says: see Handler.
 //
 // # Delivery
 //
@@ -8,7 +8,7 @@
 //
 //   - Each record ends in exactly one of: an answer, a dead letter, another
 //     attempt, or the end of Run with an error. Disposition decides which. A
-//     panic of the handler makes its record a dead letter.
+//     panic of the handler makes its record a dead letter and ends its worker.
 //   - The offset of a record is committed only when its answer or dead letter,
 //     and those of all records before it, are acknowledged by all in-sync
 //     replicas. kafka-go has no idempotent producer, so that an answer whose
@@ -27,17 +27,21 @@
 //     were deleted before they were read, that is counted and logged, and
 //     reading goes on with the oldest.
 //
-// Memory is bounded: each partition holds one fetched response (1 MiB, or one
-// larger batch) and one batch of at most 512 records, 1 MiB of input and
-// 512 KiB of answers (or one larger record).
+// What this package holds is bounded: for each partition one fetched response
+// (1 MiB, or one larger batch) and one batch of at most 512 records, 1 MiB of
+// input and 512 KiB of answers (or one larger record). What kafka-go adds is
+// not: it decompresses a whole batch of the response at once, however large
+// that is, and an attempt at producing that failed keeps its batch until its
+// request has ended.
 //
 // A dead letter is the original key, value and headers with headers dlq-*, so
 // it can exceed the limit of its topic where the record did not exceed that of
 // its own. Dead letters are compressed, which is nearly always enough, and
 // DeadLetterMaxMessageBytes is the limit to create the topic with; a limit not
 // above the input's is warned of at the start. A dead letter that is refused
-// all the same stops its partition, and only that one, with an error in the
-// log every few seconds, until the limit is raised. An answer that is refused
+// all the same blocks its partition, and only that one, with an error in the
+// log every few seconds, until the limit is raised. A blocked partition does
+// not count as stalled (Config.StallTimeout). An answer that is refused
 // as too large becomes a dead letter with reason scoring_failed and stage produce.
 //
 // # Metrics

@@ -29,6 +29,7 @@ type progress struct {
 	next      int64 // offset of the first record that is not answered; -1 before any was
 	committed int64
 	moved     time.Time // when next last moved, or everything was answered
+	blocked   bool      // by a dead letter that its topic does not take
 }
 
 // start begins the workers and the committer of gen. They run as one function
@@ -132,12 +133,21 @@ func (g *generation) seen(partition int, next, end int64) {
 	}
 }
 
-// stalled reports whether some partition has made no progress for too long.
+// block records that a partition is blocked, or no longer is.
+func (g *generation) block(partition int, blocked bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.partitions[partition]
+	p.blocked, p.moved = blocked, time.Now()
+}
+
+// stalled reports whether some partition has made no progress for too long. A
+// blocked one waits for somebody, which joining the group anew would not change.
 func (g *generation) stalled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.partitions {
-		if time.Since(p.moved) > g.c.cfg.StallTimeout {
+		if !p.blocked && time.Since(p.moved) > g.c.cfg.StallTimeout {
 			return true
 		}
 	}

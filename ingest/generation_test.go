@@ -89,6 +89,31 @@ func TestSentinelIsNotCommitted(t *testing.T) {
 	g.revoke()
 }
 
+// TestBlockedPartitionDoesNotStall: a partition that waits for its dead letter
+// does not end the generation of the others; another one still does, and so
+// does the same one when it goes on and then comes to no end.
+func TestBlockedPartitionDoesNotStall(t *testing.T) {
+	t.Parallel()
+	g := newGeneration(testConsumer(t), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
+	long := time.Now().Add(-2 * g.c.cfg.StallTimeout)
+	want := func(what string, stalled bool) {
+		t.Helper()
+		if got := g.stalled(); got != stalled {
+			t.Errorf("%s: stalled is %t, want %t", what, got, stalled)
+		}
+	}
+	g.block(0, true)
+	g.partitions[0].moved = long
+	want("blocked", false)
+	g.partitions[1].moved = long
+	want("another", true)
+	g.partitions[1].moved = time.Now()
+	g.block(0, false)
+	want("just set free", false)
+	g.partitions[0].moved = long
+	want("long set free", true)
+}
+
 // TestPartitionOfAKey compares with Java's DefaultPartitioner: the values are
 // of Apache Kafka's UtilsTest.testMurmur2, reduced as the partitioner does.
 func TestPartitionOfAKey(t *testing.T) {

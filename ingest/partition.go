@@ -209,8 +209,7 @@ func (p *partition) handle(ctx context.Context, r Record) error {
 
 // flush writes the answers and dead letters of the batch, waits until they are
 // acknowledged, and marks the batch. Its error is that of produce, whose end
-// leaves the batch unmarked; a request may still be under way then, so that
-// the batch must not be used again.
+// leaves the batch unmarked, not to be used again.
 func (p *partition) flush(produce context.Context) error {
 	n := p.batch.len()
 	if n == 0 {
@@ -260,6 +259,7 @@ func (p *partition) bury(produce context.Context) error {
 		if err == nil || !errors.As(err, &large) {
 			if attempt > 0 {
 				p.c.metrics.blocked.Dec()
+				p.g.block(p.id, false)
 			}
 			if err != nil {
 				return err
@@ -268,6 +268,7 @@ func (p *partition) bury(produce context.Context) error {
 		}
 		if attempt == 0 {
 			p.c.metrics.blocked.Inc()
+			p.g.block(p.id, true)
 		}
 		if attempt == 0 || loud(attempt) {
 			p.c.log.Error("partition waits: a dead letter is larger than its topic takes; raise the topic's max.message.bytes",
