@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
@@ -210,4 +213,20 @@ func (c *cluster) inSync() {
 		}
 		return true
 	})
+}
+
+// TestShortTroubleAtTheStartIsQuiet: topics that cannot be looked at for a
+// moment are not worth a warning each time.
+func TestShortTroubleAtTheStartIsQuiet(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	m := c.start(handle(echo))
+	c.await("attempts", func() bool { return fault.Hits() >= 3 })
+	fault.Remove()
+	c.await("the group", m.Ready)
+	m.stop()
+	if strings.Contains(m.log.String(), "checking topics") {
+		t.Errorf("the log tells of each attempt:\n%s", m.log)
+	}
 }

@@ -45,7 +45,8 @@ type Config struct {
 	// DrainTimeout bounds the end of Run; 0 is 20 s.
 	DrainTimeout time.Duration
 	// StallTimeout is how long a partition that has records may make no
-	// progress before the group is joined anew; 0 is one minute.
+	// progress before the group is joined anew; 0 is one minute. A partition
+	// that waits for a larger limit of the dead letters is none of these.
 	StallTimeout time.Duration
 	// PartitionWatchInterval is how often the number of partitions is looked
 	// at; 0 is 5 s.
@@ -178,7 +179,9 @@ func (c *Consumer) prepare(ctx context.Context) error {
 			}
 			break
 		}
-		c.log.Warn("checking topics", "err", err)
+		if loud(attempt) {
+			c.log.Warn("checking topics does not succeed", "attempt", attempt, "err", err)
+		}
 		if err := pause(ctx, attempt); err != nil {
 			return err
 		}
