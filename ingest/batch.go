@@ -10,7 +10,13 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/ingest/msg"
 )
+
+// maxKeptInput bounds the storage of input that a batch keeps for its next use:
+// a full batch and the record that filled it.
+const maxKeptInput = 2 * maxBatchInputBytes
 
 // maxAttempts is how often a record is handled whose errors are retryable.
 const maxAttempts = 5
@@ -33,9 +39,24 @@ func (b *batch) full() bool {
 	return b.n == len(b.outputs) || len(b.input) >= maxBatchInputBytes || b.outBytes >= maxBatchOutputBytes
 }
 
-// reset empties the batch.
+// lent reports whether an attempt at writing the batch failed. It may still be
+// reading the records, answers and letters even where a later one succeeded.
+func (b *batch) lent() bool {
+	for i := range b.outputs[:b.n] {
+		if b.outputs[i].lent {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.letters, func(o *Output) bool { return o.lent })
+}
+
+// reset empties the batch and leaves its storage behind where that is lent.
 func (b *batch) reset() {
-	if cap(b.input) > 2*maxBatchInputBytes {
+	if b.lent() {
+		*b = batch{outputs: make([]Output, len(b.outputs))}
+		return
+	}
+	if cap(b.input) > maxKeptInput {
 		b.input = nil
 	}
 	// Now, while the records are there: reset looks whose storage a value has.
@@ -107,14 +128,16 @@ type letter struct {
 // deadLetter adds the dead letter of a record.
 func (b *batch) deadLetter(r Record, l letter) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
-	o.AddHeaderString("dlq-reason", l.verdict.Reason)
-	o.AddHeaderString("dlq-stage", l.verdict.Stage)
-	o.AddHeaderString("dlq-source-topic", l.topic)
-	o.AddHeaderString("dlq-source-partition", strconv.Itoa(r.Partition))
-	o.AddHeaderString("dlq-source-offset", strconv.FormatInt(r.Offset, 10))
-	o.AddHeaderString("dlq-model-version", l.verdict.ModelVersion)
-	o.AddHeaderString("dlq-attempts", strconv.Itoa(l.attempts))
-	o.AddHeaderString("dlq-time", time.Now().UTC().Format(time.RFC3339Nano))
+	o.AddHeaderString(msg.HeaderReason, l.verdict.Reason)
+	o.AddHeaderString(msg.HeaderStage, l.verdict.Stage)
+	o.AddHeaderString(msg.HeaderTopic, l.topic)
+	o.AddHeaderString(msg.HeaderPartition, strconv.Itoa(r.Partition))
+	o.AddHeaderString(msg.HeaderOffset, strconv.FormatInt(r.Offset, 10))
+	if l.verdict.ModelVersion != "" {
+		o.AddHeaderString(msg.HeaderModelVersion, l.verdict.ModelVersion)
+	}
+	o.AddHeaderString(msg.HeaderAttempts, strconv.Itoa(l.attempts))
+	o.AddHeaderString(msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat))
 	b.letters = append(b.letters, o)
 	b.verdicts = append(b.verdicts, l.verdict)
 	b.outBytes += o.size()
@@ -126,7 +149,8 @@ type panicError struct{}
 
 func (panicError) Error() string { return "the handler panicked" }
 
-// protect calls the worker and turns its panic into an error. The panic's
+// protect calls the worker and turns its panic into an error. A worker that
+// panicked may have left its memory half-written: another takes its place. The panic's
 // value may hold what the record held, so only its type is logged, with the
 // functions and lines it passed through; of Go's own errors, which hold
 // indices and types, the text too.
@@ -142,6 +166,7 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 			what = e.Error()
 		}
 		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", what, "stack", stack())
+		p.worker = p.c.cfg.Handler.NewWorker()
 		err = panicError{}
 	}()
 	return p.worker.Handle(r, out)

@@ -319,8 +319,8 @@ func noise(n int) string {
 	return string(b)
 }
 
-// TestDeadLetterTooLarge: one partition waits, the others go on, and raising
-// the limit sets it free.
+// TestDeadLetterTooLarge: one partition waits, the others go on in the same
+// generation, and raising the limit sets it free.
 func TestDeadLetterTooLarge(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -334,6 +334,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 			t.Fatal(err, res)
 		}
 	}
+	const stallTimeout = time.Second
 	c.dlq += "-small"
 	if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
 		t.Fatal(err)
@@ -343,11 +344,16 @@ func TestDeadLetterTooLarge(t *testing.T) {
 			return errors.New("refused")
 		}
 		return echo(r, out)
-	}))
+	}), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
 	c.send(&ingest.Output{Key: []byte("zeros"), Value: make([]byte, 5000)}) // compresses: no trouble
 	c.awaitAnswers(1)
 	c.send(&ingest.Output{Key: []byte("noise"), Value: []byte(noise(5000))})
 	c.await("a blocked partition", func() bool { return m.metric("blocked_partitions") == 1 })
+	blocked := time.Now()
+	c.await("the stall timeout twice over", func() bool { return time.Since(blocked) > 2*stallTimeout })
+	if got := m.metric("stalls_total"); got != 0 {
+		t.Errorf("the generation was left %v times for a blocked partition", got)
+	}
 	before := sum(c.ends(c.out))
 	c.send(numbered(0, 100)...)
 	c.await("answers of the other partitions", func() bool { return sum(c.ends(c.out)) >= before+50 })
@@ -363,6 +369,70 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	dead := count(c.read(c.dlq))
 	if dead["noise"] != 1 || dead["zeros"] != 1 {
 		t.Errorf("dead letters %v, want both", dead)
+	}
+}
+
+// TestFailedAttemptKeepsItsMemory: an attempt that failed may go on reading
+// the batch in kafka-go, so that the batch is not used again even though a
+// later attempt succeeds.
+func TestFailedAttemptKeepsItsMemory(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	reused := make(chan bool, 1)
+	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+		reused <- cap(out.Value) > 0
+		return echo(r, out)
+	}))
+	for i, step := range []struct {
+		fail, want bool
+	}{{false, false}, {false, true}, {true, true}, {false, false}, {false, true}} {
+		if step.fail {
+			c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.RequestTimedOut})
+		}
+		c.send(&ingest.Output{Key: []byte("k0"), Value: []byte("value")})
+		if got := <-reused; got != step.want {
+			t.Errorf("record %d: the storage was used before is %t, want %t", i, got, step.want)
+		}
+		c.await("the commit", func() bool { return slices.Max(c.committed()) == int64(i)+1 })
+	}
+	m.stop()
+	if m.metric("produce_retries_total") != 1 {
+		t.Errorf("%v attempts failed, want 1", m.metric("produce_retries_total"))
+	}
+}
+
+// scratch is a worker that leaves its memory half-written when it panics.
+type scratch struct{ spoilt bool }
+
+func (s *scratch) Handle(r *ingest.Record, out *ingest.Output) error {
+	if s.spoilt {
+		return errors.New("the scratch is spoilt")
+	}
+	if string(r.Value) == "panic" {
+		s.spoilt = true
+		panic(patient)
+	}
+	return echo(r, out)
+}
+
+type scratchHandler struct{}
+
+func (scratchHandler) NewWorker() ingest.Worker { return &scratch{} }
+
+func TestPanicEndsItsWorker(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	messages := numbered(0, 100)
+	for _, i := range []int{0, 20, 21, 50} {
+		messages[i].Value = []byte("panic")
+	}
+	c.send(messages...)
+	m := c.start(scratchHandler{})
+	c.awaitAnswers(100)
+	m.stop()
+	c.wantAll(100, true)
+	if n := sum(c.ends(c.dlq)); n != 4 {
+		t.Errorf("%d dead letters, want the 4 that panicked", n)
 	}
 }
 

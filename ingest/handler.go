@@ -37,6 +37,7 @@ type Output struct {
 
 	record  Record // that it answers
 	storage []byte // of header values
+	lent    bool   // to an attempt at producing that failed and may still read it
 }
 
 // AddHeader appends a header with a copy of value.
@@ -85,7 +86,7 @@ func (o *Output) size() int {
 // Handler makes the workers that answer records.
 type Handler interface {
 	// NewWorker returns a worker for one partition. It is called whenever a
-	// partition is assigned.
+	// partition is assigned, and after a panic, which ends its worker.
 	NewWorker() Worker
 }
 
@@ -126,7 +127,7 @@ func (a Action) String() string {
 
 // Reason codes that ingest itself gives; the handler's are its own.
 const (
-	ReasonScoringFailed = "scoring_failed"
+	ReasonScoringFailed = string(msg.ScoringFailed)
 	stageDecode         = "decode"
 	stageHandle         = "handle"
 	stageProduce        = "produce"
@@ -135,9 +136,9 @@ const (
 // Verdict is what an error says about its record.
 type Verdict struct {
 	Action       Action
-	Reason       string // dlq-reason
-	Stage        string // dlq-stage
-	ModelVersion string // dlq-model-version, may be empty
+	Reason       string // msg.HeaderReason
+	Stage        string // msg.HeaderStage
+	ModelVersion string // msg.HeaderModelVersion, left out where empty
 }
 
 // Disposition decides what becomes of the record that err belongs to, by the

@@ -64,8 +64,8 @@ func NewProducer(client *Client, log *slog.Logger) *Producer {
 // acknowledged. Until then it tries again, however long the cluster is away:
 // only the end of ctx or a *TooLargeError ends it. A message whose
 // acknowledgement was lost is written twice. After an error any part of the
-// messages may have been written, and a request may still be under way: they
-// must not be changed then.
+// messages may have been written. Messages belong to the producer for good: a
+// request that timed out may still read them when a later one has succeeded.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
 		return nil
@@ -146,6 +146,9 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 		}
 		if err == nil {
 			return nil
+		}
+		for _, m := range messages {
+			m.lent = true
 		}
 		if errors.Is(err, kafka.MessageSizeTooLarge) {
 			if len(messages) == 1 {

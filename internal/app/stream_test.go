@@ -202,7 +202,7 @@ func TestDeadLetters(t *testing.T) {
 		delete(h, "dlq-time")
 		all := map[string]string{
 			"trace": headers(from)["trace"], "dlq-reason": string(want.reason), "dlq-stage": "decode", "dlq-source-topic": s.config.Kafka.Topics.Notes, "dlq-source-partition": strconv.Itoa(int(from.Partition)),
-			"dlq-source-offset": strconv.FormatInt(from.Offset, 10), "dlq-model-version": "", "dlq-attempts": "1",
+			"dlq-source-offset": strconv.FormatInt(from.Offset, 10), "dlq-attempts": "1",
 		}
 		if diff := cmp.Diff(all, h); diff != "" {
 			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
