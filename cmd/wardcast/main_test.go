@@ -22,14 +22,29 @@ import (
 	"github.com/wardcast/wardcast/models/fit"
 )
 
-// asCommandEnv makes the test binary the command itself, so that tests run it as a process of its own.
-const asCommandEnv = "WARDCAST_TEST_AS_COMMAND"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommandEnv) != "" {
-		os.Exit(run())
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(code)
+}
+
+// built is the command, built once and without the race detector's costs, which every process would pay; what
+// runs in it is tested with the detector by the packages below.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func build() {
+	if built.dir, built.err = os.MkdirTemp("", "wardcast-test-"); built.err != nil {
+		return
+	}
+	c := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", built.dir, ".")
+	c.Stderr = os.Stderr
+	built.err = c.Run()
 }
 
 // patience is how long anything may take before a test gives up.
@@ -38,13 +53,11 @@ const patience = 2 * time.Minute
 // command returns the command with these arguments, to be started.
 func command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	built.once.Do(build)
+	if built.err != nil {
+		t.Fatalf("building the command: %v", built.err)
 	}
-	c := exec.CommandContext(ctx, self, args...)
-	c.Env = append(os.Environ(), asCommandEnv+"=1")
-	return c
+	return exec.CommandContext(ctx, filepath.Join(built.dir, "wardcast"), args...)
 }
 
 // ran is what a command left.
@@ -60,7 +73,7 @@ func wardcast(t *testing.T, stdin string, args ...string) ran {
 	defer cancel()
 	c := command(ctx, t, args...)
 	temporary := t.TempDir()
-	c.Env = append(c.Env, "TMPDIR="+temporary)
+	c.Env = append(os.Environ(), "TMPDIR="+temporary)
 	var out, log bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &log
 	err := c.Run()
