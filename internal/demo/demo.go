@@ -81,6 +81,9 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	cfg.Models.Store = filepath.Join(dir, "models")
 	o.Say("Training on %d generated notes.", sample.Notes)
 	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), o.Progress)
+	if ctx.Err() != nil {
+		return nil, nil // stopped before the first prediction
+	}
 	if err != nil {
 		return nil, err
 	}
