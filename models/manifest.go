@@ -132,10 +132,12 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	if names := slices.Sorted(maps.Keys(m.Files)); !slices.Equal(names, slices.Sorted(maps.Keys(limits))) {
+	names := slices.Sorted(maps.Keys(m.Files))
+	if !slices.Equal(names, sortedNames()) {
 		return nil, fmt.Errorf("%w: files are %q", ErrManifest, names)
 	}
-	for name, f := range m.Files {
+	for _, name := range names {
+		f := m.Files[name]
 		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || strings.ToLower(f.SHA256) != f.SHA256 {
 			return nil, fmt.Errorf("%w: sha256 of %s", ErrManifest, name)
 		}
