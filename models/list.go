@@ -2,6 +2,8 @@ package models
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -22,50 +24,72 @@ type VersionInfo struct {
 	Version   string        `json:"version"`
 	Champion  bool          `json:"champion"`
 	Status    VersionStatus `json:"status"`
-	Reason    string        `json:"reason"` // of the last event about it
+	Reason    string        `json:"reason"` // of the last event about it, or what is damaged
 	CreatedAt time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first. It reads names and histories only.
+// List returns all versions of all models of a store, by model, oldest first.
+// It reads names and histories only. Where a model's champion or history is
+// damaged, the Reason of its versions names the damage, Champion and Status say
+// what the rest tells, and the error joins what is damaged. Where nothing can
+// be listed at all the list is nil.
 func List(ctx context.Context, s Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []VersionInfo{}
+	var errs []error
 	for _, model := range names {
-		versions, err := s.Versions(ctx, model)
+		versions, err := listModel(ctx, s, model)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
 		}
-		champion, err := s.Champion(ctx, model)
-		if err != nil && !isAbsent(err) {
-			return nil, err
-		}
-		events, err := s.History(ctx, model)
-		if err != nil {
-			return nil, err
-		}
-		last := map[string]Event{}
-		for _, e := range events {
-			last[e.Version] = e
-		}
-		for _, v := range versions {
-			info := VersionInfo{Model: model, Version: v, Champion: v == champion, Status: ChallengerStatus, Reason: last[v].Reason}
-			switch {
-			case info.Champion:
-				info.Status = ChampionStatus
-			case last[v].Action == Refused:
-				info.Status = RefusedStatus
-			case last[v].Action != "":
-				info.Status = SupersededStatus
-			}
-			stamp, _, _ := cutLast(v)
-			if info.CreatedAt, err = time.Parse(versionLayout, stamp); err != nil {
-				return nil, err
-			}
-			list = append(list, info)
-		}
+		list = append(list, versions...)
 	}
-	return list, nil
+	return list, errors.Join(errs...)
+}
+
+// listModel is List of one model.
+func listModel(ctx context.Context, s Store, model string) ([]VersionInfo, error) {
+	versions, err := s.Versions(ctx, model)
+	if err != nil {
+		return nil, err
+	}
+	champion, err := s.Champion(ctx, model)
+	if err != nil && isAbsent(err) {
+		err = nil
+	}
+	events, historyErr := s.History(ctx, model)
+	err = errors.Join(err, historyErr)
+	last := map[string]Event{}
+	for _, e := range events {
+		last[e.Version] = e
+	}
+	var list []VersionInfo
+	for _, v := range versions {
+		info := VersionInfo{Model: model, Version: v, Champion: v == champion, Status: ChallengerStatus, Reason: last[v].Reason}
+		switch {
+		case info.Champion:
+			info.Status = ChampionStatus
+		case last[v].Action == Refused:
+			info.Status = RefusedStatus
+		case last[v].Action != "":
+			info.Status = SupersededStatus
+		}
+		if damage, ok := errors.AsType[*FileError](err); ok {
+			info.Reason = fmt.Sprintf("file %q: %v", damage.File, damage.Err)
+		}
+		stamp, _, _ := cutLast(v)
+		created, e := time.Parse(versionLayout, stamp)
+		if e != nil {
+			return nil, errors.Join(err, e)
+		}
+		info.CreatedAt = created
+		list = append(list, info)
+	}
+	return list, err
 }

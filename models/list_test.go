@@ -1,9 +1,11 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,10 +42,65 @@ func TestList(t *testing.T) {
 	if d := cmp.Diff([]string{"superseded false better", "champion true better", "refused false worse", "challenger false "}, got); d != "" {
 		t.Error(d)
 	}
-	if err := os.RemoveAll(filepath.Join(s.path, "chest-pain", versions[1])); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := List(ctx, s); err == nil {
-		t.Error("a champion that is gone goes unnoticed")
+}
+
+// TestListOfADamagedStore: damage to one model is told at its versions and in
+// the error, and the others are listed as ever.
+func TestListOfADamagedStore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, dir, champion string)
+		want   []string // of the damaged model, oldest first
+		file   string
+	}{
+		"champion is gone": {
+			func(t *testing.T, dir, champion string) {
+				if err := os.RemoveAll(filepath.Join(dir, champion)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			[]string{"superseded false file \"champion\": version \"CHAMPION\": not found"},
+			championFile,
+		},
+		"champion is no version": {
+			func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, championFile), []byte("x\n")) },
+			[]string{"superseded false file \"champion\": holds no version", "superseded false file \"champion\": holds no version"},
+			championFile,
+		},
+		"history": {
+			func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, historyFile), []byte("{\n")) },
+			[]string{"challenger false file \"history.jsonl\": line 1: unexpected end of JSON input", "champion true file \"history.jsonl\": line 1: unexpected end of JSON input"},
+			historyFile,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := OpenDir(t.TempDir())
+			other := sample(0)
+			other.Manifest.Name = "stroke"
+			sound := save(t, s, other)
+			if err := s.Promote(t.Context(), "stroke", Event{Version: sound, Reason: "first"}); err != nil {
+				t.Fatal(err)
+			}
+			var champion string
+			for i := range 2 {
+				champion = save(t, s, sample(i))
+				if err := s.Promote(t.Context(), "chest-pain", Event{Version: champion}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.damage(t, filepath.Join(s.path, "chest-pain"), champion)
+			list, err := List(t.Context(), s)
+			if e, ok := errors.AsType[*FileError](err); !ok || e.Model != "chest-pain" || e.File != c.file {
+				t.Errorf("the error is %v", err)
+			}
+			var got []string
+			for _, v := range list {
+				got = append(got, strings.ReplaceAll(fmt.Sprintf("%s %v %s", v.Status, v.Champion, v.Reason), champion, "CHAMPION"))
+			}
+			if d := cmp.Diff(append(c.want, "champion true first"), got); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }

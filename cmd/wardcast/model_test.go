@@ -141,6 +141,14 @@ func TestModels(t *testing.T) {
 		}
 	}
 	succeed(t, "", "models", "verify", "--model-dir", dir)
+
+	if err := os.WriteFile(filepath.Join(dir, "_other", "champion"), []byte("damaged\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := wardcast(t, "", "models", "list", "--model-dir", dir)
+	if r.code != exitFailed || strings.Count(r.stdout, "\n") != len(list)+1 || !strings.Contains(r.stdout, "holds no version") || !strings.Contains(r.stderr, "_other") {
+		t.Errorf("models list of a damaged store exits %d, prints %q and logs %q, want 1, all versions and the damage", r.code, r.stdout, r.stderr)
+	}
 }
 
 // TestPredict scores lines, of which some cannot be scored.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,18 +27,19 @@ type modelsListCmd struct {
 }
 
 func (c *modelsListCmd) Run(ctx context.Context, d *deps) error {
-	versions, err := models.List(ctx, models.OpenDir(c.ModelDir))
-	if err != nil {
-		return err
+	versions, damage := models.List(ctx, models.OpenDir(c.ModelDir))
+	if versions == nil {
+		return damage
 	}
+	// What is damaged hides neither the other models nor that it is damaged.
 	if c.json() {
-		return printJSON(d.out, versions)
+		return errors.Join(printJSON(d.out, versions), damage)
 	}
 	var rows [][]string
 	for _, v := range versions {
 		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.CreatedAt.Format(time.RFC3339), v.Reason})
 	}
-	return printTable(d.out, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows)
+	return errors.Join(printTable(d.out, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows), damage)
 }
 
 type modelsShowCmd struct {
