@@ -211,7 +211,8 @@ func TestHostileNames(t *testing.T) {
 		_, e4 := s.History(ctx, model)
 		e5 := s.Promote(ctx, model, Event{Version: version})
 		e6 := s.Record(ctx, model, Event{Version: version})
-		for i, err := range []error{e1, e2, e3, e4, e5, e6} {
+		e7 := s.Retire(ctx, model, Event{})
+		for i, err := range []error{e1, e2, e3, e4, e5, e6, e7} {
 			if !errors.Is(err, ErrNotFound) {
 				t.Errorf("%q, call %d: got %v", model, i, err)
 			}
@@ -247,6 +248,52 @@ func TestCrashBeforeRename(t *testing.T) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("still there: %v", err)
 		}
+	}
+}
+
+// TestRetireWritesTheHistoryFirst: what fails, or is killed, in between leaves
+// a retirement on record, never one in effect without record.
+func TestRetireWritesTheHistoryFirst(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, folder := stored(t)
+	dir := filepath.Dir(folder)
+	history := filepath.Join(dir, historyFile)
+	events := read(t, history)
+	remove(t, history)
+	if err := os.Mkdir(history, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Retire(ctx, "chest-pain", Event{}); err == nil {
+		t.Error("retired without record")
+	}
+	if got, err := s.Champion(ctx, "chest-pain"); err != nil || got != filepath.Base(folder) {
+		t.Errorf("champion %q, %v", got, err)
+	}
+	remove(t, history)
+	write(t, history, events)
+
+	pointer := filepath.Join(dir, championFile)
+	remove(t, pointer)
+	if err := os.MkdirAll(filepath.Join(pointer, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Retire(ctx, "chest-pain", Event{}); err == nil {
+		t.Error("a pointer that cannot be removed goes unnoticed")
+	}
+	if got, err := s.History(ctx, "chest-pain"); err != nil || len(got) != 2 || got[1].Action != Retired {
+		t.Errorf("history %v, %v", got, err)
+	}
+	if err := os.RemoveAll(pointer); err != nil {
+		t.Fatal(err)
+	}
+
+	write(t, pointer, []byte("damaged\n"))
+	if err := s.Retire(ctx, "chest-pain", Event{Reason: "damaged"}); err != nil {
+		t.Error(err)
+	}
+	if got, err := s.Champions(ctx); err != nil || len(got) > 0 {
+		t.Errorf("champions %v, %v", got, err)
 	}
 }
 

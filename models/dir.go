@@ -166,7 +166,7 @@ func (d *Dir) Retire(ctx context.Context, model string, e Event) error {
 		return err
 	}
 	defer unlock()
-	if e.Version, err = d.Champion(ctx, model); isAbsent(err) {
+	if e.Version, err = d.Champion(ctx, model); isAbsent(err) || err != nil && ctx.Err() != nil {
 		return fmt.Errorf("retiring: %w", err)
 	}
 	if e.Action == "" {

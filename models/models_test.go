@@ -253,7 +253,7 @@ func TestSlug(t *testing.T) {
 		" lower  extremity\tINJURY\n":   "lower-extremity-injury",
 		"":                              "_other",
 		" \t":                           "_other",
-		"n/v":                           "n-v_HASH",
+		"n/v":                           "n-v_56310e0e",
 		"n-v":                           "n-v_HASH",
 		"n v":                           "n-v",
 		"_other":                        "other_HASH",
@@ -295,6 +295,27 @@ func TestValidVersion(t *testing.T) {
 	} {
 		if got := validVersion(name); got != want {
 			t.Errorf("%q: got %v", name, got)
+		}
+	}
+}
+
+// TestParseManifestNamesTheFirstFault: of several faults always the same one.
+func TestParseManifestNamesTheFirstFault(t *testing.T) {
+	t.Parallel()
+	b := sample(0)
+	if _, err := b.encode(); err != nil {
+		t.Fatal(err)
+	}
+	for name := range b.Manifest.Files {
+		b.Manifest.Files[name] = File{SHA256: "x", Size: -1}
+	}
+	data, err := json.Marshal(b.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := ParseManifest(data); err == nil || !strings.Contains(err.Error(), "sha256 of card.md") {
+			t.Fatalf("got %v, want the fault of card.md", err)
 		}
 	}
 }
