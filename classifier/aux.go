@@ -2,6 +2,7 @@ package classifier
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,32 @@ func NewAuxColumn(name string, kind models.AuxKind, values []msg.Value) (models.
 		c.Mean[i] /= max(seen, 1)
 	}
 	return c, nil
+}
+
+// checkAux returns an error that wraps ErrModel for a column that FeaturesTo cannot read.
+func checkAux(c *models.AuxColumn) error {
+	width := 1
+	switch c.Kind {
+	case models.Numeric:
+	case models.Categorical:
+		width = len(c.Levels)
+	default:
+		return fmt.Errorf("%w: auxiliary column %q is of kind %q", ErrModel, c.Name, c.Kind)
+	}
+	if len(c.Mean) != width {
+		return fmt.Errorf("%w: auxiliary column %q has %d means and %d levels", ErrModel, c.Name, len(c.Mean), len(c.Levels))
+	}
+	for i := 1; i < len(c.Levels); i++ {
+		if c.Levels[i] <= c.Levels[i-1] {
+			return fmt.Errorf("%w: levels of auxiliary column %q do not ascend", ErrModel, c.Name)
+		}
+	}
+	for _, mean := range c.Mean {
+		if math.IsNaN(mean) || math.IsInf(mean, 0) {
+			return fmt.Errorf("%w: auxiliary column %q has a mean of %v", ErrModel, c.Name, mean)
+		}
+	}
+	return nil
 }
 
 // feature returns which feature v sets and to what; ok is false for a value that is missing, of the wrong

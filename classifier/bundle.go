@@ -99,15 +99,6 @@ func Load(b *models.Bundle) (*Model, error) {
 	if err != nil {
 		return fail(err)
 	}
-	for i := range m.Aux {
-		c := &m.Aux[i]
-		if c.Kind == models.Numeric && len(c.Mean) != 1 || c.Kind == models.Categorical && len(c.Mean) != len(c.Levels) {
-			return fail(fmt.Errorf("%w: auxiliary column %q has %d means and %d levels", ErrModel, c.Name, len(c.Mean), len(c.Levels)))
-		}
-		if !slices.IsSorted(c.Levels) {
-			return fail(fmt.Errorf("%w: levels of auxiliary column %q do not ascend", ErrModel, c.Name))
-		}
-	}
 	if parts.Vectorizer, err = textproc.New(settings, vocabulary, idf); err != nil {
 		return fail(err)
 	}

@@ -45,7 +45,7 @@ func checkCalibration(c *models.Calibration) error {
 			return fmt.Errorf("%w: isotonic with %d logits and %d probabilities", ErrCalibration, len(c.Logits), len(c.Probabilities))
 		}
 		for i, p := range c.Probabilities {
-			if !(p >= 0 && p <= 1) || i > 0 && !(c.Logits[i] > c.Logits[i-1] && p >= c.Probabilities[i-1]) {
+			if !(p >= 0 && p <= 1) || math.IsNaN(c.Logits[i]) || math.IsInf(c.Logits[i], 0) || i > 0 && !(c.Logits[i] > c.Logits[i-1] && p >= c.Probabilities[i-1]) {
 				return fmt.Errorf("%w: isotonic point %d does not rise within [0, 1]", ErrCalibration, i)
 			}
 		}

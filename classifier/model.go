@@ -47,6 +47,9 @@ const labelTerms = 3
 
 // New checks that the parts fit together and returns their model. It keeps them.
 func New(parts Parts) (*Model, error) {
+	if parts.Vectorizer == nil {
+		return nil, fmt.Errorf("%w: no vectorizer", ErrModel)
+	}
 	m := &Model{parts: parts, terms: parts.Vectorizer.Vocabulary()}
 	p := len(m.terms)
 	if parts.Topics != nil {
@@ -62,6 +65,9 @@ func New(parts Parts) (*Model, error) {
 	}
 	width := 0
 	for i := range parts.Aux {
+		if err := checkAux(&parts.Aux[i]); err != nil {
+			return nil, err
+		}
 		width += len(parts.Aux[i].Mean)
 	}
 	switch {
