@@ -1,0 +1,288 @@
+package classifier
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// vectorizer knows ten words of one visit each, by tf-idf rows of length 1.
+func vectorizer(tb testing.TB) *textproc.Vectorizer {
+	tb.Helper()
+	var docs []textproc.Document
+	for word := range strings.FieldsSeq("ankle chest cough dizzy fall fever hip pain rotated wound") {
+		docs = append(docs, textproc.Document{Text: word})
+	}
+	settings := textproc.DefaultSettings()
+	settings.MinDF = 1
+	v, _, err := textproc.Fit(docs, settings)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(v.Vocabulary()) != len(docs) {
+		tb.Fatalf("vocabulary %v", v.Vocabulary())
+	}
+	return v
+}
+
+// smallParts are parts with everything that a model can have.
+func smallParts(tb testing.TB) Parts {
+	tb.Helper()
+	v := vectorizer(tb)
+	topics := mat.NewDense(10, 3, nil)
+	for j := range 10 {
+		for t := range 3 {
+			topics.Set(j, t, float64((3*j+7*t)%11-5)/10)
+		}
+	}
+	words := make([]float64, 10)
+	words[4], words[6], words[8] = 0.25, -0.5, 1
+	return Parts{
+		Info:       msg.Model{Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf", SHA256: strings.Repeat("3f9c1a00", 8)},
+		Vectorizer: v, Topics: topics, Beta: []float64{1.5, -0.75, 0}, Words: words,
+		Aux: []models.AuxColumn{
+			{Name: "age", Kind: models.Numeric, Mean: []float64{52}},
+			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
+		},
+		Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25,
+		Calibration: models.Calibration{Kind: models.Platt, Slope: 1.5, Intercept: 0.25}, Threshold: 0.5,
+	}
+}
+
+func newModel(tb testing.TB, parts Parts) *Model {
+	tb.Helper()
+	m, err := New(parts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, c := range map[string]struct {
+		want   error
+		change func(*Parts)
+	}{
+		"topics of other terms":       {ErrModel, func(p *Parts) { p.Topics = mat.NewDense(9, 3, nil) }},
+		"too few coefficients":        {ErrModel, func(p *Parts) { p.Beta = p.Beta[:2] }},
+		"coefficients, no topics":     {ErrModel, func(p *Parts) { p.Topics = nil }},
+		"words of other terms":        {ErrModel, func(p *Parts) { p.Words = p.Words[:9] }},
+		"too few aux coefficients":    {ErrModel, func(p *Parts) { p.Gamma = p.Gamma[:2] }},
+		"threshold below":             {ErrModel, func(p *Parts) { p.Threshold = -0.1 }},
+		"threshold above":             {ErrModel, func(p *Parts) { p.Threshold = 1.1 }},
+		"threshold NaN":               {ErrModel, func(p *Parts) { p.Threshold = nan }},
+		"topics NaN":                  {ErrModel, func(p *Parts) { p.Topics.Set(1, 1, nan) }},
+		"coefficient infinite":        {ErrModel, func(p *Parts) { p.Beta[0] = inf }},
+		"word NaN":                    {ErrModel, func(p *Parts) { p.Words[0] = nan }},
+		"aux coefficient infinite":    {ErrModel, func(p *Parts) { p.Gamma[0] = -inf }},
+		"intercept NaN":               {ErrModel, func(p *Parts) { p.Intercept = nan }},
+		"calibration kind":            {ErrCalibration, func(p *Parts) { p.Calibration.Kind = "magic" }},
+		"platt falls":                 {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
+		"platt slope NaN":             {ErrCalibration, func(p *Parts) { p.Calibration.Slope = nan }},
+		"platt slope infinite":        {ErrCalibration, func(p *Parts) { p.Calibration.Slope = inf }},
+		"platt intercept NaN":         {ErrCalibration, func(p *Parts) { p.Calibration.Intercept = nan }},
+		"isotonic without points":     {ErrCalibration, isotonic(nil, nil)},
+		"isotonic uneven":             {ErrCalibration, isotonic([]float64{0}, []float64{0, 1})},
+		"isotonic falls":              {ErrCalibration, isotonic([]float64{0, 1}, []float64{0.5, 0.25})},
+		"isotonic logits repeat":      {ErrCalibration, isotonic([]float64{1, 1}, []float64{0.25, 0.5})},
+		"isotonic above 1":            {ErrCalibration, isotonic([]float64{1}, []float64{1.5})},
+		"isotonic probability NaN":    {ErrCalibration, isotonic([]float64{1}, []float64{nan})},
+		"isotonic logit NaN":          {ErrCalibration, isotonic([]float64{nan}, []float64{0.5})},
+		"isotonic logit infinite":     {ErrCalibration, isotonic([]float64{-inf, 0}, []float64{0.25, 0.5})},
+		"no vectorizer":               {ErrModel, func(p *Parts) { p.Vectorizer = nil }},
+		"aux mean NaN":                {ErrModel, func(p *Parts) { p.Aux[0].Mean[0] = nan }},
+		"aux kind":                    {ErrModel, func(p *Parts) { p.Aux[0].Kind = "ordinal" }},
+		"numeric aux without mean":    {ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Gamma = nil, p.Gamma[1:] }},
+		"levels do not match means":   {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F"} }},
+		"levels do not ascend":        {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"M", "F"} }},
+		"a level that is there twice": {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F", "F"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parts := smallParts(t)
+			c.change(&parts)
+			if m, err := New(parts); m != nil || !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func isotonic(logits, probabilities []float64) func(*Parts) {
+	return func(p *Parts) {
+		p.Calibration = models.Calibration{Kind: models.Isotonic, Logits: logits, Probabilities: probabilities}
+	}
+}
+
+func TestNewAcceptsEveryKindOfHead(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Parts){
+		"all":             func(*Parts) {},
+		"no topics":       func(p *Parts) { p.Topics, p.Beta = nil, nil },
+		"no words":        func(p *Parts) { p.Words = nil },
+		"no aux":          func(p *Parts) { p.Aux, p.Gamma = nil, nil },
+		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Gamma = nil, nil, p.Gamma[:1] },
+		"uncalibrated":    func(p *Parts) { p.Calibration = models.Calibration{Kind: models.Uncalibrated} },
+		"isotonic":        isotonic([]float64{-1, 1}, []float64{0.1, 0.9}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parts := smallParts(t)
+			change(&parts)
+			var p msg.Prediction
+			m := newModel(t, parts)
+			m.Scorer(Limits{}).Score("hip pain", make([]msg.Value, len(m.Aux())), &p)
+			checkSums(t, &p)
+		})
+	}
+}
+
+func TestTopTermsAndLabel(t *testing.T) {
+	t.Parallel()
+	parts := smallParts(t)
+	parts.Topics = mat.NewDense(10, 3, nil)
+	// By column: ankle chest cough dizzi fall fever hip pain rotat wound.
+	for j, w := range []float64{0.1, -0.9, 0.5, 0, 0, 0.5, 0, 0.7, -0.2, 0} {
+		parts.Topics.Set(j, 0, w)
+	}
+	parts.Topics.Set(2, 1, 1)
+	m := newModel(t, parts)
+	var columns []int
+	for _, w := range m.TopTerms(0, 5) {
+		columns = append(columns, w.Column)
+	}
+	if want := []int{1, 7, 2, 5, 8}; !slices.Equal(columns, want) {
+		t.Errorf("top terms %v, want %v: by |weight|, ties by column", columns, want)
+	}
+	if got := len(m.TopTerms(0, 100)); got != 6 {
+		t.Errorf("%d terms have a weight, want 6", got)
+	}
+	// The largest weight is negative: only words of that end of the topic name it.
+	for at, want := range []string{"chest rotated", "cough", ""} {
+		if got := m.labels[at]; got != want {
+			t.Errorf("label %q, want %q", got, want)
+		}
+	}
+}
+
+// bundleOf is the bundle of parts as a store keeps it.
+func bundleOf(tb testing.TB, parts Parts) *models.Bundle {
+	tb.Helper()
+	b := &models.Bundle{Manifest: models.Manifest{Name: parts.Info.Name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	if err := parts.ToBundle(b); err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+func TestStoreRoundTrip(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Parts){
+		"all":       func(*Parts) {},
+		"no topics": func(p *Parts) { p.Topics, p.Beta = nil, nil },
+		"no words":  func(p *Parts) { p.Words = nil },
+		"no aux":    func(p *Parts) { p.Aux, p.Gamma = nil, nil },
+		"isotonic":  isotonic([]float64{-1, 0.1, 1. / 3}, []float64{0.1, 0.2, 2. / 3}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parts := smallParts(t)
+			change(&parts)
+			store := models.OpenDir(t.TempDir())
+			saved := bundleOf(t, parts)
+			version, err := store.Save(t.Context(), saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := store.Load(t.Context(), parts.Info.Name, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := Load(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts.Info.Version, parts.Info.SHA256 = version, saved.SHA256
+			fresh := newModel(t, parts)
+			for _, text := range []string{"Hip pain after fall, leg rotated", "denies chest pain", "nothing known", "fever, cough; dizzy"} {
+				aux := []msg.Value{msg.Number(83.1), msg.Text("F")}[:len(parts.Aux)]
+				want, got := answer(fresh, text, aux), answer(loaded, text, aux)
+				if want != got {
+					t.Errorf("%q: loaded\n%s\nsaved\n%s", text, got, want)
+				}
+			}
+		})
+	}
+}
+
+// answer is the bytes that a fresh scorer of the model sends.
+func answer(m *Model, text string, aux []msg.Value) string {
+	var p msg.Prediction
+	m.Scorer(Limits{}).Score(text, aux, &p)
+	return string(p.AppendJSON(nil))
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	tensor := func(name string, data []float64, shape ...int) func(*models.Bundle) {
+		return func(b *models.Bundle) { b.Tensors[name] = models.Tensor{Shape: shape, Data: data} }
+	}
+	drop := func(name string) func(*models.Bundle) { return func(b *models.Bundle) { delete(b.Tensors, name) } }
+	for name, change := range map[string]func(*models.Bundle){
+		"no intercept":          drop(tensorIntercept),
+		"no topics":             drop(tensorTopics),
+		"no coefficients":       drop(tensorBeta),
+		"no idf":                drop(tensorIDF),
+		"no aux coefficients":   drop(tensorGamma),
+		"two intercepts":        tensor(tensorIntercept, []float64{1, 2}, 2),
+		"topics transposed":     tensor(tensorTopics, make([]float64, 30), 3, 10),
+		"topics flat":           tensor(tensorTopics, make([]float64, 30), 30),
+		"topics NaN":            tensor(tensorTopics, append(make([]float64, 29), math.NaN()), 10, 3),
+		"coefficients infinite": tensor(tensorBeta, []float64{0, 0, math.Inf(1)}, 1, 3),
+		"coefficients too few":  tensor(tensorBeta, []float64{0, 0}, 1, 2),
+		"words too few":         tensor(tensorWords, make([]float64, 9), 9),
+		"idf too few":           tensor(tensorIDF, make([]float64, 9), 9),
+		"idf negative":          tensor(tensorIDF, append(make([]float64, 9), -1), 10),
+		"aux coefficients few":  tensor(tensorGamma, make([]float64, 2), 1, 2),
+		"float32": func(b *models.Bundle) {
+			b.Tensors[tensorIDF] = models.Tensor{Shape: []int{10}, Data: make([]float32, 10)}
+		},
+		"rank differs":           func(b *models.Bundle) { b.Manifest.Rank = 2 },
+		"rank without topics":    func(b *models.Bundle) { b.Manifest.Rank = 1 << 40 },
+		"no text settings":       func(b *models.Bundle) { b.Manifest.Text = nil },
+		"text settings unknown":  func(b *models.Bundle) { b.Manifest.Text = []byte(`{"weighting":"bm25"}`) },
+		"empty vocabulary":       func(b *models.Bundle) { b.Vocabulary = nil },
+		"vocabulary cut":         func(b *models.Bundle) { b.Vocabulary = b.Vocabulary[:9] },
+		"a term twice":           func(b *models.Bundle) { b.Vocabulary[1].Text = b.Vocabulary[0].Text },
+		"levels do not ascend":   func(b *models.Bundle) { b.Manifest.Aux[1].Levels = []string{"M", "F"} },
+		"levels without means":   func(b *models.Bundle) { b.Manifest.Aux[1].Mean = nil },
+		"numeric with two means": func(b *models.Bundle) { b.Manifest.Aux[0].Mean = []float64{1, 2} },
+		"calibration":            func(b *models.Bundle) { b.Manifest.Calibration = models.Calibration{Kind: models.Isotonic} },
+		"calibration falls":      func(b *models.Bundle) { b.Manifest.Calibration.Slope = -1 },
+		"threshold":              func(b *models.Bundle) { b.Manifest.Threshold = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bundleOf(t, smallParts(t))
+			change(b)
+			m, err := Load(b)
+			if m != nil || err == nil {
+				t.Fatalf("loaded, error %v", err)
+			}
+			if !strings.Contains(err.Error(), `loading model "lower-extremity-injury"`) {
+				t.Errorf("the error does not name the model: %v", err)
+			}
+		})
+	}
+}

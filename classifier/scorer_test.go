@@ -1,0 +1,381 @@
+package classifier
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// sumTolerance is the contract's bound on the sums of an explanation.
+const sumTolerance = 1e-9
+
+// fataler is what testing.T and rapid.T share.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// checkSums holds the contributions of p against its logit and those of each topic's terms against the topic's.
+func checkSums(t fataler, p *msg.Prediction) {
+	t.Helper()
+	total := p.Intercept
+	for _, topic := range p.Topics {
+		total += topic.Contribution
+		inner := 0.0
+		for _, term := range topic.Terms {
+			inner += term.Contribution
+		}
+		if math.Abs(inner-topic.Contribution) > sumTolerance {
+			t.Fatalf("topic %d contributes %v, its terms %v", topic.Topic, topic.Contribution, inner)
+		}
+	}
+	for _, w := range p.Words {
+		total += w.Contribution
+	}
+	for _, a := range p.Aux {
+		total += a.Contribution
+	}
+	if math.Abs(total-p.Logit) > sumTolerance {
+		t.Fatalf("contributions sum to %v, logit %v", total, p.Logit)
+	}
+}
+
+// drawParts draws a model over the vectorizer: any rank, with or without words and auxiliary columns.
+func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
+	// Eighths meet in ties and cancel; a full range does not.
+	value := rapid.OneOf(rapid.Just(0.0), rapid.Map(rapid.IntRange(-24, 24), func(i int) float64 { return float64(i) / 8 }), rapid.Float64Range(-5, 5))
+	values := func(n int, name string) []float64 { return rapid.SliceOfN(value, n, n).Draw(t, name) }
+	p := len(v.Vocabulary())
+	parts := Parts{Vectorizer: v, Intercept: value.Draw(t, "intercept"), Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
+	if k := rapid.IntRange(0, 6).Draw(t, "rank"); k > 0 {
+		parts.Topics = mat.NewDense(p, k, values(p*k, "topics"))
+		parts.Beta = values(k, "beta")
+	}
+	if rapid.Bool().Draw(t, "words") {
+		parts.Words = values(p, "words")
+	}
+	if rapid.Bool().Draw(t, "aux") {
+		parts.Aux = []models.AuxColumn{
+			{Name: "age", Kind: models.Numeric, Mean: values(1, "age mean")},
+			{Name: "acuity", Kind: models.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3, "acuity means")},
+			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: values(2, "sex means")},
+		}
+		parts.Gamma = values(6, "gamma")
+	}
+	parts.Calibration = rapid.SampledFrom([]models.Calibration{
+		{Kind: models.Uncalibrated},
+		{Kind: models.Platt, Slope: 0.8, Intercept: -0.1},
+		{Kind: models.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}},
+	}).Draw(t, "calibration")
+	return parts
+}
+
+// drawText draws a note of known, denied and unknown words.
+func drawText(t *rapid.T, name string) string {
+	word := rapid.SampledFrom(strings.Fields("ankle chest cough dizzy fall fever hip pain rotated wound wounds denies no zebra quokka 80yo , ."))
+	return strings.Join(rapid.SliceOfN(word, 0, 14).Draw(t, name), " ")
+}
+
+func drawAux(t *rapid.T, parts *Parts, name string) []msg.Value {
+	value := rapid.SampledFrom([]msg.Value{{}, msg.Number(1), msg.Number(2.5), msg.Number(83), msg.Text("F"), msg.Text("M"), msg.Text("3"), msg.Text("X"), msg.Text("")})
+	return rapid.SliceOfN(value, len(parts.Aux), len(parts.Aux)).Draw(t, name)
+}
+
+// naive is the logit by the formula of the package comment, densely.
+func naive(parts *Parts, text string, aux []msg.Value) float64 {
+	row := parts.Vectorizer.Transform([]string{text})
+	x := make([]float64, row.P)
+	for e, j := range row.Indices {
+		x[j] = row.Values[e]
+	}
+	logit := parts.Intercept
+	for t, b := range parts.Beta {
+		logit += b * mat.Dot(mat.NewVecDense(len(x), x), parts.Topics.ColView(t))
+	}
+	for j, w := range parts.Words {
+		logit += w * x[j]
+	}
+	at := 0
+	for i, c := range parts.Aux {
+		number, isNumber := aux[i].Number()
+		level, _ := aux[i].Text()
+		if isNumber && c.Kind == models.Categorical {
+			level = map[float64]string{1: "1", 2: "2", 3: "3"}[number]
+		}
+		for f, m := range c.Mean {
+			switch {
+			case c.Kind == models.Numeric && isNumber:
+				logit += parts.Gamma[at] * (number - m)
+			case c.Kind == models.Categorical && slices.Contains(c.Levels, level):
+				indicator := 0.0
+				if c.Levels[f] == level {
+					indicator = 1
+				}
+				logit += parts.Gamma[at] * (indicator - m)
+			}
+			at++
+		}
+	}
+	return logit
+}
+
+func TestExplanationSumsToLogit(t *testing.T) {
+	t.Parallel()
+	v := vectorizer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		parts := drawParts(t, v)
+		m, err := New(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
+		var full, capped msg.Prediction
+		m.Scorer(Limits{}).Score(text, aux, &full)
+		checkSums(t, &full)
+		if want := naive(&parts, text, aux); math.Abs(full.Logit-want) > sumTolerance {
+			t.Fatalf("logit %v, by the formula %v", full.Logit, want)
+		}
+		if p := m.Scorer(Limits{}).Probability(text, aux); msg.Round(p) != full.Probability {
+			t.Fatalf("probability %v, in the prediction %v", p, full.Probability)
+		}
+		if (full.Decision == msg.Admit) != (full.Probability >= full.Threshold) {
+			t.Fatalf("%v at a threshold of %v: %s", full.Probability, full.Threshold, full.Decision)
+		}
+
+		limit := rapid.IntRange(0, 4)
+		limits := Limits{Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"), Words: limit.Draw(t, "words shown")}
+		m.Scorer(limits).Score(text, aux, &capped)
+		checkSums(t, &capped)
+		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Decision != capped.Decision {
+			t.Fatalf("limits changed the prediction")
+		}
+		topic := func(x msg.Topic) entry { return entry{x.Label, x.Contribution} }
+		term := func(x msg.Term) entry { return entry{x.Term, x.Contribution} }
+		word := func(x msg.Word) entry { return entry{x.Term, x.Contribution} }
+		checkCap(t, entries(full.Topics, topic), entries(capped.Topics, topic), limits.Topics)
+		checkCap(t, entries(full.Words, word), entries(capped.Words, word), limits.Words)
+		for i, shown := range capped.Topics {
+			if shown.Label != Other {
+				checkCap(t, entries(full.Topics[i].Terms, term), entries(shown.Terms, term), limits.Terms)
+			}
+		}
+	})
+}
+
+// entry is what topics, terms and words have in common.
+type entry struct {
+	Name         string
+	Contribution float64
+}
+
+func entries[T any](list []T, of func(T) entry) []entry {
+	out := make([]entry, 0, len(list))
+	for _, x := range list {
+		out = append(out, of(x))
+	}
+	return out
+}
+
+// checkCap holds a list that a limit cut against the whole: the same largest entries, and one for all others.
+func checkCap(t fataler, full, capped []entry, limit int) {
+	t.Helper()
+	for i := range full {
+		if i > 0 && math.Abs(full[i].Contribution) > math.Abs(full[i-1].Contribution) {
+			t.Fatalf("entries out of order: %v", full)
+		}
+	}
+	if limit == 0 || len(full) <= limit+1 {
+		if d := cmp.Diff(full, capped); d != "" {
+			t.Fatalf("nothing is to be cut: %s", d)
+		}
+		return
+	}
+	rest := 0.0
+	for _, e := range full[limit:] {
+		rest += e.Contribution
+	}
+	if len(capped) != limit+1 || !slices.Equal(full[:limit], capped[:limit]) || capped[limit].Name != Other || math.Abs(capped[limit].Contribution-rest) > sumTolerance {
+		t.Fatalf("at a limit of %d\n%v\nbecame\n%v", limit, full, capped)
+	}
+}
+
+func TestRankingOfManyEntries(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(-9, 9), func(i int) float64 { return float64(i) / 4 }), 0, 120).Draw(t, "values")
+		limit := rapid.IntRange(0, 60).Draw(t, "limit")
+		var order []int
+		for i, v := range values {
+			if v != 0 {
+				order = append(order, i)
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			switch x, y := math.Abs(values[a]), math.Abs(values[b]); {
+			case x > y:
+				return -1
+			case x < y:
+				return 1
+			}
+			return 0
+		})
+		shownWant := len(order)
+		if limit > 0 && len(order) > limit+1 {
+			shownWant = limit
+		}
+		var r ranking
+		shown, rest, more := r.largest(values, limit)
+		if !slices.Equal(shown, order[:shownWant]) || more != (shownWant < len(order)) {
+			t.Fatalf("limit %d: got %v, %v, want %v of %v", limit, shown, more, shownWant, order)
+		}
+		want := 0.0
+		for _, i := range order[shownWant:] {
+			want += values[i]
+		}
+		if rest != want { // quarters add up exactly
+			t.Fatalf("the others sum to %v, want %v", rest, want)
+		}
+	})
+}
+
+func TestScorerReuse(t *testing.T) {
+	t.Parallel()
+	v := vectorizer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		// One prediction goes from model to model and note to note.
+		var reused msg.Prediction
+		for range 2 {
+			parts := drawParts(t, v)
+			m, err := New(parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limits := Limits{Topics: rapid.IntRange(0, 3).Draw(t, "topics shown"), Terms: rapid.IntRange(0, 2).Draw(t, "terms shown")}
+			s := m.Scorer(limits)
+			for range 4 {
+				text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
+				var fresh msg.Prediction
+				m.Scorer(limits).Score(text, aux, &fresh)
+				s.Score(text, aux, &reused)
+				if d := cmp.Diff(string(fresh.AppendJSON(nil)), string(reused.AppendJSON(nil))); d != "" {
+					t.Fatalf("a scorer that has scored before (+) answers otherwise: %s", d)
+				}
+				if (reused.Words == nil) != (parts.Words == nil) {
+					t.Fatalf("words %v of a model with words %v", reused.Words, parts.Words)
+				}
+			}
+		}
+	})
+}
+
+func TestMissingAuxContributesNothing(t *testing.T) {
+	t.Parallel()
+	parts := smallParts(t)
+	m := newModel(t, parts)
+	without := parts
+	without.Aux, without.Gamma = nil, nil
+	var bare, p msg.Prediction
+	newModel(t, without).Scorer(Limits{}).Score("hip pain", nil, &bare)
+	s := m.Scorer(Limits{})
+	for name, aux := range map[string][]msg.Value{
+		"missing":       {{}, {}},
+		"unknown level": {{}, msg.Text("X")},
+		"empty level":   {{}, msg.Text("")},
+		"wrong types":   {msg.Text("83"), msg.Number(1)},
+	} {
+		s.Score("hip pain", aux, &p)
+		for _, a := range p.Aux {
+			if a.Contribution != 0 {
+				t.Errorf("%s: %s contributes %v", name, a.Name, a.Contribution)
+			}
+		}
+		if p.Logit != bare.Logit {
+			t.Errorf("%s: logit %v, want %v", name, p.Logit, bare.Logit)
+		}
+		for i := range aux {
+			if p.Aux[i].Value != aux[i] {
+				t.Errorf("%s: value %v, want %v", name, p.Aux[i].Value, aux[i])
+			}
+		}
+	}
+	// At the training means a note gets nothing either.
+	if s.Score("hip pain", []msg.Value{msg.Number(52), {}}, &p); p.Aux[0].Contribution != 0 {
+		t.Errorf("the mean age contributes %v", p.Aux[0].Contribution)
+	}
+}
+
+func TestAbstain(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, smallParts(t))
+	s := m.Scorer(Limits{})
+	var p msg.Prediction
+	for _, c := range []struct {
+		text    string
+		abstain bool
+		share   float64
+	}{
+		{"zebra quokka", true, 0},
+		{"", true, 0},
+		{"...", true, 0},
+		{"zebra hip", false, 0.5},
+		{"zebra", true, 0},
+		{"hip pain", false, 1},
+	} {
+		s.Score(c.text, []msg.Value{msg.Number(83), msg.Text("F")}, &p)
+		reason := ""
+		if c.abstain {
+			reason = NoKnownTerms
+		}
+		if p.Abstained != c.abstain || p.AbstainReason != reason || p.KnownTermShare != c.share {
+			t.Errorf("%q: abstained %v for %q, share %v", c.text, p.Abstained, p.AbstainReason, p.KnownTermShare)
+		}
+		if len(p.Aux) != 2 || p.Aux[0].Contribution == 0 || p.Decision == "" || p.Probability == 0 || p.Topics == nil && !c.abstain || p.Words == nil {
+			t.Errorf("%q: not every field is there: %+v", c.text, p)
+		}
+		checkSums(t, &p)
+	}
+}
+
+func TestDecisionAtThreshold(t *testing.T) {
+	t.Parallel()
+	parts := smallParts(t)
+	parts.Intercept, parts.Calibration = 0, models.Calibration{Kind: models.Uncalibrated}
+	for threshold, want := range map[float64]msg.Decision{0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit} {
+		parts.Threshold = threshold
+		var p msg.Prediction
+		newModel(t, parts).Scorer(Limits{}).Score("zebra", []msg.Value{{}, {}}, &p)
+		if p.Probability != 0.5 || p.Decision != want {
+			t.Errorf("probability %v at threshold %v: %s, want %s", p.Probability, threshold, p.Decision, want)
+		}
+	}
+}
+
+// TestScoreAllocatesNothing is not parallel: it counts the allocations of the process.
+func TestScoreAllocatesNothing(t *testing.T) {
+	for name, limits := range map[string]Limits{"all": {}, "limited": {Topics: 1, Terms: 1, Words: 1}} {
+		m := newModel(t, smallParts(t))
+		s := m.Scorer(limits)
+		aux := []msg.Value{msg.Number(83), msg.Text("F")}
+		var p msg.Prediction
+		texts := []string{"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra"}
+		if n := testing.AllocsPerRun(50, func() {
+			for _, text := range texts {
+				s.Score(text, aux, &p)
+			}
+		}); n != 0 {
+			t.Errorf("%s: Score allocates %v times", name, n)
+		}
+		if n := testing.AllocsPerRun(50, func() { s.Probability(texts[0], aux) }); n != 0 {
+			t.Errorf("%s: Probability allocates %v times", name, n)
+		}
+	}
+}
