@@ -11,30 +11,50 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// NewAuxColumn learns levels and means from the training values of one column. A categorical column that
+// AuxValues is the training values of one column, row by row.
+type AuxValues struct {
+	Name   string
+	Kind   models.AuxKind
+	Values []msg.Value
+	Visits []string // of the rows
+	// MinVisits is the number of visits that a level needs: one that fewer share could tell who they are.
+	MinVisits int
+}
+
+// NewAuxColumn learns levels and means from training values. A categorical column that
 // holds numbers (acuity 1 to 5) has their shortest decimal texts as levels.
 //
 // All features are centred by their training means, so that a missing value and a level never seen in training
 // contribute exactly nothing.
-func NewAuxColumn(name string, kind models.AuxKind, values []msg.Value) (models.AuxColumn, error) {
-	c := models.AuxColumn{Name: name, Kind: kind}
-	switch kind {
+func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
+	c := models.AuxColumn{Name: a.Name, Kind: a.Kind}
+	switch a.Kind {
 	case models.Numeric:
 		c.Mean = make([]float64, 1)
 	case models.Categorical:
-		for _, v := range values {
-			if level := levelOf(v); level != "" {
+		visits := map[string]map[string]bool{} // by level
+		for i, v := range a.Values {
+			level := levelOf(v)
+			if level == "" {
+				continue
+			}
+			if visits[level] == nil {
+				visits[level] = map[string]bool{}
+			}
+			visits[level][a.Visits[i]] = true
+		}
+		for level, of := range visits {
+			if len(of) >= a.MinVisits {
 				c.Levels = append(c.Levels, level)
 			}
 		}
 		slices.Sort(c.Levels)
-		c.Levels = slices.Compact(c.Levels)
 		c.Mean = make([]float64, len(c.Levels))
 	default:
-		return c, fmt.Errorf("auxiliary column %q: kind %q is neither %s nor %s", name, kind, models.Numeric, models.Categorical)
+		return c, fmt.Errorf("auxiliary column %q: kind %q is neither %s nor %s", a.Name, a.Kind, models.Numeric, models.Categorical)
 	}
 	var seen float64
-	for _, v := range values {
+	for _, v := range a.Values {
 		if at, x, ok := feature(&c, v); ok {
 			c.Mean[at] += x
 			seen++
@@ -109,10 +129,7 @@ func levelOf(v msg.Value) string {
 	return s
 }
 
-// ComplaintColumn is the auxiliary column that tells a model of all complaints which one it reads.
-const ComplaintColumn = "complaint"
-
-// Complaint returns the value of ComplaintColumn, one for all spellings that differ only in case and white
+// Complaint returns the value of models.ComplaintColumn, one for all spellings that differ only in case and white
 // space.
 func Complaint(spelled string) msg.Value {
 	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {

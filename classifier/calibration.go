@@ -71,9 +71,18 @@ const (
 	plattTolerance = 1e-10
 )
 
-// FitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Both fits keep the
-// sum of the probabilities equal to the number of positive outcomes (Platt up to its smoothed targets).
+// FitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
+// sum of the probabilities at that of its smoothed targets; the isotonic one keeps it up to the lines between its points
+// and its distance from 0 and 1.
 func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
+	if len(logits) == 0 || len(logits) != len(positive) {
+		return models.Calibration{}, fmt.Errorf("%w: %d logits and %d outcomes to fit it to", ErrCalibration, len(logits), len(positive))
+	}
+	for i, x := range logits {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return models.Calibration{}, fmt.Errorf("%w: logit %d to fit it to is %v", ErrCalibration, i, x)
+		}
+	}
 	switch kind {
 	case models.Uncalibrated:
 		return models.Calibration{Kind: models.Uncalibrated}, nil

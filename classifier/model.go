@@ -62,6 +62,7 @@ func New(parts Parts) (*Model, error) {
 		for j := range p {
 			m.topics = append(m.topics, parts.Topics.RawRowView(j)...)
 		}
+		m.parts.Topics = nil // held once
 	}
 	width := 0
 	for i := range parts.Aux {
@@ -80,10 +81,13 @@ func New(parts Parts) (*Model, error) {
 	case !(parts.Threshold >= 0 && parts.Threshold <= 1):
 		return nil, fmt.Errorf("%w: threshold %v", ErrModel, parts.Threshold)
 	}
-	for name, values := range map[string][]float64{"topics": m.topics, "coefficients": parts.Beta, "word coefficients": parts.Words, "auxiliary coefficients": parts.Gamma, "intercept": {parts.Intercept}} {
-		for i, v := range values {
+	for _, of := range []struct {
+		name   string
+		values []float64
+	}{{"topics", m.topics}, {"coefficients", parts.Beta}, {"word coefficients", parts.Words}, {"auxiliary coefficients", parts.Gamma}, {"intercept", []float64{parts.Intercept}}} {
+		for i, v := range of.values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("%w: %s hold %v at %d", ErrModel, name, v, i)
+				return nil, fmt.Errorf("%w: %s hold %v at %d", ErrModel, of.name, v, i)
 			}
 		}
 	}

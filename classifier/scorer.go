@@ -1,7 +1,9 @@
 package classifier
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/textproc"
@@ -132,7 +134,7 @@ func (s *Scorer) explainTopics(row textproc.Row, p *msg.Prediction) {
 	}
 	if more {
 		topic := s.nextTopic(p)
-		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: topic.Terms[:0]}
+		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: append(topic.Terms[:0], msg.Term{Term: Other, Contribution: rest})}
 	}
 }
 
@@ -180,12 +182,15 @@ func (s *Scorer) explainAux(aux []msg.Value, p *msg.Prediction) {
 	}
 }
 
+// maxInsertions is the limit up to which entries are inserted one by one.
+const maxInsertions = 32
+
 // ranking is memory for choosing the largest of some contributions.
 type ranking []int
 
 // largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum
 // of the others; more tells whether there are others that are not 0. A remainder of one is shown as itself. limit 0
-// is no limit. The cost is that of one pass and of few insertions.
+// is no limit. The cost is that of one pass and few insertions, or of sorting where much is shown.
 func (r *ranking) largest(values []float64, limit int) (shown []int, rest float64, more bool) {
 	nonzero, total := 0, 0.0
 	for _, v := range values {
@@ -198,6 +203,20 @@ func (r *ranking) largest(values []float64, limit int) (shown []int, rest float6
 		limit = nonzero
 	}
 	shown = (*r)[:0]
+	if limit > maxInsertions {
+		for i, v := range values {
+			if v != 0 {
+				shown = append(shown, i)
+			}
+		}
+		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(math.Abs(values[b]), math.Abs(values[a])) })
+		*r = shown
+		shown = shown[:limit]
+		for _, i := range shown {
+			total -= values[i]
+		}
+		return shown, msg.Round(total), nonzero > limit
+	}
 	for i, v := range values {
 		size := math.Abs(v)
 		if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {

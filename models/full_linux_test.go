@@ -17,7 +17,13 @@ func TestFullDisk(t *testing.T) {
 	const variable = "WARDCAST_TEST_FULL_DISK"
 	if dir := os.Getenv(variable); dir != "" {
 		signal.Ignore(syscall.SIGXFSZ)
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 300, Max: 300}); err != nil {
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		// Taken back at the end, for what the test binary itself writes then.
+		defer func() { _ = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) }()
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 300, Max: limit.Max}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := OpenDir(dir).Save(t.Context(), sample(1)); !errors.Is(err, syscall.EFBIG) {

@@ -79,6 +79,10 @@ const (
 	Categorical AuxKind = "categorical"
 )
 
+// ComplaintColumn is the auxiliary column that tells a model of all complaints
+// which one it reads. It is there by itself.
+const ComplaintColumn = "complaint"
+
 // AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical
 // one gives an indicator per level.
 type AuxColumn struct {

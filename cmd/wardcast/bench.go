@@ -33,7 +33,7 @@ type benchInput struct {
 
 func (c *benchInput) prepare(ctx context.Context, d *deps) (_ *scoring.Set, _ [][]byte, err error) {
 	if c.Notes < 1 {
-		return nil, nil, errors.New("--notes must be at least 1")
+		return nil, nil, usageError{errors.New("--notes must be at least 1")}
 	}
 	g, err := synth.New(synth.Settings{Seed: c.Seed, Misspelling: synth.DefaultMisspelling})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,7 +27,7 @@ type demoCmd struct {
 
 func (c *demoCmd) Run(ctx context.Context, d *deps) error {
 	if !(c.Rate > 0) || c.Duration <= 0 {
-		return fmt.Errorf("--rate and --duration must be positive")
+		return usageError{errors.New("--rate and --duration must be positive")}
 	}
 	log, err := obs.NewLogger(d.err, "warn")
 	if err != nil {

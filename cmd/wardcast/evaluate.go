@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -26,7 +28,7 @@ type evaluateCmd struct {
 	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
 	Test         []string `help:"Test on these files, trained on all of --input, instead of cross-validating." placeholder:"FILE" sep:"none"`
 	SplitTime    string   `help:"Train on notes before this time and test on the others; or on the earliest share of the notes where it ends in %%, as in 80%%." placeholder:"TIME"`
-	PerComplaint bool     `help:"Also compare on each complaint by itself."`
+	PerComplaint string   `help:"Also compare on each complaint with enough notes by itself (always, auto), or not (never)." enum:"auto,always,never" default:"never"`
 	MinDocuments int      `help:"Notes that a complaint needs for that." default:"${minDocuments}"`
 }
 
@@ -45,18 +47,18 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	}
 	columns, err := c.columns()
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	if len(c.Test) > 0 && c.SplitTime != "" {
-		return errors.New("--test and --split-time exclude one another")
+		return usageError{errors.New("--test and --split-time exclude one another")}
 	}
-	t, err := notes.Read(append(c.Input, c.Test...), columns)
+	t, err := notes.Read(slices.Concat(c.files(), c.Test), columns)
 	if err != nil {
 		return err
 	}
 	trainRows := len(t.Rows)
 	if len(c.Test) > 0 {
-		train, err := notes.Read(c.Input, columns)
+		train, err := notes.Read(c.files(), columns)
 		if err != nil {
 			return err
 		}
@@ -67,18 +69,22 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	}
 	all := fit.Data{Rows: t.Rows, Aux: columns.Aux, Pooled: true}
 	groups := []fit.Group{{Data: all}}
-	if c.PerComplaint {
+	if c.PerComplaint != string(fit.Never) {
 		groups = append(groups, fit.Groups(all, c.MinDocuments)...)
 	}
 	var scores []fit.Score
 	for _, g := range groups {
-		repeats, err := c.repeats(g.Rows, g.At, trainRows)
-		if err != nil {
-			return fmt.Errorf("evaluating %s: %w", named(g.Complaint), err)
+		repeats, err := c.repeats(d, &g, trainRows)
+		var found []fit.Score
+		if err == nil {
+			bar := newProgress(d.err, named(g.Complaint))
+			found, err = fit.Evaluate(ctx, g.Data, fit.Comparison{Candidates: candidates, Repeats: repeats, Settings: s, Progress: bar.set})
+			bar.finish()
 		}
-		bar := newProgress(d.err, named(g.Complaint))
-		found, err := fit.Evaluate(ctx, g.Data, fit.Comparison{Candidates: candidates, Repeats: repeats, Settings: s, Progress: bar.set})
-		bar.finish()
+		if errors.Is(err, eval.ErrOneClass) && g.Complaint != "" {
+			d.log.Warn("a complaint is left out: a part of its notes is of one outcome only", "model", models.Slug(g.Complaint))
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("evaluating %s: %w", named(g.Complaint), err)
 		}
@@ -98,10 +104,10 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 		}
 		rows = append(rows, []string{
 			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), digits(&sc.Accuracy, 4), digits(&sc.AUROC, 4), interval,
-			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2), digits(&sc.Seconds, 1),
+			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2),
 		})
 	}
-	return printTable(d.out, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE", "SECONDS"}, rows)
+	return printTable(d.out, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE"}, rows)
 }
 
 // named returns a group of notes as messages name it.
@@ -112,54 +118,52 @@ func named(complaint string) string {
 	return fmt.Sprintf("complaint %q", complaint)
 }
 
-// repeats returns how rows are split. at tells where they stand in the whole table, nil for everywhere; those
-// before trainRows are of the training files.
-func (c *evaluateCmd) repeats(rows []notes.Row, at []int, trainRows int) (fit.Repeats, error) {
+// repeats returns how the rows of a group are split; those that stand before trainRows in the whole table are of the
+// training files.
+func (c *evaluateCmd) repeats(d *deps, g *fit.Group, trainRows int) (fit.Repeats, error) {
 	if len(c.Test) == 0 && c.SplitTime == "" {
-		return fit.CrossValidation(rows, c.Folds, c.Repeats, c.Seed)
+		return fit.CrossValidation(g.Rows, c.Folds, c.Repeats, c.Seed)
 	}
 	inTraining := func(i int) bool {
-		if at != nil {
-			i = at[i]
+		if g.At != nil {
+			i = g.At[i]
 		}
 		return i < trainRows
 	}
-	if share, ok := strings.CutSuffix(c.SplitTime, "%"); ok {
-		percent, err := strconv.ParseFloat(share, 64)
-		if err != nil {
-			return nil, fmt.Errorf("--split-time %q is no percentage", c.SplitTime)
-		}
-		times := make([]time.Time, len(rows))
-		for i := range rows {
-			if times[i] = rows[i].Arrived; times[i].IsZero() {
-				return nil, errors.New("--split-time wants a time in every row")
-			}
-		}
-		train, test, _, err := eval.TemporalSplit(times, percent/100)
-		return fit.Repeats{{{Train: train, Test: test}}}, err
-	}
 	if c.SplitTime != "" {
+		cut, err := c.cut(g.Rows)
+		if err != nil {
+			return nil, err
+		}
+		inTraining = func(i int) bool { return g.Rows[i].Arrived.Before(cut) }
+	}
+	repeats, dropped, err := fit.Holdout(g.Rows, inTraining)
+	if dropped > 0 {
+		d.log.Warn("test notes of visits that are trained on are left out", "notes", dropped)
+	}
+	return repeats, err
+}
+
+// cut returns the time before which notes are trained on.
+func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
+	times := make([]time.Time, len(rows))
+	for i := range rows {
+		if times[i] = rows[i].Arrived; times[i].IsZero() {
+			return time.Time{}, errors.New("--split-time wants a time in every row")
+		}
+	}
+	share, ok := strings.CutSuffix(c.SplitTime, "%")
+	if !ok {
 		cut, err := notes.ParseTime(c.SplitTime)
 		if err != nil {
-			return nil, fmt.Errorf("--split-time %q: %w", c.SplitTime, err)
+			return cut, usageError{fmt.Errorf("--split-time %q: %w", c.SplitTime, err)}
 		}
-		for i := range rows {
-			if rows[i].Arrived.IsZero() {
-				return nil, errors.New("--split-time wants a time in every row")
-			}
-		}
-		inTraining = func(i int) bool { return rows[i].Arrived.Before(cut) }
+		return cut, nil
 	}
-	var split fit.Split
-	for i := range rows {
-		if inTraining(i) {
-			split.Train = append(split.Train, i)
-		} else {
-			split.Test = append(split.Test, i)
-		}
+	percent, err := strconv.ParseFloat(share, 64)
+	if err != nil {
+		return time.Time{}, usageError{fmt.Errorf("--split-time %q is no percentage", c.SplitTime)}
 	}
-	if len(split.Train) == 0 || len(split.Test) == 0 {
-		return nil, errors.New("no notes to train on, or none to test on")
-	}
-	return fit.Repeats{{split}}, nil
+	_, _, cut, err := eval.TemporalSplit(times, percent/100)
+	return cut, err
 }

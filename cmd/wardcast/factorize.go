@@ -11,7 +11,7 @@ import (
 
 type factorizeCmd struct {
 	output
-	Method           string  `help:"sonmf or svd." default:"sonmf"`
+	Method           string  `help:"${methods}." enum:"${methods}" default:"sonmf"`
 	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Rank             int     `help:"Number of topics." required:"" placeholder:"K"`

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -18,6 +19,7 @@ import (
 	"github.com/segmentio/kafka-go/compress/snappy"
 
 	"github.com/wardcast/wardcast/internal/config"
+	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/obs"
 	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models/fit"
@@ -55,6 +57,11 @@ type deps struct {
 // errReported ends a command with 1 after it has said itself why.
 var errReported = errors.New("reported")
 
+// usageError is a flag that makes no sense, found after parsing.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
 const (
 	exitFailed = 1
 	exitUsage  = 2
@@ -64,7 +71,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var c cli
-	parser, err := kong.New(&c, kong.Name("wardcast"), kong.UsageOnError(), defaults(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	parser, err := kong.New(&c, kong.Name("wardcast"), defaults(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Description("Probability of admission from triage notes, with the words that made it. Data goes to stdout, logs and progress to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused."))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
@@ -93,6 +100,9 @@ func run() int {
 		return 0
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.As(err, new(usageError)), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings):
+		fmt.Fprintln(os.Stderr, "wardcast:", err)
+		return exitUsage
 	default:
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitFailed
@@ -104,6 +114,7 @@ func defaults() kong.Vars {
 	s, explain := fit.Default(), config.Default().Scoring
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
+		"methods": strings.Join(factorize.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,

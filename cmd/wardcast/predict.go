@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -21,19 +22,22 @@ func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
 
 type predictCmd struct {
 	limits
-	ModelDir  string `help:"Model store." required:"" placeholder:"DIR"`
-	Text      string `help:"Score this text instead of standard input."`
-	Complaint string `help:"Presenting complaint of --text."`
+	ModelDir  string  `help:"Model store." required:"" placeholder:"DIR"`
+	Text      *string `help:"Score this text instead of standard input."`
+	Complaint string  `help:"Presenting complaint of --text."`
 }
 
 func (c *predictCmd) Run(ctx context.Context, d *deps) error {
+	if c.Text == nil && c.Complaint != "" {
+		return usageError{errors.New("--complaint goes with --text; notes from standard input bring their own")}
+	}
 	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
 	if err != nil {
 		return err
 	}
 	in := d.in
-	if c.Text != "" {
-		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: c.Text}
+	if c.Text != nil {
+		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: *c.Text}
 		in = strings.NewReader(string(n.AppendJSON(nil)))
 	}
 	counts, err := set.Lines(ctx, c.limits.limits(), in, d.out)

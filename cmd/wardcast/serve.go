@@ -63,7 +63,7 @@ func (c *checkConfigCmd) Run(d *deps) error {
 	if err != nil {
 		return err
 	}
-	if _, err := app.Connection(&cfg.Kafka); err != nil {
+	if err := app.Check(cfg); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(d.out, "%s is valid\n", c.Config)

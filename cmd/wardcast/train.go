@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,8 +25,12 @@ type table struct {
 	ComplaintColumn string   `help:"Column of the presenting complaint (default: complaint, if there)." placeholder:"NAME"`
 	TimeColumn      string   `help:"Column of the arrival (default: arrived_at, if there)." placeholder:"NAME"`
 	IDColumn        string   `name:"id-column" help:"Column of the visit (default: visit_id, if there)." placeholder:"NAME"`
+	More            []string `arg:"" optional:"" name:"file" help:"More files, as --input."`
 	AuxColumns      string   `help:"Auxiliary columns, as in age:numeric,Gender:categorical=sex: column, kind, and the note's field where it has another name." placeholder:"LIST"`
 }
+
+// files returns all files to read.
+func (t *table) files() []string { return slices.Concat(t.Input, t.More) }
 
 func (t *table) columns() (notes.Columns, error) {
 	aux, err := notes.ParseAux(t.AuxColumns)
@@ -90,14 +95,14 @@ func (c *trainCmd) Run(ctx context.Context, d *deps) error {
 	}
 	columns, err := c.columns()
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
 			d.log.Warn("a note has no such field: the auxiliary column will count as missing when notes are scored", "column", a.Column, "field", a.Name)
 		}
 	}
-	t, err := notes.Read(c.Input, columns)
+	t, err := notes.Read(c.files(), columns)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Options: o, store: models.OpenDir(c.Models.Store), metrics: newModelMetrics(o.Registry)}
+	a := &App{Options: o, store: models.OpenDir(c.Models.Store)}
 	set, err := scoring.Load(ctx, a.store)
 	if errors.Is(err, scoring.ErrNoChampion) {
 		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`", err, c.Models.Store, c.Models.Store)
@@ -70,9 +70,14 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.metrics, err = newModelMetrics(o.Registry); err != nil {
+		return nil, err
+	}
 	a.use(set)
 	a.handler = NewHandler(set, classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}, c.Scoring.Source)
-	a.handler.metrics = newPredictionMetrics(o.Registry)
+	if a.handler.metrics, err = newPredictionMetrics(o.Registry); err != nil {
+		return nil, err
+	}
 	topics := c.Kafka.Topics
 	a.consumer, err = ingest.New(ingest.Config{
 		Connection: connection, Group: c.Kafka.Group,
@@ -119,6 +124,21 @@ func CheckListen(insecure bool, addresses ...string) error {
 	return nil
 }
 
+// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a password that
+// is not there.
+func Check(c *config.Config) error {
+	connection, err := Connection(&c.Kafka)
+	if err != nil {
+		return err
+	}
+	client, err := ingest.NewClient(connection)
+	if err != nil {
+		return err
+	}
+	client.Close()
+	return nil
+}
+
 // loopback reports whether only this machine reaches an address.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
@@ -161,6 +181,9 @@ func (a *App) Run(ctx context.Context) error {
 	return parts.Wait()
 }
 
+// createPause is how long to wait before topics are made again.
+const createPause = time.Second
+
 // topics makes the KafkaTopics, where that is asked for; the consumer checks that they are there.
 func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
@@ -170,7 +193,20 @@ func (a *App) topics(ctx context.Context) error {
 		return fmt.Errorf("waiting for a broker: %w", err)
 	}
 	t := a.Config.Kafka.Topics
-	return a.client.CreateTopics(ctx, ingest.Topic{Name: t.Notes}, ingest.Topic{Name: t.Outcomes}, ingest.Topic{Name: t.Predictions}, ingest.Topic{Name: t.DeadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
+	for {
+		err := a.client.CreateTopics(ctx, ingest.Topic{Name: t.Notes}, ingest.Topic{Name: t.Outcomes}, ingest.Topic{Name: t.Predictions}, ingest.Topic{Name: t.DeadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
+		var passing interface{ Temporary() bool }
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return err
+		}
+		// A cluster that has just begun has no controller yet.
+		a.Logger.WarnContext(ctx, "topics cannot be made yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(createPause):
+		}
+	}
 }
 
 // readyInterval is how often the consumer is asked whether it has joined.
@@ -214,15 +250,20 @@ func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	server := &http.Server{Handler: httpapi.New(a.Registry, ready), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
+	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(down)
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
-		_ = server.Shutdown(bounded) // what it could not wait for is cut off when the process ends
+		if server.Shutdown(bounded) != nil {
+			_ = server.Close() // cuts off what took too long
+		}
 	})
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	err := server.Serve(l)
+	if stop() { // it ended by itself
 		return fmt.Errorf("serving http: %w", err)
 	}
+	<-down
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"fmt"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -13,7 +15,7 @@ type predictionMetrics struct {
 	probability, unknown       prometheus.Histogram
 }
 
-func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
+func newPredictionMetrics(r prometheus.Registerer) (*predictionMetrics, error) {
 	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_predictions_total", Help: "Predictions made, by decision."}, []string{"decision"})
 	m := &predictionMetrics{
 		admit:       decisions.WithLabelValues(string(msg.Admit)),
@@ -22,8 +24,7 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 		probability: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_probability", Help: "Predicted probabilities of admission.", Buckets: prometheus.LinearBuckets(.05, .05, 19)}),
 		unknown:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_unknown_token_ratio", Help: "Share of a note's tokens that its model does not know.", Buckets: prometheus.LinearBuckets(.1, .1, 9)}),
 	}
-	r.MustRegister(decisions, m.abstained, m.probability, m.unknown)
-	return m
+	return m, register(r, decisions, m.abstained, m.probability, m.unknown)
 }
 
 func (m *predictionMetrics) observe(p *msg.Prediction) {
@@ -46,17 +47,25 @@ type modelMetrics struct {
 	reloaded      prometheus.Gauge
 }
 
-func newModelMetrics(r prometheus.Registerer) *modelMetrics {
+func newModelMetrics(r prometheus.Registerer) (*modelMetrics, error) {
 	m := &modelMetrics{
 		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each champion in use."}, []string{"model", "version", "sha256"}),
 		created:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the champion in use was trained."}, []string{"model"}),
 		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to take up new champions, by result."}, []string{"result"}),
 		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When champions were last taken up."}),
 	}
-	r.MustRegister(m.info, m.created, m.reloads, m.reloaded)
 	m.reloads.WithLabelValues(resultOK)
 	m.reloads.WithLabelValues(resultFailed)
-	return m
+	return m, register(r, m.info, m.created, m.reloads, m.reloaded)
+}
+
+func register(r prometheus.Registerer, all ...prometheus.Collector) error {
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 // The results of a reload.

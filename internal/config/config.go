@@ -146,12 +146,17 @@ func (c *Config) check() error {
 			bad("kafka.brokers", "%q is not host:port", b)
 		}
 	}
-	for key, v := range map[string]string{
-		"kafka.group": c.Kafka.Group, "kafka.topics.notes": c.Kafka.Topics.Notes, "kafka.topics.outcomes": c.Kafka.Topics.Outcomes,
-		"kafka.topics.predictions": c.Kafka.Topics.Predictions, "kafka.topics.dead_letters": c.Kafka.Topics.DeadLetters, "models.store": c.Models.Store, "scoring.source": c.Scoring.Source,
+	for _, of := range [][2]string{
+		{"kafka.group", c.Kafka.Group},
+		{"kafka.topics.notes", c.Kafka.Topics.Notes},
+		{"kafka.topics.outcomes", c.Kafka.Topics.Outcomes},
+		{"kafka.topics.predictions", c.Kafka.Topics.Predictions},
+		{"kafka.topics.dead_letters", c.Kafka.Topics.DeadLetters},
+		{"models.store", c.Models.Store},
+		{"scoring.source", c.Scoring.Source},
 	} {
-		if v == "" {
-			bad(key, "is empty")
+		if of[1] == "" {
+			bad(of[0], "is empty")
 		}
 	}
 	if t := c.Kafka.Topics; t.Notes == t.Predictions || t.Notes == t.DeadLetters || t.Predictions == t.DeadLetters {

@@ -54,6 +54,9 @@ func ParseAux(list string) ([]Aux, error) {
 		if !ok || a.Column == "" || a.Name == "" || a.Kind != models.Numeric && a.Kind != models.Categorical {
 			return nil, fmt.Errorf("auxiliary column %q: want column:%s or column:%s, with =field where the note's field has another name", item, models.Numeric, models.Categorical)
 		}
+		if a.Name == models.ComplaintColumn {
+			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints has the complaint by itself", item)
+		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -189,6 +190,16 @@ func (t *Table) readJSON(path string, r io.Reader, columns *Columns) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 1<<16), maxLine)
 	line := 0
+	unseen := map[string]bool{} // columns that were named: each must stand in some line
+	_, _, complaint, when, id := columns.roles()
+	for _, n := range []role{complaint, when, id} {
+		if n.required {
+			unseen[n.name] = true
+		}
+	}
+	for _, a := range columns.Aux {
+		unseen[a.Column] = true
+	}
 	for s.Scan() {
 		line++
 		if len(bytes.TrimSpace(s.Bytes())) == 0 {
@@ -206,12 +217,21 @@ func (t *Table) readJSON(path string, r io.Reader, columns *Columns) error {
 				return &Error{File: path, Line: line, Column: n.name, Err: ErrNoColumn}
 			}
 		}
-		if err := t.add(path, line, columns, func(column string) (string, bool) { return jsonCell(object, column) }); err != nil {
+		if err := t.add(path, line, columns, func(column string) (string, bool) {
+			value, ok := jsonCell(object, column)
+			if ok {
+				delete(unseen, column)
+			}
+			return value, ok
+		}); err != nil {
 			return err
 		}
 	}
 	if err := s.Err(); err != nil {
 		return &Error{File: path, Line: line + 1, Err: err}
+	}
+	if line > 0 && len(unseen) > 0 {
+		return &Error{File: path, Column: slices.Min(slices.Collect(maps.Keys(unseen))), Err: ErrNoColumn}
 	}
 	return nil
 }

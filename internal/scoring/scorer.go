@@ -5,6 +5,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 )
 
 // Scorer scores notes with one set in one goroutine.
@@ -75,6 +76,7 @@ func (s *Scorer) route(complaint string) route {
 	if r, ok := s.routes[complaint]; ok {
 		return r
 	}
+	complaint = strings.Clone(complaint) // what is kept must not hold on to the message it came in
 	r := route{complaint: classifier.Complaint(complaint)}
 	if model := s.set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
@@ -86,14 +88,14 @@ func (s *Scorer) route(complaint string) route {
 		}
 	}
 	if len(s.routes) < maxRoutes {
-		s.routes[strings.Clone(complaint)] = r
+		s.routes[complaint] = r
 	}
 	return r
 }
 
 // reader returns how the value of an auxiliary column is read from a note: the field of that name, or nothing.
 func reader(name string) func(n *msg.Note, complaint msg.Value) msg.Value {
-	if name == classifier.ComplaintColumn {
+	if name == models.ComplaintColumn {
 		return func(_ *msg.Note, complaint msg.Value) msg.Value { return complaint }
 	}
 	read := fields[name]
@@ -109,7 +111,7 @@ func Value(n *msg.Note, name string) msg.Value {
 }
 
 // HasField reports whether a note has a field for an auxiliary column of this name.
-func HasField(name string) bool { return name == classifier.ComplaintColumn || fields[name] != nil }
+func HasField(name string) bool { return name == models.ComplaintColumn || fields[name] != nil }
 
 var fields = map[string]func(*msg.Note) msg.Value{
 	"age":           func(n *msg.Note) msg.Value { return number(n.Age) },

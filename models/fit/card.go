@@ -10,8 +10,8 @@ import (
 )
 
 // card describes a model to those who decide on its use, in Markdown, by the sections of the CHAI applied
-// model card.
-func card(b *models.Bundle, metrics *eval.Metrics) string {
+// model card. words is the number of single words beside the topics.
+func card(b *models.Bundle, metrics *eval.Metrics, words int) string {
 	m := &b.Manifest
 	var w strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
@@ -40,14 +40,23 @@ func card(b *models.Bundle, metrics *eval.Metrics) string {
 	line("")
 	line("## Model")
 	line("")
-	line("Logistic regression (elastic net) on %d topics (%s), its settings in `manifest.json`; calibration: %s.", m.Rank, m.Method, m.Calibration.Kind)
+	features := fmt.Sprintf("%d topics (%s)", m.Rank, m.Method)
+	if words > 0 {
+		beside := fmt.Sprintf("%d single words", words)
+		if m.Rank > 0 {
+			features += " and " + beside
+		} else {
+			features = beside
+		}
+	}
+	line("Logistic regression (elastic net) on %s, its settings in `manifest.json`; calibration: %s.", features, m.Calibration.Kind)
 	for _, a := range m.Aux {
 		line("- auxiliary: %s (%s)", a.Name, a.Kind)
 	}
 	line("")
 	line("## Key metrics")
 	line("")
-	line("Cross-validated over the training notes. Vocabulary and topics had seen the text of the held-out notes, never their outcome.")
+	line("Cross-validated over the training notes. Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold were chosen on these very predictions.")
 	line("")
 	line("| measure | value |")
 	line("| --- | --- |")

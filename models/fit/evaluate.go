@@ -7,9 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -74,7 +72,8 @@ func (c Candidate) String() string {
 	return string(c.Method)
 }
 
-// Score is what a candidate reached on one group of notes: means over the repeats.
+// Score is what a candidate reached on one group of notes: means over the repeats, in each of which the predictions
+// of all folds are measured together. Folds of unlike prevalence so count against a candidate that only knows it.
 type Score struct {
 	Complaint string `json:"complaint"` // "" for the model of all complaints
 	Candidate
@@ -94,39 +93,6 @@ type Score struct {
 	CalibrationIntercept *float64       `json:"calibration_intercept"`
 	CalibrationSlope     *float64       `json:"calibration_slope"`
 	ObservedExpected     *float64       `json:"observed_expected"`
-	Seconds              float64        `json:"seconds"` // to train one model
-}
-
-// Split is the rows that models are trained on and those that they are tested on. No visit is in both.
-type Split struct{ Train, Test []int }
-
-// Repeats is for each repetition the splits that together test every row once.
-type Repeats [][]Split
-
-// CrossValidation returns repeated stratified folds that never part a visit.
-func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats, error) {
-	visits := make([]string, len(all))
-	for i := range all {
-		visits[i] = visit(all, i)
-	}
-	out := make(Repeats, repeats)
-	for r := range out {
-		fold, err := eval.StratifiedFolds(labels(all), visits, folds, seed+uint64(r))
-		if err != nil {
-			return nil, fmt.Errorf("choosing folds: %w", err)
-		}
-		out[r] = make([]Split, folds)
-		for i, f := range fold {
-			for g := range out[r] {
-				if g == f {
-					out[r][g].Test = append(out[r][g].Test, i)
-				} else {
-					out[r][g].Train = append(out[r][g].Train, i)
-				}
-			}
-		}
-	}
-	return out, nil
 }
 
 // Comparison is what is compared, and on which splits.
@@ -137,54 +103,76 @@ type Comparison struct {
 	Progress   Progress // may be nil
 }
 
-// Evaluate trains every candidate on the training rows of every split and scores the test rows with the
-// models, exactly as a stream would be.
-func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
-	all, repeats, candidates, progress := d.Rows, c.Repeats, c.Candidates, c.Progress
-	type answers struct {
-		mu      sync.Mutex
-		y       []bool
-		p       []float64
-		visits  []string
-		correct int
-		seconds float64
+// answers is what one candidate said in one repetition, by row: splits that end in any order leave the same.
+type answers struct {
+	p      []float64
+	right  []bool // called rightly at the split's threshold
+	tested []bool
+}
+
+func newAnswers(n int) *answers {
+	return &answers{p: make([]float64, n), right: make([]bool, n), tested: make([]bool, n)}
+}
+
+// measure returns the metrics of all tested rows together, whichever model answered them, and the share that was
+// called rightly.
+func (a *answers) measure(all []notes.Row) (m eval.Metrics, accuracy float64, err error) {
+	var y []bool
+	var p []float64
+	var visits []string
+	right := 0
+	for i, tested := range a.tested {
+		if !tested {
+			continue
+		}
+		y, p, visits = append(y, all[i].Positive), append(p, a.p[i]), append(visits, visit(all, i))
+		if a.right[i] {
+			right++
+		}
 	}
-	got := make([][]answers, len(candidates)) // by candidate, repeat
+	if m, err = eval.Measure(y, p, 0.5, visits); err != nil {
+		return m, 0, fmt.Errorf("measuring predictions: %w", err)
+	}
+	if m.AUROC == nil {
+		return m, 0, fmt.Errorf("measuring predictions: %w", eval.ErrOneClass)
+	}
+	return m, float64(right) / float64(m.N), nil
+}
+
+// Evaluate trains every candidate on the training rows of every split and scores the test rows with the
+// models, exactly as a stream would be. The scores do not depend on GOMAXPROCS.
+func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
+	got := make([][]*answers, len(c.Candidates)) // by candidate, repeat
 	total := 0
 	for i := range got {
-		got[i] = make([]answers, len(repeats))
-	}
-	for _, r := range repeats {
-		total += len(r) * len(candidates)
+		got[i] = make([]*answers, len(c.Repeats))
+		for r := range c.Repeats {
+			got[i][r] = newAnswers(len(d.Rows))
+			total += len(c.Repeats[r])
+		}
 	}
 	var done atomic.Int64
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
-	for r, splits := range repeats {
+	for r, splits := range c.Repeats {
 		for _, split := range splits {
 			work.Go(func() error {
-				t, err := newTrial(d, split)
+				t, err := newTrial(d, split, c.Settings.Text.MinDF)
 				if err != nil {
 					return err
 				}
-				for i, candidate := range candidates {
-					began := time.Now()
+				for i, candidate := range c.Candidates {
 					p, threshold, err := t.run(ctx, candidate, c.Settings)
 					if err != nil {
 						return fmt.Errorf("%s, %s, rank %d: %w", candidate, candidate.Weighting, candidate.Rank, err)
 					}
-					a := &got[i][r]
-					a.mu.Lock()
-					a.seconds += time.Since(began).Seconds() / float64(len(splits))
+					a := got[i][r]
 					for at, row := range split.Test {
-						a.y, a.p, a.visits = append(a.y, all[row].Positive), append(a.p, p[at]), append(a.visits, visit(all, row))
-						if (p[at] >= threshold) == all[row].Positive {
-							a.correct++
-						}
+						a.p[row], a.tested[row] = p[at], true
+						a.right[row] = (p[at] >= threshold) == d.Rows[row].Positive
 					}
-					a.mu.Unlock()
-					if progress != nil {
-						progress(int(done.Add(1)), total)
+					if c.Progress != nil {
+						c.Progress(int(done.Add(1)), total)
 					}
 				}
 				return nil
@@ -194,41 +182,46 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	scores := make([]Score, len(candidates))
+	scores := make([]Score, len(c.Candidates))
 	for i := range scores {
-		sc := &scores[i]
-		sc.Candidate, sc.Name, sc.Repeats = candidates[i], candidates[i].String(), len(repeats)
-		var accuracies, aurocs, intercepts, slopes, ratios []float64
-		share := 1 / float64(len(repeats))
-		for r := range repeats {
-			a := &got[i][r]
-			m, err := eval.Measure(a.y, a.p, 0.5, a.visits)
-			if err != nil {
-				return nil, fmt.Errorf("measuring predictions: %w", err)
-			}
-			if m.AUROC == nil {
-				return nil, fmt.Errorf("measuring predictions: %w", eval.ErrOneClass)
-			}
-			if r == 0 {
-				sc.Notes, sc.Positives, sc.AUROCInterval = m.N, m.Positives, m.AUROCInterval
-			}
-			accuracies, aurocs = append(accuracies, float64(a.correct)/float64(m.N)), append(aurocs, *m.AUROC)
-			sc.AUPRC += share * *m.AUPRC
-			sc.Brier += share * m.Brier
-			sc.BrierScaled += share * *m.BrierScaled
-			sc.LogLoss += share * m.LogLoss
-			sc.Seconds += share * a.seconds
-			for list, v := range map[*[]float64]*float64{&intercepts: m.CalibrationIntercept, &slopes: m.CalibrationSlope, &ratios: m.ObservedExpected} {
-				if v != nil {
-					*list = append(*list, *v)
-				}
-			}
+		if err := scores[i].summarize(c.Candidates[i], d.Rows, got[i]); err != nil {
+			return nil, err
 		}
-		sc.Accuracy, sc.AccuracySD = meanSD(accuracies)
-		sc.AUROC, sc.AUROCSD = meanSD(aurocs)
-		sc.CalibrationIntercept, sc.CalibrationSlope, sc.ObservedExpected = mean(intercepts), mean(slopes), mean(ratios)
 	}
 	return scores, nil
+}
+
+// summarize sets the means over the repetitions.
+func (s *Score) summarize(c Candidate, all []notes.Row, repeats []*answers) error {
+	s.Candidate, s.Name, s.Repeats = c, c.String(), len(repeats)
+	var accuracy, auroc, auprc, brier, scaled, loss, intercept, slope, ratio []float64
+	for r, a := range repeats {
+		m, right, err := a.measure(all)
+		if err != nil {
+			return err
+		}
+		if r == 0 {
+			s.Notes, s.Positives, s.AUROCInterval = m.N, m.Positives, m.AUROCInterval
+		}
+		accuracy, auroc, auprc = append(accuracy, right), append(auroc, *m.AUROC), append(auprc, *m.AUPRC)
+		brier, scaled, loss = append(brier, m.Brier), append(scaled, *m.BrierScaled), append(loss, m.LogLoss)
+		intercept, slope, ratio = appendKnown(intercept, m.CalibrationIntercept), appendKnown(slope, m.CalibrationSlope), appendKnown(ratio, m.ObservedExpected)
+	}
+	s.Accuracy, s.AccuracySD = meanSD(accuracy)
+	s.AUROC, s.AUROCSD = meanSD(auroc)
+	s.AUPRC, _ = meanSD(auprc)
+	s.Brier, _ = meanSD(brier)
+	s.BrierScaled, _ = meanSD(scaled)
+	s.LogLoss, _ = meanSD(loss)
+	s.CalibrationIntercept, s.CalibrationSlope, s.ObservedExpected = mean(intercept), mean(slope), mean(ratio)
+	return nil
+}
+
+func appendKnown(list []float64, v *float64) []float64 {
+	if v == nil {
+		return list
+	}
+	return append(list, *v)
 }
 
 // trial is one split: what its candidates share is computed once.
@@ -239,10 +232,10 @@ type trial struct {
 	topics map[Candidate]*text // Words cleared: topics do not depend on it
 }
 
-func newTrial(d Data, split Split) (*trial, error) {
+func newTrial(d Data, split Split, minVisits int) (*trial, error) {
 	test := take(d.Rows, split.Test)
 	d.Rows = take(d.Rows, split.Train)
-	train, err := newRows(d)
+	train, err := newRows(d, minVisits)
 	if err != nil {
 		return nil, err
 	}

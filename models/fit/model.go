@@ -23,8 +23,9 @@ import (
 // Fitted is one trained model and what its training told.
 type Fitted struct {
 	classifier.Parts
-	// OutOfFold holds for every row the calibrated probability from a head and a calibration that had not seen
-	// it. The topics and the vocabulary had seen its text, never its label.
+	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
+	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
+	// these probabilities together.
 	OutOfFold []float64
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero.
 	Lambda   float64
@@ -50,7 +51,7 @@ type rows struct {
 	values  [][]msg.Value // by auxiliary column, then row
 }
 
-func newRows(d Data) (*rows, error) {
+func newRows(d Data, minVisits int) (*rows, error) {
 	all := d.Rows
 	r := &rows{all: all}
 	for i := range all {
@@ -63,7 +64,7 @@ func newRows(d Data) (*rows, error) {
 		for i := range values {
 			values[i] = value(i)
 		}
-		column, err := classifier.NewAuxColumn(name, kind, values)
+		column, err := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
 		r.columns, r.values = append(r.columns, column), append(r.values, values)
 		return err
 	}
@@ -73,7 +74,7 @@ func newRows(d Data) (*rows, error) {
 		}
 	}
 	if d.Pooled {
-		if err := add(classifier.ComplaintColumn, models.Categorical, func(i int) msg.Value { return classifier.Complaint(all[i].Complaint) }); err != nil {
+		if err := add(models.ComplaintColumn, models.Categorical, func(i int) msg.Value { return classifier.Complaint(all[i].Complaint) }); err != nil {
 			return nil, err
 		}
 		last := len(r.columns) - 1
@@ -112,9 +113,9 @@ func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, e
 			for f, v := range part {
 				sums[at+f] += v * v
 				if column.Kind == models.Categorical {
-					v += column.Mean[f]
+					v += column.Mean[f] // 0 or 1 again, the mean where the value is missing
 				}
-				if math.Abs(v) > 1e-15 { // a mean added again leaves rounding where 0 stood
+				if v != 0 {
 					indices, values = append(indices, int32(at+f)), append(values, v)
 				}
 			}
@@ -282,7 +283,7 @@ func calibrated(kind models.CalibrationKind, logits []float64, y []bool, folds [
 	return p, nil
 }
 
-// headTolerance is ten times looser than glmnet's: probabilities agree to 1e-4, in half the time.
+// headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
 const headTolerance = 1e-6
 
 // Model trains one model.
@@ -290,7 +291,7 @@ func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	r, err := newRows(d)
+	r, err := newRows(d, s.Text.MinDF)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ type Settings struct {
 	Seed         uint64                 `json:"seed"`
 }
 
-// Default returns the settings that trained the figures in docs/results.md.
+// Default returns the settings of `wardcast train` without flags.
 func Default() Settings {
 	return Settings{
 		Method: SONMF, Rank: 50, Words: true, Text: textproc.DefaultSettings(),
@@ -80,6 +80,12 @@ func (s *Settings) check() error {
 		problem = fmt.Sprintf("per-complaint policy %q is none of %s, %s, %s", s.PerComplaint, Auto, Always, Never)
 	case s.MinDocuments < 1:
 		problem = fmt.Sprintf("min documents %d is less than 1", s.MinDocuments)
+	case !(s.Alpha >= 0 && s.Alpha <= 1):
+		problem = fmt.Sprintf("alpha %v is not in [0,1]", s.Alpha)
+	case s.Calibration != models.Platt && s.Calibration != models.Isotonic && s.Calibration != models.Uncalibrated:
+		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, models.Platt, models.Isotonic, models.Uncalibrated)
+	case s.Threshold != eval.MaxAccuracy && s.Threshold != eval.MaxYouden:
+		problem = fmt.Sprintf("threshold %q is none of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
 	default:
 		return nil
 	}

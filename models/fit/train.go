@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -310,15 +311,54 @@ func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*mod
 			return nil, fmt.Errorf("writing solver settings: %w", err)
 		}
 	}
-	b.Evaluation = m.Metrics
-	b.Card = card(b, o.Metrics)
+	if b.Evaluation, err = f.evaluation(rows, o.Metrics); err != nil {
+		return nil, err
+	}
+	words := 0
+	for _, w := range f.Words {
+		if w != 0 {
+			words++
+		}
+	}
+	b.Card = card(b, o.Metrics, words)
 	return b, nil
+}
+
+// decisionThresholds and calibrationBins are what evaluation.json holds curves at.
+var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, .6, .7, .8, .9}
+
+const calibrationBins = 10
+
+// evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
+func (f *Fitted) evaluation(rows []notes.Row, metrics *eval.Metrics) (json.RawMessage, error) {
+	y := labels(rows)
+	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
+	if err != nil {
+		return nil, fmt.Errorf("drawing the decision curve: %w", err)
+	}
+	bins, err := eval.CalibrationBins(y, f.OutOfFold, calibrationBins)
+	if err != nil {
+		return nil, fmt.Errorf("drawing the calibration: %w", err)
+	}
+	data, err := json.Marshal(struct {
+		OutOfFold     *eval.Metrics     `json:"out_of_fold"`
+		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
+		Calibration   []eval.Bin        `json:"calibration"`
+	}{metrics, curve, bins})
+	if err != nil {
+		return nil, fmt.Errorf("writing the evaluation: %w", err)
+	}
+	return data, nil
 }
 
 // Save adds the versions to the store and makes each the champion of its model. A complaint that has no model
 // of its own any more keeps the champion it had.
 func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
 	for _, b := range t.Bundles {
+		var err error
+		if b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name); err != nil && !errors.Is(err, models.ErrNotFound) {
+			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
+		}
 		version, err := store.Save(ctx, b)
 		if err != nil {
 			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
