@@ -259,7 +259,7 @@ func TestLoadRefuses(t *testing.T) {
 			b.Tensors[tensorIDF] = models.Tensor{Shape: []int{10}, Data: make([]float32, 10)}
 		},
 		"rank differs":           func(b *models.Bundle) { b.Manifest.Rank = 2 },
-		"rank without topics":    func(b *models.Bundle) { b.Manifest.Rank = 1 << 40 },
+		"rank without topics":    func(b *models.Bundle) { b.Manifest.Rank = 1 << 30 },
 		"no text settings":       func(b *models.Bundle) { b.Manifest.Text = nil },
 		"text settings unknown":  func(b *models.Bundle) { b.Manifest.Text = []byte(`{"weighting":"bm25"}`) },
 		"empty vocabulary":       func(b *models.Bundle) { b.Vocabulary = nil },

@@ -318,24 +318,6 @@ func TestHalfALineOfHistory(t *testing.T) {
 	}
 }
 
-func TestReadOnlyStore(t *testing.T) {
-	t.Parallel()
-	if os.Getuid() == 0 {
-		t.Skip("root writes everywhere")
-	}
-	s, folder := stored(t)
-	if err := os.Chmod(filepath.Dir(folder), 0o500); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(folder), 0o700) })
-	if _, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder)); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Save(t.Context(), sample(1)); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestNoStore(t *testing.T) {
 	t.Parallel()
 	s := OpenDir(filepath.Join(t.TempDir(), "none"))

@@ -182,7 +182,6 @@ func TestFactorizeFlags(t *testing.T) {
 		"no matrix":      {"hello", "m.npy", nil, []string{"m.npy"}},
 		"no gzip":        {"hello", "m.csv.gz", nil, []string{"m.csv.gz"}},
 		"unknown kind":   {"1,2\n3,4\n", "m.txt", nil, []string{"m.txt"}},
-		"unknown method": {"1,2\n3,4\n", "m.csv", []string{"--method", "oracle"}, []string{"oracle"}},
 		"rank too large": {"1,2\n3,4\n", "m.csv", []string{"--rank", "3"}, []string{"rank"}},
 		"rank of none":   {"1,2\n3,4\n", "m.csv", []string{"--rank", "0"}, []string{"rank"}},
 	} {
@@ -192,4 +191,5 @@ func TestFactorizeFlags(t *testing.T) {
 			fail(t, exitFailed, args, c.want...)
 		})
 	}
+	fail(t, exitUsage, []string{"factorize", "--input", file(t, "m.csv", "1,2\n3,4\n"), "--rank", "1", "--out", filepath.Join(t.TempDir(), "out"), "--method", "oracle"}, "oracle")
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +153,42 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestTrainFlags trains with every flag set to something else than its default.
+func TestTrainFlags(t *testing.T) {
+	t.Parallel()
+	notes := file(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
+	synonyms := file(t, "synonyms.txt", "pt = patient\n")
+	dir := filepath.Join(t.TempDir(), "models")
+	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--method", "svd", "--rank", "3", "--words", "none", "--weighting", "binary", "--per-complaint", "never",
+		"--min-df", "2", "--max-df", ".9", "--max-terms", "200", "--n-grams", "2", "--negation", "--synonyms", synonyms, "--alpha", ".5", "--standardize", "--free-aux", "--lambda", "1se",
+		"--calibration", "isotonic", "--threshold", "youden", "--seed", "9", "--aux-columns", "age:numeric,acuity:numeric=vitals.hr")
+	manifest, _ := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+	part := func(name string, keys ...string) map[string]any {
+		all, _ := manifest[name].(map[string]any)
+		some := map[string]any{}
+		for _, k := range keys {
+			some[k] = all[k]
+		}
+		return some
+	}
+	for name, want := range map[string]map[string]any{
+		"text":        {"weighting": "binary", "min_df": 2., "max_df": .9, "max_terms": 200., "n_grams": 2., "negation": true, "synonyms": map[string]any{"pt": "patient"}},
+		"head":        {"method": "svd", "rank": 3., "words": false, "alpha": .5, "standardize": true, "free_aux": true, "one_se": true, "threshold": "youden", "per_complaint": "never", "seed": 9.},
+		"calibration": {"kind": "isotonic"},
+	} {
+		if diff := cmp.Diff(want, part(name, slices.Collect(maps.Keys(want))...)); diff != "" {
+			t.Errorf("%s of the manifest (-want +got):\n%s", name, diff)
+		}
+	}
+	var aux []any
+	for _, a := range manifest["aux"].([]any) {
+		aux = append(aux, a.(map[string]any)["name"])
+	}
+	if diff := cmp.Diff([]any{"age", "vitals.hr", "complaint"}, aux); diff != "" {
+		t.Errorf("auxiliary columns (-want +got):\n%s", diff)
+	}
+}
+
 // TestPredict scores lines, of which some cannot be scored.
 func TestPredict(t *testing.T) {
 	t.Parallel()
@@ -205,7 +243,6 @@ func TestTableErrors(t *testing.T) {
 		"positive label":  {"a.csv", "text,label\nfall,yes\nhip,no\n", nil, []string{"a.csv", `"label"`}},
 		"no vocabulary":   {"a.csv", "text,label\n" + strings.Repeat("the,1\nof,0\n", 20), []string{"--min-df", "2"}, []string{"vocabulary"}},
 		"broken line":     {"a.jsonl", `{"text":"fall","label":1}` + "\n{\n", nil, []string{"a.jsonl", "line 2"}},
-		"aux kind":        {"a.csv", "text,label\nfall,1\n", []string{"--aux-columns", "age:roman"}, []string{"age", "roman"}},
 		"empty":           {"a.csv", "", nil, []string{"a.csv"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,6 +252,7 @@ func TestTableErrors(t *testing.T) {
 			fail(t, exitFailed, append([]string{"evaluate", "--input", path}, c.args...), c.want...)
 		})
 	}
+	fail(t, exitUsage, []string{"train", "--input", "a.csv", "--model-dir", filepath.Join(t.TempDir(), "models"), "--aux-columns", "age:roman"}, "age", "roman")
 	fail(t, exitFailed, []string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
 }
 
