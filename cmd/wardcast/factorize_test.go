@@ -170,6 +170,7 @@ func TestFactorizeFlags(t *testing.T) {
 		t.Errorf("factorize prints %q, want a table of one line", table)
 	}
 
+	fail(t, exitUsage, []string{"factorize", "--input", files["x.csv"], "--rank", "1", "--out", out, "--method", "oracle"}, "oracle")
 	for name, c := range map[string]struct {
 		content string
 		file    string

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
 )
 
 // TestServe runs the scorer with its own broker as a process, and kills it.
@@ -43,18 +46,19 @@ func TestServe(t *testing.T) {
 func TestServeErrors(t *testing.T) {
 	t.Parallel()
 	store, broker := trained(t), startBroker(t)
-	config := func(models, listen string) string {
+	config := func(broker, models, listen string) string {
 		return file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, models, listen))
 	}
+	other := startBroker(t) // for what makes topics, which the first must not have
 	for name, c := range map[string]struct {
 		config string
 		args   []string
 		want   []string
 	}{
-		"missing topics": {config(store, ""), nil, []string{"triage.notes", "triage.predictions", "triage.notes.dlq", "not exist"}},
-		"no models":      {config(t.TempDir(), ""), nil, []string{"no champion", "wardcast train"}},
-		"open to others": {config(store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
-		"port taken":     {config(store, broker), []string{"--create-topics"}, []string{broker}},
+		"missing topics": {config(broker, store, ""), nil, []string{"triage.notes", "triage.predictions", "triage.notes.dlq", "not exist"}},
+		"no models":      {config(broker, t.TempDir(), ""), nil, []string{"no champion", "wardcast train"}},
+		"open to others": {config(broker, store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
+		"port taken":     {config(other, store, other), []string{"--create-topics"}, []string{other}},
 		"unknown key":    {file(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil, []string{"bad.yaml", "line 2", `"http"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +158,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: ratio %v is not %v", name, r["ratio"], ratio)
 		}
 	}
-	fail(t, exitFailed, []string{"bench", "score", "--notes", "0", "--model-dir", store}, "--notes")
+	fail(t, exitUsage, []string{"bench", "score", "--notes", "0", "--model-dir", store}, "--notes")
 	fail(t, exitFailed, []string{"bench", "score", "--model-dir", store, "--input", file(t, "notes.jsonl", "{\n")}, "notes.jsonl", "line 1", "not_json")
 	fail(t, exitFailed, []string{"bench", "stream", "--model-dir", store, "--input", file(t, "notes.jsonl", "")}, "notes.jsonl")
 }
@@ -180,4 +184,22 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d predictions shown, the summary tells of %v, and of %v lost", predictions, s["notes"], s["lost"])
 	}
 	wantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
+}
+
+// TestWords adds up a word's contributions over topics and leaves the rest out.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	p := msg.Prediction{
+		Topics: []msg.Topic{
+			{Terms: []msg.Term{{Term: "hip", Surface: []string{"hips"}, Contribution: 1}, {Term: classifier.Other, Contribution: 9}}},
+			{Terms: []msg.Term{{Term: "hip", Contribution: -.25}, {Term: "fall", Contribution: -2}}},
+		},
+		Words: []msg.Word{{Term: "glf", Contribution: .5}, {Term: "fall", Contribution: .75}, {Term: "pain", Contribution: .1}, {Term: "knee", Contribution: -.05}},
+	}
+	if got, want := words(&p), "fall -1.25, hips +0.75, glf +0.50, pain +0.10"; got != want {
+		t.Errorf("words are %q, want %q", got, want)
+	}
+	if got := words(&msg.Prediction{}); got != "" {
+		t.Errorf("words of nothing are %q", got)
+	}
 }
