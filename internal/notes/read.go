@@ -206,9 +206,10 @@ func (t *Table) readJSON(path string, r io.Reader, columns *Columns) error {
 			continue
 		}
 		var object map[string]any
-		d := json.NewDecoder(bytes.NewReader(s.Bytes()))
+		d := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(s.Bytes(), nil))) // json would put U+FFFD in its place
 		d.UseNumber()
-		if err := d.Decode(&object); err != nil || object == nil || d.More() {
+		err := d.Decode(&object)
+		if _, behind := d.Token(); err != nil || object == nil || behind != io.EOF {
 			return &Error{File: path, Line: line, Err: errors.New("not a JSON object")} // json's own words quote the input
 		}
 		text, label, _, _, _ := columns.roles()
