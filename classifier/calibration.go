@@ -83,14 +83,6 @@ func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bo
 			return models.Calibration{}, fmt.Errorf("%w: logit %d to fit it to is %v", ErrCalibration, i, x)
 		}
 	}
-	if len(logits) == 0 || len(logits) != len(positive) {
-		return models.Calibration{}, fmt.Errorf("%w: %d logits and %d outcomes to fit it to", ErrCalibration, len(logits), len(positive))
-	}
-	for i, x := range logits {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return models.Calibration{}, fmt.Errorf("%w: logit %d to fit it to is %v", ErrCalibration, i, x)
-		}
-	}
 	switch kind {
 	case models.Uncalibrated:
 		return models.Calibration{Kind: models.Uncalibrated}, nil
