@@ -1,0 +1,271 @@
+package fit
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+func TestModelFindsPlantedTruth(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 4000)
+	fresh, truth := generated(t, 100000, 101500)
+	s := small()
+	s.Rank = 10
+	f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := classifier.New(f.Parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scorer := model.Scorer(classifier.Limits{})
+	p := make([]float64, len(fresh))
+	for i, r := range fresh {
+		p[i] = scorer.Probability(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)))
+	}
+	oracle, got, outOfFold := auroc(t, fresh, truth), auroc(t, fresh, p), auroc(t, rows, f.OutOfFold)
+	t.Logf("AUROC %.3f on fresh notes, %.3f out of fold, %.3f by the truth", got, outOfFold, oracle)
+	const slack = 0.05
+	if got < oracle-slack {
+		t.Errorf("AUROC %.3f on fresh notes, the truth has %.3f", got, oracle)
+	}
+	if math.Abs(got-outOfFold) > slack {
+		t.Errorf("AUROC %.3f out of fold, %.3f on fresh notes", outOfFold, got)
+	}
+	m, err := measure(fresh, p, f.Threshold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slope := *m.CalibrationSlope; slope < 0.7 || slope > 1.4 {
+		t.Errorf("calibration slope %.2f on fresh notes", slope)
+	}
+}
+
+func auroc(t *testing.T, rows []notes.Row, p []float64) float64 {
+	t.Helper()
+	a, _, err := eval.AUROC(labels(rows), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestOutOfFoldKnowsNoLabel: of labels that nothing tells, predictions that had not seen them tell nothing.
+func TestOutOfFoldKnowsNoLabel(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 600)
+	random := rand.New(rand.NewPCG(5, 6))
+	for i := range rows {
+		rows[i].Positive = random.IntN(2) == 0
+	}
+	// With two notes of each visit a fold that parted them would know the other's label.
+	for i := 0; i < len(rows); i += 2 {
+		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
+	}
+	for _, method := range []Method{SONMF, BagOfWords} {
+		s := small()
+		s.Method, s.Text.MinDF = method, 1
+		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const bound = 0.1 // three standard errors of 300 visits
+		if a := auroc(t, rows, f.OutOfFold); math.Abs(a-0.5) > bound {
+			t.Errorf("%s: AUROC %.3f of labels drawn at random", method, a)
+		}
+	}
+}
+
+func TestCalibratedLeavesOutItsFold(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(8, 9))
+	const n = 300
+	logits, y, folds := make([]float64, n), make([]bool, n), make([]int, n)
+	for i := range n {
+		logits[i] = random.NormFloat64()
+		y[i], folds[i] = random.Float64() < 1/(1+math.Exp(-logits[i])), i%3
+	}
+	for _, kind := range []models.CalibrationKind{models.Platt, models.Isotonic, models.Uncalibrated} {
+		before, err := calibrated(kind, logits, y, folds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flipped := slices.Clone(y)
+		for i := range n {
+			flipped[i] = y[i] != (folds[i] == 1)
+		}
+		after, err := calibrated(kind, logits, flipped, folds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := 0
+		for i := range n {
+			if folds[i] == 1 && before[i] != after[i] {
+				t.Fatalf("%s: row %d has seen the labels of its own fold", kind, i)
+			}
+			if before[i] != after[i] {
+				changed++
+			}
+		}
+		if (changed > 0) != (kind != models.Uncalibrated) {
+			t.Errorf("%s: %d rows changed with other folds' labels", kind, changed)
+		}
+	}
+}
+
+// TestScorerIsTheHead holds the logits of the model as it scores against the linear predictor of the fit, over rows
+// with missing values of every kind.
+func TestScorerIsTheHead(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 300)
+	for i := range rows {
+		rows[i].Aux[i%4] = msg.Value{}
+		if i%7 == 0 {
+			rows[i].Complaint = ""
+		}
+	}
+	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is none
+	for name, change := range map[string]func(*Settings){
+		"sonmf and words": func(*Settings) {},
+		"svd alone":       func(s *Settings) { s.Method, s.Words = SVD, false },
+		"words alone":     func(s *Settings) { s.Method = BagOfWords },
+		"standardized":    func(s *Settings) { s.Standardize, s.OneSE = true, true },
+		"free aux":        func(s *Settings) { s.FreeAux = true },
+		"binary, lasso":   func(s *Settings) { s.Text.Weighting, s.Alpha = textproc.Binary, 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := small()
+			change(&s)
+			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
+			f, err := Model(t.Context(), d, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := linearPredictor(t, d, &s, f.Lambda)
+			model, err := classifier.New(f.Parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scorer := model.Scorer(classifier.Limits{})
+			var p msg.Prediction
+			for i, r := range rows {
+				scorer.Score(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)), &p)
+				if math.Abs(p.Logit-want[i]) > 1e-9 {
+					t.Fatalf("row %d: logit %v, linear predictor %v", i, p.Logit, want[i])
+				}
+			}
+		})
+	}
+}
+
+// linearPredictor fits the head anew and returns its predictions at λ, from the design.
+func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float64 {
+	t.Helper()
+	r, err := newRows(d, s.Text.MinDF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := vectorize(r, s.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tx, err = tx.factorize(t.Context(), s.Method, s.Rank, s.Seed); err != nil {
+		t.Fatal(err)
+	}
+	aux, _, err := r.auxFeatures(!s.Standardize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []linalg.Operator
+	before := 0
+	if tx.topics != nil {
+		parts = append(parts, linalg.Dense{Dense: tx.scores})
+		_, before = tx.scores.Dims()
+	}
+	if s.words() {
+		parts = append(parts, tx.x)
+		before += tx.x.P
+	}
+	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
+	if s.FreeAux {
+		settings.PenaltyFactors = append(slices.Repeat([]float64{1}, before), make([]float64, aux.P)...)
+	}
+	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(path.Lambda, lambda)
+	if at < 0 {
+		t.Fatalf("λ %v is not on the path", lambda)
+	}
+	if path.DF(at) == 0 {
+		t.Fatal("an empty head says little")
+	}
+	return path.LinearPredictor(design, at)
+}
+
+func TestModelAndTrainRefuse(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 200)
+	one := slices.Clone(rows)
+	for i := range one {
+		one[i].Positive = true
+	}
+	empty := slices.Clone(rows)
+	for i := range empty {
+		empty[i].Text = "the of and"
+	}
+	with := func(change func(*Settings)) Settings {
+		s := small()
+		change(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		rows     []notes.Row
+		settings Settings
+		want     error
+	}{
+		"one class":          {one, small(), eval.ErrOneClass},
+		"no words":           {empty, small(), textproc.ErrEmptyVocabulary},
+		"no rows":            {nil, small(), textproc.ErrEmptyVocabulary},
+		"method":             {rows, with(func(s *Settings) { s.Method = "lda" }), ErrSettings},
+		"majority":           {rows, with(func(s *Settings) { s.Method = Majority }), ErrSettings},
+		"rank":               {rows, with(func(s *Settings) { s.Rank = 0 }), ErrSettings},
+		"folds":              {rows, with(func(s *Settings) { s.Folds = 1 }), ErrSettings},
+		"policy":             {rows, with(func(s *Settings) { s.PerComplaint = "perhaps" }), ErrSettings},
+		"min documents":      {rows, with(func(s *Settings) { s.MinDocuments = 0 }), ErrSettings},
+		"alpha":              {rows, with(func(s *Settings) { s.Alpha = math.NaN() }), ErrSettings},
+		"calibration":        {rows, with(func(s *Settings) { s.Calibration = "magic" }), ErrSettings},
+		"threshold":          {rows, with(func(s *Settings) { s.Threshold = "magic" }), ErrSettings},
+		"weighting":          {rows, with(func(s *Settings) { s.Text.Weighting = "bm25" }), textproc.ErrSettings},
+		"more folds than it": {rows[:4], with(func(s *Settings) { s.Folds, s.Text.MinDF = 5, 1 }), eval.ErrArgument},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Model(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings, job()); !errors.Is(err, c.want) {
+				t.Errorf("training: got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
