@@ -19,7 +19,7 @@ const (
 	// memory of a partition and how long the end of its generation waits.
 	maxBatchRecords     = 512
 	maxBatchInputBytes  = 1 << 20
-	maxBatchOutputBytes = 512 << 10
+	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
 	fetchMaxBytes = 1 << 20
 	// fetchMaxWait is how long the broker holds a fetch while there is nothing

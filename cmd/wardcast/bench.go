@@ -19,7 +19,7 @@ import (
 
 type benchCmd struct {
 	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages."`
-	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that copies as many bytes."`
+	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that writes messages of the same size."`
 }
 
 // benchInput is the flags that say what is scored by what.
