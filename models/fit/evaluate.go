@@ -39,11 +39,11 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 	for _, name := range methods {
 		base, words := strings.CutSuffix(name, wordsSuffix)
 		c := Candidate{Method: Method(base), Words: words}
-		switch c.Method {
-		case Majority:
+		switch {
+		case c.Method == Majority && !words:
 			all = append(all, c)
 			continue
-		case BagOfWords, SONMF, SVD:
+		case c.Method == BagOfWords && !words, c.Method == SONMF, c.Method == SVD:
 		default:
 			return nil, fmt.Errorf("%w: method %q is none of %s, %s, %s, %s, the last two also with %s", ErrSettings, name, Majority, BagOfWords, SONMF, SVD, wordsSuffix)
 		}
@@ -66,7 +66,7 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 
 // String names the candidate as Candidates reads it.
 func (c Candidate) String() string {
-	if c.Words && c.Method != BagOfWords {
+	if c.Words {
 		return string(c.Method) + wordsSuffix
 	}
 	return string(c.Method)

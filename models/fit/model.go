@@ -178,6 +178,9 @@ func (t *text) factorize(ctx context.Context, method Method, rank int, seed uint
 	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("finding topics: %w", err)
+	}
 	if result.Status.Early() && result.Status != solver.IterationLimit {
 		return nil, fmt.Errorf("finding topics: %w", result.Status.Err())
 	}

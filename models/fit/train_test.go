@@ -205,9 +205,9 @@ func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
 
 // TestTrainSameBits is not parallel: it changes GOMAXPROCS.
 func TestTrainSameBits(t *testing.T) {
-	rows, _ := generated(t, 0, 500)
+	rows, _ := generated(t, 0, 300)
 	s := small()
-	s.PerComplaint, s.MinDocuments = Always, 50
+	s.PerComplaint, s.MinDocuments, s.Rank, s.Folds = Always, 30, 3, 2
 	run := func(processors int) *Trained {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		return train(t, rows, s)
