@@ -76,7 +76,7 @@ func train(tb testing.TB, rows []notes.Row, s Settings) *Trained {
 
 func TestTrainPolicies(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 1200)
+	rows, _ := generated(t, 0, 900)
 	// One complaint whose notes are all of one class, one of too few notes, and notes without any.
 	for i := range rows[:150] {
 		rows[i].Complaint, rows[i].Positive = "One Class", true
