@@ -1,0 +1,268 @@
+package scoring
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+)
+
+// answers runs Lines and returns what it wrote, with the times of scoring blotted out.
+func answers(t *testing.T, s *Set, in io.Reader) ([]string, Counts) {
+	t.Helper()
+	var out bytes.Buffer
+	counts, err := s.Lines(t.Context(), classifier.Limits{}, in, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := regexp.MustCompile(`"scored_at":"[^"]+"`).ReplaceAllString(out.String(), `"scored_at":""`)
+	if whole == "" {
+		return nil, counts
+	}
+	if !strings.HasSuffix(whole, "\n") {
+		t.Errorf("the last answer has no end: %q", whole)
+	}
+	return strings.Split(strings.TrimSuffix(whole, "\n"), "\n"), counts
+}
+
+// note is a note's line, without its end.
+func note(id, complaint, text string) string {
+	return string((&msg.Note{VisitID: id, Complaint: complaint, Text: text}).AppendJSON(nil))
+}
+
+// summary is a visit and its model, or the line and code of an error.
+func summary(t *testing.T, line string) string {
+	t.Helper()
+	var a struct {
+		Visit string    `json:"visit_id"`
+		Model msg.Model `json:"model"`
+		Line  int       `json:"line"`
+		Error *struct {
+			Code, Detail string
+		} `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(line), &a); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	if a.Error != nil {
+		return fmt.Sprintf("line %d: %s: %s", a.Line, a.Error.Code, a.Error.Detail)
+	}
+	return a.Visit + " by " + a.Model.Name
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		in     string
+		want   []string
+		counts Counts
+	}{
+		"nothing":       {"", nil, Counts{}},
+		"blank lines":   {"\n \n\t\r\n", nil, Counts{Blank: 3}},
+		"in order":      {note("a", "cough", "hip") + "\n" + note("b", "", "hip") + "\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2}},
+		"no newline":    {note("a", "cough", "hip"), []string{"a by cough"}, Counts{Scored: 1}},
+		"windows":       {note("a", "cough", "hip") + "\r\n\r\n" + note("b", "cough", "hip") + "\r\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2, Blank: 1}},
+		"not JSON":      {"\n\nx\n", []string{"line 3: not_json: the line is not one JSON value"}, Counts{Refused: 1, Blank: 2}},
+		"no object":     {"[1]", []string{"line 1: wrong_type: not an object, or a field of the wrong type"}, Counts{Refused: 1}},
+		"wrong type":    {`{"schema_version":"1","visit_id":"a","text":"hip","age":"old"}`, []string{"line 1: wrong_type: not an object, or a field of the wrong type: age"}, Counts{Refused: 1}},
+		"no text":       {`{"schema_version":"1","visit_id":"a"}`, []string{"line 1: missing_field: a required field is missing: text"}, Counts{Refused: 1}},
+		"empty text":    {note("a", "", " "), []string{"line 1: empty_text: the text is empty: text"}, Counts{Refused: 1}},
+		"not UTF-8":     {"{\"text\":\"\xff\"}", []string{"line 1: invalid_utf8: the line is not UTF-8"}, Counts{Refused: 1}},
+		"long text":     {note("a", "", strings.Repeat("x", msg.MaxText+1)), []string{"line 1: too_large: the text is longer than 64 KiB, or another field too long: text"}, Counts{Refused: 1}},
+		"other version": {`{"schema_version":"2","visit_id":"a","text":"hip"}`, []string{"line 1: unknown_schema_version: the schema version is not one that is known: schema_version"}, Counts{Refused: 1}},
+		"errors do not stop it": {
+			"x\n\n" + note("a", "", "hip") + "\ny\n" + note("b", "", "hip"),
+			[]string{"line 1: not_json: the line is not one JSON value", "a by cough", "line 4: not_json: the line is not one JSON value", "b by cough"},
+			Counts{Scored: 2, Refused: 2, Blank: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			save := c.in
+			// One model scores all, so that routes are no part of the table.
+			s := setOf(t, "cough")
+			s.models[models.Other] = s.models["cough"]
+			for how, in := range map[string]io.Reader{"at once": strings.NewReader(save), "byte by byte": iotest.OneByteReader(strings.NewReader(save)), "with the end": iotest.DataErrReader(strings.NewReader(save))} {
+				lines, counts := answers(t, s, in)
+				var got []string
+				for _, line := range lines {
+					got = append(got, summary(t, line))
+				}
+				if strings.Join(got, "\n") != strings.Join(c.want, "\n") || counts != c.counts {
+					t.Errorf("%s: %+v\ngot  %q\nwant %q", how, counts, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestLinesWithoutModel(t *testing.T) {
+	t.Parallel()
+	lines, counts := answers(t, setOf(t, "cough"), strings.NewReader(note("a", "fever", "hip")+"\n"+note("b", "COUGH", "hip")))
+	if len(lines) != 2 || summary(t, lines[0]) != "line 1: no_model: no model scores this complaint" || summary(t, lines[1]) != "b by cough" || counts != (Counts{Scored: 1, Refused: 1}) {
+		t.Errorf("%+v, %q", counts, lines)
+	}
+}
+
+func TestDetailsOfEveryReason(t *testing.T) {
+	t.Parallel()
+	for _, r := range []msg.Reason{msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8, msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed} {
+		line := string(appendRefusal(nil, 7, &msg.Error{Reason: r, Field: "text"}))
+		if got := summary(t, line); !strings.HasPrefix(got, "line 7: "+string(r)+": ") || details[r] == "" || !strings.HasSuffix(got, ": text") {
+			t.Errorf("%s: %s", r, line)
+		}
+	}
+	// What is no reason of ours could quote a note.
+	if got := summary(t, string(appendRefusal(nil, 1, errors.New("78F glf")))); !strings.HasPrefix(got, "line 1: scoring_failed: ") || strings.Contains(got, "glf") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestLinesRefusesOverlongLine(t *testing.T) {
+	t.Parallel()
+	s := setOf(t, models.Other)
+	long := strings.Repeat("x", maxLine)
+	blank := strings.Repeat(" ", maxLine+10)
+	in := note("a", "", "hip") + "\n" + long + "x\n" + note("b", "", "hip") + "\n" + blank + "\n" + note("c", "", "hip") + "\n" + long + long
+	lines, counts := answers(t, s, strings.NewReader(in))
+	var got []string
+	for _, line := range lines {
+		got = append(got, strings.SplitAfterN(summary(t, line), ": ", 3)[0]+fmt.Sprint(strings.Contains(line, string(msg.TooLarge))))
+	}
+	want := []string{"a by _otherfalse", "line 2: true", "b by _otherfalse", "line 4: true", "c by _otherfalse", "line 6: true"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") || counts != (Counts{Scored: 3, Refused: 3}) {
+		t.Errorf("%+v, got %q, want %q", counts, got, want)
+	}
+}
+
+// TestLinesSameBytes is not parallel: it changes GOMAXPROCS.
+func TestLinesSameBytes(t *testing.T) {
+	s := setOf(t, models.Other, "cough")
+	var in strings.Builder
+	for i := range 3*maxBatch + 17 {
+		switch {
+		case i%97 == 0:
+			in.WriteString("\n")
+		case i%89 == 0:
+			in.WriteString("no JSON\n")
+		default:
+			in.WriteString(note(fmt.Sprint(i), []string{"", "Cough", "x"}[i%3], []string{"hip", "pain pain", "zebra hip"}[i%3]) + "\n")
+		}
+	}
+	var want []string
+	var wantCounts Counts
+	for i, c := range []struct {
+		processors int
+		in         io.Reader
+	}{
+		{1, strings.NewReader(in.String())},
+		{4, strings.NewReader(in.String())},
+		{3, iotest.OneByteReader(strings.NewReader(in.String()))},
+		{4, iotest.HalfReader(strings.NewReader(in.String()))},
+		{2, iotest.DataErrReader(strings.NewReader(in.String()))},
+	} {
+		before := runtime.GOMAXPROCS(c.processors)
+		got, counts := answers(t, s, c.in)
+		runtime.GOMAXPROCS(before)
+		if i == 0 {
+			want, wantCounts = got, counts
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") || counts != wantCounts {
+			t.Errorf("run %d: %d answers, %+v, unlike the first: %d, %+v", i, len(got), counts, len(want), wantCounts)
+		}
+	}
+	if wantCounts.Scored+wantCounts.Refused != len(want) || wantCounts.Blank == 0 || wantCounts.Refused == 0 {
+		t.Errorf("%+v of %d answers", wantCounts, len(want))
+	}
+}
+
+// TestLinesAnswersBeforeTheEnd has a conversation: each note is answered while the input stays open, even with half
+// of the next line there.
+func TestLinesAnswersBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	s := setOf(t, models.Other)
+	in, ask := io.Pipe()
+	answer, out := io.Pipe()
+	done := make(chan error)
+	go func() {
+		_, err := s.Lines(t.Context(), classifier.Limits{}, in, out)
+		_ = out.CloseWithError(err)
+		done <- err
+	}()
+	replies := bufio.NewScanner(answer)
+	half := ""
+	for i := range 3 {
+		next := note(fmt.Sprint(i+1), "", "hip")
+		if _, err := io.WriteString(ask, strings.TrimPrefix(note(fmt.Sprint(i), "", "hip"), half)+"\n"+next[:20]); err != nil {
+			t.Fatal(err)
+		}
+		half = next[:20]
+		if !replies.Scan() || summary(t, replies.Text()) != fmt.Sprint(i, " by _other") {
+			t.Fatalf("note %d: %q, %v", i, replies.Text(), replies.Err())
+		}
+	}
+	if err := ask.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !replies.Scan() || summary(t, replies.Text()) != "line 4: not_json: the line is not one JSON value" {
+		t.Errorf("half a note at the end: %q", replies.Text())
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// failing is a writer that takes so many answers.
+type failing struct{ left int }
+
+var errFull = errors.New("full")
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.left == 0 {
+		return 0, errFull
+	}
+	f.left--
+	return len(b), nil
+}
+
+func TestLinesErrors(t *testing.T) {
+	t.Parallel()
+	s := setOf(t, models.Other)
+	in := strings.Repeat(note("a", "", "hip")+"\n", maxBatch+1)
+	if _, err := s.Lines(t.Context(), classifier.Limits{}, strings.NewReader(in), &failing{}); !errors.Is(err, errFull) {
+		t.Errorf("writing: %v", err)
+	}
+	broken := errors.New("broken")
+	var out bytes.Buffer
+	counts, err := s.Lines(t.Context(), classifier.Limits{}, io.MultiReader(strings.NewReader(in), iotest.ErrReader(broken)), &out)
+	if !errors.Is(err, broken) || counts.Scored != maxBatch+1 || strings.Count(out.String(), "\n") != maxBatch+1 {
+		t.Errorf("reading: %v, after %+v", err, counts)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if counts, err := s.Lines(ctx, classifier.Limits{}, strings.NewReader(in), io.Discard); !errors.Is(err, context.Canceled) || counts != (Counts{}) {
+		t.Errorf("cancelled: %v, %+v", err, counts)
+	}
+	// Cancelled amid the input: what was read is answered, no more is read.
+	ctx, cancel = context.WithCancel(t.Context())
+	counts, err = s.Lines(ctx, classifier.Limits{}, strings.NewReader(in), writerFunc(func(b []byte) (int, error) { cancel(); return len(b), nil }))
+	if !errors.Is(err, context.Canceled) || counts.Scored == 0 || counts.Scored > maxBatch {
+		t.Errorf("cancelled on the way: %v, %+v", err, counts)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

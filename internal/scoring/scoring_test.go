@@ -1,0 +1,253 @@
+package scoring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+const scoredAt = "2026-11-20T08:01:03.000Z"
+
+// auxNames are the columns of the test's models: every field of a note that can be one.
+var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2", models.ComplaintColumn, "no_such_field"}
+
+// save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
+func save(tb testing.TB, store models.Store, name string, weight float64) {
+	tb.Helper()
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}}, []float64{1, 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	parts := classifier.Parts{
+		Info: msg.Model{Method: "sonmf"}, Vectorizer: v,
+		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Beta: []float64{weight}, Words: []float64{0.25, 0},
+		Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
+	}
+	for _, name := range auxNames {
+		c := models.AuxColumn{Name: name, Kind: models.Numeric, Mean: []float64{1}}
+		switch name {
+		case "sex", "site", models.ComplaintColumn:
+			c = models.AuxColumn{Name: name, Kind: models.Categorical, Levels: []string{"F", "chest pain"}, Mean: []float64{0.5, 0.5}}
+		}
+		parts.Aux = append(parts.Aux, c)
+		parts.Gamma = append(parts.Gamma, make([]float64, len(c.Mean))...)
+	}
+	b := &models.Bundle{Manifest: models.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	if err := parts.ToBundle(b); err != nil {
+		tb.Fatal(err)
+	}
+	version, err := store.Save(tb.Context(), b)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := store.Promote(tb.Context(), name, models.Event{Version: version}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// setOf loads a store with models of these names.
+func setOf(tb testing.TB, names ...string) *Set {
+	tb.Helper()
+	store := models.OpenDir(tb.TempDir())
+	for i, name := range names {
+		save(tb, store, name, float64(i+1))
+	}
+	s, err := Load(tb.Context(), store)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func TestScoreRoutes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		models    []string
+		complaint string
+		want      string // "" is no model
+	}{
+		"its own":                   {[]string{models.Other, "chest-pain"}, "Chest Pain", "chest-pain"},
+		"other spelling":            {[]string{models.Other, "chest-pain"}, "  CHEST\tpain\n", "chest-pain"},
+		"a hyphen is another":       {[]string{models.Other, "chest-pain"}, "chest-pain", models.Other},
+		"no model of its own":       {[]string{models.Other, "chest-pain"}, "Cough", models.Other},
+		"no complaint":              {[]string{models.Other, "chest-pain"}, "", models.Other},
+		"the name of the fallback":  {[]string{models.Other}, "_other", models.Other},
+		"its own alone":             {[]string{"chest-pain"}, "chest pain", "chest-pain"},
+		"no fallback":               {[]string{"chest-pain"}, "Cough", ""},
+		"no complaint, no fallback": {[]string{"chest-pain"}, " ", ""},
+		"a complaint like a path":   {[]string{models.Other}, "../../etc/passwd", models.Other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := setOf(t, c.models...)
+			s := set.Scorer(classifier.Limits{})
+			n := msg.Note{VisitID: "V1", ArrivedAt: "2026-11-20T08:01:02Z", Complaint: c.complaint, Text: "hip pain"}
+			for range 2 { // the second time from memory
+				var p msg.Prediction
+				err := s.Score(&n, scoredAt, &p)
+				probability, ok := s.Probability(&n)
+				if c.want == "" {
+					if e, isOurs := errors.AsType[*msg.Error](err); !isOurs || e.Reason != msg.NoModel || ok {
+						t.Fatalf("got %v, %v", err, ok)
+					}
+					continue
+				}
+				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions()[c.want] || p.Model.SHA256 == "" {
+					t.Fatalf("%v: scored by %+v, want %s", err, p.Model, c.want)
+				}
+				if p.VisitID != n.VisitID || p.ArrivedAt != n.ArrivedAt || p.Complaint != c.complaint || p.ScoredAt != scoredAt || p.SchemaVersion != msg.SchemaVersion {
+					t.Errorf("the note's own fields are %+v", p)
+				}
+				if msg.Round(probability) != p.Probability {
+					t.Errorf("probability %v alone, %v in the prediction", probability, p.Probability)
+				}
+			}
+		})
+	}
+}
+
+// TestScoreAlternates sends notes of several models through one scorer and one prediction.
+func TestScoreAlternates(t *testing.T) {
+	t.Parallel()
+	set := setOf(t, models.Other, "chest-pain", "cough")
+	s := set.Scorer(classifier.Limits{})
+	var reused msg.Prediction
+	for i, complaint := range []string{"cough", "Chest Pain", "none", "COUGH", "", "chest pain", "cough"} {
+		n := msg.Note{VisitID: fmt.Sprint(i), Complaint: complaint, Text: []string{"hip", "zebra", "pain hip"}[i%3], Age: msg.Some(float64(i))}
+		var fresh msg.Prediction
+		if err := set.Scorer(classifier.Limits{}).Score(&n, scoredAt, &fresh); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Score(&n, scoredAt, &reused); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := string(reused.AppendJSON(nil)), string(fresh.AppendJSON(nil)); got != want {
+			t.Errorf("note %d: got\n%s\nwant\n%s", i, got, want)
+		}
+	}
+}
+
+func TestScoreRemembersBoundedlyManySpellings(t *testing.T) {
+	t.Parallel()
+	s := setOf(t, models.Other).Scorer(classifier.Limits{})
+	for i := range maxRoutes + 10 {
+		if _, ok := s.Probability(&msg.Note{Complaint: fmt.Sprint("complaint ", i), Text: "hip"}); !ok {
+			t.Fatalf("complaint %d has no model", i)
+		}
+	}
+	if len(s.routes) != maxRoutes || len(s.open) != 1 {
+		t.Errorf("%d spellings and %d models are remembered", len(s.routes), len(s.open))
+	}
+}
+
+func TestScoreReadsAuxFromTheNote(t *testing.T) {
+	t.Parallel()
+	s := setOf(t, models.Other).Scorer(classifier.Limits{})
+	number := msg.Number
+	for name, c := range map[string]struct {
+		note msg.Note
+		want [len(auxNames)]msg.Value
+	}{
+		"all": {
+			msg.Note{Complaint: " Chest  PAIN", Age: msg.Some(78), Sex: "F", Acuity: msg.Some(3), Site: "A", Vitals: msg.Vitals{SBP: msg.Some(151), DBP: msg.Some(88), HR: msg.Some(96), RR: msg.Some(18), TempC: msg.Some(36.8), SpO2: msg.Some(97)}},
+			[...]msg.Value{number(78), msg.Text("F"), number(3), msg.Text("A"), number(151), number(88), number(96), number(18), number(36.8), number(97), msg.Text("chest pain"), {}},
+		},
+		"none":  {msg.Note{}, [len(auxNames)]msg.Value{}},
+		"zeros": {msg.Note{Age: msg.Some(0), Vitals: msg.Vitals{SpO2: msg.Some(0)}}, [...]msg.Value{0: number(0), 9: number(0), 11: {}}},
+	} {
+		c.note.Text = "hip"
+		var p msg.Prediction
+		if err := s.Score(&c.note, scoredAt, &p); err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range p.Aux {
+			if a.Name != auxNames[i] || a.Value != c.want[i] {
+				t.Errorf("%s: %s is %v, want %v", name, a.Name, a.Value, c.want[i])
+			}
+			if got := Value(&c.note, a.Name); got != a.Value {
+				t.Errorf("%s: Value of %s is %v", name, a.Name, got)
+			}
+			if HasField(a.Name) != (a.Name != "no_such_field") {
+				t.Errorf("HasField(%q) is %v", a.Name, HasField(a.Name))
+			}
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	t.Parallel()
+	if _, err := Load(t.Context(), models.OpenDir(filepath.Join(t.TempDir(), "none"))); !errors.Is(err, models.ErrNotFound) {
+		t.Errorf("no store: %v", err)
+	}
+	dir := t.TempDir()
+	store := models.OpenDir(dir)
+	if _, err := Load(t.Context(), store); !errors.Is(err, ErrNoChampion) {
+		t.Errorf("no models: %v", err)
+	}
+	save(t, store, models.Other, 1)
+	save(t, store, "cough", 2)
+	save(t, store, "fever", 3)
+	whole, err := Load(t.Context(), store)
+	if err != nil || len(whole.Models()) != 3 || len(whole.Versions()) != 3 || whole.Created("cough").IsZero() || !whole.Created("none").IsZero() {
+		t.Fatalf("%v: %+v", err, whole)
+	}
+	if err := store.Retire(t.Context(), "fever", models.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Load(t.Context(), store); err != nil || s.model("fever") != s.Models()[models.Other] {
+		t.Errorf("a retired model still scores: %v", err)
+	}
+	// Two champions are damaged: both files are named, and nothing is loaded.
+	for model, file := range map[string]string{models.Other: "vocabulary.json", "cough": "tensors.safetensors"} {
+		path := filepath.Join(dir, model, whole.Versions()[model], file)
+		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Load(t.Context(), store)
+	if s != nil || err == nil {
+		t.Fatal("a damaged champion is loaded")
+	}
+	for _, want := range []string{`model "_other"`, `"vocabulary.json"`, `model "cough"`, `"tensors.safetensors"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cough", "champion"), []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(t.Context(), store); err == nil || !strings.Contains(err.Error(), `model "cough": file "champion"`) {
+		t.Errorf("a damaged pointer: %v", err)
+	}
+}
+
+// TestLoadRefusesUnusableModel: the files are sound, but no scorer can come of them.
+func TestLoadRefusesUnusableModel(t *testing.T) {
+	t.Parallel()
+	store := models.OpenDir(t.TempDir())
+	b := &models.Bundle{
+		Manifest:   models.Manifest{Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Calibration: models.Calibration{Kind: models.Uncalibrated}, Text: []byte("{}")},
+		Vocabulary: []models.Term{{Text: "hip", DF: 1}},
+	}
+	version, err := store.Save(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Promote(t.Context(), "cough", models.Event{Version: version}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(t.Context(), store); err == nil || !strings.Contains(err.Error(), `model "cough", version "`+version+`"`) {
+		t.Errorf("got %v", err)
+	}
+}
