@@ -57,7 +57,7 @@ func generated(tb testing.TB, from, to int) (rows []notes.Row, truth []float64) 
 // small are settings that train in a moment.
 func small() Settings {
 	s := Default()
-	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF = 5, 3, 100, 3
+	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF = 5, 3, 80, 3
 	return s
 }
 
@@ -151,7 +151,7 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	var why string
 	switch {
 	case !enough:
-		why = "fewer than 100 notes, or than 10 of one class"
+		why = "fewer than 80 notes, or than 10 of one class"
 	case policy == Never:
 		why = "the policy is never"
 	case policy == Always:
