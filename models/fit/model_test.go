@@ -222,6 +222,36 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 	return path.LinearPredictor(design, at)
 }
 
+// TestPooledComplaint: the complaint is a feature where there are several, one for all spellings.
+func TestPooledComplaint(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		complaints []string
+		pooled     bool
+		want       []string
+	}{
+		"two of two spellings": {[]string{"Cough", "fever ", " COUGH", "Fever"}, true, []string{"cough", "fever"}},
+		"one and none":         {[]string{"cough", "", "cough", "Cough"}, true, nil},
+		"not pooled":           {[]string{"cough", "fever", "cough", "fever"}, false, nil},
+	} {
+		var rows []notes.Row
+		for _, complaint := range c.complaints {
+			rows = append(rows, notes.Row{Complaint: complaint})
+		}
+		r, err := newRows(Data{Rows: rows, Pooled: c.pooled}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, column := range r.columns {
+			got = append(got, column.Levels...)
+		}
+		if !slices.Equal(got, c.want) || len(r.columns) != len(r.values) {
+			t.Errorf("%s: levels %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestModelAndTrainRefuse(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 200)
