@@ -29,6 +29,9 @@ func (c *demoCmd) Run(ctx context.Context, d *deps) error {
 	if !(c.Rate > 0) || c.Duration <= 0 {
 		return usageError{errors.New("--rate and --duration must be positive")}
 	}
+	if c.Port < 0 || c.Port > math.MaxUint16 {
+		return usageError{fmt.Errorf("--port %d is no port", c.Port)}
+	}
 	log, err := obs.NewLogger(d.err, "warn")
 	if err != nil {
 		return err
@@ -55,7 +58,7 @@ func (c *demoCmd) Run(ctx context.Context, d *deps) error {
 		return printJSON(d.out, map[string]any{"summary": s})
 	}
 	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
-	line(out, "AUROC %.3f against what happened; the rule that made the notes reaches %.3f. Mean distance from the true probability %.3f.\n", s.AUROC, s.TruthAUROC, s.MeanError)
+	line(out, "AUROC %s against what happened; the rule that made the notes reaches %s. Mean distance from the true probability %.3f.\n", digits(s.AUROC, 3), digits(s.TruthAUROC, 3), s.MeanError)
 	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
 	return out.Flush()
 }

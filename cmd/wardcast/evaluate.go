@@ -27,7 +27,7 @@ type evaluateCmd struct {
 	Folds        int      `help:"Folds of a cross-validation." default:"5"`
 	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
 	Test         []string `help:"Test on these files, trained on all of --input, instead of cross-validating." placeholder:"FILE" sep:"none"`
-	SplitTime    string   `help:"Train on notes before this time and test on the others; or on the earliest share of the notes where it ends in %%, as in 80%%." placeholder:"TIME"`
+	SplitTime    string   `help:"Train on notes before this time and test on the others; or on the earliest share of the notes where it ends in a percent sign, as in 80%." placeholder:"TIME"`
 	PerComplaint string   `help:"Also compare on each complaint with enough notes by itself (always, auto), or not (never)." enum:"auto,always,never" default:"never"`
 	MinDocuments int      `help:"Notes that a complaint needs for that." default:"${minDocuments}"`
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/sonmf"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // version is set by the linker for a release.
@@ -100,7 +101,7 @@ func run() int {
 		return 0
 	case errors.Is(err, errReported):
 		return exitFailed
-	case errors.As(err, new(usageError)), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings):
+	case errors.As(err, new(usageError)), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings), errors.Is(err, textproc.ErrSettings):
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitUsage
 	default:

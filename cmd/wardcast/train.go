@@ -109,6 +109,9 @@ func (c *trainCmd) Run(ctx context.Context, d *deps) error {
 	if t.Empty > 0 {
 		d.log.Warn("rows without text are left out", "rows", t.Empty)
 	}
+	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
+		d.log.Warn("rows without a visit id count as visits of their own: what several notes of one patient share may become a term")
+	}
 	bar := newProgress(d.err, "training")
 	trained, err := fit.Train(ctx, fit.Data{Rows: t.Rows, Aux: columns.Aux}, s, fit.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.set})
 	bar.finish()

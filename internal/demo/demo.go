@@ -48,17 +48,17 @@ type Options struct {
 
 // Summary is what a demo found.
 type Summary struct {
-	Notes          int     `json:"notes"` // streamed and answered
-	Lost           int     `json:"lost"`
-	Models         int     `json:"models"`
-	AUROC          float64 `json:"auroc"`          // of the predictions against what happened
-	TruthAUROC     float64 `json:"truth_auroc"`    // of the true probabilities: no model can do better but by chance
-	MeanError      float64 `json:"mean_error"`     // mean |probability − true probability|
-	PerSecond      float64 `json:"per_second"`     // notes answered
-	LatencyP50     float64 `json:"latency_p50_ms"` // from sending a note to reading its prediction
-	LatencyP99     float64 `json:"latency_p99_ms"`
-	TrainingSecs   float64 `json:"training_seconds"`
-	FirstAfterSecs float64 `json:"first_prediction_seconds"` // from the start of the program
+	Notes          int      `json:"notes"` // streamed and answered
+	Lost           int      `json:"lost"`
+	Models         int      `json:"models"`
+	AUROC          *float64 `json:"auroc"`          // of the predictions against what happened; null where all went one way
+	TruthAUROC     *float64 `json:"truth_auroc"`    // of the true probabilities: no model can do better but by chance
+	MeanError      float64  `json:"mean_error"`     // mean |probability − true probability|
+	PerSecond      float64  `json:"per_second"`     // notes answered
+	LatencyP50     float64  `json:"latency_p50_ms"` // from sending a note to reading its prediction
+	LatencyP99     float64  `json:"latency_p99_ms"`
+	TrainingSecs   float64  `json:"training_seconds"`
+	FirstAfterSecs float64  `json:"first_prediction_seconds"` // from the start of the program
 }
 
 // settle is how long answers may take after the last note.
@@ -264,15 +264,17 @@ func (r *run) result() (*Summary, error) {
 	}
 	slices.Sort(r.latencies)
 	s.LatencyP50, s.LatencyP99 = r.latencies[s.Notes/2], r.latencies[s.Notes*99/100]
-	var err error
-	if s.AUROC, _, err = eval.AUROC(r.y, r.p, nil); errors.Is(err, eval.ErrOneClass) {
+	auroc, _, err := eval.AUROC(r.y, r.p, nil)
+	if errors.Is(err, eval.ErrOneClass) {
 		return s, nil // too few notes
 	}
 	if err != nil {
 		return nil, fmt.Errorf("measuring predictions: %w", err)
 	}
-	if s.TruthAUROC, _, err = eval.AUROC(r.y, r.truth, nil); err != nil {
+	truth, _, err := eval.AUROC(r.y, r.truth, nil)
+	if err != nil {
 		return nil, fmt.Errorf("measuring the truth: %w", err)
 	}
+	s.AUROC, s.TruthAUROC = &auroc, &truth
 	return s, nil
 }

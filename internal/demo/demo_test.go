@@ -77,7 +77,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("%d predictions shown, the summary counts %d, %d lost; want 3, 3, 1", shown, s.Notes, s.Lost)
 	}
 	// One admitted of three: above one of the other two predictions, and above both true probabilities.
-	if s.AUROC != .5 || s.TruthAUROC != 1 || math.Abs(s.MeanError-(.1+.2+.4)/3) > 1e-12 {
+	if s.AUROC == nil || *s.AUROC != .5 || s.TruthAUROC == nil || *s.TruthAUROC != 1 || math.Abs(s.MeanError-(.1+.2+.4)/3) > 1e-12 {
 		t.Errorf("AUROC %v, of the truth %v, mean error %v; want 0.5, 1, 0.2333", s.AUROC, s.TruthAUROC, s.MeanError)
 	}
 	if s.LatencyP50 <= 0 || s.LatencyP99 < s.LatencyP50 || s.PerSecond <= 0 || s.FirstAfterSecs <= 0 {
@@ -94,7 +94,7 @@ func TestResultOneClass(t *testing.T) {
 	}
 	r.sent["0"] = sent{at: time.Now()}
 	r.take(&msg.Prediction{VisitID: "0"}, nil)
-	if s, err := r.result(); err != nil || s.Notes != 1 || s.AUROC != 0 {
+	if s, err := r.result(); err != nil || s.Notes != 1 || s.AUROC != nil {
 		t.Errorf("the summary of one note is %+v, %v", s, err)
 	}
 }

@@ -68,6 +68,8 @@ var (
 	ErrNotTime   = errors.New("not a time (want 2006-01-02 or RFC 3339)")
 	ErrNoRows    = errors.New("no rows")
 	ErrOneClass  = errors.New("only one class among the labels")
+	// ErrLabelAsAux is the outcome given as what it is to be predicted from.
+	ErrLabelAsAux = errors.New("the label cannot be an auxiliary column")
 )
 
 // maxLine bounds a line of JSON: a note's text is at most 64 KiB, six bytes each if escaped.
@@ -78,6 +80,11 @@ const maxLine = 8 << 20
 // empty text are counted and left out; a file without rows is an error, and so is a table of one class only.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
+	for _, a := range columns.Aux {
+		if a.Column == columns.labelName() {
+			return nil, &Error{File: strings.Join(paths, ", "), Column: a.Column, Err: ErrLabelAsAux}
+		}
+	}
 	for _, path := range paths {
 		before := len(t.Rows) + t.Empty
 		if err := t.readFile(path, &columns); err != nil {

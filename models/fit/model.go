@@ -302,6 +302,9 @@ func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && s.Rank > p {
+		return nil, fmt.Errorf("%w: rank %d of a vocabulary of %d terms", ErrSettings, s.Rank, p)
+	}
 	if t, err = t.factorize(ctx, s.Method, s.Rank, s.Seed); err != nil {
 		return nil, err
 	}
