@@ -142,16 +142,23 @@ func (d *Dir) Promote(ctx context.Context, model string, e Event) error {
 	if e.Action == "" {
 		e.Action = Promoted
 	}
+	return d.point(model, e, func(dir, pointer string) error {
+		return renameio.WriteFile(pointer, []byte(e.Version+"\n"), 0o644, renameio.WithTempDir(dir))
+	})
+}
+
+// point changes the champion's pointer as e says, which it records first.
+func (d *Dir) point(model string, e Event, change func(dir, pointer string) error) error {
 	if err := d.appendHistory(model, e); err != nil {
 		return err
 	}
 	dir := filepath.Join(d.path, model)
-	err = renameio.WriteFile(filepath.Join(dir, championFile), []byte(e.Version+"\n"), 0o644, renameio.WithTempDir(dir))
+	err := change(dir, filepath.Join(dir, championFile))
 	if err == nil {
 		err = syncDir(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the champion of model %q: %w", model, err)
+		return fmt.Errorf("changing the champion of model %q: %w", model, err)
 	}
 	return nil
 }
@@ -172,17 +179,7 @@ func (d *Dir) Retire(ctx context.Context, model string, e Event) error {
 	if e.Action == "" {
 		e.Action = Retired
 	}
-	if err := d.appendHistory(model, e); err != nil {
-		return err
-	}
-	dir := filepath.Join(d.path, model)
-	if err = os.Remove(filepath.Join(dir, championFile)); err == nil {
-		err = syncDir(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("removing the champion of model %q: %w", model, err)
-	}
-	return nil
+	return d.point(model, e, func(_, pointer string) error { return os.Remove(pointer) })
 }
 
 // Record implements Store.

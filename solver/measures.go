@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -24,7 +23,7 @@ func SquaredResidual(x linalg.Operator, topics, scores *mat.Dense) float64 {
 	gramTopics, gramScores := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
 	linalg.GramTo(gramTopics, topics)
 	linalg.GramTo(gramScores, scores)
-	return x.NormSquared() - 2*dot(scores, projected) + dot(gramScores, gramTopics)
+	return x.NormSquared() - 2*linalg.Dot(scores, projected) + linalg.Dot(gramScores, gramTopics)
 }
 
 func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
@@ -37,17 +36,6 @@ func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
 			d := v - fit.AtVec(j)
 			sum += d * d
 		}
-	}
-	return sum
-}
-
-// dot returns Σ aᵢⱼ·bᵢⱼ of two matrices of one shape.
-func dot(a, b *mat.Dense) float64 {
-	r, _ := a.Dims()
-	var sum float64
-	for i := range r {
-		x, y := a.RawRowView(i), b.RawRowView(i)
-		sum += blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
 	}
 	return sum
 }

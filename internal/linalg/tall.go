@@ -76,3 +76,17 @@ func rowRange(a blas64.General, from, to int) blas64.General {
 	last := from*a.Stride + max(0, to-from-1)*a.Stride + a.Cols
 	return blas64.General{Rows: to - from, Cols: a.Cols, Stride: a.Stride, Data: a.Data[from*a.Stride : last]}
 }
+
+// Dot returns Σ aᵢⱼ·bᵢⱼ of two matrices of one shape, summed row by row.
+func Dot(a, b *mat.Dense) float64 {
+	rows, cols := a.Dims()
+	if r, c := b.Dims(); r != rows || c != cols {
+		panic(errShape)
+	}
+	var sum float64
+	for i := range rows {
+		x, y := a.RawRowView(i), b.RawRowView(i)
+		sum += blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
+	}
+	return sum
+}

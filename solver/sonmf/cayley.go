@@ -109,7 +109,7 @@ func (s *cayleyState) Update() solver.Status {
 	if s.tau == 0 && curvature > 0 {
 		s.tau = firstStep / curvature
 	}
-	refreshed := s.squared + s.unit*(dot(s.topicsGram, s.gram)-2*mat.Trace(s.topicsCross))
+	refreshed := s.squared + s.unit*(linalg.Dot(s.topicsGram, s.gram)-2*mat.Trace(s.topicsCross))
 	promised, shortest := s.promise(refreshed, curvature)
 	switch {
 	case math.IsNaN(promised) || math.IsInf(promised, 0):
@@ -142,7 +142,7 @@ func (s *cayleyState) promise(refreshed, curvature float64) (decrease, tau float
 	if bound == 0 {
 		return decrease, 0
 	}
-	slope := dot(s.gradientGram, s.topicsGram) - traceOfProduct(s.topicsGradient, s.topicsGradient)
+	slope := linalg.Dot(s.gradientGram, s.topicsGram) - traceOfProduct(s.topicsGradient, s.topicsGradient)
 	return decrease + s.unit*max(0, slope)/(4*bound), 1 / (2 * bound)
 }
 
@@ -151,7 +151,7 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	if !s.solve(tau) {
 		return 0, false
 	}
-	moved := dot(s.upper, s.gradientCross) + dot(s.lower, s.topicsCross)
+	moved := linalg.Dot(s.upper, s.gradientCross) + linalg.Dot(s.lower, s.topicsCross)
 	if !(s.objective-(refreshed+2*s.unit*tau*moved) > s.threshold) {
 		return 0, false
 	}
@@ -166,7 +166,7 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 		}
 		linalg.GramTo(s.nextGram, s.next)
 	}
-	objective = s.squared + s.unit*(dot(s.nextGram, s.gram)-2*dot(s.next, s.cross))
+	objective = s.squared + s.unit*(linalg.Dot(s.nextGram, s.gram)-2*linalg.Dot(s.next, s.cross))
 	return objective, s.objective-objective > s.threshold
 }
 
@@ -192,17 +192,6 @@ func (s *cayleyState) solve(tau float64) bool {
 	}
 	lapack64.Getrs(blas.NoTrans, s.system.RawMatrix(), s.solution.RawMatrix(), s.pivots)
 	return true
-}
-
-// dot returns Σ aᵢⱼ·bᵢⱼ.
-func dot(a, b *mat.Dense) float64 {
-	rows, _ := a.Dims()
-	var total float64
-	for i := range rows {
-		x, y := a.RawRowView(i), b.RawRowView(i)
-		total += blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
-	}
-	return total
 }
 
 // traceOfProduct returns tr(A·B) of square matrices.
