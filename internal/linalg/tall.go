@@ -13,6 +13,11 @@ const (
 	maxGramBlocks = 32
 )
 
+// MulTo stores A·B in dst; A is n×p, B is p×k, dst is n×k and shares no memory with either.
+func MulTo(dst, a, b *mat.Dense) {
+	dst.Mul(a, b)
+}
+
 // GramTo stores AᵀA in dst; A is p×k, dst is k×k. dst is exactly symmetric.
 //
 // Blocks of rows are summed apart and their sums added in ascending order: the bits do not depend on GOMAXPROCS.
