@@ -24,6 +24,8 @@ const (
 	// maxBatchBytes bounds the lines that are held at once.
 	maxBatchBytes = 8 << 20
 	readBuffer    = 256 << 10
+	// byteOrderMark begins what some programs export as UTF-8.
+	byteOrderMark = "\ufeff"
 )
 
 // Counts tells what became of lines.
@@ -38,8 +40,9 @@ type Counts struct {
 //
 //	{"line":N,"error":{"code":"…","detail":"…"}}
 //
-// in the order of the input. N counts from 1, blank lines included. What has come is answered without waiting
-// for more. It scores on GOMAXPROCS goroutines; the bytes do not depend on how many.
+// in the order of the input. N counts from 1, blank lines included; a byte order mark before the first is skipped.
+// What has come is answered without waiting for more. It scores on GOMAXPROCS goroutines; the bytes do not depend on
+// how many.
 func (s *Set) Lines(ctx context.Context, limits classifier.Limits, r io.Reader, w io.Writer) (Counts, error) {
 	l := &lines{in: bufio.NewReaderSize(r, readBuffer), workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
 	for i := range l.workers {
@@ -149,6 +152,9 @@ func (w *lineWorker) run(data []byte, batch []line) {
 	w.out, w.counts = w.out[:0], Counts{}
 	for _, l := range batch {
 		text := bytes.TrimRight(data[l.from:l.to], "\r\n")
+		if l.number == 1 {
+			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+		}
 		if !l.tooLong && len(bytes.TrimSpace(text)) == 0 {
 			w.counts.Blank++
 			continue
