@@ -36,6 +36,11 @@ type Table struct {
 	Rows []Row
 	// Empty counts the rows that were left out because their text is empty: nothing could score them.
 	Empty int
+	// Ends holds for each file how many rows it and those before it have.
+	Ends []int
+	// Labels counts the rows by the value of their label, a number in its shortest spelling. All values but the positive
+	// one mean that the patient was not admitted.
+	Labels map[string]int
 }
 
 // Error is bad input at a place.
@@ -79,7 +84,7 @@ const maxLine = 8 << 20
 // header; each may end in .gz. Invalid UTF-8 is dropped. Columns that are not named are ignored. Rows of an
 // empty text are counted and left out; a file without rows is an error, and so is a table of one class only.
 func Read(paths []string, columns Columns) (*Table, error) {
-	t := &Table{}
+	t := &Table{Labels: map[string]int{}}
 	for _, a := range columns.Aux {
 		if a.Column == columns.labelName() {
 			return nil, &Error{File: strings.Join(paths, ", "), Column: a.Column, Err: ErrLabelAsAux}
@@ -93,6 +98,7 @@ func Read(paths []string, columns Columns) (*Table, error) {
 		if len(t.Rows)+t.Empty == before {
 			return nil, &Error{File: path, Err: ErrNoRows}
 		}
+		t.Ends = append(t.Ends, len(t.Rows))
 	}
 	first := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Positive })
 	if first < 0 || !slices.ContainsFunc(t.Rows, func(r Row) bool { return !r.Positive }) {
@@ -308,6 +314,10 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 		return nil
 	}
 	t.Rows = append(t.Rows, row)
+	if v, err := strconv.ParseFloat(y, 64); err == nil {
+		y = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	t.Labels[y]++
 	return nil
 }
 
