@@ -84,7 +84,7 @@ const maxLine = 8 << 20
 // header; each may end in .gz. Invalid UTF-8 is dropped. Columns that are not named are ignored. Rows of an
 // empty text are counted and left out; a file without rows is an error, and so is a table of one class only.
 func Read(paths []string, columns Columns) (*Table, error) {
-	t := &Table{Labels: map[string]int{}}
+	t := &Table{}
 	for _, a := range columns.Aux {
 		if a.Column == columns.labelName() {
 			return nil, &Error{File: strings.Join(paths, ", "), Column: a.Column, Err: ErrLabelAsAux}
@@ -316,6 +316,9 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 	t.Rows = append(t.Rows, row)
 	if v, err := strconv.ParseFloat(y, 64); err == nil {
 		y = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	if t.Labels == nil {
+		t.Labels = map[string]int{}
 	}
 	t.Labels[y]++
 	return nil
