@@ -146,7 +146,7 @@ type Seconds struct {
 // and no error.
 //
 // It returns an error that wraps ErrShape, ErrRank, ErrSettings or ErrNonFinite for input that cannot be solved, and
-// the errors of the method's start.
+// the errors of the method's start, among them a *DomainError for an entry that the method does not take.
 func Solve(ctx context.Context, x linalg.Operator, settings Settings, method Method) (*Result, error) {
 	begin := time.Now()
 	problem := &Problem{X: x, Settings: settings}
@@ -263,30 +263,4 @@ func checkStart(m *mat.Dense, rows, cols int) error {
 		return firstNonFinite(d)
 	}
 	return nil
-}
-
-// firstNonFinite returns the error for a matrix whose squared norm is not finite.
-func firstNonFinite(x linalg.Operator) error {
-	notFinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	switch x := x.(type) {
-	case *linalg.CSR:
-		for i := range x.N {
-			columns, values := x.Row(i)
-			for c, v := range values {
-				if notFinite(v) {
-					return &NonFiniteError{Row: i, Col: int(columns[c]), Value: v}
-				}
-			}
-		}
-	case linalg.Dense:
-		n, p := x.Dims()
-		for i := range n {
-			for j := range p {
-				if v := x.At(i, j); notFinite(v) {
-					return &NonFiniteError{Row: i, Col: j, Value: v}
-				}
-			}
-		}
-	}
-	return fmt.Errorf("%w: the sum of squares overflows", ErrNonFinite)
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // caseSeed makes the cases the same in every run.
@@ -15,11 +16,11 @@ const caseSeed = 20
 
 func source(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(caseSeed, stream)) }
 
-// planted returns X = G·Fᵀ without noise and F. The columns of F are non-negative, of length one, and share no term.
+// planted returns X = G·Fᵀ without noise, F and G. The columns of F are non-negative, of length one, and share no term.
 // Three documents of four are of a single topic, so that no other non-negative factors give X.
-func planted(n, p, k int) (x, topics *mat.Dense) {
+func planted(n, p, k int) (x, topics, scores *mat.Dense) {
 	random := source(1)
-	topics, scores := mat.NewDense(p, k, nil), mat.NewDense(n, k, nil)
+	topics, scores = mat.NewDense(p, k, nil), mat.NewDense(n, k, nil)
 	for j := range p {
 		topics.Set(j, j%k, 0.5+random.Float64())
 	}
@@ -35,7 +36,55 @@ func planted(n, p, k int) (x, topics *mat.Dense) {
 	}
 	x = mat.NewDense(n, p, nil)
 	x.Mul(scores, topics.T())
-	return x, topics
+	return x, topics, scores
+}
+
+// plantedBinary returns 0/1 draws with the log-odds G·Fᵀ of the factors of planted, G times ten.
+func plantedBinary(n, p, k int) (x, topics, scores *mat.Dense) {
+	x, topics, scores = planted(n, p, k)
+	scores.Scale(10, scores)
+	random := source(4)
+	x.Apply(func(_, _ int, v float64) float64 {
+		if random.Float64() < 1/(1+math.Exp(-10*v)) {
+			return 1
+		}
+		return 0
+	}, x)
+	return x, topics, scores
+}
+
+// within makes x of the domain of the method: absolute values, or 1 for what is at least one and 0 for the rest.
+func (s *suite) within(x *mat.Dense, one float64) *mat.Dense {
+	x.Apply(func(_, _ int, v float64) float64 {
+		switch {
+		case s.Domain == solver.NonNegative:
+			return math.Abs(v)
+		case s.Domain == solver.Real:
+			return v
+		case v >= one:
+			return 1
+		default:
+			return 0
+		}
+	}, x)
+	return x
+}
+
+// noisyMean is the mean entry of noisy.
+const noisyMean = 1
+
+func (s *suite) noisy(n, p int) *mat.Dense { return s.within(noisy(n, p), noisyMean) }
+
+func (s *suite) sparse(n, p int) *mat.Dense {
+	return s.within(sparse(n, p), math.SmallestNonzeroFloat64)
+}
+
+func (s *suite) edgeCases() map[string]*mat.Dense {
+	cases := edgeCases()
+	for _, x := range cases {
+		s.within(x, noisyMean)
+	}
+	return cases
 }
 
 // noisy returns non-negative factors of rank 4 with normal noise; some entries are negative.
@@ -130,6 +179,21 @@ func csr(t *testing.T, x *mat.Dense) *linalg.CSR {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// lengthsInSpan returns the lengths of the projections of the columns of a on the span of those of b.
+func lengthsInSpan(a, b *mat.Dense) []float64 {
+	rows, k := b.Dims()
+	var qr mat.QR
+	var q, inner mat.Dense
+	qr.Factorize(b)
+	qr.QTo(&q)
+	inner.Mul(q.Slice(0, rows, 0, k).T(), a)
+	lengths := make([]float64, k)
+	for t := range lengths {
+		lengths[t] = mat.Norm(inner.ColView(t), 2)
+	}
+	return lengths
 }
 
 func sumOfSquares(x *mat.Dense) float64 { return linalg.Dense{Dense: x}.NormSquared() }

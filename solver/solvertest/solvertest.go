@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// relRounding bounds what rounding may add to an objective, in units of ‖X‖².
+	// relRounding bounds what rounding may add to an objective, in units of ‖X‖², for binary matrices of n·p.
 	relRounding = 1e-12
 	// maxEntryDrift bounds the entries of TopicsᵀTopics − I.
 	maxEntryDrift = 1e-10
@@ -24,15 +24,18 @@ const (
 
 // Promises says what a method promises beyond what all do.
 type Promises struct {
+	// Domain holds the entries that the method takes. Every check makes matrices of it, and an entry outside is
+	// refused with a *solver.DomainError.
+	Domain solver.Domain
 	// OrthonormalTopics: TopicsᵀTopics = I at every iterate.
 	OrthonormalTopics bool
-	// NonNegativeScores: no score is negative at any iterate.
-	NonNegativeScores bool
-	// Monotone: no update raises the objective.
+	// NonNegativeTopics and NonNegativeScores: no entry of the factor is negative at any iterate.
+	NonNegativeTopics, NonNegativeScores bool
+	// Monotone: no update raises the objective. Without it the objective may rise, and the last iterate is the result.
 	Monotone bool
 	// NoUpdates: the start is the answer.
 	NoUpdates bool
-	// Unique: planted factors are the only optimum up to their order. Otherwise only their subspace is compared.
+	// Unique: planted factors are the only optimum up to their order and length. Otherwise only their subspace is compared.
 	Unique bool
 	// Objective is the objective by its definition, of a dense n×p matrix.
 	Objective func(x, topics, scores *mat.Dense) float64
@@ -59,7 +62,6 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 		"iterates":         s.iterates,
 		"end":              s.end,
 		"sparse is dense":  s.sparseIsDense,
-		"scale":            s.scale,
 		"edges":            s.edges,
 		"refused input":    s.refused,
 		"shared by many":   s.concurrent,
@@ -67,6 +69,11 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 	}
 	if !s.NoUpdates {
 		checks["limits"], checks["cancellation"], checks["given start"] = s.limits, s.cancellation, s.givenStart
+	}
+	if s.Domain != solver.Binary {
+		checks["scale"] = s.scale
+	} else {
+		checks["planted factors"] = s.plantedBinary
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) {
@@ -85,34 +92,51 @@ func (s *suite) solve(t *testing.T, x linalg.Operator, settings solver.Settings)
 	return r
 }
 
-// planted solves X = G·Fᵀ, whose minimum is 0, from random starts.
-func (s *suite) planted(t *testing.T) {
-	x, topics := planted(60, 30, 4)
+// best returns the best of runs from random starts.
+func (s *suite) best(t *testing.T, x *mat.Dense, rank int) *solver.Result {
+	t.Helper()
 	var best *solver.Result
 	for seed := range uint64(8) {
-		r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: 1e-12})
+		r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: 1e-12})
 		if best == nil || r.Objective < best.Objective {
 			best = r
 		}
 	}
+	return best
+}
+
+// planted solves X = G·Fᵀ, whose minimum is 0.
+func (s *suite) planted(t *testing.T) {
+	x, topics, _ := planted(60, 30, 4)
+	best := s.best(t, x, 4)
 	if limit := 1e-6 * sumOfSquares(x); best.Objective > limit {
 		t.Fatalf("objective %g of the best of 8 runs, want at most %g", best.Objective, limit)
 	}
-	var overlap mat.Dense
-	overlap.Mul(topics.T(), best.Topics)
-	for truth := range 4 {
-		row := overlap.RawRowView(truth)
-		var squares, largest float64
-		for _, v := range row {
-			squares += v * v
-			largest = max(largest, math.Abs(v))
+	for truth, length := range lengthsInSpan(topics, best.Topics) {
+		if math.Abs(length-1) > 1e-3 {
+			t.Errorf("planted topic %d: length %g in the span of the found ones, want 1", truth, length)
 		}
-		// The planted topics have length one; for found topics of another length the cosine would be needed.
-		if got := math.Sqrt(squares); math.Abs(got-1) > 1e-3 {
-			t.Errorf("planted topic %d: length %g in the span of the found ones, want 1", truth, got)
+		var cosine float64
+		for t := range 4 {
+			found := best.Topics.ColView(t)
+			cosine = max(cosine, math.Abs(mat.Dot(topics.ColView(truth), found))/mat.Norm(found, 2))
 		}
-		if s.Unique && largest < 0.999 {
-			t.Errorf("planted topic %d: best cosine %g with the found ones, want 1", truth, largest)
+		if s.Unique && cosine < 0.999 {
+			t.Errorf("planted topic %d: best cosine %g with the found ones, want 1", truth, cosine)
+		}
+	}
+}
+
+// plantedBinary draws X with the log-odds G·Fᵀ: the minimum is below the objective of these factors, and near them.
+func (s *suite) plantedBinary(t *testing.T) {
+	x, topics, scores := plantedBinary(200, 60, 3)
+	best := s.best(t, x, 3)
+	if limit := s.Objective(x, topics, scores); best.Objective > limit {
+		t.Errorf("objective %g of the best of 8 runs, want at most %g as of the planted factors", best.Objective, limit)
+	}
+	for truth, length := range lengthsInSpan(topics, best.Topics) {
+		if length < 0.9 {
+			t.Errorf("planted topic %d: length %g in the span of the found ones, want 1", truth, length)
 		}
 	}
 }
@@ -122,10 +146,19 @@ type check func(solver.Iterate)
 
 func (c check) Record(it solver.Iterate) { c(it) }
 
+// rounding returns what rounding may add to an objective.
+func (s *suite) rounding(x *mat.Dense) float64 {
+	if s.Domain == solver.Binary {
+		n, p := x.Dims()
+		return relRounding * float64(n) * float64(p)
+	}
+	return relRounding * sumOfSquares(x)
+}
+
 // iterates checks constraints and objective of every iterate, and that the objective falls.
 func (s *suite) iterates(t *testing.T) {
-	x := noisy(50, 40)
-	rounding := relRounding * sumOfSquares(x)
+	x := s.noisy(50, 40)
+	rounding := s.rounding(x)
 	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
 		previous := math.Inf(1)
 		s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 6, Init: init, MaxIter: 60, Recorder: check(func(it solver.Iterate) {
@@ -160,6 +193,9 @@ func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 			t.Error("factor is not finite")
 		}
 	}
+	if least := mat.Min(topics); s.NonNegativeTopics && least < 0 {
+		t.Errorf("topic entry %g is negative", least)
+	}
 	if least := mat.Min(scores); s.NonNegativeScores && least < 0 {
 		t.Errorf("score %g is negative", least)
 	}
@@ -167,7 +203,7 @@ func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 
 // end checks what is reported of a run to convergence.
 func (s *suite) end(t *testing.T) {
-	x := noisy(50, 40)
+	x := s.noisy(50, 40)
 	r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 5, MaxIter: 20000, RelTol: 1e-14})
 	if r.Status.Early() {
 		t.Errorf("status %v after %d updates", r.Status, r.Iterations)
@@ -183,7 +219,7 @@ func (s *suite) result(t *testing.T, x *mat.Dense, r *solver.Result) {
 	t.Helper()
 	s.constraints(t, r.Topics, r.Scores)
 	n, p := x.Dims()
-	size, rounding := float64(n)*float64(p), relRounding*sumOfSquares(x)
+	size, rounding := float64(n)*float64(p), s.rounding(x)
 	if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > rounding {
 		t.Errorf("objective %.17g, by its definition %.17g", r.Objective, want)
 	}
@@ -205,7 +241,7 @@ func (s *suite) result(t *testing.T, x *mat.Dense, r *solver.Result) {
 
 // sparseIsDense compares runs on a matrix with zeros held in both ways.
 func (s *suite) sparseIsDense(t *testing.T) {
-	x := sparse(40, 30)
+	x := s.sparse(40, 30)
 	settings := solver.Settings{Rank: 4, MaxIter: 10, Seed: 1}
 	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
 		settings.Init = init
@@ -223,7 +259,7 @@ func (s *suite) sparseIsDense(t *testing.T) {
 
 // scale checks that 2ᵐ·X has the topics of X, and 2ᵐ times its scores.
 func (s *suite) scale(t *testing.T) {
-	x := noisy(30, 20)
+	x := s.noisy(30, 20)
 	settings := solver.Settings{Rank: 3, MaxIter: 10}
 	want := s.solve(t, linalg.Dense{Dense: x}, settings)
 	for _, factor := range []float64{1.0 / (1 << 40), 1 << 40} {
@@ -245,7 +281,7 @@ func (s *suite) scale(t *testing.T) {
 
 // edges runs on matrices at the edge of what there is.
 func (s *suite) edges(t *testing.T) {
-	for name, x := range edgeCases() {
+	for name, x := range s.edgeCases() {
 		n, p := x.Dims()
 		for _, rank := range []int{1, min(3, p), p} {
 			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
@@ -258,7 +294,7 @@ func (s *suite) edges(t *testing.T) {
 				if r.Status == solver.NonFinite || r.Status == solver.SearchFailed {
 					t.Errorf("%s, %d×%d, rank %d, start %s: status %v", name, n, p, rank, init, r.Status)
 				}
-				if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > relRounding*sumOfSquares(x) {
+				if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > s.rounding(x) {
 					t.Errorf("%s, rank %d, start %s: objective %g, by its definition %g", name, rank, init, r.Objective, want)
 				}
 			}
@@ -268,7 +304,7 @@ func (s *suite) edges(t *testing.T) {
 
 // refused checks the errors for input that cannot be solved.
 func (s *suite) refused(t *testing.T) {
-	x := noisy(8, 6)
+	x := s.noisy(8, 6)
 	with := func(v float64) *mat.Dense {
 		bad := mat.DenseCopyOf(x)
 		bad.Set(3, 2, v)
@@ -295,6 +331,7 @@ func (s *suite) refused(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
 	}
+	s.refusedDomain(t, with)
 	var at *solver.NonFiniteError
 	_, err := solver.Solve(t.Context(), linalg.Dense{Dense: with(math.NaN())}, solver.Settings{Rank: 2}, s.newMethod(t))
 	if !errors.As(err, &at) || at.Row != 3 || at.Col != 2 {
@@ -302,9 +339,26 @@ func (s *suite) refused(t *testing.T) {
 	}
 }
 
+// refusedDomain checks the error for an entry outside the domain.
+func (s *suite) refusedDomain(t *testing.T, with func(v float64) *mat.Dense) {
+	t.Helper()
+	outside := map[solver.Domain]float64{solver.NonNegative: -1e-9, solver.Binary: 0.5}
+	v, ok := outside[s.Domain]
+	if !ok {
+		return
+	}
+	for _, x := range []linalg.Operator{linalg.Dense{Dense: with(v)}, csr(t, with(v))} {
+		_, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, s.newMethod(t))
+		var at *solver.DomainError
+		if !errors.As(err, &at) || !errors.Is(err, solver.ErrDomain) || at.Row != 3 || at.Col != 2 || at.Value != v {
+			t.Errorf("%T with %g in row 3, column 2: error %v", x, v, err)
+		}
+	}
+}
+
 // limits checks that updates are counted as promised.
 func (s *suite) limits(t *testing.T) {
-	x := linalg.Dense{Dense: noisy(30, 20)}
+	x := linalg.Dense{Dense: s.noisy(30, 20)}
 	for _, limit := range []int{1, 2, 7} {
 		r := s.solve(t, x, solver.Settings{Rank: 3, MaxIter: limit})
 		if r.Iterations != limit || len(r.Trace) != limit+1 || r.Status != solver.IterationLimit {
@@ -319,12 +373,15 @@ func (s *suite) limits(t *testing.T) {
 
 // cancellation ends the context inside a run.
 func (s *suite) cancellation(t *testing.T) {
-	x := noisy(30, 20)
+	x := s.noisy(30, 20)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	best := math.Inf(1)
 	r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, Recorder: check(func(it solver.Iterate) {
 		best = min(best, it.Objective)
+		if !s.Monotone {
+			best = it.Objective
+		}
 		if it.Iteration == 4 {
 			cancel()
 		}
@@ -335,7 +392,7 @@ func (s *suite) cancellation(t *testing.T) {
 	if r.Status != solver.Cancelled || r.Iterations != 4 || r.Status.Err() == nil {
 		t.Errorf("status %v after %d updates, want cancelled after 4", r.Status, r.Iterations)
 	}
-	if r.Objective > best+relRounding*sumOfSquares(x) {
+	if r.Objective > best+s.rounding(x) {
 		t.Errorf("objective %g, the best iterate had %g", r.Objective, best)
 	}
 	s.result(t, x, r)
@@ -343,7 +400,7 @@ func (s *suite) cancellation(t *testing.T) {
 
 // givenStart goes on from the factors of another run.
 func (s *suite) givenStart(t *testing.T) {
-	x := noisy(30, 20)
+	x := s.noisy(30, 20)
 	first := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5})
 	for name, settings := range map[string]solver.Settings{
 		"topics": {Rank: 3, MaxIter: 5, StartTopics: first.Topics},
@@ -352,7 +409,7 @@ func (s *suite) givenStart(t *testing.T) {
 	} {
 		kept := []*mat.Dense{mat.DenseCopyOf(first.Topics), mat.DenseCopyOf(first.Scores)}
 		r := s.solve(t, linalg.Dense{Dense: x}, settings)
-		if r.Trace[0].Objective > first.Objective+relRounding*sumOfSquares(x) {
+		if r.Trace[0].Objective > first.Objective+s.rounding(x) {
 			t.Errorf("%s: starts at %g, was at %g", name, r.Trace[0].Objective, first.Objective)
 		}
 		if !mat.Equal(kept[0], first.Topics) || !mat.Equal(kept[1], first.Scores) {
@@ -363,8 +420,8 @@ func (s *suite) givenStart(t *testing.T) {
 
 // sameBits compares runs on one and several threads, and a second run of one method.
 func (s *suite) sameBits(t *testing.T) {
-	x := csr(t, sparse(300, 200))
-	dense := linalg.Dense{Dense: noisy(120, 100)}
+	x := csr(t, s.sparse(300, 200))
+	dense := linalg.Dense{Dense: s.noisy(120, 100)}
 	for _, operator := range []linalg.Operator{x, dense} {
 		method := s.newMethod(t)
 		var want *solver.Result
@@ -388,7 +445,7 @@ func (s *suite) sameBits(t *testing.T) {
 
 // concurrent runs one method value in several goroutines.
 func (s *suite) concurrent(t *testing.T) {
-	x, method := linalg.Dense{Dense: noisy(30, 20)}, s.newMethod(t)
+	x, method := linalg.Dense{Dense: s.noisy(30, 20)}, s.newMethod(t)
 	results := make([]*solver.Result, 4)
 	var wg sync.WaitGroup
 	for i := range results {
@@ -411,7 +468,7 @@ func (s *suite) concurrent(t *testing.T) {
 
 // unmodified checks that X stays as it is.
 func (s *suite) unmodified(t *testing.T) {
-	x := noisy(20, 10)
+	x := s.noisy(20, 10)
 	kept := mat.DenseCopyOf(x)
 	s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 2, MaxIter: 5})
 	if !mat.Equal(x, kept) {
