@@ -20,6 +20,7 @@ const (
 	tensorWords     = "word_coefficients" // [p], absent without words
 	tensorGamma     = "aux_coefficients"  // [1,q]
 	tensorIntercept = "intercept"         // [1]
+	tensorShares    = "topic_prevalence"  // [1,k], absent without topics
 )
 
 // ToBundle stores the parts in b: vocabulary, tensors, and what of the manifest a Load needs.
@@ -47,6 +48,9 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 		m.Rank = k
 		put(tensorTopics, mat.DenseCopyOf(p.Topics).RawMatrix().Data, rows, k)
 		put(tensorBeta, p.Beta, 1, k)
+		if p.Prevalence != nil {
+			put(tensorShares, p.Prevalence, 1, k)
+		}
 	}
 	if p.Words != nil {
 		put(tensorWords, p.Words, len(p.Words))
@@ -88,6 +92,9 @@ func Load(b *models.Bundle) (*Model, error) {
 		if err == nil {
 			parts.Topics = mat.NewDense(p, k, topics)
 		}
+	}
+	if _, ok := b.Tensors[tensorShares]; ok {
+		parts.Prevalence = read(tensorShares, 1, k)
 	}
 	if _, ok := b.Tensors[tensorWords]; ok {
 		parts.Words = read(tensorWords, p)

@@ -24,6 +24,7 @@ type Parts struct {
 	Vectorizer  *textproc.Vectorizer // p terms
 	Topics      *mat.Dense           // F, p×k; nil for a model of words alone
 	Beta        []float64            // k, on the scale of the scores
+	Prevalence  []float64            // k, what Prevalence returns; nil where it is not known
 	Words       []float64            // p, mostly 0; nil for a model of topics alone
 	Aux         []models.AuxColumn
 	Gamma       []float64 // one per auxiliary feature, on the scale of the centred features
@@ -74,6 +75,8 @@ func New(parts Parts) (*Model, error) {
 	switch {
 	case len(parts.Beta) != m.rank:
 		return nil, fmt.Errorf("%w: %d coefficients for %d topics", ErrModel, len(parts.Beta), m.rank)
+	case parts.Prevalence != nil && len(parts.Prevalence) != m.rank:
+		return nil, fmt.Errorf("%w: prevalence of %d topics in place of %d", ErrModel, len(parts.Prevalence), m.rank)
 	case parts.Words != nil && len(parts.Words) != p:
 		return nil, fmt.Errorf("%w: %d word coefficients for a vocabulary of %d", ErrModel, len(parts.Words), p)
 	case len(parts.Gamma) != width:
@@ -84,7 +87,7 @@ func New(parts Parts) (*Model, error) {
 	for _, of := range []struct {
 		name   string
 		values []float64
-	}{{"topics", m.topics}, {"coefficients", parts.Beta}, {"word coefficients", parts.Words}, {"auxiliary coefficients", parts.Gamma}, {"intercept", []float64{parts.Intercept}}} {
+	}{{"topics", m.topics}, {"coefficients", parts.Beta}, {"prevalence", parts.Prevalence}, {"word coefficients", parts.Words}, {"auxiliary coefficients", parts.Gamma}, {"intercept", []float64{parts.Intercept}}} {
 		for i, v := range of.values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				return nil, fmt.Errorf("%w: %s hold %v at %d", ErrModel, of.name, v, i)

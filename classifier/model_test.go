@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -48,7 +49,7 @@ func smallParts(tb testing.TB) Parts {
 	words[4], words[6], words[8] = 0.25, -0.5, 1
 	return Parts{
 		Info:       msg.Model{Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf", SHA256: strings.Repeat("3f9c1a00", 8)},
-		Vectorizer: v, Topics: topics, Beta: []float64{1.5, -0.75, 0}, Words: words,
+		Vectorizer: v, Topics: topics, Beta: []float64{1.5, -0.75, 0}, Prevalence: []float64{0.5, 0.25, 0}, Words: words,
 		Aux: []models.AuxColumn{
 			{Name: "age", Kind: models.Numeric, Mean: []float64{52}},
 			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
@@ -129,7 +130,8 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
 		"all":             func(*Parts) {},
-		"no topics":       func(p *Parts) { p.Topics, p.Beta = nil, nil },
+		"no topics":       func(p *Parts) { p.Topics, p.Beta, p.Prevalence = nil, nil, nil },
+		"no prevalence":   func(p *Parts) { p.Prevalence = nil },
 		"no words":        func(p *Parts) { p.Words = nil },
 		"no aux":          func(p *Parts) { p.Aux, p.Gamma = nil, nil },
 		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Gamma = nil, nil, p.Gamma[:1] },
@@ -189,11 +191,12 @@ func bundleOf(tb testing.TB, parts Parts) *models.Bundle {
 func TestStoreRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
-		"all":       func(*Parts) {},
-		"no topics": func(p *Parts) { p.Topics, p.Beta = nil, nil },
-		"no words":  func(p *Parts) { p.Words = nil },
-		"no aux":    func(p *Parts) { p.Aux, p.Gamma = nil, nil },
-		"isotonic":  isotonic([]float64{-1, 0.1, 1. / 3}, []float64{0.1, 0.2, 2. / 3}),
+		"all":           func(*Parts) {},
+		"no topics":     func(p *Parts) { p.Topics, p.Beta, p.Prevalence = nil, nil, nil },
+		"no prevalence": func(p *Parts) { p.Prevalence = nil },
+		"no words":      func(p *Parts) { p.Words = nil },
+		"no aux":        func(p *Parts) { p.Aux, p.Gamma = nil, nil },
+		"isotonic":      isotonic([]float64{-1, 0.1, 1. / 3}, []float64{0.1, 0.2, 2. / 3}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,6 +224,9 @@ func TestStoreRoundTrip(t *testing.T) {
 				if want != got {
 					t.Errorf("%q: loaded\n%s\nsaved\n%s", text, got, want)
 				}
+			}
+			if d := cmp.Diff(fresh.Topics(0), loaded.Topics(0)); d != "" {
+				t.Errorf("topics of the saved and the loaded model: %s", d)
 			}
 		})
 	}
@@ -251,6 +257,8 @@ func TestLoadRefuses(t *testing.T) {
 		"topics NaN":            tensor(tensorTopics, append(make([]float64, 29), math.NaN()), 10, 3),
 		"coefficients infinite": tensor(tensorBeta, []float64{0, 0, math.Inf(1)}, 1, 3),
 		"coefficients too few":  tensor(tensorBeta, []float64{0, 0}, 1, 2),
+		"prevalence too short":  tensor(tensorShares, []float64{0, 0}, 1, 2),
+		"prevalence NaN":        tensor(tensorShares, []float64{0, 0, math.NaN()}, 1, 3),
 		"words too few":         tensor(tensorWords, make([]float64, 9), 9),
 		"idf too few":           tensor(tensorIDF, make([]float64, 9), 9),
 		"idf negative":          tensor(tensorIDF, append(make([]float64, 9), -1), 10),

@@ -39,6 +39,7 @@ type cli struct {
 	Evaluate    evaluateCmd    `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
 	Predict     predictCmd     `cmd:"" help:"Score notes from standard input, one JSON object a line."`
 	Models      modelsCmd      `cmd:"" help:"Look at the model store."`
+	Topics      topicsCmd      `cmd:"" help:"Look at the topics of the models."`
 	Factorize   factorizeCmd   `cmd:"" help:"Factorize a matrix."`
 	Synth       synthCmd       `cmd:"" help:"Generate labelled data with known truth."`
 	Bench       benchCmd       `cmd:"" help:"Measure this product's speed beside a reference."`

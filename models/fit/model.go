@@ -234,6 +234,9 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	f := &Fitted{Lambda: cv.Lambda[at], Features: cv.DF(at), Solver: t.solver}
 	beta := cv.Dense(at)
 	f.Vectorizer, f.Topics, f.Aux = t.vectorizer, t.topics, r.columns
+	if t.topics != nil {
+		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
+	}
 	f.Beta, f.Gamma, f.Intercept = beta[:k], beta[k+p:], cv.Intercept[at]
 	if s.words() {
 		f.Words = beta[k : k+p]

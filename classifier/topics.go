@@ -1,0 +1,100 @@
+package classifier
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Direction is where a topic moves the predictions of notes with a positive score on it.
+type Direction string
+
+// The directions. A note with a negative score, one with the words of negative weight, is moved the other way.
+const (
+	TowardAdmission Direction = "admission"
+	TowardDischarge Direction = "discharge"
+	Nowhere         Direction = "none" // the coefficient is 0
+)
+
+// Topic is a topic as people read it.
+type Topic struct {
+	Topic       int     `json:"topic"` // from 1, as in predictions
+	Label       string  `json:"label"` // as in predictions
+	Coefficient float64 `json:"coefficient"`
+	// Prevalence is the share of the training notes that the topic leads, see Prevalence; nil for a model that does
+	// not hold it.
+	Prevalence *float64    `json:"prevalence"`
+	Direction  Direction   `json:"direction"`
+	Terms      []TopicTerm `json:"terms"` // by |weight|
+}
+
+// TopicTerm is a term of a topic.
+type TopicTerm struct {
+	Term    string   `json:"term"`
+	Surface []string `json:"surface"` // forms in the notes, the commonest first
+	Weight  float64  `json:"weight"`  // in the topic, of either sign
+}
+
+// Topics returns all topics, each with the n terms of the largest positive and the n of the largest negative weight;
+// n ≤ 0 is no limit. The cost is that of sorting the weights.
+func (m *Model) Topics(n int) []Topic {
+	topics := make([]Topic, m.rank)
+	for t := range topics {
+		b := m.parts.Beta[t]
+		topic := Topic{Topic: t + 1, Label: m.labels[t], Coefficient: msg.Round(b), Direction: direction(b), Terms: []TopicTerm{}}
+		if m.parts.Prevalence != nil {
+			topic.Prevalence = &m.parts.Prevalence[t]
+		}
+		var positive, negative int
+		for _, w := range m.TopTerms(t, len(m.terms)) {
+			count := &positive
+			if w.Weight < 0 {
+				count = &negative
+			}
+			if *count++; n <= 0 || *count <= n {
+				term := m.terms[w.Column]
+				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Weight: msg.Round(w.Weight)})
+			}
+		}
+		topics[t] = topic
+	}
+	return topics
+}
+
+func direction(coefficient float64) Direction {
+	switch {
+	case coefficient > 0:
+		return TowardAdmission
+	case coefficient < 0:
+		return TowardDischarge
+	}
+	return Nowhere
+}
+
+// Prevalence returns for each of k topics the share of n notes that it leads: those whose score is positive and
+// larger than on any other topic, ties to the first. Scores are n×k, topics p×k; a score counts in units of its
+// topic's length, since only for orthonormal topics all lengths are 1. The shares sum to at most 1: a note without a
+// positive score is led by none.
+func Prevalence(scores, topics *mat.Dense) []float64 {
+	n, k := scores.Dims()
+	lengths := make([]float64, k)
+	for t := range lengths {
+		lengths[t] = mat.Norm(topics.ColView(t), 2)
+	}
+	share := make([]float64, k)
+	for i := range n {
+		lead, largest := -1, 0.0
+		for t, z := range scores.RawRowView(i) {
+			if z /= lengths[t]; z > largest {
+				lead, largest = t, z
+			}
+		}
+		if lead >= 0 {
+			share[lead]++
+		}
+	}
+	for t := range share {
+		share[t] /= float64(n)
+	}
+	return share
+}

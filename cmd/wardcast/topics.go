@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/models"
+)
+
+type topicsCmd struct {
+	List topicsListCmd `cmd:"" help:"List the topics of the champions, one a line."`
+	Show topicsShowCmd `cmd:"" help:"Show the words of a model's topics: those of the largest positive and of the largest negative weights."`
+}
+
+type topicsListCmd struct {
+	store
+	output
+	Model string `help:"Only this model." placeholder:"NAME"`
+}
+
+// topicLine is one topic of a list.
+type topicLine struct {
+	Model       string               `json:"model"`
+	Version     string               `json:"version"`
+	Topic       int                  `json:"topic"`
+	Label       string               `json:"label"`
+	Coefficient float64              `json:"coefficient"`
+	Prevalence  *float64             `json:"prevalence"`
+	Direction   classifier.Direction `json:"direction"`
+}
+
+func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
+	s := models.OpenDir(c.ModelDir)
+	names := []string{c.Model}
+	var damage error
+	if c.Model == "" {
+		names = nil
+		versions, err := models.List(ctx, s)
+		if versions == nil {
+			return err
+		}
+		damage = err
+		for _, v := range versions {
+			if v.Champion {
+				names = append(names, v.Model)
+			}
+		}
+	}
+	lines := []topicLine{}
+	for _, name := range names {
+		m, err := loadModel(ctx, s, name, "")
+		if err != nil {
+			// What is damaged hides neither the other models nor that it is damaged.
+			damage = errors.Join(damage, err)
+			continue
+		}
+		for _, t := range m.Topics(1) {
+			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Prevalence, t.Direction})
+		}
+	}
+	if c.json() {
+		return errors.Join(printJSON(d.out, lines), damage)
+	}
+	var rows [][]string
+	for _, l := range lines {
+		rows = append(rows, []string{l.Model, strconv.Itoa(l.Topic), l.Label, digits(&l.Coefficient, 3), digits(l.Prevalence, 3), string(l.Direction)})
+	}
+	return errors.Join(printTable(d.out, []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}, rows), damage)
+}
+
+type topicsShowCmd struct {
+	store
+	output
+	Model   string `arg:"" help:"Name of the model."`
+	Version string `help:"Version; the champion where none is given."`
+	Topic   int    `help:"Only this topic, counted from 1." placeholder:"N"`
+	Terms   int    `help:"Words from each end of a topic." default:"15"`
+}
+
+func (c *topicsShowCmd) Run(ctx context.Context, d *deps) error {
+	if c.Terms < 1 {
+		return usageError{fmt.Errorf("--terms %d is less than 1", c.Terms)}
+	}
+	m, err := loadModel(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
+	if err != nil {
+		return err
+	}
+	topics := m.Topics(c.Terms)
+	if len(topics) == 0 {
+		d.log.Warn("the model has no topics, only single words", "model", c.Model)
+	}
+	if c.Topic != 0 {
+		if c.Topic < 0 || c.Topic > len(topics) {
+			return usageError{fmt.Errorf("--topic %d: model %q has %d topics", c.Topic, c.Model, len(topics))}
+		}
+		topics = topics[c.Topic-1 : c.Topic]
+	}
+	if c.json() {
+		return printJSON(d.out, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
+	}
+	for i, t := range topics {
+		if i > 0 {
+			if _, err := fmt.Fprintln(d.out); err != nil {
+				return err
+			}
+		}
+		if err := printTopic(d, &t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends are the headings of the words of positive and of negative weight.
+func ends(d classifier.Direction) (positive, negative string) {
+	switch d {
+	case classifier.TowardAdmission:
+		return "POSITIVE: TOWARD ADMISSION", "NEGATIVE: TOWARD DISCHARGE"
+	case classifier.TowardDischarge:
+		return "POSITIVE: TOWARD DISCHARGE", "NEGATIVE: TOWARD ADMISSION"
+	}
+	return "POSITIVE", "NEGATIVE"
+}
+
+// printTopic prints the two ends of a topic side by side, as the paper's tables 8 and 9 do.
+func printTopic(d *deps, t *classifier.Topic) error {
+	if _, err := fmt.Fprintf(d.out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label, digits(&t.Coefficient, 3), digits(t.Prevalence, 3)); err != nil {
+		return err
+	}
+	var words [2][][]string
+	for _, w := range t.Terms {
+		end := 0
+		if w.Weight < 0 {
+			end = 1
+		}
+		words[end] = append(words[end], []string{strings.Join(w.Surface, ", "), w.Term, strconv.FormatFloat(w.Weight, 'f', 3, 64)})
+	}
+	rows := make([][]string, max(len(words[0]), len(words[1])))
+	for i := range rows {
+		for _, end := range words {
+			if i < len(end) {
+				rows[i] = append(rows[i], end[i]...)
+			} else {
+				rows[i] = append(rows[i], "", "", "")
+			}
+		}
+	}
+	positive, negative := ends(t.Direction)
+	return printTable(d.out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
+}
+
+// loadModel returns a version of a model, the champion where version is "".
+func loadModel(ctx context.Context, s models.Store, name, version string) (*classifier.Model, error) {
+	if version == "" {
+		var err error
+		if version, err = s.Champion(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	b, err := s.Load(ctx, name, version)
+	if err != nil {
+		return nil, err
+	}
+	return classifier.Load(b)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shownTopic is a topic as JSON output holds it.
+type shownTopic struct {
+	Model       string   `json:"model"`
+	Version     string   `json:"version"`
+	Topic       int      `json:"topic"`
+	Label       string   `json:"label"`
+	Coefficient float64  `json:"coefficient"`
+	Prevalence  *float64 `json:"prevalence"`
+	Direction   string   `json:"direction"`
+	Terms       []struct {
+		Term    string   `json:"term"`
+		Surface []string `json:"surface"`
+		Weight  float64  `json:"weight"`
+	} `json:"terms"`
+}
+
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	notes := file(t, "notes.csv", synthetic(t, "400", "csv"))
+	dir := filepath.Join(t.TempDir(), "models")
+	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--per-complaint", "never", "--words", "none")
+
+	var list []shownTopic
+	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "list", "--model-dir", dir, "--output=json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 4 {
+		t.Fatalf("%d topics, want 4", len(list))
+	}
+	var shown struct {
+		Model, Version string
+		Topics         []shownTopic
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--terms", "3", "--output=json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown.Topics) != len(list) {
+		t.Fatalf("%d topics shown, %d listed", len(shown.Topics), len(list))
+	}
+	total := 0.0
+	for i, s := range shown.Topics {
+		l := list[i]
+		if l.Model != "_other" || l.Version != shown.Version || l.Topic != i+1 || s.Topic != l.Topic || s.Label != l.Label || l.Label == "" || s.Coefficient != l.Coefficient {
+			t.Errorf("listed %+v, shown %+v", l, s)
+		}
+		direction := map[bool]string{true: "admission", false: "discharge"}[s.Coefficient > 0]
+		if s.Coefficient == 0 {
+			direction = "none"
+		}
+		if s.Direction != direction || l.Direction != direction {
+			t.Errorf("topic %d, coefficient %v: direction %q and %q", s.Topic, s.Coefficient, s.Direction, l.Direction)
+		}
+		total += *s.Prevalence
+		positive, largest := 0, math.Inf(1)
+		for _, w := range s.Terms {
+			if w.Weight > 0 {
+				positive++
+			}
+			if w.Term == "" || len(w.Surface) == 0 || w.Weight == 0 || math.Abs(w.Weight) > largest {
+				t.Errorf("topic %d: terms %+v are not whole, or not by |weight|", s.Topic, s.Terms)
+			}
+			largest = math.Abs(w.Weight)
+		}
+		if positive != 3 || len(s.Terms) != 6 {
+			t.Errorf("topic %d: %d terms, %d of them positive; want 3 of each sign", s.Topic, len(s.Terms), positive)
+		}
+	}
+	if total <= 0.5 || total > 1+1e-12 {
+		t.Errorf("prevalences sum to %v", total)
+	}
+
+	// A prediction names the topics as the list does.
+	prediction := object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
+	entries, _ := prediction["topics"].([]any)
+	if len(entries) == 0 {
+		t.Fatal("a prediction without topics")
+	}
+	for _, e := range entries {
+		topic, _ := e.(map[string]any)
+		at, _ := topic["topic"].(float64)
+		if l := list[int(at)-1]; topic["label"] != l.Label || topic["coefficient"] != l.Coefficient {
+			t.Errorf("predicted %v, listed %+v", topic, l)
+		}
+	}
+
+	if got := succeed(t, "", "topics", "list", "--model-dir", dir, "--model", "_other"); !strings.HasPrefix(got, "MODEL ") || strings.Count(got, "\n") != 5 {
+		t.Errorf("topics list prints %q", got)
+	}
+	got := succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--topic", "2", "--terms", "3", "--version", shown.Version)
+	if !strings.HasPrefix(got, "Topic 2: "+list[1].Label+"\n") || strings.Count(got, "\n") != 6 || !strings.Contains(got, "POSITIVE") || !strings.Contains(got, "NEGATIVE") {
+		t.Errorf("topics show prints %q", got)
+	}
+
+	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "5"}, "has 4 topics")
+	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--terms", "0"}, "--terms 0")
+	fail(t, exitFailed, []string{"topics", "show", "--model-dir", dir, "nobody"}, "nobody")
+	fail(t, exitFailed, []string{"topics", "list", "--model-dir", dir, "--model", "nobody"}, "nobody")
+}
