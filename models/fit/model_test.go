@@ -183,7 +183,7 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tx, err = tx.factorize(t.Context(), s.Method, s.Rank, s.Seed); err != nil {
+	if tx, err = tx.factorize(t.Context(), s, nil); err != nil {
 		t.Fatal(err)
 	}
 	aux, _, err := r.auxFeatures(!s.Standardize)
