@@ -185,7 +185,7 @@ func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error
 		return o, nil
 	}
 	o.Seconds = own.seconds
-	if own.err != nil {
+	if own.fitted == nil {
 		o.Why = "could not be trained: " + own.err.Error()
 		return o, nil
 	}
