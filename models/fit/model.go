@@ -29,7 +29,7 @@ type Fitted struct {
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero.
 	Lambda   float64
 	Features int
-	// Solver tells how the topics were found; nil for a bag of words. Its topics are as the solver left them.
+	// Solver tells how the topics were found; nil for a bag of words.
 	Solver *solver.Result
 	// Alignment tells how the topics got their order; nil without an earlier version.
 	Alignment *Alignment

@@ -60,6 +60,9 @@ func (t *text) topicsOf(ctx context.Context, s *Settings, previous *models.Bundl
 	settings := solver.Settings{Rank: k, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}
 	if s.WarmStart && earlier != nil && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == k && s.Method != SVD {
 		settings.StartTopics = earlier
+		if s.Method == methods.NMF {
+			settings.StartTopics = filled(earlier)
+		}
 	}
 	result, err := solver.Solve(ctx, t.x, settings, method)
 	if err != nil {
@@ -123,6 +126,21 @@ func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, er
 	return out, nil
 }
 
+// filled returns topics with the mean of their column in place of 0, which multiplicative updates never leave.
+func filled(topics *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(topics)
+	p, k := out.Dims()
+	for t := range k {
+		mean := mat.Sum(out.ColView(t)) / float64(p)
+		for j := range p {
+			if out.At(j, t) == 0 {
+				out.Set(j, t, mean)
+			}
+		}
+	}
+	return out
+}
+
 // aligned returns topics with their columns in the order of the earlier ones that they are nearest to, p×l, those
 // that are near to none in the places that are free.
 func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
@@ -130,6 +148,9 @@ func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
 	_, l := earlier.Dims()
 	a := &Alignment{Of: min(k, l)}
 	permutation, cosines := align.Topics(earlier.Slice(0, p, 0, a.Of).(*mat.Dense), topics)
+	if permutation == nil { // TODO: align is a skeleton
+		return topics, a
+	}
 	out := mat.NewDense(p, k, nil)
 	for t, from := range permutation {
 		out.ColView(t).(*mat.VecDense).CopyVec(topics.ColView(from))
