@@ -13,7 +13,7 @@ func (x Dense) MulTo(dst, d *mat.Dense) {
 // MulTransTo stores Xᵀ·D in dst.
 func (x Dense) MulTransTo(dst, d *mat.Dense) {
 	n, _ := x.Dims()
-	best.mulTo(dst, transposed(x.RawMatrix()), x.Dense, d, n)
+	best.mulTo(dst, transposed(x.RawMatrix()), x.Dense, d, n, false)
 }
 
 // NormSquared returns the sum of the squares of the entries.

@@ -47,14 +47,14 @@ func (s denseShape) run(l *kernels) func() {
 	switch s.op {
 	case "mul":
 		b, dst := normal(2, s.p, s.k), mat.NewDense(s.n, s.k, nil)
-		return func() { l.mulTo(dst, rowMajor(a.RawMatrix()), a, b, s.p) }
+		return func() { l.mulTo(dst, rowMajor(a.RawMatrix()), a, b, s.p, false) }
 	case "gram":
 		dst := mat.NewDense(s.p, s.p, nil)
 		return func() { l.innerTo(dst, a, a, true) }
 	}
 	b, dst := normal(2, s.n, s.k), mat.NewDense(s.p, s.k, nil)
 	if s.p > s.k {
-		return func() { l.mulTo(dst, transposed(a.RawMatrix()), a, b, s.n) }
+		return func() { l.mulTo(dst, transposed(a.RawMatrix()), a, b, s.n, false) }
 	}
 	return func() { l.innerTo(dst, a, b, false) }
 }

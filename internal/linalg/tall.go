@@ -22,17 +22,25 @@ const (
 // It panics where dst is A or B. On one thread nothing is allocated.
 func MulTo(dst, a, b *mat.Dense) {
 	_, p := a.Dims()
-	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p)
+	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, false)
 }
 
-// mulTo stores the product of the view left of a, whose inner dimension is given, and b in dst.
-func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int) {
+// AddMulTo is MulTo that adds A·B to dst.
+func AddMulTo(dst, a, b *mat.Dense) {
+	_, p := a.Dims()
+	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, true)
+}
+
+// mulTo stores the product of the view left of a, whose inner dimension is given, and b in dst, or adds it.
+//
+//nolint:revive // six arguments: a view does not know its sizes, nor a its orientation
+func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int, add bool) {
 	n, p := a.Dims()
 	checkProduct(dst, b, n+p-inner, inner)
 	out, right := dst.RawMatrix(), b.RawMatrix()
 	checkApart(out, a.RawMatrix())
 	checkApart(out, right)
-	parallelRows(out.Rows, out.Rows*inner*out.Cols, denseProduct{l, out, left, right})
+	parallelRows(out.Rows, out.Rows*inner*out.Cols, denseProduct{l, out, left, right, add})
 }
 
 type denseProduct struct {
@@ -40,10 +48,12 @@ type denseProduct struct {
 	c blas64.General
 	a view
 	b blas64.General
+
+	add bool
 }
 
 func (p denseProduct) rows(from, to int) {
-	p.multiply(rowRange(p.c, from, to), p.a.from(from, 0), p.b, false)
+	p.multiply(rowRange(p.c, from, to), p.a.from(from, 0), p.b, p.add)
 }
 
 // checkApart panics where dst and a begin at the same element.
