@@ -148,9 +148,6 @@ func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
 	_, l := earlier.Dims()
 	a := &Alignment{Of: min(k, l)}
 	permutation, cosines := align.Topics(earlier.Slice(0, p, 0, a.Of).(*mat.Dense), topics)
-	if permutation == nil { // TODO: align is a skeleton
-		return topics, a
-	}
 	out := mat.NewDense(p, k, nil)
 	for t, from := range permutation {
 		out.ColView(t).(*mat.VecDense).CopyVec(topics.ColView(from))
