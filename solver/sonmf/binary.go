@@ -56,10 +56,19 @@ func (b *Binary) Name() string { return "sonmf-binary" }
 // Settings returns the settings with their defaults filled in.
 func (b *Binary) Settings() BinarySettings { return b.settings }
 
-// Start returns the state at the start.
+// Start returns the state at the start (see the package comment). A given factor without the other stays until the other
+// fits it.
 func (b *Binary) Start(p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	return binaryStart(p)
+	topics, scores, err := b.start(p)
+	if err != nil {
+		return nil, err
+	}
+	s := newQuasiNewtonState(p.X, topics, scores)
+	if onlyTopics, onlyScores := p.Settings.StartScores == nil, p.Settings.StartTopics == nil; onlyTopics != onlyScores {
+		s.settle(onlyTopics, onlyScores)
+	}
+	return s, nil
 }
