@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
@@ -56,6 +57,11 @@ type simulationsCmd struct {
 }
 
 func (c *simulationsCmd) Run(ctx context.Context, d *deps) error {
+	if c.Out != "" { // rather than after a quarter of an hour
+		if err := os.MkdirAll(c.Out, 0o755); err != nil {
+			return fmt.Errorf("making the output folder: %w", err)
+		}
+	}
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
