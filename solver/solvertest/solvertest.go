@@ -130,7 +130,7 @@ func (s *suite) planted(t *testing.T) {
 
 // plantedBinary draws X with the log-odds G·Fᵀ: the minimum is below the objective of these factors, and near them.
 func (s *suite) plantedBinary(t *testing.T) {
-	x, topics, scores := plantedBinary(200, 60, 3)
+	x, topics, scores := plantedBinary(400, 150, 3)
 	best := s.best(t, x, 3, 2)
 	if limit := s.Objective(x, topics, scores); best.Objective > limit {
 		t.Errorf("objective %g of the best run, want at most %g as of the planted factors", best.Objective, limit)

@@ -11,12 +11,15 @@ import (
 type BinaryStep string
 
 const (
-	// BinaryStepDefault is the default.
-	BinaryStepDefault BinaryStep = "adaptive"
+	// BinaryStepQuasiNewton updates both factors at once by L-BFGS within their constraints.
+	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
 	// BinaryStepFixed is the paper's: scores by Newton steps of the fixed length Eta, topics by the line search along the
 	// Cayley transform.
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
+
+// BinaryStepDefault is what "" means.
+const BinaryStepDefault = BinaryStepQuasiNewton
 
 // DefaultEta is the paper's step length of the scores.
 const DefaultEta = 0.05
@@ -36,10 +39,10 @@ type Binary struct{ settings BinarySettings }
 func NewBinary(s BinarySettings) (*Binary, error) {
 	switch s.Step {
 	case "":
-		s.Step = BinaryStepDefault
-	case BinaryStepDefault, BinaryStepFixed:
+		s.Step = BinaryStepQuasiNewton
+	case BinaryStepQuasiNewton, BinaryStepFixed:
 	default:
-		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of adaptive, newton-fixed", solver.ErrSettings, s.Step)
+		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed", solver.ErrSettings, s.Step)
 	}
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {
 		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: eta %v", solver.ErrSettings, s.Eta)

@@ -23,7 +23,7 @@ const (
 type lossPoint struct {
 	topics, scores                 *mat.Dense
 	topicsGradient, scoresGradient *mat.Dense
-	squares                        []float64 // Σⱼ (σ(mᵢⱼ) − xᵢⱼ)² by documents
+	curvature                      []float64 // Σⱼ σ(mᵢⱼ)·(1 − σ(mᵢⱼ)) = Σⱼ |eᵢⱼ|·(1 − |eᵢⱼ|) of each document
 	objective                      float64
 }
 
@@ -32,7 +32,7 @@ func newLossPoint(topics, scores *mat.Dense) *lossPoint {
 	return &lossPoint{
 		topics: topics, scores: scores,
 		topicsGradient: newLike(topics), scoresGradient: newLike(scores),
-		squares: make([]float64, n),
+		curvature: make([]float64, n),
 	}
 }
 
@@ -122,7 +122,7 @@ func (lane *lossLane) evaluate(l *logisticLoss, at *lossPoint) {
 	rows := len(lane.next)
 	for top := lane.from; top < lane.to; top += rows {
 		bottom := min(top+rows, lane.to)
-		clear(at.squares[top:bottom])
+		clear(at.curvature[top:bottom])
 		clear(lane.next)
 		for left := 0; left < p; left += tileColumns {
 			lane.visit(l, at, bounds{top, bottom, left, min(left+tileColumns, p)})
@@ -154,7 +154,7 @@ func (lane *lossLane) visit(l *logisticLoss, at *lossPoint, b bounds) {
 	lane.advance(l.x, b)
 	for i := range rows {
 		row := blas64.Vector{N: columns, Inc: 1, Data: data[i*columns : (i+1)*columns]}
-		at.squares[b.top+i] += blas64.Dot(row, row)
+		at.curvature[b.top+i] += blas64.Asum(row) - blas64.Dot(row, row)
 	}
 	linalg.AddMulTo(&lane.scoresGradient, &lane.tile, &lane.topics)
 	linalg.InnerTo(&lane.cross, &lane.tile, &lane.scores)

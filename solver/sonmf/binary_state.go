@@ -41,7 +41,7 @@ const (
 // and the pass at (F′, G′) tells the objective and, if that is low enough, already the next gradients: an update costs one
 // pass unless t = 1 is too long. H is that of L-BFGS from the last 8 steps (Nocedal and Wright 2006, algorithm 7.4) in
 // the space of the entries of F and G; its first approximation is diag(1/cᵢ) for the scores of document i and (Gᵀ·diag(c)·G)⁻¹ for the
-// columns of F, cᵢ = mean over j of (σ(mᵢⱼ) − xᵢⱼ)², an estimate of the second derivative σ(1 − σ) where the model fits.
+// columns of F, cᵢ the mean over j of the second derivative σ(mᵢⱼ)·(1 − σ(mᵢⱼ)).
 //
 // The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods for
 // optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on matrix
@@ -203,8 +203,8 @@ func (s *quasiNewtonState) precondition() {
 	n, k := s.at.scores.Dims()
 	_, p := s.loss.x.Dims()
 	var mean float64
-	for i, squares := range s.at.squares {
-		s.curvature[i] = squares / float64(p)
+	for i, sum := range s.at.curvature {
+		s.curvature[i] = sum / float64(p)
 		mean += s.curvature[i] / float64(n)
 	}
 	for i, c := range s.curvature {
