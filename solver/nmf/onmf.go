@@ -13,14 +13,14 @@ const (
 	// grows again from it.
 	orthogonalLeast = 1e-10
 	// trialUpdates is the number of updates by which two starts are told apart.
-	trialUpdates = 20
+	trialUpdates = 30
 	// lastRounds is the number of rounds that bring the scores to the best ones for the final topics.
 	lastRounds = 10
 )
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Where the updates end depends on the start. From InitSVD, twenty updates are made from the singular vectors and from
+// Where the updates end depends on the start. From InitSVD, thirty updates are made from the singular vectors and from
 // the centroids of InitKMeans, and the start is the iterate with the lower objective.
 func (ONMF) Start(p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {

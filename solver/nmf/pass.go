@@ -1,16 +1,12 @@
 package nmf
 
 import (
-	"runtime"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 )
-
-// blockRows is the number of rows of M that are held at a time by each goroutine.
-const blockRows = 64
 
 // pass goes through the entries of M = A·Bᵀ, block by block.
 type pass struct {
@@ -22,8 +18,8 @@ type pass struct {
 func newPass(rows, cols, k int) *pass {
 	return &pass{
 		transposed: mat.NewDense(k, cols, nil),
-		sums:       make([]float64, (rows+blockRows-1)/blockRows),
-		buffers:    sync.Pool{New: func() any { return mat.NewDense(blockRows, cols, nil) }},
+		sums:       make([]float64, (rows+parallelBlock-1)/parallelBlock),
+		buffers:    sync.Pool{New: func() any { return mat.NewDense(parallelBlock, cols, nil) }},
 	}
 }
 
@@ -32,27 +28,16 @@ func newPass(rows, cols, k int) *pass {
 func (p *pass) run(dst, a, b *mat.Dense) float64 {
 	p.transposed.Copy(b.T())
 	rows, k := a.Dims()
-	work := func(block int) {
+	parallel(rows, func(from, to int) {
 		buffer := p.buffers.Get().(*mat.Dense)
 		defer p.buffers.Put(buffer)
-		from, to := block*blockRows, min((block+1)*blockRows, rows)
 		_, cols := buffer.Dims()
 		m := buffer.Slice(0, to-from, 0, cols).(*mat.Dense)
 		linalg.MulTo(m, a.Slice(from, to, 0, k).(*mat.Dense), p.transposed)
 		data := m.RawMatrix().Data
-		p.sums[block] = linalg.LogisticTo(data, data)
+		p.sums[from/parallelBlock] = linalg.LogisticTo(data, data)
 		linalg.MulTo(dst.Slice(from, to, 0, k).(*mat.Dense), m, b)
-	}
-	var wg sync.WaitGroup
-	workers := min(runtime.GOMAXPROCS(0), len(p.sums))
-	for w := range workers {
-		wg.Go(func() {
-			for block := w; block < len(p.sums); block += workers {
-				work(block)
-			}
-		})
-	}
-	wg.Wait()
+	})
 	var sum float64
 	for _, v := range p.sums {
 		sum += v

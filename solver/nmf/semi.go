@@ -14,6 +14,9 @@ import (
 // maxCondition is the condition number of a Gram matrix from which directions are left out of a solution.
 const maxCondition = 1e12
 
+// maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
+const maxExponent = 32
+
 // Start returns the state at the start factors. From the start that Init names, twenty rounds of coordinate descent on
 // the scores and exact steps of the topics are made first; zeros of the scores are raised as by NMF.
 func (SemiNMF) Start(p *solver.Problem) (solver.State, error) {
@@ -71,10 +74,23 @@ func (s *semi) Update() solver.Status {
 			}
 		}
 	}
+	s.balance()
 	s.projectOnScores()
 	s.improveTopics()
 	s.measureTopics()
 	return solver.NotTerminated
+}
+
+// balance multiplies scores of a topic whose length has left that of X by a power of two, which the next topics make up
+// for without rounding. Else the scores of a topic that explains nothing grow until their squares overflow.
+func (s *semi) balance() {
+	_, k := s.scores.Dims()
+	for t := range k {
+		column := s.scores.ColView(t).(*mat.VecDense)
+		if _, exponent := math.Frexp(math.Sqrt(s.squared) / mat.Norm(column, 2)); exponent > maxExponent || exponent < -maxExponent {
+			column.ScaleVec(math.Ldexp(1, exponent), column)
+		}
+	}
 }
 
 // solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive

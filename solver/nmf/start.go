@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// alone is the number of rounds of coordinate descent that a factor is found by for a given other one.
+	// alone is the number of rounds of coordinate descent that a factor is found by for a given other one, and first
+	// that for topics of our own.
 	alone = 50
+	first = 10
 	// polishing is the number of rounds on both factors that a start is improved by. The simulations of Li et al. then
 	// begin below where 499 multiplicative updates from their start end.
 	polishing = 20
@@ -43,12 +45,15 @@ func (s *state) complete(p *solver.Problem, rounds int) {
 		for range alone {
 			s.improveTopics()
 		}
-	default:
-		if topics {
-			rounds = 0
-		}
+	case topics:
+		rounds = 0
 		s.projectOnTopics()
 		for range alone {
+			s.improveScores()
+		}
+	default:
+		s.projectOnTopics()
+		for range first {
 			s.improveScores()
 		}
 	}

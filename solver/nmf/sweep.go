@@ -1,9 +1,16 @@
 package nmf
 
 import (
+	"runtime"
+	"sync"
+
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
+
+// noCurvature is a curvature that counts as none, in units of the largest: a topic of rounding errors, 1e-16 as long as
+// another, would take scores without bound.
+const noCurvature = 1e-32
 
 // sweep makes one round of coordinate descent over the entries of A ≥ 0, row by row, on
 //
@@ -15,17 +22,46 @@ import (
 // it is penalized, and else stays. The cost is r·k² multiply-adds.
 func sweep(a, c, q *mat.Dense, w float64) {
 	rows, k := a.Dims()
-	for i := range rows {
-		row, cross := a.RawRowView(i), c.RawRowView(i)
-		for t := range k {
-			curvature := q.RawRowView(t)
-			if d := curvature[t]; d > 0 {
-				row[t] = max(0, row[t]+(cross[t]-w-dot(row, curvature))/d)
-			} else if w > 0 {
-				row[t] = 0
+	var none float64
+	for t := range k {
+		none = max(none, noCurvature*q.At(t, t))
+	}
+	parallel(rows, func(from, to int) {
+		for i := from; i < to; i++ {
+			row, cross := a.RawRowView(i), c.RawRowView(i)
+			for t := range k {
+				curvature := q.RawRowView(t)
+				if d := curvature[t]; d > none {
+					row[t] = max(0, row[t]+(cross[t]-w-dot(row, curvature))/d)
+				} else if w > 0 {
+					row[t] = 0
+				}
 			}
 		}
+	})
+}
+
+// parallelBlock is the number of rows that a goroutine takes at a time.
+const parallelBlock = 64
+
+// parallel calls work for the ranges of parallelBlock rows that cover [0, rows), on as many goroutines as may run.
+func parallel(rows int, work func(from, to int)) {
+	blocks := (rows + parallelBlock - 1) / parallelBlock
+	workers := min(runtime.GOMAXPROCS(0), blocks)
+	some := func(first int) {
+		for block := first; block < blocks; block += workers {
+			work(block*parallelBlock, min((block+1)*parallelBlock, rows))
+		}
 	}
+	if workers == 1 {
+		some(0)
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { some(w) })
+	}
+	wg.Wait()
 }
 
 // dot returns the inner product of slices of one length.
