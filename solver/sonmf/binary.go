@@ -73,5 +73,8 @@ func (b *Binary) Start(p *solver.Problem) (solver.State, error) {
 	if onlyTopics, onlyScores := p.Settings.StartScores == nil, p.Settings.StartTopics == nil; onlyTopics != onlyScores {
 		s.settle(onlyTopics, onlyScores)
 	}
+	if b.settings.Step == BinaryStepFixed {
+		return newFixedState(s.loss, s.at, b.settings.Eta), nil
+	}
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,8 @@ const (
 type lossPoint struct {
 	topics, scores                 *mat.Dense
 	topicsGradient, scoresGradient *mat.Dense
-	curvature                      []float64 // Σⱼ σ(mᵢⱼ)·(1 − σ(mᵢⱼ)) = Σⱼ |eᵢⱼ|·(1 − |eᵢⱼ|) of each document
+	curvature                      []float64  // Σⱼ σ(mᵢⱼ)·(1 − σ(mᵢⱼ)) = Σⱼ |eᵢⱼ|·(1 − |eᵢⱼ|) of each document
+	scoresCurvature                *mat.Dense // where it is not nil, Σⱼ σ(mᵢⱼ)·(1 − σ(mᵢⱼ))·f²ⱼₜ for each score
 	objective                      float64
 }
 
@@ -48,6 +50,7 @@ func newLossPoint(topics, scores *mat.Dense) *lossPoint {
 type logisticLoss struct {
 	x          linalg.Operator
 	transposed *mat.Dense // Fᵀ, k×p
+	squared    *mat.Dense // the squares of the entries of F, for scoresCurvature
 	lanes      []*lossLane
 }
 
@@ -66,7 +69,7 @@ type lossLane struct {
 
 func newLogisticLoss(x linalg.Operator, k int) *logisticLoss {
 	n, p := x.Dims()
-	l := &logisticLoss{x: x, transposed: mat.NewDense(k, p, nil)}
+	l := &logisticLoss{x: x, transposed: mat.NewDense(k, p, nil), squared: mat.NewDense(p, k, nil)}
 	size := (n + lossLanes - 1) / lossLanes
 	rows, columns := min(tileRows, size), min(tileColumns, p)
 	for from := 0; from < n; from += size {
@@ -85,6 +88,10 @@ func newLogisticLoss(x linalg.Operator, k int) *logisticLoss {
 func (l *logisticLoss) evaluate(at *lossPoint) {
 	l.transposed.Copy(at.topics.T())
 	at.scoresGradient.Zero()
+	if at.scoresCurvature != nil {
+		l.squared.MulElem(at.topics, at.topics)
+		at.scoresCurvature.Zero()
+	}
 	workers := min(runtime.GOMAXPROCS(0), len(l.lanes))
 	if workers < 2 {
 		for _, lane := range l.lanes {
@@ -159,6 +166,14 @@ func (lane *lossLane) visit(l *logisticLoss, at *lossPoint, b bounds) {
 	linalg.AddMulTo(&lane.scoresGradient, &lane.tile, &lane.topics)
 	linalg.InnerTo(&lane.cross, &lane.tile, &lane.scores)
 	lane.topicsGradient.Add(&lane.topicsGradient, &lane.cross)
+	if at.scoresCurvature != nil {
+		for c, e := range data {
+			data[c] = math.Abs(e) * (1 - math.Abs(e))
+		}
+		alias(&lane.scoresGradient, at.scoresCurvature, all)
+		alias(&lane.topics, l.squared, bounds{b.left, b.right, 0, k})
+		linalg.AddMulTo(&lane.scoresGradient, &lane.tile, &lane.topics)
+	}
 }
 
 // flip changes the sign of the tile's cells with xᵢⱼ = 1. With −m in them, their loss is softplus(−m) = log(1 + exp(m)) − m

@@ -30,6 +30,8 @@ const (
 	minCurvature = 1e-3
 	// cellNoise is the change of the objective, by cell, below which it is taken for rounding.
 	cellNoise = 1e-14
+	// leastMean bounds the curvatures where all documents are saturated.
+	leastMean = 1e-12
 	// clearSlope is the promised decrease, in units of that rounding, from which not finding one is a failure.
 	clearSlope = 1e3
 )
@@ -142,10 +144,10 @@ func (s *quasiNewtonState) Update() solver.Status {
 		switch {
 		case len(s.pairs) > 0:
 			s.forget()
-		case -slope > clearSlope*s.threshold:
-			return solver.SearchFailed
-		default:
+		case -slope <= clearSlope*s.threshold:
 			return solver.Stationary
+		default: // a slope that is not a number as well
+			return solver.SearchFailed
 		}
 	}
 }
@@ -208,7 +210,7 @@ func (s *quasiNewtonState) precondition() {
 		mean += s.curvature[i] / float64(n)
 	}
 	for i, c := range s.curvature {
-		s.curvature[i] = max(c, minCurvature*mean, math.SmallestNonzeroFloat64)
+		s.curvature[i] = max(c, minCurvature*mean, leastMean)
 		root := math.Sqrt(s.curvature[i])
 		row := s.weighted.RawRowView(i)
 		for t, score := range s.at.scores.RawRowView(i) {

@@ -13,8 +13,12 @@ import (
 
 func TestBinaryContract(t *testing.T) {
 	t.Parallel()
-	// Where documents separate, the likelihood has no maximum: scores grow for ever, and the run ends by its tolerance.
-	for _, step := range []sonmf.BinaryStep{sonmf.BinaryStepQuasiNewton} {
+	// Where documents separate, the likelihood has no maximum: scores grow for ever, and the run ends by its tolerance. The
+	// paper's steps near that end slowly.
+	for step, end := range map[sonmf.BinaryStep]struct{ relTol, stationarity float64 }{
+		sonmf.BinaryStepQuasiNewton: {1e-6, 1e-3},
+		sonmf.BinaryStepFixed:       {1e-5, 1e-1},
+	} {
 		t.Run(string(step), func(t *testing.T) {
 			solvertest.Run(t, func(t *testing.T) solver.Method { return newBinary(t, sonmf.BinarySettings{Step: step}) }, solvertest.Promises{
 				Domain:            solver.Binary,
@@ -23,8 +27,8 @@ func TestBinaryContract(t *testing.T) {
 				Monotone:          true,
 				Objective:         logisticLoss,
 				Stationarity:      binaryStationarity,
-				MaxStationarity:   1e-3,
-				RelTol:            1e-6,
+				MaxStationarity:   end.stationarity,
+				RelTol:            end.relTol,
 			})
 		})
 	}
