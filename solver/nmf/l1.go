@@ -58,22 +58,18 @@ func (m *L1) Weights(x linalg.Operator, rank int) (topics, scores float64) {
 	return topics, scores
 }
 
-// Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
+// Start returns the state at the start factors; a start of our own is that of NMF, with the penalties. It returns a
+// *solver.DomainError for a negative entry of X.
 func (m *L1) Start(p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
 	}
-	s, err := newState(p, nonNegative)
+	topics, scores := m.Weights(p.X, p.Settings.Rank)
+	s, err := startNonNegative(p, topics, scores)
 	if err != nil {
 		return nil, err
 	}
-	s.topicsWeight, s.scoresWeight = m.Weights(p.X, p.Settings.Rank)
-	s.complete(p, 0)
-	run := &penalized{state: s}
-	if topics, scores := given(p); !topics || !scores {
-		run.balance()
-	}
-	return run, nil
+	return &penalized{state: s}, nil
 }
 
 // penalized updates by hierarchical alternating least squares, Cichocki and Phan 2009, with the penalties of their
@@ -92,27 +88,6 @@ func (s *penalized) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance scales each topic, and its scores inversely, so that both penalties of it are equal: their product stays, so
-// that their sum is least.
-func (s *penalized) balance() {
-	if s.topicsWeight == 0 || s.scoresWeight == 0 {
-		return
-	}
-	_, k := s.topics.Dims()
-	for t := range k {
-		topic, scores := s.topics.ColView(t).(*mat.VecDense), s.scores.ColView(t).(*mat.VecDense)
-		onTopic, onScores := s.topicsWeight*mat.Sum(topic), s.scoresWeight*mat.Sum(scores)
-		if onTopic == 0 || onScores == 0 {
-			topic.Zero()
-			scores.Zero()
-			continue
-		}
-		ratio := math.Sqrt(onScores / onTopic)
-		topic.ScaleVec(ratio, topic)
-		scores.ScaleVec(1/ratio, scores)
-	}
-}
-
 // Objective returns ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁.
 func (s *penalized) Objective() float64 { return s.residual/2 + s.penalty() }
 
@@ -120,8 +95,4 @@ func (s *penalized) Objective() float64 { return s.residual/2 + s.penalty() }
 func (s *penalized) Finish() (topics, scores *mat.Dense, objective float64) {
 	topics, scores, objective = s.state.Finish()
 	return topics, scores, objective/2 + s.penalty()
-}
-
-func (s *penalized) penalty() float64 {
-	return s.topicsWeight*mat.Sum(s.topics) + s.scoresWeight*mat.Sum(s.scores)
 }

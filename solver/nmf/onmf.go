@@ -65,7 +65,7 @@ func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.complete(p, 0)
+	s.complete(p)
 	terms, _ := s.topics.Dims()
 	o := &orthogonal{
 		state: s, leastTopic: orthogonalLeast, leastScore: orthogonalLeast,

@@ -24,8 +24,12 @@ func (SemiNMF) Start(p *solver.Problem) (solver.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.complete(p, polishing)
-	if topics, scores := given(p); !topics || !scores {
+	s.complete(p)
+	topics, scores := given(p)
+	if !topics && !scores {
+		s.polish()
+	}
+	if !topics || !scores {
 		lift(s.scores)
 		s.projectOnScores()
 		if !topics {
@@ -74,16 +78,16 @@ func (s *semi) Update() solver.Status {
 			}
 		}
 	}
-	s.balance()
+	s.rescale()
 	s.projectOnScores()
 	s.improveTopics()
 	s.measureTopics()
 	return solver.NotTerminated
 }
 
-// balance multiplies scores of a topic whose length has left that of X by a power of two, which the next topics make up
+// rescale multiplies scores of a topic whose length has left that of X by a power of two, which the next topics make up
 // for without rounding. Else the scores of a topic that explains nothing grow until their squares overflow.
-func (s *semi) balance() {
+func (s *semi) rescale() {
 	_, k := s.scores.Dims()
 	for t := range k {
 		column := s.scores.ColView(t).(*mat.VecDense)

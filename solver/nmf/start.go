@@ -33,20 +33,47 @@ func given(p *solver.Problem) (topics, scores bool) {
 	return p.Settings.StartTopics != nil, p.Settings.StartScores != nil
 }
 
+// startNonNegative returns the state at the start of a method with F, G ≥ 0 and these weights.
+//
+// Where no factor is given, it is the better of two after rounds of coordinate descent on both factors: of what Init
+// names, and of what that becomes by updates of ONMF. The second is the better one where topics share few terms.
+func startNonNegative(p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
+	s, err := newState(p, nonNegative)
+	if err != nil {
+		return nil, err
+	}
+	s.topicsWeight, s.scoresWeight = topicsWeight, scoresWeight
+	s.complete(p)
+	if topics, scores := given(p); topics || scores {
+		return s, nil
+	}
+	apart, err := newOrthogonal(p)
+	if err != nil {
+		return nil, err
+	}
+	for range polishing {
+		apart.Update()
+	}
+	apart.topicsWeight, apart.scoresWeight = topicsWeight, scoresWeight
+	s.polish()
+	apart.polish()
+	if apart.residual/2+apart.penalty() < s.residual/2+s.penalty() {
+		return apart.state, nil
+	}
+	return s, nil
+}
+
 // complete makes the factors of a new state a start: one that is not given becomes the best one for the other, nearly,
-// by coordinate descent, and where neither is given so many rounds of it over both follow.
-func (s *state) complete(p *solver.Problem, rounds int) {
+// by coordinate descent.
+func (s *state) complete(p *solver.Problem) {
 	switch topics, scores := given(p); {
 	case topics && scores:
-		rounds = 0
 	case scores:
-		rounds = 0
 		s.projectOnScores()
 		for range alone {
 			s.improveTopics()
 		}
 	case topics:
-		rounds = 0
 		s.projectOnTopics()
 		for range alone {
 			s.improveScores()
@@ -57,11 +84,18 @@ func (s *state) complete(p *solver.Problem, rounds int) {
 			s.improveScores()
 		}
 	}
-	for range rounds {
+	s.projectOnScores()
+	s.measureTopics()
+}
+
+// polish makes rounds of coordinate descent on both factors.
+func (s *state) polish() {
+	for range polishing {
 		s.projectOnScores()
 		s.improveTopics()
 		s.projectOnTopics()
 		s.improveScores()
+		s.balance()
 	}
 	s.projectOnScores()
 	s.measureTopics()

@@ -1,6 +1,8 @@
 package nmf
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -81,6 +83,32 @@ func (s *state) Factors() (topics, scores *mat.Dense) { return s.topics, s.score
 // Finish recomputes the objective.
 func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.topics, s.scores, solver.SquaredResidual(s.x, s.topics, s.scores)
+}
+
+// balance scales each topic, and its scores inversely, so that both penalties of it are equal: their product stays, so
+// that their sum is least.
+func (s *state) balance() {
+	if s.topicsWeight == 0 || s.scoresWeight == 0 {
+		return
+	}
+	_, k := s.topics.Dims()
+	for t := range k {
+		topic, scores := s.topics.ColView(t).(*mat.VecDense), s.scores.ColView(t).(*mat.VecDense)
+		onTopic, onScores := s.topicsWeight*mat.Sum(topic), s.scoresWeight*mat.Sum(scores)
+		if onTopic == 0 || onScores == 0 {
+			topic.Zero()
+			scores.Zero()
+			continue
+		}
+		ratio := math.Sqrt(onScores / onTopic)
+		topic.ScaleVec(ratio, topic)
+		scores.ScaleVec(1/ratio, scores)
+	}
+}
+
+// penalty returns λ_F‖F‖₁ + λ_G‖G‖₁ of factors ≥ 0.
+func (s *state) penalty() float64 {
+	return s.topicsWeight*mat.Sum(s.topics) + s.scoresWeight*mat.Sum(s.scores)
 }
 
 // newLike returns a zero matrix of the shape of a.
