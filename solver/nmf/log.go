@@ -95,7 +95,7 @@ func (s *logistic) updateTopics() {
 	s.topicsPass.run(s.topicsMean, s.topics, s.scores)
 	linalg.GramTo(s.scoresGram, s.scores)
 	target(s.topicsCross, s.topicsMean, s.topics, s.scoresGram)
-	sweep(s.topics, s.topicsCross, s.scoresGram, 0)
+	sweep(s.topics, s.topicsCross, s.scoresGram, 0, 0)
 }
 
 // target stores A·Q + 4·(C − E) in C, the linear term of the bound as sweep and solve take it. E is lost.

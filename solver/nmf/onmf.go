@@ -56,8 +56,8 @@ func (ONMF) Start(p *solver.Problem) (solver.State, error) {
 // keeps the topics nearly orthogonal, and may raise the residual.
 type orthogonal struct {
 	*state
-	leastTopic, leastScore float64   // for entries of fₜ before it is scaled, and of scores
-	total, rest, topic     []float64 // Σ over all topics, s and fₜ, of p entries
+	leastTopic         float64   // replaces negative entries of fₜ before it is scaled
+	total, rest, topic []float64 // Σ over all topics, s and fₜ, of p entries
 }
 
 func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
@@ -68,9 +68,10 @@ func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
 	s.complete(p)
 	terms, _ := s.topics.Dims()
 	o := &orthogonal{
-		state: s, leastTopic: orthogonalLeast, leastScore: orthogonalLeast,
+		state: s, leastTopic: orthogonalLeast,
 		total: make([]float64, terms), rest: make([]float64, terms), topic: make([]float64, terms),
 	}
+	o.leastScore = orthogonalLeast
 	// The published constant is absolute. It goes with a given start, which has a scale; our own has that of X.
 	if topics, scores := given(p); !topics || !scores {
 		n, _ := s.scores.Dims()
@@ -94,16 +95,7 @@ func (s *orthogonal) Update() solver.Status {
 		s.updateTopic(t)
 	}
 	s.projectOnTopics()
-	n, _ := s.scores.Dims()
 	s.improveScores()
-	for i := range n {
-		row := s.scores.RawRowView(i)
-		for t, v := range row {
-			if v == 0 {
-				row[t] = s.leastScore
-			}
-		}
-	}
 	s.measureScores()
 	return solver.NotTerminated
 }

@@ -54,6 +54,7 @@ func startNonNegative(p *solver.Problem, topicsWeight, scoresWeight float64) (*s
 	for range polishing {
 		apart.Update()
 	}
+	apart.leastScore = 0
 	apart.topicsWeight, apart.scoresWeight = topicsWeight, scoresWeight
 	s.polish()
 	apart.polish()

@@ -18,6 +18,7 @@ type state struct {
 
 	sign                       sign    // of the topics
 	topicsWeight, scoresWeight float64 // λ_F and λ_G of penalties, if any
+	leastScore                 float64 // replaces negative scores
 
 	topicsGram, scoresGram   *mat.Dense // FᵀF and GᵀG, k×k
 	topicsCross, scoresCross *mat.Dense // XᵀG, p×k and X·F, n×k
@@ -63,12 +64,14 @@ func (s *state) measureScores() {
 }
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
-func (s *state) improveScores() { sweep(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight) }
+func (s *state) improveScores() {
+	sweep(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+}
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
-		sweep(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight)
+		sweep(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
 	} else {
 		solve(s.topics, s.topicsCross, s.scoresGram)
 	}
