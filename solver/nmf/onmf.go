@@ -12,16 +12,16 @@ const (
 	// orthogonalLeast replaces negative entries, as in the published program: a topic that has lost its last document
 	// grows again from it.
 	orthogonalLeast = 1e-10
-	// trialUpdates is the number of updates by which two starts are told apart.
-	trialUpdates = 30
+	// trialUpdates is the number of updates by which two starts are told apart, and which the better one makes then.
+	trialUpdates = 25
 	// lastRounds is the number of rounds that bring the scores to the best ones for the final topics.
 	lastRounds = 10
 )
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Where the updates end depends on the start. From InitSVD, thirty updates are made from the singular vectors and from
-// the centroids of InitKMeans, and the start is the iterate with the lower objective.
+// Where the updates end depends on the start. From InitSVD, 25 updates are made from the singular vectors and from the
+// centroids of InitKMeans, and 25 more from the iterate with the lower objective, which is the start then.
 func (ONMF) Start(p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
@@ -42,7 +42,10 @@ func (ONMF) Start(p *solver.Problem) (solver.State, error) {
 		fromCentroids.Update()
 	}
 	if fromCentroids.residual < s.residual {
-		return fromCentroids, nil
+		s = fromCentroids
+	}
+	for range trialUpdates {
+		s.Update()
 	}
 	return s, nil
 }
