@@ -213,7 +213,7 @@ func TestBinaryDoesNotStopAtTheStart(t *testing.T) {
 	}
 	scores := mat.NewDense(n, k, nil)
 	scores.Mul(x, topics)
-	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores}, BinarySettings{})
+	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, MaxIter: 100, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores}, BinarySettings{})
 	if first := r.Trace[0].Objective / (n * p); math.Abs(first-math.Ln2) > 0.05 {
 		t.Fatalf("starts at %g: no test of what it is for", first)
 	}
