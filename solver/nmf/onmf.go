@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,31 +23,29 @@ const (
 //
 // Where the updates end depends on the start. From InitSVD, 25 updates are made from the singular vectors and from the
 // centroids of InitKMeans, and 25 more from the iterate with the lower objective, which is the start then.
-func (ONMF) Start(p *solver.Problem) (solver.State, error) {
+func (ONMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
 	}
-	s, err := newOrthogonal(p)
+	s, err := newOrthogonal(ctx, p)
 	givenTopics, givenScores := given(p)
 	if err != nil || givenTopics || givenScores || p.Settings.Init != solver.InitSVD {
 		return s, err
 	}
 	other := *p
 	other.Settings.Init = solver.InitKMeans
-	fromCentroids, err := newOrthogonal(&other)
+	fromCentroids, err := newOrthogonal(ctx, &other)
 	if err != nil {
 		return nil, err
 	}
-	for range trialUpdates {
+	repeat(ctx, trialUpdates, func() {
 		s.Update()
 		fromCentroids.Update()
-	}
+	})
 	if fromCentroids.residual < s.residual {
 		s = fromCentroids
 	}
-	for range trialUpdates {
-		s.Update()
-	}
+	repeat(ctx, trialUpdates, func() { s.Update() })
 	return s, nil
 }
 
@@ -63,12 +62,12 @@ type orthogonal struct {
 	total, rest, topic []float64 // Σ over all topics, s and fₜ, of p entries
 }
 
-func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
+func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) {
 	s, err := newState(p, nonNegative)
 	if err != nil {
 		return nil, err
 	}
-	s.complete(p)
+	s.complete(ctx, p)
 	terms, _ := s.topics.Dims()
 	o := &orthogonal{
 		state: s, leastTopic: orthogonalLeast,

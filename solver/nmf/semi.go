@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -19,15 +20,15 @@ const maxExponent = 32
 
 // Start returns the state at the start factors. From the start that Init names, twenty rounds of coordinate descent on
 // the scores and exact steps of the topics are made first; zeros of the scores are raised as by NMF.
-func (SemiNMF) Start(p *solver.Problem) (solver.State, error) {
+func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	s, err := newState(p, anySign)
 	if err != nil {
 		return nil, err
 	}
-	s.complete(p)
+	s.complete(ctx, p)
 	topics, scores := given(p)
 	if !topics && !scores {
-		s.polish()
+		s.polish(ctx)
 	}
 	if !topics || !scores {
 		lift(s.scores)

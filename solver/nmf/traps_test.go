@@ -71,7 +71,7 @@ func TestONMFOfOneTopic(t *testing.T) {
 // A topic that no term should have becomes constant, as in the published program, and of length one.
 func TestONMFOfRejectedTopic(t *testing.T) {
 	t.Parallel()
-	s, err := newOrthogonal(&solver.Problem{X: linalg.Dense{Dense: uniform(5, 9, 4)}, Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
+	s, err := newOrthogonal(t.Context(), &solver.Problem{X: linalg.Dense{Dense: uniform(5, 9, 4)}, Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -335,11 +336,14 @@ func (s *quasiNewtonState) accept() {
 	}
 }
 
-// settle makes updates with one factor fixed, until they change the objective little.
-func (s *quasiNewtonState) settle(fixTopics, fixScores bool) {
+// settle makes updates with one factor fixed, until they change the objective little or ctx ends.
+func (s *quasiNewtonState) settle(ctx context.Context, fixTopics, fixScores bool) {
 	s.fixTopics, s.fixScores = fixTopics, fixScores
 	s.differentiate()
 	for range maxSettling {
+		if ctx.Err() != nil {
+			break
+		}
 		before := s.at.objective
 		if s.Update() != solver.NotTerminated || before-s.at.objective <= settled*before {
 			break
