@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/reproduce"
 	"github.com/wardcast/wardcast/models/fit"
 )
@@ -31,12 +30,9 @@ func (c *triageCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return usageError{err}
 	}
-	t, err := notes.Read(c.files(), columns)
+	t, err := c.read(d, columns, c.files())
 	if err != nil {
 		return err
-	}
-	if t.Empty > 0 {
-		d.log.Warn("rows without text are left out", "rows", t.Empty)
 	}
 	data := fit.Data{Rows: t.Rows}
 	groups := []fit.Group{{Data: data}}
