@@ -43,8 +43,11 @@ func (c *triageCmd) Run(ctx context.Context, d *deps) error {
 	}
 	bar := newProgress(d.err, "cross-validating")
 	triage := reproduce.Triage{
-		TriageSettings: reproduce.TriageSettings{Methods: c.Methods, Ranks: c.Ranks, Runs: c.Runs, Folds: c.Folds, MinDF: c.MinDF, Seed: c.Seed, Input: c.files()},
-		Cells:          c.Out, Progress: bar.set,
+		TriageSettings: reproduce.TriageSettings{
+			Methods: c.Methods, Ranks: c.Ranks, Runs: c.Runs, Folds: c.Folds, MinDF: c.MinDF, Seed: c.Seed,
+			Input: c.files(), Columns: columns, PerComplaint: fit.Policy(c.PerComplaint), MinDocuments: c.MinDocuments,
+		},
+		Cells: c.Out, Progress: bar.set,
 	}
 	cells, err := triage.Run(ctx, groups)
 	bar.finish()
