@@ -77,6 +77,9 @@ func openCells(path string, h cellsHeader) (_ *cellsFile, err error) {
 		if err := json.Unmarshal(line, &cell); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+2, err)
 		}
+		if cell.Method != fit.BagOfWords && (cell.Residual == nil || cell.SparsityTopics == nil || cell.SparsityScores == nil) {
+			return nil, fmt.Errorf("line %d: topics without residual or sparsity", i+2)
+		}
 		c.known = append(c.known, cell)
 	}
 	return c, nil

@@ -129,7 +129,7 @@ func TestTriageGoesOn(t *testing.T) {
 		t.Errorf("%d lines in the file, %v; want settings and %d cells", strings.Count(string(data), "\n"), err, len(all))
 	}
 
-	for _, line := range []string{"no cell"} {
+	for _, line := range []string{"no cell", `{"method":"sonmf","weighting":"tf-idf","rank":8}`} {
 		if err := os.WriteFile(triage.Cells, append(data, line+"\n"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
