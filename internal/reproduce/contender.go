@@ -224,7 +224,7 @@ type outcome struct {
 	sparsityTopics, sparsityScores                         float64
 	seconds                                                float64 // from the matrix to that iterate
 	iterations                                             int     // of it, the start counted as the paper does
-	unmet                                                  bool    // the criterion was not met in all updates
+	unmet                                                  bool    // the criterion was not met in all updates, or the method failed before
 	curve                                                  []float64
 	probabilityCurve                                       []float64 // ε_P at every probabilityEvery-th update
 }
@@ -264,7 +264,8 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if o.topics == nil {
 		o.keep(result.Trace[result.Iterations], result.Topics, result.Scores)
 		found.objective = result.MeanObjective
-		found.unmet = result.Status == solver.IterationLimit && of.scenario != Bernoulli
+		// The binary scenario has no criterion: its runs are to make all updates.
+		found.unmet = result.Status.Early() && (result.Status != solver.IterationLimit || of.scenario != Bernoulli)
 	}
 	found.seconds += outside + result.Seconds.Init
 	return found, found.measure(t, o.topics, o.scores)
