@@ -155,8 +155,9 @@ func floor(m *mat.Dense) {
 }
 
 // clusters starts from G = 0.4 + the membership of k clusters of documents, found by Lloyd's algorithm from k of them,
-// and the best F for it. The default start of Semi-NMF is better: it makes the method end before the paper's begins to
-// converge.
+// and the best F for it. The documents are drawn uniformly, as R's kmeans does: those that Problem.Centroids draws, far
+// from one another, lead in scenario 2 at K = 10 to a residual 4 % above the printed one, which these meet within 1 %.
+// The default start of Semi-NMF is better: it makes the method end before the paper's begins to converge.
 func clusters(p *solver.Problem, random *rand.Rand) error {
 	x, k := p.X.(linalg.Dense), p.Settings.Rank
 	n, terms := x.Dims()
