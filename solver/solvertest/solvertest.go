@@ -264,12 +264,12 @@ func (s *suite) sparseIsDense(t *testing.T) {
 	}
 }
 
-// scale checks that 2ᵐ·X has the topics of X, and 2ᵐ times its scores.
+// scale checks that a·X has the topics of X, and a times its scores.
 func (s *suite) scale(t *testing.T) {
 	x := s.noisy(30, 20)
 	settings := solver.Settings{Rank: 3, MaxIter: 10}
 	want := s.solve(t, linalg.Dense{Dense: x}, settings)
-	for _, factor := range []float64{1.0 / (1 << 40), 1 << 40} {
+	for _, factor := range []float64{1.0 / (1 << 40), 1 << 40, 1e-100, 1e100, 1e-150, 1e150} {
 		var scaled mat.Dense
 		scaled.Scale(factor, x)
 		got := s.solve(t, linalg.Dense{Dense: &scaled}, settings)
