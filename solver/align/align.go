@@ -13,28 +13,18 @@ import (
 //
 //	Σ_t cosines[t],  cosines[t] = fᵀg/(‖f‖·‖g‖), f column t of previous, g column permutation[t] of topics,
 //
-// over the first min(k, l) places. A column of zeros has cosine 0. The places from l on have cosine 0 too, and take
-// what is left in the order in which it stands. Signs count: a topic of opposite signs is another one.
+// over the first min(k, l) places. A column of zeros, or one that is not finite, has cosine 0. The places from l on have
+// cosine 0 too, and take what is left in the order in which it stands. Signs count: a topic of opposite signs is another
+// one.
 //
 // The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to columns
 // that come first; equal input gives equal output. Topics panics where the numbers of terms differ. The cost is
-// p·k·l + k³.
+// p·k·l + min(k, l)²·k.
 func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()
 	all := mat.NewDense(l, k, nil)
-	all.Mul(previous.T(), topics)
-	lengths := columnLengths(topics)
-	for t, before := range columnLengths(previous) {
-		row := all.RawRowView(t)
-		for c := range row {
-			if length := before * lengths[c]; length > 0 {
-				row[c] /= length
-			} else {
-				row[c] = 0
-			}
-		}
-	}
+	all.Mul(directions(previous).T(), directions(topics))
 	cosines = make([]float64, k)
 	permutation = assign(all.Slice(0, min(k, l), 0, k).(*mat.Dense))
 	taken := make([]bool, k)
@@ -49,13 +39,20 @@ func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) 
 	return permutation, cosines
 }
 
-func columnLengths(a *mat.Dense) []float64 {
-	_, k := a.Dims()
-	lengths := make([]float64, k)
-	for c := range lengths {
-		lengths[c] = mat.Norm(a.ColView(c), 2)
+// directions returns the columns of a at length one, those without a length as 0.
+func directions(a *mat.Dense) *mat.Dense {
+	rows, k := a.Dims()
+	out := mat.NewDense(rows, k, nil)
+	for c := range k {
+		length := mat.Norm(a.ColView(c), 2)
+		if !(length > 0) || math.IsInf(length, 1) {
+			continue
+		}
+		for j := range rows {
+			out.Set(j, c, a.At(j, c)/length)
+		}
 	}
-	return lengths
+	return out
 }
 
 // assign returns for each row a column of its own so that the sum of the gains is largest. Gains have at least as many

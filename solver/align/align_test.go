@@ -94,6 +94,28 @@ func TestTopicsAreFoundAgain(t *testing.T) {
 	}
 }
 
+// Neither the squares of large entries nor those of small ones count.
+func TestTopicsOfAnyScale(t *testing.T) {
+	t.Parallel()
+	for _, scale := range []float64{1e200, 1e-200, 5e-324 * (1 << 40)} {
+		before, now := normal(4, 30, 3), mat.NewDense(30, 3, nil)
+		for place, c := range []int{2, 0, 1} {
+			now.SetCol(c, mat.Col(nil, place, before))
+		}
+		before.Scale(scale, before)
+		now.Scale(scale, now)
+		permutation, cosines := align.Topics(before, now)
+		if !slices.Equal(permutation, []int{2, 0, 1}) || slices.Min(cosines) < 1-1e-9 {
+			t.Errorf("scale %g: got %v with cosines %v", scale, permutation, cosines)
+		}
+	}
+	lost := normal(5, 4, 2)
+	lost.Set(1, 0, math.NaN())
+	if permutation, cosines := align.Topics(normal(6, 4, 2), lost); len(permutation) != 2 || math.IsNaN(cosines[0]+cosines[1]) {
+		t.Errorf("a column that is not finite: got %v with cosines %v", permutation, cosines)
+	}
+}
+
 // Of nothing that tells them apart, topics stay where they are.
 func TestTopicsOfZeros(t *testing.T) {
 	t.Parallel()
