@@ -17,6 +17,8 @@ type kernels struct {
 	product  [][]productKernel // [log₂ of the rows of a tile][vectors − 1]
 	sparse   []sparseKernel    // [vectors − 1]
 	logistic func(n int, dst, m *float64) (softplus float64)
+
+	alone bool // stay on the goroutine of the caller
 }
 
 type (
@@ -24,8 +26,19 @@ type (
 	sparseKernel  func(rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)
 )
 
-// best is what this processor runs: AVX-512, AVX2 with FMA, or Go.
-var best = levels()[0]
+// best is what this processor runs: AVX-512, AVX2 with FMA, or Go. alone is the same without further goroutines.
+var (
+	best  = levels()[0]
+	alone = func() *kernels { l := *best; l.alone = true; return &l }()
+)
+
+// shared returns how many of so many multiply-adds may be spread over goroutines.
+func (l *kernels) shared(flops int) int {
+	if l.alone {
+		return 0
+	}
+	return flops
+}
 
 const (
 	// depth is the number of inner terms, and height that of rows, of a block of A that stays in the second-level cache;

@@ -41,6 +41,15 @@ const (
 	minParallel = 1 << 16
 )
 
+// Parallel calls work for ranges that cover [0, n) and do not meet, on as many goroutines as may run where flops, the
+// multiply-adds of all, pay for a second. The ranges depend on GOMAXPROCS: for bits that do not, work must compute element i
+// alike in each that holds it, and sums over elements be made afterwards. It returns when all calls have.
+func Parallel(n, flops int, work func(from, to int)) { parallelRows(n, flops, ranges(work)) }
+
+type ranges func(from, to int)
+
+func (work ranges) rows(from, to int) { work(from, to) }
+
 // parallelRows calls work.rows for consecutive ranges that cover [0, n). The ranges only decide which goroutine
 // computes a row, never how it is computed. It allocates only where there is a second goroutine.
 func parallelRows[W interface{ rows(from, to int) }](n, flops int, work W) {

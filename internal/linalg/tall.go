@@ -31,6 +31,25 @@ func AddMulTo(dst, a, b *mat.Dense) {
 	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, true)
 }
 
+// Serial has the products of this package, with their bits, on the goroutine of the caller alone: for work that is spread
+// already.
+type Serial struct{}
+
+// MulTo is the function MulTo.
+func (Serial) MulTo(dst, a, b *mat.Dense) {
+	_, p := a.Dims()
+	alone.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, false)
+}
+
+// AddMulTo is the function AddMulTo.
+func (Serial) AddMulTo(dst, a, b *mat.Dense) {
+	_, p := a.Dims()
+	alone.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, true)
+}
+
+// InnerTo is the function InnerTo.
+func (Serial) InnerTo(dst, a, b *mat.Dense) { alone.innerTo(dst, a, b, false) }
+
 // mulTo stores the product of the view left of a, whose inner dimension is given, and b in dst, or adds it.
 func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int, add bool) {
 	n, p := a.Dims()
@@ -38,7 +57,7 @@ func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int, a
 	out, right := dst.RawMatrix(), b.RawMatrix()
 	checkApart(out, a.RawMatrix())
 	checkApart(out, right)
-	parallelRows(out.Rows, out.Rows*inner*out.Cols, denseProduct{l, out, left, right, add})
+	parallelRows(out.Rows, l.shared(out.Rows*inner*out.Cols), denseProduct{l, out, left, right, add})
 }
 
 type denseProduct struct {
@@ -86,7 +105,7 @@ func (l *kernels) innerTo(dst, a, b *mat.Dense, symmetric bool) {
 	buffer := borrow(blocks * size)
 	defer buffers.Put(buffer)
 	parts := *buffer
-	parallelRows(blocks, rows*size, innerProduct{l, parts, left, right, blockRows, symmetric})
+	parallelRows(blocks, l.shared(rows*size), innerProduct{l, parts, left, right, blockRows, symmetric})
 	for b := 1; b < blocks; b++ {
 		axpy(1, parts[b*size:(b+1)*size], parts[:size])
 	}
