@@ -87,8 +87,7 @@ func (d Domain) Check(x linalg.Operator) error {
 
 // firstNonFinite returns the error for a matrix whose squared norm is not finite.
 func firstNonFinite(x linalg.Operator) error {
-	var at *DomainError
-	if errors.As(Real.Check(x), &at) {
+	if at, ok := errors.AsType[*DomainError](Real.Check(x)); ok {
 		return &NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value}
 	}
 	return fmt.Errorf("%w: the sum of squares overflows", ErrNonFinite)
