@@ -15,7 +15,7 @@
 //	K                Settings.Rank      k
 //
 // Except for LogNMF, X is touched only through X·F and Xᵀ·G, so that an update costs nnz·k and (n+p)·k² multiply-adds
-// and a sparse X is never made dense. LogNMF forms every entry of M, block by block: n·p·k multiply-adds. Updates
+// and a sparse X is never made dense. LogNMF forms every entry of M twice, by tiles: 4·n·p·k multiply-adds and 2·n·p logistic functions. Updates
 // allocate nothing of the size of a factor.
 //
 // Start factors that are given are used as they are, but for negative entries of a factor that must have none, which

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/logistic"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -31,31 +32,29 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	if !givenTopics && !givenScores {
 		raise(topics, leastTopic)
 	}
-	n, terms := p.X.Dims()
 	_, k := topics.Dims()
-	s := &logistic{
-		x: p.X, topics: topics, scores: scores,
-		topicsGram: mat.NewDense(k, k, nil), scoresGram: mat.NewDense(k, k, nil),
-		topicsCross: newLike(topics), scoresCross: newLike(scores),
-		topicsMean: newLike(topics), scoresMean: newLike(scores),
-		topicsPass: newPass(terms, n, k), scoresPass: newPass(n, terms, k),
+	s := &logNMF{
+		topics: topics, scores: scores, gram: mat.NewDense(k, k, nil),
+		loss:      logistic.New(p.X, k),
+		forTopics: &logistic.Point{Topics: topics, Scores: scores, TopicsGradient: newLike(topics)},
+		forScores: &logistic.Point{Topics: topics, Scores: scores, ScoresGradient: newLike(scores)},
 	}
-	s.predictScores()
+	s.evaluate()
 	switch {
 	case givenTopics && givenScores:
 	case givenScores:
 		repeat(ctx, aloneLogistic, s.updateTopics)
-		s.predictScores()
+		s.evaluate()
 	case givenTopics:
 		repeat(ctx, aloneLogistic, func() {
 			s.updateScores()
-			s.predictScores()
+			s.evaluate()
 		})
 	}
 	return s, nil
 }
 
-// logistic updates along the directions of Tomé et al. 2015, RF and RᵀG with R = X − σ(M) and M = G·Fᵀ, but by the
+// logNMF updates along the directions of Tomé et al. 2015, RF and RᵀG with R = X − σ(M) and M = G·Fᵀ, but by the
 // quadratic bound of D. Böhning, "Multinomial logistic regression algorithm", 1992, in place of a fixed step: no second
 // derivative of the objective in M exceeds ¼, so that
 //
@@ -63,60 +62,49 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 //
 // by one round of coordinate descent, never raise it. Hence there is no step length to tune, and none that diverges.
 // Under the published step .001 the objective falls slower, and on sparse text it rises.
-type logistic struct {
-	x              linalg.Operator
-	topics, scores *mat.Dense
-	objective      float64
-
-	topicsGram, scoresGram   *mat.Dense // FᵀF and GᵀG, k×k
-	topicsCross, scoresCross *mat.Dense // XᵀG and X·F
-	topicsMean, scoresMean   *mat.Dense // σ(M)ᵀG and σ(M)·F
-	topicsPass, scoresPass   *pass
+type logNMF struct {
+	topics, scores       *mat.Dense
+	gram                 *mat.Dense // FᵀF or GᵀG, k×k
+	loss                 *logistic.Loss
+	forTopics, forScores *logistic.Point // with −RᵀG, and with −RF and the objective
 }
 
-// predictScores computes X·F, σ(M)·F and the objective.
-func (s *logistic) predictScores() {
-	s.x.MulTo(s.scoresCross, s.topics)
-	softplus := s.scoresPass.run(s.scoresMean, s.scores, s.topics)
-	s.objective = softplus - linalg.Dot(s.scores, s.scoresCross)
-}
+// evaluate computes −RF and the objective.
+func (s *logNMF) evaluate() { s.loss.Evaluate(s.forScores) }
 
 // updateScores takes the best scores under the bound.
-func (s *logistic) updateScores() {
-	linalg.GramTo(s.topicsGram, s.topics)
-	target(s.scoresCross, s.scoresMean, s.scores, s.topicsGram)
-	solve(s.scores, s.scoresCross, s.topicsGram)
+func (s *logNMF) updateScores() {
+	linalg.GramTo(s.gram, s.topics)
+	target(s.forScores.ScoresGradient, s.scores, s.gram)
+	solve(s.scores, s.forScores.ScoresGradient, s.gram)
 }
 
 // updateTopics lowers the bound over the topics, from scores of any kind.
-func (s *logistic) updateTopics() {
-	s.x.MulTransTo(s.topicsCross, s.scores)
-	s.topicsPass.run(s.topicsMean, s.topics, s.scores)
-	linalg.GramTo(s.scoresGram, s.scores)
-	target(s.topicsCross, s.topicsMean, s.topics, s.scoresGram)
-	sweep(s.topics, s.topicsCross, s.scoresGram, 0, 0)
+func (s *logNMF) updateTopics() {
+	s.loss.Evaluate(s.forTopics)
+	linalg.GramTo(s.gram, s.scores)
+	target(s.forTopics.TopicsGradient, s.topics, s.gram)
+	sweep(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
 }
 
-// target stores A·Q + 4·(C − E) in C, the linear term of the bound as sweep and solve take it. E is lost.
-func target(c, e, a, q *mat.Dense) {
-	c.Sub(c, e)
-	c.Scale(4, c)
-	linalg.MulTo(e, a, q)
-	c.Add(c, e)
+// target stores A·Q − 4·E in E, the linear term of the bound as sweep and solve take it.
+func target(e, a, q *mat.Dense) {
+	e.Scale(-4, e)
+	linalg.AddMulTo(e, a, q)
 }
 
 // Update makes one update.
-func (s *logistic) Update() solver.Status {
+func (s *logNMF) Update() solver.Status {
 	s.updateScores()
 	s.updateTopics()
 	s.balance()
-	s.predictScores()
+	s.evaluate()
 	return solver.NotTerminated
 }
 
 // balance gives each topic and its scores one length, which leaves M. Else weak topics would grow without end while their
 // scores vanish.
-func (s *logistic) balance() {
+func (s *logNMF) balance() {
 	_, k := s.topics.Dims()
 	for t := range k {
 		topic, scores := s.topics.ColView(t).(*mat.VecDense), s.scores.ColView(t).(*mat.VecDense)
@@ -129,12 +117,12 @@ func (s *logistic) balance() {
 }
 
 // Objective returns Σ log(1 + eᵐ) − x·m.
-func (s *logistic) Objective() float64 { return s.objective }
+func (s *logNMF) Objective() float64 { return s.forScores.Objective }
 
 // Factors returns the iterate.
-func (s *logistic) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
+func (s *logNMF) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
 
 // Finish returns the iterate; its objective is by its definition already.
-func (s *logistic) Finish() (topics, scores *mat.Dense, objective float64) {
-	return s.topics, s.scores, s.objective
+func (s *logNMF) Finish() (topics, scores *mat.Dense, objective float64) {
+	return s.topics, s.scores, s.forScores.Objective
 }

@@ -1,11 +1,10 @@
 package nmf
 
 import (
-	"runtime"
-	"sync"
-
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // noCurvature is a curvature that counts as none, in units of the largest: a topic of rounding errors, 1e-16 as long as
@@ -26,7 +25,7 @@ func sweep(a, c, q *mat.Dense, w, least float64) {
 	for t := range k {
 		none = max(none, noCurvature*q.At(t, t))
 	}
-	parallel(rows, func(from, to int) {
+	linalg.Parallel(rows, rows*k*k, func(from, to int) {
 		for i := from; i < to; i++ {
 			row, cross := a.RawRowView(i), c.RawRowView(i)
 			for t := range k {
@@ -41,29 +40,6 @@ func sweep(a, c, q *mat.Dense, w, least float64) {
 			}
 		}
 	})
-}
-
-// parallelBlock is the number of rows that a goroutine takes at a time.
-const parallelBlock = 64
-
-// parallel calls work for the ranges of parallelBlock rows that cover [0, rows), on as many goroutines as may run.
-func parallel(rows int, work func(from, to int)) {
-	blocks := (rows + parallelBlock - 1) / parallelBlock
-	workers := min(runtime.GOMAXPROCS(0), blocks)
-	some := func(first int) {
-		for block := first; block < blocks; block += workers {
-			work(block*parallelBlock, min((block+1)*parallelBlock, rows))
-		}
-	}
-	if workers == 1 {
-		some(0)
-		return
-	}
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() { some(w) })
-	}
-	wg.Wait()
 }
 
 // dot returns the inner product of slices of one length.

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/logistic"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -28,66 +29,67 @@ const (
 //
 // An update costs one pass over the cells, and one with a product more for each trial.
 type fixedState struct {
-	loss             *logisticLoss
-	at, moved, trial *lossPoint // the iterate, (F, G′) and (Y, G′)
+	loss             *logistic.Loss
+	at, moved, trial *logistic.Point // the iterate, (F, G′) and (Y, G′)
 	curve            *cayleyCurve
 	eta, tau         float64
 	threshold        float64
 }
 
-func newFixedState(loss *logisticLoss, at *lossPoint, eta float64) *fixedState {
-	n, p := loss.x.Dims()
+func newFixedState(loss *logistic.Loss, at *logistic.Point, eta float64) *fixedState {
+	n, _ := at.Scores.Dims()
+	p, _ := at.Topics.Dims()
 	s := &fixedState{
 		loss:      loss,
 		at:        at,
-		moved:     newLossPoint(at.topics, newLike(at.scores)),
-		trial:     newLossPoint(newLike(at.topics), newLike(at.scores)),
-		curve:     newCayleyCurve(at.topics),
+		moved:     newPoint(at.Topics, newLike(at.Scores)),
+		trial:     newPoint(newLike(at.Topics), newLike(at.Scores)),
+		curve:     newCayleyCurve(at.Topics),
 		eta:       eta,
 		tau:       fixedTau,
 		threshold: cellNoise * float64(n) * float64(p),
 	}
-	s.at.scoresCurvature = newLike(at.scores)
-	s.trial.scoresCurvature = newLike(at.scores)
-	s.loss.evaluate(s.at)
+	s.at.ScoresCurvature = newLike(at.Scores)
+	s.trial.ScoresCurvature = newLike(at.Scores)
+	s.loss.Evaluate(s.at)
 	return s
 }
 
 // Objective returns f.
-func (s *fixedState) Objective() float64 { return s.at.objective }
+func (s *fixedState) Objective() float64 { return s.at.Objective }
 
 // Factors returns the iterate.
-func (s *fixedState) Factors() (topics, scores *mat.Dense) { return s.at.topics, s.at.scores }
+func (s *fixedState) Factors() (topics, scores *mat.Dense) { return s.at.Topics, s.at.Scores }
 
 // Finish returns the factors and evaluates the objective once more.
 func (s *fixedState) Finish() (topics, scores *mat.Dense, objective float64) {
-	s.loss.evaluate(s.at)
-	return s.at.topics, s.at.scores, s.at.objective
+	s.loss.Evaluate(s.at)
+	return s.at.Topics, s.at.Scores, s.at.Objective
 }
 
 // Update makes one update.
 func (s *fixedState) Update() solver.Status {
-	n, _ := s.at.scores.Dims()
+	n, _ := s.at.Scores.Dims()
 	for i := range n {
-		row, slope, curvature := s.moved.scores.RawRowView(i), s.at.scoresGradient.RawRowView(i), s.at.scoresCurvature.RawRowView(i)
-		for t, score := range s.at.scores.RawRowView(i) {
+		row, slope, curvature := s.moved.Scores.RawRowView(i), s.at.ScoresGradient.RawRowView(i), s.at.ScoresCurvature.RawRowView(i)
+		for t, score := range s.at.Scores.RawRowView(i) {
 			row[t] = max(0, score-s.eta*slope[t]/max(curvature[t], leastCurvature))
 		}
 	}
-	s.moved.topics, s.trial.scores = s.at.topics, s.moved.scores
-	s.loss.evaluate(s.moved)
-	s.curve.gradient.Copy(s.moved.topicsGradient)
-	s.curve.aim(s.at.topics)
+	s.moved.Topics, s.trial.Scores = s.at.Topics, s.moved.Scores
+	s.loss.Evaluate(s.moved)
+	s.curve.gradient.Copy(s.moved.TopicsGradient)
+	s.curve.aim(s.at.Topics)
 
 	tau, last := s.tau, math.NaN() // the objective of the last trial
 	for range maxHalvings + 1 {
-		if s.curve.solve(tau) && s.curve.form(s.at.topics, tau) {
-			s.trial.topics.Copy(s.curve.next)
-			s.loss.evaluate(s.trial)
-			last = s.trial.objective
-			if s.at.objective-s.trial.objective > s.threshold {
+		if s.curve.solve(tau) && s.curve.form(s.at.Topics, tau) {
+			s.trial.Topics.Copy(s.curve.next)
+			s.loss.Evaluate(s.trial)
+			last = s.trial.Objective
+			if s.at.Objective-s.trial.Objective > s.threshold {
 				s.at, s.trial = s.trial, s.at
-				s.moved.scores = s.trial.scores // those of s.at stay as they are
+				s.moved.Scores = s.trial.Scores // those of s.at stay as they are
 				s.curve.topicsGram, s.curve.nextGram = s.curve.nextGram, s.curve.topicsGram
 				s.tau = 2 * tau
 				return solver.NotTerminated
@@ -95,7 +97,7 @@ func (s *fixedState) Update() solver.Status {
 		}
 		tau /= 2
 	}
-	if math.Abs(last-s.at.objective) <= s.threshold {
+	if math.Abs(last-s.at.Objective) <= s.threshold {
 		return solver.Stationary
 	}
 	return solver.SearchFailed

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/logistic"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -54,11 +55,11 @@ const (
 //
 // Every accepted step lowers the objective. A trial that overflows counts as too long.
 //
-// An update costs a pass (logisticLoss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
+// An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
 // of the size of a factor.
 type quasiNewtonState struct {
-	loss                  *logisticLoss
-	at, trial             *lossPoint
+	loss                  *logistic.Loss
+	at, trial             *logistic.Point
 	threshold             float64 // changes of the objective up to it are rounding
 	fixTopics, fixScores  bool
 	gradient, step, other *factorPair // gradient and step at the iterate, and room for one more
@@ -97,13 +98,23 @@ func (v *factorPair) dot(w *factorPair) float64 { return blas64.Dot(v.Vector, w.
 // add adds a·w to v.
 func (v *factorPair) add(a float64, w *factorPair) { blas64.Axpy(a, w.Vector, v.Vector) }
 
+// newPoint returns the point of these factors, to be evaluated with what every update needs.
+func newPoint(topics, scores *mat.Dense) *logistic.Point {
+	n, _ := scores.Dims()
+	return &logistic.Point{
+		Topics: topics, Scores: scores,
+		TopicsGradient: newLike(topics), ScoresGradient: newLike(scores),
+		Curvature: make([]float64, n),
+	}
+}
+
 func newQuasiNewtonState(x linalg.Operator, topics, scores *mat.Dense) *quasiNewtonState {
 	n, p := x.Dims()
 	_, k := topics.Dims()
 	s := &quasiNewtonState{
-		loss:      newLogisticLoss(x, k),
-		at:        newLossPoint(topics, scores),
-		trial:     newLossPoint(newLike(topics), newLike(scores)),
+		loss:      logistic.New(x, k),
+		at:        newPoint(topics, scores),
+		trial:     newPoint(newLike(topics), newLike(scores)),
 		threshold: cellNoise * float64(n) * float64(p),
 		gradient:  newFactorPair(n, p, k),
 		step:      newFactorPair(n, p, k),
@@ -117,21 +128,21 @@ func newQuasiNewtonState(x linalg.Operator, topics, scores *mat.Dense) *quasiNew
 	for range memory {
 		s.spare = append(s.spare, curvaturePair{step: newFactorPair(n, p, k), change: newFactorPair(n, p, k)})
 	}
-	s.loss.evaluate(s.at)
+	s.loss.Evaluate(s.at)
 	s.differentiate()
 	return s
 }
 
 // Objective returns f.
-func (s *quasiNewtonState) Objective() float64 { return s.at.objective }
+func (s *quasiNewtonState) Objective() float64 { return s.at.Objective }
 
 // Factors returns the iterate.
-func (s *quasiNewtonState) Factors() (topics, scores *mat.Dense) { return s.at.topics, s.at.scores }
+func (s *quasiNewtonState) Factors() (topics, scores *mat.Dense) { return s.at.Topics, s.at.Scores }
 
 // Finish returns the factors and evaluates the objective once more.
 func (s *quasiNewtonState) Finish() (topics, scores *mat.Dense, objective float64) {
-	s.loss.evaluate(s.at)
-	return s.at.topics, s.at.scores, s.at.objective
+	s.loss.Evaluate(s.at)
+	return s.at.Topics, s.at.Scores, s.at.Objective
 }
 
 // Update makes one update.
@@ -161,8 +172,8 @@ func (s *quasiNewtonState) forget() {
 
 // differentiate stores the gradient on the constraint FᵀF = I.
 func (s *quasiNewtonState) differentiate() {
-	s.gradient.topics.Copy(s.at.topicsGradient)
-	s.gradient.scores.Copy(s.at.scoresGradient)
+	s.gradient.topics.Copy(s.at.TopicsGradient)
+	s.gradient.scores.Copy(s.at.ScoresGradient)
 	s.tangent(s.gradient.topics)
 	if s.fixTopics {
 		s.gradient.topics.Zero()
@@ -174,7 +185,7 @@ func (s *quasiNewtonState) differentiate() {
 
 // tangent subtracts F·(FᵀV + VᵀF)/2 from V, which leaves what is tangent to the orthonormal matrices at F.
 func (s *quasiNewtonState) tangent(v *mat.Dense) {
-	linalg.InnerTo(s.small, s.at.topics, v)
+	linalg.InnerTo(s.small, s.at.Topics, v)
 	k, _ := s.small.Dims()
 	for i := range k {
 		for j := range i + 1 {
@@ -183,7 +194,7 @@ func (s *quasiNewtonState) tangent(v *mat.Dense) {
 			s.small.Set(j, i, mean)
 		}
 	}
-	linalg.MulTo(s.moved, s.at.topics, s.small)
+	linalg.MulTo(s.moved, s.at.Topics, s.small)
 	v.Sub(v, s.moved)
 }
 
@@ -192,7 +203,7 @@ func (s *quasiNewtonState) hold(v *mat.Dense) {
 	n, _ := v.Dims()
 	for i := range n {
 		row, gradient := v.RawRowView(i), s.gradient.scores.RawRowView(i)
-		for t, score := range s.at.scores.RawRowView(i) {
+		for t, score := range s.at.Scores.RawRowView(i) {
 			if score == 0 && gradient[t] > 0 {
 				row[t] = 0
 			}
@@ -203,10 +214,10 @@ func (s *quasiNewtonState) hold(v *mat.Dense) {
 // precondition computes the curvatures c and the inverse of Gᵀ·diag(c)·G. Where the latter has no inverse, because all
 // scores are 0, the identity stands for it.
 func (s *quasiNewtonState) precondition() {
-	n, k := s.at.scores.Dims()
-	_, p := s.loss.x.Dims()
+	n, _ := s.at.Scores.Dims()
+	p, k := s.at.Topics.Dims()
 	var mean float64
-	for i, sum := range s.at.curvature {
+	for i, sum := range s.at.Curvature {
 		s.curvature[i] = sum / float64(p)
 		mean += s.curvature[i] / float64(n)
 	}
@@ -214,7 +225,7 @@ func (s *quasiNewtonState) precondition() {
 		s.curvature[i] = max(c, minCurvature*mean, leastMean)
 		root := math.Sqrt(s.curvature[i])
 		row := s.weighted.RawRowView(i)
-		for t, score := range s.at.scores.RawRowView(i) {
+		for t, score := range s.at.Scores.RawRowView(i) {
 			row[t] = root * score
 		}
 	}
@@ -274,7 +285,7 @@ func (s *quasiNewtonState) search() bool {
 	length := min(1, 1/mat.Norm(s.step.topics, 2))
 	for range maxTrials {
 		promised := s.try(length)
-		change := s.trial.objective - s.at.objective
+		change := s.trial.Objective - s.at.Objective
 		switch {
 		case change <= sufficient*promised && change < -s.threshold:
 			s.accept()
@@ -296,22 +307,22 @@ func (s *quasiNewtonState) search() bool {
 func (s *quasiNewtonState) try(length float64) (promised float64) {
 	s.moved.Scale(length, s.step.topics)
 	promised = linalg.Dot(s.moved, s.gradient.topics)
-	s.moved.Add(s.at.topics, s.moved)
-	n, _ := s.at.scores.Dims()
+	s.moved.Add(s.at.Topics, s.moved)
+	n, _ := s.at.Scores.Dims()
 	for i := range n {
-		row, step, gradient := s.trial.scores.RawRowView(i), s.step.scores.RawRowView(i), s.gradient.scores.RawRowView(i)
-		for t, score := range s.at.scores.RawRowView(i) {
+		row, step, gradient := s.trial.Scores.RawRowView(i), s.step.scores.RawRowView(i), s.gradient.scores.RawRowView(i)
+		for t, score := range s.at.Scores.RawRowView(i) {
 			row[t] = max(0, score+length*step[t])
 			promised += gradient[t] * (row[t] - score)
 		}
 	}
 	if s.fixTopics {
-		s.trial.topics.Copy(s.at.topics)
-	} else if err := s.polar.To(s.trial.topics, s.moved); err != nil {
-		s.trial.objective = math.Inf(1)
+		s.trial.Topics.Copy(s.at.Topics)
+	} else if err := s.polar.To(s.trial.Topics, s.moved); err != nil {
+		s.trial.Objective = math.Inf(1)
 		return promised
 	}
-	s.loss.evaluate(s.trial)
+	s.loss.Evaluate(s.trial)
 	return promised
 }
 
@@ -322,8 +333,8 @@ func (s *quasiNewtonState) accept() {
 		s.pairs = append(s.pairs[:0], s.pairs[1:]...)
 	}
 	pair := s.spare[len(s.spare)-1]
-	pair.step.topics.Sub(s.trial.topics, s.at.topics)
-	pair.step.scores.Sub(s.trial.scores, s.at.scores)
+	pair.step.topics.Sub(s.trial.Topics, s.at.Topics)
+	pair.step.scores.Sub(s.trial.Scores, s.at.Scores)
 	blas64.Copy(s.gradient.Vector, pair.change.Vector)
 	s.at, s.trial = s.trial, s.at
 	s.differentiate()
@@ -344,8 +355,8 @@ func (s *quasiNewtonState) settle(ctx context.Context, fixTopics, fixScores bool
 		if ctx.Err() != nil {
 			break
 		}
-		before := s.at.objective
-		if s.Update() != solver.NotTerminated || before-s.at.objective <= settled*before {
+		before := s.at.Objective
+		if s.Update() != solver.NotTerminated || before-s.at.Objective <= settled*before {
 			break
 		}
 	}

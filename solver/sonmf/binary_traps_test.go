@@ -25,28 +25,6 @@ func coins(stream uint64, n, p int, share float64) *mat.Dense {
 	return x
 }
 
-// sparseOf returns x in compressed rows.
-func sparseOf(t *testing.T, x *mat.Dense) *linalg.CSR {
-	t.Helper()
-	n, p := x.Dims()
-	indptr := []int{0}
-	var indices []int32
-	var values []float64
-	for i := range n {
-		for j, v := range x.RawRowView(i) {
-			if v != 0 {
-				indices, values = append(indices, int32(j)), append(values, v)
-			}
-		}
-		indptr = append(indptr, len(values))
-	}
-	s, err := linalg.NewCSR(n, p, indptr, indices, values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func positive(stream uint64, n, k int) *mat.Dense {
 	scores := random(stream, n, k)
 	scores.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, scores)
@@ -64,65 +42,6 @@ func solveBinary(t *testing.T, x linalg.Operator, settings solver.Settings, s Bi
 		t.Fatal(err)
 	}
 	return r
-}
-
-// Gradients and curvatures are those of the objective by differences, over the borders of tiles and of lanes, for both
-// kinds of matrix.
-func TestBinaryDerivatives(t *testing.T) {
-	t.Parallel()
-	const n, p, k, h = 37, tileColumns + 40, 3, 1e-4
-	x := coins(20, n, p, 0.2)
-	topics, scores := orthonormal(t, 21, p, k), positive(22, n, k)
-	topics.Scale(30, topics) // log-odds of either sign and some size
-	for name, operator := range map[string]linalg.Operator{"dense": linalg.Dense{Dense: x}, "sparse": sparseOf(t, x)} {
-		loss := newLogisticLoss(operator, k)
-		at := newLossPoint(topics, scores)
-		at.scoresCurvature = mat.NewDense(n, k, nil)
-		loss.evaluate(at)
-		moved := func(entry func(*lossPoint) *float64, by float64) float64 {
-			point := newLossPoint(mat.DenseCopyOf(topics), mat.DenseCopyOf(scores))
-			*entry(point) += by
-			loss.evaluate(point)
-			return point.objective
-		}
-		for c := range k {
-			for _, i := range []int{0, 4, 5, n - 1} {
-				entry := func(point *lossPoint) *float64 { return &point.scores.RawRowView(i)[c] }
-				up, down := moved(entry, h), moved(entry, -h)
-				if want, got := (up-down)/(2*h), at.scoresGradient.At(i, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
-					t.Errorf("%s: gradient of score %d, %d is %g, by differences %g", name, i, c, got, want)
-				}
-				if want, got := (up-2*at.objective+down)/(h*h), at.scoresCurvature.At(i, c); math.Abs(got-want) > 1e-3*(1+want) {
-					t.Errorf("%s: curvature of score %d, %d is %g, by differences %g", name, i, c, got, want)
-				}
-			}
-			for _, j := range []int{0, tileColumns - 1, tileColumns, p - 1} {
-				entry := func(point *lossPoint) *float64 { return &point.topics.RawRowView(j)[c] }
-				if want, got := (moved(entry, h)-moved(entry, -h))/(2*h), at.topicsGradient.At(j, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
-					t.Errorf("%s: gradient of topic entry %d, %d is %g, by differences %g", name, j, c, got, want)
-				}
-			}
-		}
-	}
-}
-
-// No log-odds overflow: those that fit cost nothing, those that do not cost what they are.
-func TestBinaryLossOfLargeLogOdds(t *testing.T) {
-	t.Parallel()
-	x := linalg.Dense{Dense: mat.NewDense(1, 2, []float64{1, 0})}
-	for _, size := range []float64{40, 400, 800, 1e10, 1e150} {
-		loss := newLogisticLoss(x, 2)
-		fitting := newLossPoint(mat.NewDense(2, 2, []float64{1, 0, 0, -1}), mat.NewDense(1, 2, []float64{size, size}))
-		loss.evaluate(fitting)
-		opposite := newLossPoint(mat.NewDense(2, 2, []float64{-1, 0, 0, 1}), mat.NewDense(1, 2, []float64{size, size}))
-		loss.evaluate(opposite)
-		if got, want := fitting.objective, 2*math.Log1p(math.Exp(-size)); math.Abs(got-want) > 1e-12*want {
-			t.Errorf("log-odds of ±%g that fit cost %g, want %g", size, got, want)
-		}
-		if got, want := opposite.objective, 2*size; math.Abs(got/want-1) > 1e-12 {
-			t.Errorf("log-odds of ±%g that do not fit cost %g, want %g", size, got, want)
-		}
-	}
 }
 
 // From saturated scores, where curvatures vanish and exp(m) overflows, no step explodes: the objective falls, and what is
@@ -176,11 +95,11 @@ func TestBinaryStepsWithoutEnd(t *testing.T) {
 func TestBinaryTrialThatOverflows(t *testing.T) {
 	t.Parallel()
 	s := newQuasiNewtonState(linalg.Dense{Dense: coins(29, 30, 20, 0.3)}, orthonormal(t, 30, 20, 3), positive(31, 30, 3))
-	s.trial.objective = -1
+	s.trial.Objective = -1
 	s.step.topics.Set(0, 0, math.NaN())
 	s.try(1)
-	if !math.IsInf(s.trial.objective, 1) {
-		t.Errorf("the objective of a trial that is not finite is %g", s.trial.objective)
+	if !math.IsInf(s.trial.Objective, 1) {
+		t.Errorf("the objective of a trial that is not finite is %g", s.trial.Objective)
 	}
 }
 
@@ -208,12 +127,12 @@ func TestBinaryFailedSearchIsAStatus(t *testing.T) {
 		"not a number": func(s *quasiNewtonState) { blasScale(s, math.NaN()) },
 	} {
 		s := newQuasiNewtonState(linalg.Dense{Dense: coins(27, 20, 10, 0.5)}, orthonormal(t, 28, 10, 2), positive(29, 20, 2))
-		topics, scores, objective := mat.DenseCopyOf(s.at.topics), mat.DenseCopyOf(s.at.scores), s.at.objective
+		topics, scores, objective := mat.DenseCopyOf(s.at.Topics), mat.DenseCopyOf(s.at.Scores), s.at.Objective
 		spoil(s)
 		if got := s.Update(); got != solver.SearchFailed {
 			t.Errorf("%s gradient: status %v", name, got)
 		}
-		if !mat.Equal(s.at.topics, topics) || !mat.Equal(s.at.scores, scores) || s.Objective() != objective {
+		if !mat.Equal(s.at.Topics, topics) || !mat.Equal(s.at.Scores, scores) || s.Objective() != objective {
 			t.Errorf("%s gradient: the iterate has changed", name)
 		}
 	}
