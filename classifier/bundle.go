@@ -60,6 +60,19 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	return nil
 }
 
+// BundleTopics returns the topics F (p×k) of a bundle, nil where it has none. They alias its tensor.
+func BundleTopics(b *models.Bundle) (*mat.Dense, error) {
+	p, k := len(b.Vocabulary), b.Manifest.Rank
+	if k == 0 {
+		return nil, nil
+	}
+	topics, err := b.Tensors.Float64(tensorTopics, p, k)
+	if err != nil {
+		return nil, err
+	}
+	return mat.NewDense(p, k, topics), nil
+}
+
 // Load returns the model of a bundle. The error wraps ErrModel, or tells what textproc or models refuse.
 func Load(b *models.Bundle) (*Model, error) {
 	m := &b.Manifest
@@ -86,12 +99,11 @@ func Load(b *models.Bundle) (*Model, error) {
 		return slices.Clip(v)
 	}
 	idf := read(tensorIDF, p)
+	if err == nil {
+		parts.Topics, err = BundleTopics(b)
+	}
 	if k > 0 {
-		topics := read(tensorTopics, p, k)
 		parts.Beta = read(tensorBeta, 1, k)
-		if err == nil {
-			parts.Topics = mat.NewDense(p, k, topics)
-		}
 	}
 	if _, ok := b.Tensors[tensorShares]; ok {
 		parts.Prevalence = read(tensorShares, 1, k)

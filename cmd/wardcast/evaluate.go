@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,9 @@ type evaluateCmd struct {
 	table
 	head
 	output
-	Methods      []string `help:"Methods to compare: majority, bow (words alone), sonmf, svd, and sonmf+words, svd+words." default:"majority,bow,sonmf,sonmf+words"`
+	Methods      []string `help:"Methods to compare: majority, ${fitMethods}, and all but these two also with +words, as in sonmf+words; bow is words alone." default:"majority,bow,sonmf,sonmf+words"`
 	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
-	Weightings   []string `help:"Rows to compare: tf-idf, binary." default:"tf-idf"`
+	Weightings   []string `help:"Rows to compare: tf-idf, binary (default: binary for sonmf-binary and log-nmf, which take no others, tf-idf for the rest)."`
 	Folds        int      `help:"Folds of a cross-validation." default:"5"`
 	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
 	Test         []string `help:"Test on these files, trained on all of --input, instead of cross-validating." placeholder:"FILE" sep:"none"`
@@ -33,15 +34,7 @@ type evaluateCmd struct {
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
-	s := fit.Default()
-	if err := c.apply(&s); err != nil {
-		return err
-	}
-	var weightings []textproc.Weighting
-	for _, w := range c.Weightings {
-		weightings = append(weightings, textproc.Weighting(w))
-	}
-	candidates, err := fit.Candidates(c.Methods, weightings, c.Ranks)
+	comparison, err := c.comparison()
 	if err != nil {
 		return err
 	}
@@ -52,20 +45,10 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	if len(c.Test) > 0 && c.SplitTime != "" {
 		return usageError{errors.New("--test and --split-time exclude one another")}
 	}
-	t, err := notes.Read(slices.Concat(c.files(), c.Test), columns)
+	train := c.files()
+	t, err := c.read(d, columns, slices.Concat(train, c.Test))
 	if err != nil {
 		return err
-	}
-	trainRows := len(t.Rows)
-	if len(c.Test) > 0 {
-		train, err := notes.Read(c.files(), columns)
-		if err != nil {
-			return err
-		}
-		trainRows = len(train.Rows)
-	}
-	if t.Empty > 0 {
-		d.log.Warn("rows without text are left out", "rows", t.Empty)
 	}
 	all := fit.Data{Rows: t.Rows, Aux: columns.Aux, Pooled: true}
 	groups := []fit.Group{{Data: all}}
@@ -74,12 +57,10 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	}
 	var scores []fit.Score
 	for _, g := range groups {
-		repeats, err := c.repeats(d, &g, trainRows)
+		comparison.Repeats, err = c.repeats(d, &g, t.Ends[len(train)-1])
 		var found []fit.Score
 		if err == nil {
-			bar := newProgress(d.err, named(g.Complaint))
-			found, err = fit.Evaluate(ctx, g.Data, fit.Comparison{Candidates: candidates, Repeats: repeats, Settings: s, Progress: bar.set})
-			bar.finish()
+			found, err = compare(ctx, d, &g, comparison)
 		}
 		if errors.Is(err, eval.ErrOneClass) && g.Complaint != "" {
 			d.log.Warn("a complaint is left out: a part of its notes is of one outcome only", "model", models.Slug(g.Complaint))
@@ -88,14 +69,41 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 		if err != nil {
 			return fmt.Errorf("evaluating %s: %w", named(g.Complaint), err)
 		}
-		for k := range found {
-			found[k].Complaint = g.Complaint
-		}
 		scores = append(scores, found...)
 	}
 	if c.json() {
 		return printJSON(d.out, map[string]any{"scores": scores})
 	}
+	return printScores(d.out, scores)
+}
+
+// comparison returns what the flags say is compared, without the splits.
+func (c *evaluateCmd) comparison() (fit.Comparison, error) {
+	s := fit.Default()
+	if err := c.apply(&s); err != nil {
+		return fit.Comparison{}, err
+	}
+	var weightings []textproc.Weighting
+	for _, w := range c.Weightings {
+		weightings = append(weightings, textproc.Weighting(w))
+	}
+	candidates, err := fit.Candidates(c.Methods, weightings, c.Ranks)
+	return fit.Comparison{Candidates: candidates, Settings: s}, err
+}
+
+// compare returns the scores of all candidates on a group of notes.
+func compare(ctx context.Context, d *deps, g *fit.Group, comparison fit.Comparison) ([]fit.Score, error) {
+	bar := newProgress(d.err, named(g.Complaint))
+	comparison.Progress = bar.set
+	scores, err := fit.Evaluate(ctx, g.Data, comparison)
+	bar.finish()
+	for i := range scores {
+		scores[i].Complaint = g.Complaint
+	}
+	return scores, err
+}
+
+func printScores(w io.Writer, scores []fit.Score) error {
 	var rows [][]string
 	for _, sc := range scores {
 		interval := "-"
@@ -107,7 +115,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2),
 		})
 	}
-	return printTable(d.out, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE"}, rows)
+	return printTable(w, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE"}, rows)
 }
 
 // named returns a group of notes as messages name it.

@@ -6,34 +6,37 @@ import (
 
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/sonmf"
+	"github.com/wardcast/wardcast/solver/methods"
 )
 
 type factorizeCmd struct {
 	output
-	Method           string  `help:"${methods}." enum:"${methods}" default:"sonmf"`
-	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
-	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
-	Rank             int     `help:"Number of topics." required:"" placeholder:"K"`
-	Out              string  `help:"Folder for factors.safetensors and result.json, made where it does not exist." required:"" placeholder:"DIR"`
-	Init             string  `help:"Start: svd, random or kmeans." enum:"svd,random,kmeans" default:"svd"`
-	Seed             uint64  `help:"Seed of the start." default:"1"`
-	MaxIter          int     `help:"Largest number of updates." default:"${maxIter}"`
-	RelTol           float64 `help:"End at this relative change of the objective; 0 is off." default:"${relTol}"`
-	AbsTol           float64 `help:"End at this absolute change of the mean objective; 0 is off." default:"0"`
-	Threads          int     `help:"Threads; 0 is one for each processor." default:"0"`
-	Trace            bool    `help:"Write the objective of every iterate into result.json."`
-	StartTopics      string  `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
-	StartScores      string  `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
-	Step             string  `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step})." placeholder:"STEP"`
+	Method           string   `help:"${methods}." enum:"${methods}" default:"sonmf"`
+	Input            string   `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
+	InputOrientation string   `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Rank             int      `help:"Number of topics." required:"" placeholder:"K"`
+	Out              string   `help:"Folder for factors.safetensors and result.json, made where it does not exist." required:"" placeholder:"DIR"`
+	Init             string   `help:"Start: svd, random or kmeans." enum:"svd,random,kmeans" default:"svd"`
+	Seed             uint64   `help:"Seed of the start." default:"1"`
+	Restarts         int      `help:"Try so many starts, with seeds that follow one another, and keep the result of least objective; more than 1 want --init random or kmeans." default:"1"`
+	MaxIter          int      `help:"Largest number of updates." default:"${maxIter}"`
+	RelTol           float64  `help:"End at this relative change of the objective; 0 is off." default:"${relTol}"`
+	AbsTol           float64  `help:"End at this absolute change of the mean objective; 0 is off." default:"0"`
+	Threads          int      `help:"Threads; 0 is one for each processor." default:"0"`
+	Trace            bool     `help:"Write the objective of every iterate into result.json."`
+	StartTopics      string   `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
+	StartScores      string   `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
+	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: adaptive or newton-fixed, the paper's (default: ${binaryStep})." placeholder:"STEP"`
+	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
 }
 
 func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 	bar := &iterations{progress: newProgress(d.err, "updates"), max: c.MaxIter}
 	report, err := factorize.Run(ctx, factorize.Options{
 		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
-		Init: solver.Init(c.Init), Seed: c.Seed, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
-		StartTopics: c.StartTopics, StartScores: c.StartScores, Step: sonmf.Step(c.Step), Version: version,
+		Init: solver.Init(c.Init), Seed: c.Seed, Restarts: c.Restarts, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
+		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
 	}, bar)
 	bar.finish()
 	if err != nil {
@@ -48,11 +51,14 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 	}})
 }
 
-// iterations shows the updates of a solver as they come.
+// iterations shows the updates of a solver and their objectives as they come.
 type iterations struct {
 	*progress
 	max int
 }
 
 // Record implements solver.Recorder.
-func (i *iterations) Record(it solver.Iterate) { i.set(it.Iteration, i.max) }
+func (i *iterations) Record(it solver.Iterate) {
+	i.set(it.Iteration, i.max)
+	i.describe("objective " + strconv.FormatFloat(it.Objective, 'g', 6, 64))
+}

@@ -15,13 +15,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/models/safetensors"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 )
 
-// matrices is one matrix, documents by terms, in the forms that factorize reads.
-func matrices(t *testing.T) map[string]string {
+// matrices is one matrix, documents by terms, in the forms that factorize reads; of 0 and 1 if asked for.
+func matrices(t *testing.T, zeroOne bool) map[string]string {
 	t.Helper()
 	const n, p = 12, 7
-	at := func(i, j int) float64 { return float64((i*j+i+3*j)%5) * float64(1+(i+j)%2) }
+	at := func(i, j int) float64 {
+		v := float64((i*j+i+3*j)%5) * float64(1+(i+j)%2)
+		if zeroOne {
+			return min(v, 1)
+		}
+		return v
+	}
 	var mtx, csv, header, npy bytes.Buffer
 	var entries []string
 	for i := range n {
@@ -89,11 +97,11 @@ type factorized struct {
 // TestFactorize reads the same matrix from every form of file and gives the same factors.
 func TestFactorize(t *testing.T) {
 	t.Parallel()
-	files := matrices(t)
 	const n, p, rank = 12, 7, 2
-	for _, method := range []string{"sonmf", "svd"} {
+	for _, method := range methods.Names() {
+		orthonormal := strings.HasPrefix(method, "s") && method != methods.SemiNMF
 		first := 0.
-		for name, path := range files {
+		for name, path := range matrices(t, methods.Domain(method) == solver.Binary) {
 			out := filepath.Join(t.TempDir(), "out")
 			succeed(t, "", "factorize", "--method", method, "--input", path, "--rank", "2", "--out", out, "--trace", "--threads", "1")
 			data := read(t, filepath.Join(out, "result.json"))
@@ -102,7 +110,7 @@ func TestFactorize(t *testing.T) {
 			if err := json.Unmarshal(data, &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Method != method || r.Status == "" || r.Version == "" || r.Objective <= 0 || r.Orthogonality > 1e-10 || math.Abs(r.MeanObjective*n*p-r.Objective) > 1e-9*r.Objective {
+			if r.Method != method || r.Status == "" || r.Version == "" || r.Objective <= 0 || orthonormal != (r.Orthogonality < 1e-10) || math.Abs(r.MeanObjective*n*p-r.Objective) > 1e-9*r.Objective {
 				t.Errorf("%s of %s: result.json holds %+v", method, name, r)
 			}
 			for _, s := range []string{"load", "init", "solve"} {
@@ -110,12 +118,12 @@ func TestFactorize(t *testing.T) {
 					t.Errorf("%s of %s: seconds.%s is %v", method, name, s, v)
 				}
 			}
-			if method == "sonmf" {
+			if method != methods.SVD {
 				if len(r.Trace) != r.Iterations+1 || math.Abs(r.Trace[r.Iterations]["objective"]-r.Objective) > 1e-9*r.Objective {
 					t.Errorf("%s: the trace has %d iterates and ends at %v, want %d and %v", name, len(r.Trace), r.Trace[len(r.Trace)-1], r.Iterations+1, r.Objective)
 				}
 				for i, it := range r.Trace {
-					if it["iteration"] != float64(i) || i > 0 && it["objective"] > r.Trace[i-1]["objective"]*(1+1e-12) {
+					if it["iteration"] != float64(i) || i > 0 && method != methods.ONMF && it["objective"] > r.Trace[i-1]["objective"]*(1+1e-12) {
 						t.Errorf("%s: iterate %d of the trace is %v after %v", name, i, it, r.Trace[max(i-1, 0)])
 					}
 				}
@@ -143,7 +151,7 @@ func TestFactorize(t *testing.T) {
 
 func TestFactorizeFlags(t *testing.T) {
 	t.Parallel()
-	files := matrices(t)
+	files := matrices(t, false)
 	out := filepath.Join(t.TempDir(), "out")
 	run := func(args ...string) map[string]any {
 		t.Helper()
@@ -170,7 +178,30 @@ func TestFactorizeFlags(t *testing.T) {
 		t.Errorf("factorize prints %q, want a table of one line", table)
 	}
 
-	fail(t, exitUsage, []string{"factorize", "--input", files["x.csv"], "--rank", "1", "--out", out, "--method", "oracle"}, "oracle")
+	if settings := run("--method", "l1-nmf", "--l1-topics", "0.25", "--l1-scores", "0")["settings"].(map[string]any); settings["l1_topics"] != .25 || settings["l1_scores"] != 0. {
+		t.Errorf("the settings of --l1-topics 0.25 --l1-scores 0 are %v", settings)
+	}
+	one, best := run("--init", "random", "--seed", "7"), run("--init", "random", "--seed", "7", "--restarts", "5")
+	if best["objective"].(float64) > one["objective"].(float64) || best["settings"].(map[string]any)["restarts"] != 5. {
+		t.Errorf("the best of 5 starts has objective %v, the first %v; settings %v", best["objective"], one["objective"], best["settings"])
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown method":   {[]string{"--method", "oracle"}, "oracle"},
+		"unknown step":     {[]string{"--step", "oracle"}, "oracle"},
+		"step of another":  {[]string{"--method", "nmf", "--step", "exact"}, "no step to choose"},
+		"penalty of sonmf": {[]string{"--l1-topics", "1"}, "no ℓ1 penalties"},
+		"negative penalty": {[]string{"--method", "l1-nmf", "--l1-scores=-3"}, "-3"},
+		"restarts of one":  {[]string{"--restarts", "3"}, "take start random or kmeans"},
+		"no restart":       {[]string{"--restarts=-1"}, "-1 restarts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fail(t, exitUsage, append([]string{"factorize", "--input", files["x.csv"], "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...), c.want)
+		})
+	}
 	for name, c := range map[string]struct {
 		content string
 		file    string
@@ -183,6 +214,8 @@ func TestFactorizeFlags(t *testing.T) {
 		"no matrix":      {"hello", "m.npy", nil, []string{"m.npy"}},
 		"no gzip":        {"hello", "m.csv.gz", nil, []string{"m.csv.gz"}},
 		"unknown kind":   {"1,2\n3,4\n", "m.txt", nil, []string{"m.txt"}},
+		"negative":       {"1,2\n3,-4\n", "m.csv", []string{"--method", "nmf"}, []string{"m.csv", "row 2, column 2 is -4"}},
+		"not binary":     {"a,b,c\n1,0,1\n0,1,2\n", "m.csv", []string{"--method", "sonmf-binary", "--input-orientation", "terms-by-documents"}, []string{"m.csv", "row 2, column 3 is 2"}},
 		"rank too large": {"1,2\n3,4\n", "m.csv", []string{"--rank", "3"}, []string{"rank"}},
 		"rank of none":   {"1,2\n3,4\n", "m.csv", []string{"--rank", "0"}, []string{"rank"}},
 	} {
@@ -192,5 +225,4 @@ func TestFactorizeFlags(t *testing.T) {
 			fail(t, exitFailed, args, c.want...)
 		})
 	}
-	fail(t, exitUsage, []string{"factorize", "--input", file(t, "m.csv", "1,2\n3,4\n"), "--rank", "1", "--out", filepath.Join(t.TempDir(), "out"), "--method", "oracle"}, "oracle")
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/sonmf"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -41,6 +42,7 @@ type cli struct {
 	Models      modelsCmd      `cmd:"" help:"Look at the model store."`
 	Topics      topicsCmd      `cmd:"" help:"Look at the topics of the models."`
 	Factorize   factorizeCmd   `cmd:"" help:"Factorize a matrix."`
+	Reproduce   reproduceCmd   `cmd:"" help:"Run the experiments of the SONMF paper and lay them beside its figures."`
 	Synth       synthCmd       `cmd:"" help:"Generate labelled data with known truth."`
 	Bench       benchCmd       `cmd:"" help:"Measure this product's speed beside a reference."`
 	CheckConfig checkConfigCmd `cmd:"" help:"Check a configuration file."`
@@ -102,7 +104,7 @@ func run() int {
 		return 0
 	case errors.Is(err, errReported):
 		return exitFailed
-	case errors.As(err, new(usageError)), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings), errors.Is(err, textproc.ErrSettings):
+	case errors.As(err, new(usageError)), errors.Is(err, factorize.ErrOptions), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings), errors.Is(err, textproc.ErrSettings):
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitUsage
 	default:
@@ -116,8 +118,8 @@ func defaults() kong.Vars {
 	s, explain := fit.Default(), config.Default().Scoring
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
-		"methods": strings.Join(factorize.Methods(), ","),
-		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated),
+		"methods": strings.Join(methods.Names(), ","), "fitMethods": strings.Join(fit.Methods(), ","),
+		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,
 		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),

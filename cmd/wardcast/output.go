@@ -73,6 +73,16 @@ func (p *progress) set(done, total int) {
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
 }
 
+// describe writes what stands before the bar.
+func (p *progress) describe(what string) {
+	if p.bar == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bar.Describe(what)
+}
+
 func (p *progress) finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,7 +14,8 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/matrixio"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/sonmf"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/nmf"
 )
 
 // Orientation tells what the rows of the input are.
@@ -27,21 +27,12 @@ const (
 	TermsByDocuments Orientation = "terms-by-documents"
 )
 
-// The methods.
-const (
-	methodSONMF = "sonmf"
-	methodSVD   = "svd"
-)
-
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Methods returns the names of the methods that Run knows.
-func Methods() []string { return []string{methodSONMF, methodSVD} }
-
 // Options says what to do. Zero values mean what the fields say.
 type Options struct {
-	// Method is one of Methods.
+	// Method is one of methods.Names.
 	Method string
 	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
 	Input string
@@ -64,8 +55,11 @@ type Options struct {
 	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
 	// the input; "" means none.
 	StartTopics, StartScores string
-	// Step is the update of sonmf; "" means its default.
-	Step sonmf.Step
+	// Choices are the settings of the method's own.
+	Choices methods.Settings
+	// Restarts is how many starts are tried, with the seeds Seed, Seed+1 …; the result of least objective is kept. 0 means 1.
+	// More want a start that the seed decides.
+	Restarts int
 	// Out is the folder to write to. It is made where it is missing.
 	Out string
 	// Version is the program's version, for the report.
@@ -109,7 +103,10 @@ type Settings struct {
 	Threads     int         `json:"threads"`
 	StartTopics string      `json:"start_topics,omitempty"`
 	StartScores string      `json:"start_scores,omitempty"`
-	Step        sonmf.Step  `json:"step,omitempty"`
+	Step        string      `json:"step,omitempty"`
+	Restarts    int         `json:"restarts"`
+	L1Topics    *float64    `json:"l1_topics,omitempty"`
+	L1Scores    *float64    `json:"l1_scores,omitempty"`
 }
 
 // Run reads the input, factorizes it and writes the output. The recorder, which may be nil, sees every iterate.
@@ -138,13 +135,42 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	}
 	load := time.Since(begin).Seconds()
 
+	result, err := o.solve(ctx, x, settings, method)
+	if err != nil {
+		return nil, err
+	}
+	report := o.report(x, method, result)
+	report.Seconds.Load = load
+	if err := write(o.Out, report, result.Topics, result.Scores); err != nil {
+		return nil, err
+	}
+	if result.Status == solver.Cancelled {
+		return report, fmt.Errorf("factorizing, after %d updates: %w", result.Iterations, context.Cause(ctx))
+	}
+	return report, nil
+}
+
+// solve runs the method. An error about an entry of the matrix names its place in the input.
+func (o *Options) solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
 	result, err := solver.Solve(ctx, x, settings, method)
+	if outside, ok := errors.AsType[*solver.DomainError](err); ok {
+		row, column := outside.Row+1, outside.Col+1
+		if o.Orientation == TermsByDocuments {
+			row, column = column, row
+		}
+		return nil, fmt.Errorf("factorizing %q by %s: %w: row %d, column %d is %v, must be %v", o.Input, o.Method, solver.ErrDomain, row, column, outside.Value, outside.Domain)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if result.Status == solver.NonFinite || math.IsNaN(result.Objective) || math.IsInf(result.Objective, 0) {
 		return nil, fmt.Errorf("factorizing by %s, update %d: %w", o.Method, result.Iterations, solver.NonFinite.Err())
 	}
+	return result, nil
+}
+
+// report describes a result.
+func (o *Options) report(x linalg.Operator, method solver.Method, result *solver.Result) *Report {
 	n, p := x.Dims()
 	report := &Report{
 		Method:                o.Method,
@@ -153,25 +179,23 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 		Objective:             result.Objective,
 		MeanObjective:         result.MeanObjective,
 		OrthogonalityResidual: result.OrthogonalityResidual,
-		Seconds:               Seconds{Load: load, Init: result.Seconds.Init, Solve: result.Seconds.Solve},
+		Seconds:               Seconds{Init: result.Seconds.Init, Solve: result.Seconds.Solve},
 		Trace:                 []solver.TracePoint{},
 		Settings: Settings{
 			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed,
 			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: runtime.GOMAXPROCS(0),
-			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Step,
+			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Choices.Step, Restarts: o.Restarts,
 		},
 		Version: o.Version,
 	}
 	if o.Trace {
 		report.Trace = result.Trace
 	}
-	if err := write(o.Out, report, result.Topics, result.Scores); err != nil {
-		return nil, err
+	if l1, ok := method.(*nmf.L1); ok {
+		topics, scores := l1.Weights(x, o.Rank)
+		report.Settings.L1Topics, report.Settings.L1Scores = &topics, &scores
 	}
-	if result.Status == solver.Cancelled {
-		return report, fmt.Errorf("factorizing, after %d updates: %w", result.Iterations, context.Cause(ctx))
-	}
-	return report, nil
+	return report
 }
 
 // check fills in the defaults and returns the method. The numbers are left to solver.Solve to check.
@@ -194,21 +218,19 @@ func (o *Options) check() (solver.Method, error) {
 	if o.Out == "" {
 		return nil, fmt.Errorf("%w: no output folder", ErrOptions)
 	}
-	if o.Step != "" && o.Method != methodSONMF {
-		return nil, fmt.Errorf("%w: method %q has no step to choose", ErrOptions, o.Method)
+	if o.Restarts == 0 {
+		o.Restarts = 1
 	}
-	switch o.Method {
-	case methodSONMF:
-		method, err := sonmf.New(sonmf.Settings{Step: o.Step})
-		if err != nil {
-			return nil, err
-		}
-		o.Step = method.Settings().Step
-		return method, nil
-	case methodSVD:
-		return solver.SVD{}, nil
+	switch {
+	case o.Restarts < 0:
+		return nil, fmt.Errorf("%w: %d restarts", ErrOptions, o.Restarts)
+	case o.Restarts > 1 && (o.Init == solver.InitSVD || o.StartTopics != "" || o.StartScores != "" || o.Method == methods.SVD):
+		return nil, fmt.Errorf("%w: %d restarts from a start that the seed does not decide; take start random or kmeans", ErrOptions, o.Restarts)
 	}
-	return nil, fmt.Errorf("%w: method %q is not available; there are %s", ErrOptions, o.Method, strings.Join(Methods(), ", "))
+	var method solver.Method
+	var err error
+	method, o.Choices, err = methods.New(o.Method, o.Choices)
+	return method, err
 }
 
 // load reads the files.

@@ -19,10 +19,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/matrixio"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
@@ -32,6 +32,40 @@ func example() *mat.Dense {
 	x := mat.NewDense(12, 8, nil)
 	x.Apply(func(_, _ int, _ float64) float64 { return max(0, random.Float64()-0.4) }, x)
 	return x
+}
+
+// binary returns 1 where x is positive, 0 elsewhere.
+func binary(x *mat.Dense) *mat.Dense {
+	b := mat.DenseCopyOf(x)
+	b.Apply(func(_, _ int, v float64) float64 {
+		if v > 0 {
+			return 1
+		}
+		return 0
+	}, b)
+	return b
+}
+
+// objective returns what the report says of the factors, by its definition and entry by entry.
+func objective(r *factorize.Report, x, topics, scores *mat.Dense) float64 {
+	var m mat.Dense
+	m.Mul(scores, topics.T())
+	n, p := x.Dims()
+	var sum float64
+	for i := range n {
+		for j := range p {
+			switch v := m.At(i, j); methods.Domain(r.Method) {
+			case solver.Binary:
+				sum += math.Log(1+math.Exp(v)) - x.At(i, j)*v
+			default:
+				sum += (x.At(i, j) - v) * (x.At(i, j) - v)
+			}
+		}
+	}
+	if r.Method == methods.L1NMF {
+		sum = sum/2 + *r.Settings.L1Topics*mat.Sum(topics) + *r.Settings.L1Scores*mat.Sum(scores)
+	}
+	return sum
 }
 
 // writeCSV writes a matrix with a header.
@@ -130,7 +164,11 @@ func output(t *testing.T, dir string) (report factorize.Report, topics, scores *
 func TestRun(t *testing.T) {
 	t.Parallel()
 	x := example()
-	for _, method := range factorize.Methods() {
+	for _, method := range methods.Names() {
+		x := x
+		if methods.Domain(method) == solver.Binary {
+			x = binary(x)
+		}
 		var first float64
 		for name, o := range map[string]factorize.Options{
 			"csv":             {Input: writeCSV(t, x)},
@@ -150,7 +188,7 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(*returned, report, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, %s: the file differs from the returned report: %s", method, name, diff)
 			}
-			if want := solver.SquaredResidual(linalg.Dense{Dense: x}, topics, scores); math.Abs(report.Objective-want) > 1e-12*want {
+			if want := objective(&report, x, topics, scores); math.Abs(report.Objective-want) > 1e-12*want {
 				t.Errorf("%s, %s: objective %g, of the factors %g", method, name, report.Objective, want)
 			}
 			if first == 0 {
@@ -232,17 +270,28 @@ func TestRunFromFactors(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	good := writeCSV(t, example())
+	below := mat.NewDense(3, 2, []float64{1, 0, 0, 3, -4, 1})
+	negative := writeCSV(t, below)
 	for name, c := range map[string]struct {
 		o    factorize.Options
 		want string
 	}{
-		"method":       {factorize.Options{Method: "nmf", Input: good, Rank: 2}, `method "nmf" is not available; there are sonmf, svd`},
+		"method":       {factorize.Options{Method: "lda", Input: good, Rank: 2}, `method "lda" is none of sonmf, `},
 		"orientation":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Orientation: "words"}, "input orientation"},
 		"rank":         {factorize.Options{Method: "sonmf", Input: good, Rank: 9}, "rank out of range"},
 		"no rank":      {factorize.Options{Method: "svd", Input: good}, "rank out of range"},
 		"start":        {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Init: "nndsvd"}, "none of svd, random, kmeans"},
-		"step":         {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Step: "newton"}, "none of extrapolated, exact, cayley"},
-		"step of svd":  {factorize.Options{Method: "svd", Input: good, Rank: 2, Step: sonmf.StepExact}, "no step to choose"},
+		"step":         {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Choices: methods.Settings{Step: "newton"}}, "none of extrapolated, exact, cayley"},
+		"step of svd":  {factorize.Options{Method: "svd", Input: good, Rank: 2, Choices: methods.Settings{Step: "exact"}}, "no step to choose"},
+		"penalty":      {factorize.Options{Method: "nmf", Input: good, Rank: 2, Choices: methods.Settings{L1Topics: new(float64)}}, "no ℓ1 penalties"},
+		"restarts":     {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: -1}, "-1 restarts"},
+		"one start":    {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2}, "take start random or kmeans"},
+		"given start":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2, Init: "random", StartTopics: good}, "take start random or kmeans"},
+		"no start":     {factorize.Options{Method: "svd", Input: good, Rank: 2, Restarts: 2, Init: "random"}, "take start random or kmeans"},
+		"negative":     {factorize.Options{Method: "nmf", Input: negative, Rank: 1}, "x.csv\" by nmf: value out of range: row 3, column 1 is -4, must be non-negative"},
+		"neg. turned":  {factorize.Options{Method: "onmf", Input: negative, Rank: 1, Orientation: factorize.TermsByDocuments}, "row 3, column 1 is -4, must be non-negative"},
+		"neg. sparse":  {factorize.Options{Method: "l1-nmf", Input: writeMTX(t, below), Rank: 1, Orientation: factorize.TermsByDocuments}, "row 3, column 1 is -4, must be non-negative"},
+		"not binary":   {factorize.Options{Method: "log-nmf", Input: negative, Rank: 1}, "row 2, column 2 is 3, must be 0 or 1"},
 		"threads":      {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: -1}, "-1 threads"},
 		"no file":      {factorize.Options{Method: "svd", Input: good + ".gz", Rank: 2}, "no such file"},
 		"not a number": {factorize.Options{Method: "svd", Input: writeFile(t, "y.csv", "1,2\n3,x\n"), Rank: 1}, "line 2, column 2"},

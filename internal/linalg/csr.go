@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -128,43 +129,17 @@ func (x *CSR) NormSquared() float64 { return x.norm() }
 // MulTo stores X·D in dst. The cost is nnz·k multiply-adds; nothing is allocated on one thread.
 func (x *CSR) MulTo(dst, d *mat.Dense) {
 	checkProduct(dst, d, x.N, x.P)
-	out, in := dst.RawMatrix(), d.RawMatrix()
-	parallelRows(x.N, len(x.Values)*in.Cols, func(from, to int) {
-		for i := from; i < to; i++ {
-			row := out.Data[i*out.Stride : i*out.Stride+out.Cols]
-			clear(row)
-			columns, values := x.Row(i)
-			at := func(c int) []float64 {
-				from := int(columns[c]) * in.Stride
-				return in.Data[from : from+in.Cols]
-			}
-			c := 0
-			for ; c+4 <= len(columns); c += 4 {
-				axpy4((*[4]float64)(values[c:]), at(c), at(c+1), at(c+2), at(c+3), row)
-			}
-			for ; c < len(columns); c++ {
-				axpy(values[c], at(c), row)
-			}
-		}
-	})
+	parallelRows(x.N, len(x.Values)*d.RawMatrix().Cols, sparseProduct{best, dst.RawMatrix(), x, d.RawMatrix()})
 }
+
+type sparseProduct struct {
+	*kernels
+	dst blas64.General
+	x   *CSR
+	d   blas64.General
+}
+
+func (p sparseProduct) rows(from, to int) { p.multiplySparse(p.dst, p.x, p.d, from, to) }
 
 // MulTransTo stores Xᵀ·D in dst by the rows of the transposed matrix.
 func (x *CSR) MulTransTo(dst, d *mat.Dense) { x.Transpose().MulTo(dst, d) }
-
-// axpy adds a·x to y, which is as long as x.
-func axpy(a float64, x, y []float64) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] += a * x[i]
-	}
-}
-
-// axpy4 adds a[0]·x0 + … + a[3]·x3 to y, all of one length. Against four calls of axpy it loads and stores y once.
-func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
-	a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
-	x0, x1, x2, x3 = x0[:len(y)], x1[:len(y)], x2[:len(y)], x3[:len(y)]
-	for i := range y {
-		y[i] += a0*x0[i] + a1*x1[i] + a2*x2[i] + a3*x3[i]
-	}
-}

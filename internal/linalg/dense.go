@@ -7,16 +7,13 @@ type Dense struct{ *mat.Dense }
 
 // MulTo stores X·D in dst.
 func (x Dense) MulTo(dst, d *mat.Dense) {
-	n, p := x.Dims()
-	checkProduct(dst, d, n, p)
-	dst.Mul(x.Dense, d)
+	MulTo(dst, x.Dense, d)
 }
 
 // MulTransTo stores Xᵀ·D in dst.
 func (x Dense) MulTransTo(dst, d *mat.Dense) {
-	n, p := x.Dims()
-	checkProduct(dst, d, p, n)
-	dst.Mul(x.T(), d)
+	n, _ := x.Dims()
+	best.mulTo(dst, transposed(x.RawMatrix()), x.Dense, d, n, false)
 }
 
 // NormSquared returns the sum of the squares of the entries.

@@ -2,10 +2,48 @@ package linalg
 
 import "math"
 
+// logisticBlock is the number of softplus terms that are summed apart, which bounds the rounding of a long sum.
+const logisticBlock = 512
+
 // LogisticTo stores σ(mᵢ) = 1/(1+e⁻ᵐ) in dst, which may be m, and returns Σ log(1+eᵐ). No mᵢ overflows: with
 // e = exp(−|m|), σ is 1/(1+e) or e/(1+e) by the sign of m, and log(1+eᵐ) is max(m, 0) + log1p(e). NaN stays NaN.
+//
+// σ is within 4 units in the last place, and each term of the sum within 1e-15 of itself.
 func LogisticTo(dst, m []float64) (softplus float64) {
-	dst = dst[:len(m)]
+	return best.logisticTo(dst[:len(m)], m)
+}
+
+func (l *kernels) logisticTo(dst, m []float64) (softplus float64) {
+	for len(m) > 0 {
+		n := min(logisticBlock, len(m))
+		softplus += l.logisticBlock(dst[:n], m[:n])
+		dst, m = dst[n:], m[n:]
+	}
+	return softplus
+}
+
+func (l *kernels) logisticBlock(dst, m []float64) (softplus float64) {
+	if l.lanes == 0 {
+		return logisticGo(dst, m)
+	}
+	n := len(m) / l.lanes * l.lanes
+	if n > 0 {
+		softplus = l.logistic(n, &dst[0], &m[0])
+	}
+	if n < len(m) {
+		// The rest of a last vector is −∞, whose softplus is 0.
+		last := borrow(l.lanes)
+		defer buffers.Put(last)
+		for i := copy(*last, m[n:]); i < l.lanes; i++ {
+			(*last)[i] = math.Inf(-1)
+		}
+		softplus += l.logistic(l.lanes, &(*last)[0], &(*last)[0])
+		copy(dst[n:], *last)
+	}
+	return softplus
+}
+
+func logisticGo(dst, m []float64) (softplus float64) {
 	for i, v := range m {
 		e := math.Exp(-math.Abs(v))
 		softplus += max(v, 0) + math.Log1p(e)

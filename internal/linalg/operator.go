@@ -3,6 +3,7 @@ package linalg
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -27,26 +28,29 @@ const (
 	minParallel = 1 << 16
 )
 
-// parallelRows calls work for consecutive ranges that cover [0, rows). The ranges only decide which goroutine
-// computes a row, never how it is computed.
-func parallelRows(rows, flops int, work func(from, to int)) {
-	workers := min(runtime.GOMAXPROCS(0), rows)
-	if flops < minParallel || workers < 2 {
-		work(0, rows)
+// parallelRows calls work.rows for consecutive ranges that cover [0, n). The ranges only decide which goroutine
+// computes a row, never how it is computed. It allocates only where there is a second goroutine.
+func parallelRows[W interface{ rows(from, to int) }](n, flops int, work W) {
+	if workers := min(runtime.GOMAXPROCS(0), n); flops >= minParallel && workers > 1 {
+		spread(n, workers, work.rows)
 		return
 	}
+	work.rows(0, n)
+}
+
+func spread(n, workers int, work func(from, to int)) {
 	// More ranges than workers, because rows of text differ in length.
-	chunk := max(1, rows/(8*workers))
+	chunk := max(1, n/(8*workers))
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	next := make(chan int, (rows+chunk-1)/chunk)
-	for from := 0; from < rows; from += chunk {
-		next <- from
-	}
-	close(next)
 	for range workers {
 		wg.Go(func() {
-			for from := range next {
-				work(from, min(from+chunk, rows))
+			for {
+				to := int(next.Add(int64(chunk)))
+				if to-chunk >= n {
+					return
+				}
+				work(to-chunk, min(to, n))
 			}
 		})
 	}

@@ -42,50 +42,72 @@ func qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
 		return q, r
 	}
 	r2, inverse, _ := choleskyR(q)
-	var rr mat.Dense
-	rr.Mul(r2, r)
-	return product(q, inverse), &rr
+	return product(q, inverse), product(r2, r)
 }
 
 // choleskyR returns R, the upper Cholesky factor of AᵀA, its inverse, and an estimate of the reciprocal condition
 // number of A after scaling its columns to length one. R and its inverse are nil where the estimate is below
 // minRcond; it is 0 for a column whose square is 0 or overflows.
 func choleskyR(a *mat.Dense) (r, inverse *mat.Dense, rcond float64) {
+	var f cholesky
+	if rcond = f.factorize(a); rcond < minRcond {
+		return nil, nil, rcond
+	}
+	return f.r, f.inverse, rcond
+}
+
+// cholesky is choleskyR with memory that is kept.
+type cholesky struct {
+	r, inverse *mat.Dense
+	norms      []float64 // of the columns of A
+	work       []float64
+	pivots     []int
+}
+
+// factorize returns the estimate; r and inverse hold only where that is at least minRcond.
+func (f *cholesky) factorize(a *mat.Dense) (rcond float64) {
 	_, k := a.Dims()
-	r = mat.NewDense(k, k, nil)
-	GramTo(r, a)
-	raw := r.RawMatrix()
-	norms := make([]float64, k)
+	if len(f.norms) != k {
+		f.r, f.inverse = mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
+		f.norms, f.work, f.pivots = make([]float64, k), make([]float64, 3*k), make([]int, k)
+	}
+	GramTo(f.r, a)
+	raw := f.r.RawMatrix()
 	for j := range k {
-		norms[j] = math.Sqrt(raw.Data[j*k+j])
-		if !(norms[j] > 0) || math.IsInf(norms[j], 1) {
-			return nil, nil, 0
+		f.norms[j] = math.Sqrt(raw.Data[j*k+j])
+		if !(f.norms[j] > 0) || math.IsInf(f.norms[j], 1) {
+			return 0
 		}
 	}
 	for i := range k {
 		for j := i; j < k; j++ {
-			raw.Data[i*k+j] /= norms[i] * norms[j]
+			raw.Data[i*k+j] /= f.norms[i] * f.norms[j]
 		}
 	}
 	upper, ok := lapack64.Potrf(blas64.Symmetric{N: k, Stride: k, Data: raw.Data, Uplo: blas.Upper})
 	if !ok {
-		return nil, nil, 0
+		return 0
 	}
-	rcond = lapack64.Trcon(lapack.MaxColumnSum, upper, make([]float64, 3*k), make([]int, k))
+	rcond = lapack64.Trcon(lapack.MaxColumnSum, upper, f.work, f.pivots)
 	if !(rcond >= minRcond) {
-		return nil, nil, 0
+		return 0
 	}
-	clearLower(r)
-	inverse = mat.DenseCopyOf(r)
-	upper.Data = inverse.RawMatrix().Data
+	clearLower(f.r)
+	f.inverse.Copy(f.r)
+	upper.Data = f.inverse.RawMatrix().Data
 	lapack64.Trtri(upper)
 	for i := range k {
 		for j := i; j < k; j++ {
-			raw.Data[i*k+j] *= norms[j]
-			upper.Data[i*k+j] /= norms[i]
+			raw.Data[i*k+j] *= f.norms[j]
+			upper.Data[i*k+j] /= f.norms[i]
 		}
 	}
-	return r, inverse, rcond
+	return rcond
+}
+
+// inverseNorm returns an upper bound on ‖R⁻¹‖₂.
+func (f *cholesky) inverseNorm() float64 {
+	return math.Sqrt(mat.Norm(f.inverse, 1) * mat.Norm(f.inverse, math.Inf(1)))
 }
 
 // householderQR is thinQR by reflections: slower, and accurate for every A.
@@ -114,7 +136,9 @@ func clearLower(a *mat.Dense) {
 
 // product returns A·B.
 func product(a, b *mat.Dense) *mat.Dense {
-	var dst mat.Dense
-	dst.Mul(a, b)
-	return &dst
+	n, _ := a.Dims()
+	_, k := b.Dims()
+	dst := mat.NewDense(n, k, nil)
+	MulTo(dst, a, b)
+	return dst
 }

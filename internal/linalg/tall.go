@@ -1,7 +1,6 @@
 package linalg
 
 import (
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -11,68 +10,123 @@ const (
 	// partial sums that are held at a time. Both are fixed, so that the sums do not depend on GOMAXPROCS.
 	gramRows      = 512
 	maxGramBlocks = 32
+
+	// gramPanel is the number of columns of a Gram matrix that are computed down to the diagonal at once.
+	gramPanel = 48
+
+	errAlias = "linalg: the result shares memory with an operand"
 )
 
 // MulTo stores A·B in dst; A is n×p, B is p×k, dst is n×k and shares no memory with either.
+//
+// It panics where dst is A or B. On one thread nothing is allocated.
 func MulTo(dst, a, b *mat.Dense) {
-	dst.Mul(a, b)
+	_, p := a.Dims()
+	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, false)
+}
+
+// AddMulTo is MulTo that adds A·B to dst.
+func AddMulTo(dst, a, b *mat.Dense) {
+	_, p := a.Dims()
+	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, true)
+}
+
+// mulTo stores the product of the view left of a, whose inner dimension is given, and b in dst, or adds it.
+//
+//nolint:revive // six arguments: a view does not know its sizes, nor a its orientation
+func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int, add bool) {
+	n, p := a.Dims()
+	checkProduct(dst, b, n+p-inner, inner)
+	out, right := dst.RawMatrix(), b.RawMatrix()
+	checkApart(out, a.RawMatrix())
+	checkApart(out, right)
+	parallelRows(out.Rows, out.Rows*inner*out.Cols, denseProduct{l, out, left, right, add})
+}
+
+type denseProduct struct {
+	*kernels
+	c blas64.General
+	a view
+	b blas64.General
+
+	add bool
+}
+
+func (p denseProduct) rows(from, to int) {
+	p.multiply(rowRange(p.c, from, to), p.a.from(from, 0), p.b, p.add)
+}
+
+// checkApart panics where dst and a begin at the same element.
+func checkApart(dst, a blas64.General) {
+	if len(dst.Data) > 0 && len(a.Data) > 0 && &dst.Data[0] == &a.Data[0] {
+		panic(errAlias)
+	}
 }
 
 // GramTo stores AᵀA in dst; A is p×k, dst is k×k. dst is exactly symmetric.
 //
 // Blocks of rows are summed apart and their sums added in ascending order: the bits do not depend on GOMAXPROCS.
-// The cost is p·k²/2 multiply-adds; it allocates at most 32 k×k matrices.
-func GramTo(dst, a *mat.Dense) {
-	_, k := a.Dims()
-	in := a.RawMatrix()
-	sumOfBlocks(dst, k, k, in.Rows, func(part blas64.General, from, to int) {
-		upper := blas64.Symmetric{N: k, Stride: part.Stride, Data: part.Data, Uplo: blas.Upper}
-		blas64.Syrk(blas.Trans, 1, rowRange(in, from, to), 0, upper)
-	})
-	out := dst.RawMatrix()
-	for i := range k {
-		for j := range i {
-			out.Data[i*out.Stride+j] = out.Data[j*out.Stride+i]
-		}
-	}
-}
+// The cost is p·k²/2 multiply-adds; nothing is allocated on one thread.
+func GramTo(dst, a *mat.Dense) { best.innerTo(dst, a, a, true) }
 
 // InnerTo stores AᵀB in dst; A is p×k, B is p×l, dst is k×l. It sums as GramTo does, at p·k·l multiply-adds.
-func InnerTo(dst, a, b *mat.Dense) {
-	_, k := a.Dims()
-	_, l := b.Dims()
-	left, right := a.RawMatrix(), b.RawMatrix()
-	if left.Rows != right.Rows {
+func InnerTo(dst, a, b *mat.Dense) { best.innerTo(dst, a, b, false) }
+
+func (l *kernels) innerTo(dst, a, b *mat.Dense, symmetric bool) {
+	out, left, right := dst.RawMatrix(), a.RawMatrix(), b.RawMatrix()
+	if left.Rows != right.Rows || out.Rows != left.Cols || out.Cols != right.Cols {
 		panic(errShape)
 	}
-	sumOfBlocks(dst, k, l, left.Rows, func(part blas64.General, from, to int) {
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowRange(left, from, to), rowRange(right, from, to), 0, part)
-	})
+	checkApart(out, left)
+	checkApart(out, right)
+	rows, size := left.Rows, out.Rows*out.Cols
+	if size == 0 {
+		return
+	}
+	blockRows := max(gramRows, (rows+maxGramBlocks-1)/maxGramBlocks)
+	blocks := max(1, (rows+blockRows-1)/blockRows)
+	buffer := borrow(blocks * size)
+	defer buffers.Put(buffer)
+	parts := *buffer
+	parallelRows(blocks, rows*size, innerProduct{l, parts, left, right, blockRows, symmetric})
+	for b := 1; b < blocks; b++ {
+		axpy(1, parts[b*size:(b+1)*size], parts[:size])
+	}
+	for i := range out.Rows {
+		row := out.Data[i*out.Stride : i*out.Stride+out.Cols]
+		copy(row, parts[i*out.Cols:])
+		if symmetric {
+			for j := range i {
+				row[j] = parts[j*out.Cols+i]
+			}
+		}
+	}
 }
 
-// sumOfBlocks stores in the k×l matrix dst the sum over blocks of the given number of rows of what block stores
-// for them.
-func sumOfBlocks(dst *mat.Dense, k, l, rows int, block func(part blas64.General, from, to int)) {
-	out := dst.RawMatrix()
-	if out.Rows != k || out.Cols != l {
-		panic(errShape)
-	}
-	size := max(gramRows, (rows+maxGramBlocks-1)/maxGramBlocks)
-	blocks := max(1, (rows+size-1)/size)
-	parts := make([]float64, blocks*k*l)
-	parallelRows(blocks, rows*k*l, func(from, to int) {
-		for b := from; b < to; b++ {
-			part := blas64.General{Rows: k, Cols: l, Stride: max(1, l), Data: parts[b*k*l : (b+1)*k*l]}
-			block(part, b*size, min((b+1)*size, rows))
+// innerProduct stores partial sums of AᵀB, or of its upper half and what lies beside the diagonal, one after another.
+type innerProduct struct {
+	*kernels
+	parts     []float64
+	a, b      blas64.General
+	blockRows int
+	symmetric bool
+}
+
+func (p innerProduct) rows(from, to int) {
+	k, l := p.a.Cols, p.b.Cols
+	for block := from; block < to; block++ {
+		first, end := block*p.blockRows, min((block+1)*p.blockRows, p.a.Rows)
+		left, right := rowRange(p.a, first, end), rowRange(p.b, first, end)
+		c := blas64.General{Rows: k, Cols: l, Stride: l, Data: p.parts[block*k*l : (block+1)*k*l]}
+		if !p.symmetric {
+			p.multiply(c, transposed(left), right, false)
+			continue
 		}
-	})
-	for b := 1; b < blocks; b++ {
-		for i, v := range parts[b*k*l : (b+1)*k*l] {
-			parts[i] += v
+		for j := 0; j < k; j += gramPanel {
+			width := min(gramPanel, k-j)
+			c := blas64.General{Rows: j + width, Cols: width, Stride: l, Data: c.Data[j:]}
+			p.multiply(c, transposed(left), blas64.General{Rows: right.Rows, Cols: width, Stride: right.Stride, Data: right.Data[j:]}, false)
 		}
-	}
-	for i := range k {
-		copy(out.Data[i*out.Stride:i*out.Stride+l], parts[i*l:(i+1)*l])
 	}
 }
 

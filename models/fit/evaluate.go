@@ -33,21 +33,25 @@ type Candidate struct {
 const wordsSuffix = "+words"
 
 // Candidates returns one candidate for each method, weighting and rank. A method without topics stands once
-// for each weighting, Majority once.
+// for each weighting, Majority once. Without weightings each method has the rows of Method.Weighting; with some, one
+// that needs binary rows has these alone, and it is an error if they are not among them.
 func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) ([]Candidate, error) {
 	var all []Candidate
 	for _, name := range methods {
 		base, words := strings.CutSuffix(name, wordsSuffix)
 		c := Candidate{Method: Method(base), Words: words}
-		switch {
-		case c.Method == Majority && !words:
+		if c.Method == Majority && !words {
 			all = append(all, c)
 			continue
-		case c.Method == BagOfWords && !words, c.Method == SONMF, c.Method == SVD:
-		default:
-			return nil, fmt.Errorf("%w: method %q is none of %s, %s, %s, %s, the last two also with %s", ErrSettings, name, Majority, BagOfWords, SONMF, SVD, wordsSuffix)
 		}
-		for _, c.Weighting = range weightings {
+		if !c.Method.known() || c.Method == BagOfWords && words {
+			return nil, fmt.Errorf("%w: method %q is none of %s, %s, those with topics also with %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), wordsSuffix)
+		}
+		rows, err := c.Method.rows(weightings)
+		if err != nil {
+			return nil, err
+		}
+		for _, c.Weighting = range rows {
 			if c.Method == BagOfWords {
 				all = append(all, c)
 				continue
@@ -269,7 +273,7 @@ func (t *trial) run(ctx context.Context, c Candidate, s Settings) ([]float64, fl
 	if known := t.topics[key]; known != nil {
 		tx = known
 	} else {
-		if tx, err = tx.factorize(ctx, c.Method, c.Rank, s.Seed); err != nil {
+		if tx, err = tx.factorize(ctx, &s, nil); err != nil {
 			return nil, 0, err
 		}
 		t.topics[key] = tx

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,22 +20,36 @@ import (
 
 func TestCandidates(t *testing.T) {
 	t.Parallel()
+	methods := []string{"majority", "bow", "sonmf", "svd+words", "log-nmf"}
 	both := []textproc.Weighting{textproc.TFIDF, textproc.Binary}
-	got, err := Candidates([]string{"majority", "bow", "sonmf", "svd+words"}, both, []int{10, 20})
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		weightings []textproc.Weighting
+		want       []string
+	}{
+		"both": {both, []string{
+			"majority  0", "bow tf-idf 0", "bow binary 0",
+			"sonmf tf-idf 10", "sonmf tf-idf 20", "sonmf binary 10", "sonmf binary 20",
+			"svd+words tf-idf 10", "svd+words tf-idf 20", "svd+words binary 10", "svd+words binary 20",
+			"log-nmf binary 10", "log-nmf binary 20",
+		}},
+		"each its own": {nil, []string{
+			"majority  0", "bow tf-idf 0", "sonmf tf-idf 10", "sonmf tf-idf 20", "svd+words tf-idf 10", "svd+words tf-idf 20", "log-nmf binary 10", "log-nmf binary 20",
+		}},
+	} {
+		got, err := Candidates(methods, c.weightings, []int{10, 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range got {
+			names = append(names, fmt.Sprintf("%s %s %d", c, c.Weighting, c.Rank))
+		}
+		if d := cmp.Diff(c.want, names); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
-	var names []string
-	for _, c := range got {
-		names = append(names, fmt.Sprintf("%s %s %d", c, c.Weighting, c.Rank))
-	}
-	want := []string{
-		"majority  0", "bow tf-idf 0", "bow binary 0",
-		"sonmf tf-idf 10", "sonmf tf-idf 20", "sonmf binary 10", "sonmf binary 20",
-		"svd+words tf-idf 10", "svd+words tf-idf 20", "svd+words binary 10", "svd+words binary 20",
-	}
-	if d := cmp.Diff(want, names); d != "" {
-		t.Error(d)
+	if got, err := Candidates(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "log-nmf") {
+		t.Errorf("binary factorizations of tf-idf rows: %v, %v", got, err)
 	}
 	for name, c := range map[string]struct {
 		methods []string

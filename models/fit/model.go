@@ -16,7 +16,6 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/sonmf"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -32,6 +31,8 @@ type Fitted struct {
 	Features int
 	// Solver tells how the topics were found; nil for a bag of words.
 	Solver *solver.Result
+	// Alignment tells how the topics got their order; nil without an earlier version.
+	Alignment *Alignment
 }
 
 // Data is the notes that a model is trained on.
@@ -39,6 +40,8 @@ type Data struct {
 	Rows   []notes.Row
 	Aux    []notes.Aux // what the rows' auxiliary values are
 	Pooled bool        // they are of several complaints: the complaint is an auxiliary feature
+	// Previous is the version before, from which the topics take their numbers; nil for none.
+	Previous *models.Bundle
 }
 
 // rows is data as the stages take it.
@@ -143,6 +146,7 @@ type text struct {
 	topics     *mat.Dense  // p×k, nil without topics
 	scores     *mat.Dense  // n×k
 	solver     *solver.Result
+	alignment  *Alignment
 }
 
 // vectorize is the first stage.
@@ -152,43 +156,6 @@ func vectorize(r *rows, s textproc.Settings) (*text, error) {
 		return nil, fmt.Errorf("preparing text: %w", err)
 	}
 	return &text{vectorizer: v, x: x}, nil
-}
-
-// The solver's bounds: topics for a classifier are stable long before the objective's last digits.
-const (
-	solverMaxIter = 200
-	solverRelTol  = 1e-5
-)
-
-// factorize returns t with topics.
-func (t *text) factorize(ctx context.Context, method Method, rank int, seed uint64) (*text, error) {
-	if method == BagOfWords {
-		return t, nil
-	}
-	n, p := t.x.Dims()
-	settings := solver.Settings{Rank: min(rank, n, p), Seed: seed, MaxIter: solverMaxIter, RelTol: solverRelTol}
-	var how solver.Method = solver.SVD{}
-	if method == SONMF {
-		var err error
-		if how, err = sonmf.New(sonmf.Settings{}); err != nil {
-			return nil, fmt.Errorf("finding topics: %w", err)
-		}
-	}
-	result, err := solver.Solve(ctx, t.x, settings, how)
-	if err != nil {
-		return nil, fmt.Errorf("finding topics: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("finding topics: %w", err)
-	}
-	if result.Status.Early() && result.Status != solver.IterationLimit {
-		return nil, fmt.Errorf("finding topics: %w", result.Status.Err())
-	}
-	with := *t
-	with.topics, with.solver = result.Topics, result
-	with.scores = mat.NewDense(n, settings.Rank, nil)
-	t.x.MulTo(with.scores, with.topics)
-	return &with, nil
 }
 
 // head is the last stage: coefficients, calibration, threshold.
@@ -231,7 +198,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if s.OneSE {
 		at = cv.Index1SE
 	}
-	f := &Fitted{Lambda: cv.Lambda[at], Features: cv.DF(at), Solver: t.solver}
+	f := &Fitted{Lambda: cv.Lambda[at], Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
 	beta := cv.Dense(at)
 	f.Vectorizer, f.Topics, f.Aux = t.vectorizer, t.topics, r.columns
 	if t.topics != nil {
@@ -308,7 +275,7 @@ func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && s.Rank > p {
 		return nil, fmt.Errorf("%w: rank %d of a vocabulary of %d terms", ErrSettings, s.Rank, p)
 	}
-	if t, err = t.factorize(ctx, s.Method, s.Rank, s.Seed); err != nil {
+	if t, err = t.factorize(ctx, &s, d.Previous); err != nil {
 		return nil, err
 	}
 	return head(ctx, r, t, &s)

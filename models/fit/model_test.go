@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -138,14 +139,17 @@ func TestScorerIsTheHead(t *testing.T) {
 		}
 	}
 	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is none
-	for name, change := range map[string]func(*Settings){
-		"sonmf and words": func(*Settings) {},
-		"svd alone":       func(s *Settings) { s.Method, s.Words = SVD, false },
-		"words alone":     func(s *Settings) { s.Method = BagOfWords },
-		"standardized":    func(s *Settings) { s.Standardize, s.OneSE = true, true },
-		"free aux":        func(s *Settings) { s.FreeAux = true },
-		"binary, lasso":   func(s *Settings) { s.Text.Weighting, s.Alpha = textproc.Binary, 1 },
-	} {
+	cases := map[string]func(*Settings){
+		"standardized":  func(s *Settings) { s.Standardize, s.OneSE = true, true },
+		"free aux":      func(s *Settings) { s.FreeAux = true },
+		"binary, lasso": func(s *Settings) { s.Text.Weighting, s.Alpha = textproc.Binary, 1 },
+	}
+	for _, name := range Methods() {
+		of := func(s *Settings) { s.Method, s.Text.Weighting = Method(name), Method(name).Weighting() }
+		cases[name] = of
+		cases[name+" alone"] = func(s *Settings) { of(s); s.Words = false }
+	}
+	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := small()
@@ -167,9 +171,29 @@ func TestScorerIsTheHead(t *testing.T) {
 				if math.Abs(p.Logit-want[i]) > 1e-9 {
 					t.Fatalf("row %d: logit %v, linear predictor %v", i, p.Logit, want[i])
 				}
+				if sum := contributions(&p); math.Abs(p.Logit-sum) > 1e-9 {
+					t.Fatalf("row %d: logit %v, sum of contributions %v", i, p.Logit, sum)
+				}
 			}
 		})
 	}
+}
+
+// contributions returns the sum of what a prediction is explained by, each topic's from its terms.
+func contributions(p *msg.Prediction) float64 {
+	sum := p.Intercept
+	for _, topic := range p.Topics {
+		for _, term := range topic.Terms {
+			sum += term.Contribution
+		}
+	}
+	for _, w := range p.Words {
+		sum += w.Contribution
+	}
+	for _, a := range p.Aux {
+		sum += a.Contribution
+	}
+	return sum
 }
 
 // linearPredictor fits the head anew and returns its predictions at λ, from the design.
@@ -183,7 +207,7 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tx, err = tx.factorize(t.Context(), s.Method, s.Rank, s.Seed); err != nil {
+	if tx, err = tx.factorize(t.Context(), s, nil); err != nil {
 		t.Fatal(err)
 	}
 	aux, _, err := r.auxFeatures(!s.Standardize)
@@ -276,6 +300,8 @@ func TestModelAndTrainRefuse(t *testing.T) {
 		"one class":          {one, small(), eval.ErrOneClass},
 		"no words":           {empty, small(), textproc.ErrEmptyVocabulary},
 		"no rows":            {nil, small(), textproc.ErrEmptyVocabulary},
+		"binary on tf-idf":   {rows, with(func(s *Settings) { s.Method = "sonmf-binary" }), ErrSettings},
+		"weight of sonmf":    {rows, with(func(s *Settings) { s.L1Topics = new(float64) }), solver.ErrSettings},
 		"method":             {rows, with(func(s *Settings) { s.Method = "lda" }), ErrSettings},
 		"majority":           {rows, with(func(s *Settings) { s.Method = Majority }), ErrSettings},
 		"rank":               {rows, with(func(s *Settings) { s.Rank = 0 }), ErrSettings},

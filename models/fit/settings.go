@@ -3,21 +3,58 @@ package fit
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// Method names how the topics of a model are made.
+// Method names how the topics of a model are made: one of package methods, or BagOfWords.
 type Method string
 
-// The methods.
+// Methods that this package treats by themselves.
 const (
-	SONMF      Method = "sonmf" // semi-orthogonal NMF
-	SVD        Method = "svd"   // truncated SVD: latent semantic analysis
-	BagOfWords Method = "bow"   // no topics, single words alone
+	SONMF      Method = methods.SONMF // the default
+	SVD        Method = methods.SVD   // truncated SVD: latent semantic analysis
+	BagOfWords Method = "bow"         // no topics, single words alone
 )
+
+// Methods returns the names of all methods.
+func Methods() []string { return append([]string{string(BagOfWords)}, methods.Names()...) }
+
+func (m Method) known() bool { return slices.Contains(Methods(), string(m)) }
+
+// binary reports whether the method takes rows of 0 and 1 alone.
+func (m Method) binary() bool { return methods.Domain(string(m)) == solver.Binary }
+
+// Weighting returns the rows that the method is meant for: binary for the factorizations of 0/1 matrices, else tf-idf.
+func (m Method) Weighting() textproc.Weighting {
+	if m.binary() {
+		return textproc.Binary
+	}
+	return textproc.TFIDF
+}
+
+// rows returns those of the weightings that the method takes, its own where there are none.
+func (m Method) rows(weightings []textproc.Weighting) ([]textproc.Weighting, error) {
+	switch {
+	case len(weightings) == 0:
+		return []textproc.Weighting{m.Weighting()}, nil
+	case !m.binary():
+		return weightings, nil
+	case slices.Contains(weightings, textproc.Binary):
+		return []textproc.Weighting{textproc.Binary}, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrSettings, m.wantsBinary())
+}
+
+func (m Method) wantsBinary() string {
+	return fmt.Sprintf("method %q takes %s rows alone", m, textproc.Binary)
+}
 
 // Policy says which complaints get a model of their own.
 type Policy string
@@ -35,6 +72,12 @@ type Settings struct {
 	Rank   int               `json:"rank"`  // topics; fewer where the notes or terms are fewer
 	Words  bool              `json:"words"` // single words stand beside the topics
 	Text   textproc.Settings `json:"-"`     // the manifest has a place of its own for them
+	// L1Topics and L1Scores are the weights of l1-nmf; nil leaves them to it.
+	L1Topics *float64 `json:"l1_topics,omitempty"`
+	L1Scores *float64 `json:"l1_scores,omitempty"`
+	// WarmStart begins from the topics of the previous version where that has as many of the same method. New terms
+	// begin at 0. The singular value decomposition has no start.
+	WarmStart bool `json:"warm_start,omitempty"`
 
 	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
 	Alpha float64 `json:"alpha"`
@@ -70,8 +113,10 @@ var ErrSettings = errors.New("settings out of range")
 func (s *Settings) check() error {
 	var problem string
 	switch {
-	case s.Method != SONMF && s.Method != SVD && s.Method != BagOfWords:
-		problem = fmt.Sprintf("method %q is none of %s, %s, %s", s.Method, SONMF, SVD, BagOfWords)
+	case !s.Method.known():
+		problem = fmt.Sprintf("method %q is none of %s", s.Method, strings.Join(Methods(), ", "))
+	case s.Method.binary() && s.Text.Weighting != textproc.Binary:
+		problem = s.Method.wantsBinary()
 	case s.Method != BagOfWords && s.Rank < 1:
 		problem = fmt.Sprintf("rank %d is less than 1", s.Rank)
 	case s.Folds < 2:

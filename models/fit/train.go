@@ -1,13 +1,9 @@
 package fit
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +25,7 @@ type Outcome struct {
 	LogLoss   *float64      `json:"log_loss"`        // of its own model, out of fold; null where none was trained
 	Pooled    float64       `json:"pooled_log_loss"` // of the model of all complaints on the same notes, out of fold
 	Metrics   *eval.Metrics `json:"metrics"`         // out of fold, of the model that will score the complaint
+	Alignment *Alignment    `json:"alignment,omitempty"`
 	Version   string        `json:"version,omitempty"`
 	Seconds   float64       `json:"seconds"`
 }
@@ -44,6 +41,9 @@ type Job struct {
 	Created  time.Time // that the manifests bear
 	Version  string    // of the program
 	Progress Progress  // may be nil
+	// Previous returns what Data.Previous is for the model of this name; nil gives none any. It may be called from
+	// several goroutines.
+	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 }
 
 // Progress is told how many of the models have been trained. It may be called from several goroutines.
@@ -53,204 +53,179 @@ type Progress func(done, total int)
 const minClass = 10
 
 // Train trains the model of all complaints and, by the policy, one for each complaint. Data.Pooled is taken as
-// true.
+// true, and Data.Previous from the job.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
-	progress := job.Progress
-	if progress == nil {
-		progress = func(int, int) {}
-	}
 	d.Pooled = true
-	all := d.Rows
-	groups := byComplaint(all)
-	var candidates []group
-	out := &Trained{}
-	for _, g := range groups {
-		if s.PerComplaint != Never && g.enough(s.MinDocuments) {
-			candidates = append(candidates, g)
+	groups := byComplaint(d.Rows)
+	t := &training{data: d, settings: s, job: job, total: 1}
+	wanted := make([]bool, len(groups))
+	for i, g := range groups {
+		if wanted[i] = s.PerComplaint != Never && g.enough(s.MinDocuments); wanted[i] {
+			t.total++
 		}
 	}
-	progress(0, 1+len(candidates))
-	began := time.Now()
-	pooled, err := Model(ctx, d, s)
-	if err != nil {
-		return nil, fmt.Errorf("training the model of all complaints: %w", err)
+	t.tell(0)
+	pooled := t.try(ctx, d, models.Other)
+	if pooled.err != nil {
+		return nil, fmt.Errorf("training the model of all complaints: %w", pooled.err)
 	}
-	first := Outcome{Model: models.Other, Documents: len(all), Positives: positives(all), Kept: true, Why: "scores every complaint without a model of its own", Seconds: time.Since(began).Seconds()}
-	if first.Metrics, err = measure(all, pooled.OutOfFold, pooled.Threshold); err != nil {
-		return nil, err
-	}
-	first.LogLoss, first.Pooled = &first.Metrics.LogLoss, first.Metrics.LogLoss
-	bundle, err := pooled.bundle(all, first, &s, job)
+	own, err := t.tryOwn(ctx, groups, wanted)
 	if err != nil {
 		return nil, err
 	}
-	out.Bundles, out.Outcomes = append(out.Bundles, bundle), append(out.Outcomes, first)
-	progress(1, 1+len(candidates))
-
-	type own struct {
-		fitted  *Fitted
-		err     error
-		seconds float64
-	}
-	fitted := make([]own, len(candidates))
-	workers, ctx := errgroup.WithContext(ctx)
-	workers.SetLimit(runtime.GOMAXPROCS(0))
-	var done atomic.Int64
-	for c, g := range candidates {
-		workers.Go(func() error {
-			began := time.Now()
-			f, err := Model(ctx, Data{Rows: take(all, g.rows), Aux: d.Aux}, s)
-			fitted[c] = own{f, err, time.Since(began).Seconds()}
-			progress(1+int(done.Add(1)), 1+len(candidates))
-			return ctx.Err()
-		})
-	}
-	if err := workers.Wait(); err != nil {
+	first, err := t.judgePooled(&pooled)
+	if err != nil {
 		return nil, err
 	}
-	next := 0
-	for _, g := range groups {
-		rows := take(all, g.rows)
-		o := Outcome{Model: models.Slug(g.complaint), Complaint: g.complaint, Documents: len(rows), Positives: positives(rows)}
-		if o.Metrics, err = measure(rows, takeFloats(pooled.OutOfFold, g.rows), pooled.Threshold); err != nil {
+	out := &Trained{}
+	if err := t.add(out, first, d.Rows, pooled.fitted); err != nil {
+		return nil, err
+	}
+	for i := range groups {
+		o, err := t.judge(&groups[i], pooled.fitted, own[i])
+		if err != nil {
 			return nil, err
 		}
-		o.Pooled = o.Metrics.LogLoss
-		switch {
-		case !g.enough(s.MinDocuments):
-			o.Why = fmt.Sprintf("fewer than %d notes, or than %d of one class", s.MinDocuments, minClass)
-		case s.PerComplaint == Never:
-			o.Why = "the policy is never"
-		default:
-			f := fitted[next]
-			next++
-			o.Seconds = f.seconds
-			if f.err != nil {
-				o.Why = "could not be trained: " + f.err.Error()
-				break
-			}
-			metrics, err := measure(rows, f.fitted.OutOfFold, f.fitted.Threshold)
-			if err != nil {
-				return nil, err
-			}
-			o.LogLoss = &metrics.LogLoss
-			o.Kept = s.PerComplaint == Always || metrics.LogLoss < o.Pooled
-			o.Why = verdict(s.PerComplaint, metrics.LogLoss, o.Pooled)
-			if o.Kept {
-				o.Metrics = metrics
-			}
-		}
+		var fitted *Fitted
 		if o.Kept {
-			bundle, err := fitted[next-1].fitted.bundle(rows, o, &s, job)
-			if err != nil {
-				return nil, err
-			}
-			out.Bundles = append(out.Bundles, bundle)
+			fitted = own[i].fitted
 		}
-		out.Outcomes = append(out.Outcomes, o)
+		if err := t.add(out, o, take(d.Rows, groups[i].rows), fitted); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
 
-func verdict(policy Policy, own, pooled float64) string {
-	switch {
-	case policy == Always:
-		return fmt.Sprintf("the policy is always (log loss %+.4f against the model of all complaints)", own-pooled)
-	case own < pooled:
-		return fmt.Sprintf("its log loss is lower by %.4f than that of the model of all complaints", pooled-own)
-	default:
-		return fmt.Sprintf("its log loss is not lower than that of the model of all complaints, by %.4f", own-pooled)
+// training is one run of Train.
+type training struct {
+	data     Data
+	settings Settings
+	job      Job
+	done     atomic.Int64
+	total    int
+}
+
+// tell counts models that are done and reports it.
+func (t *training) tell(more int64) {
+	done := t.done.Add(more)
+	if t.job.Progress != nil {
+		t.job.Progress(int(done), t.total)
 	}
 }
 
-// group is the notes of one complaint.
-type group struct {
-	complaint string // as first spelled
-	rows      []int
-	positives int
+// attempt is a model that was trained, or why it could not be.
+type attempt struct {
+	fitted  *Fitted
+	err     error
+	seconds float64
 }
 
-// enough reports whether the group can have a model of its own.
-func (g *group) enough(documents int) bool {
-	return len(g.rows) >= documents && g.positives >= minClass && len(g.rows)-g.positives >= minClass
+// try trains the model of a name.
+func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
+	began := time.Now()
+	defer func() {
+		a.seconds = time.Since(began).Seconds()
+		t.tell(1)
+	}()
+	if t.job.Previous != nil {
+		if d.Previous, a.err = t.job.Previous(ctx, model); a.err != nil {
+			return a
+		}
+	}
+	a.fitted, a.err = Model(ctx, d, t.settings)
+	return a
 }
 
-// byComplaint returns the groups by the name of their model. Notes without a complaint belong to none.
-func byComplaint(all []notes.Row) []group {
-	at := map[string]int{}
-	var groups []group
-	for i := range all {
-		name := models.Slug(all[i].Complaint)
-		if name == models.Other {
+// tryOwn trains the models of the wanted complaints, nil for the others. Its error is the context's.
+func (t *training) tryOwn(ctx context.Context, groups []group, wanted []bool) ([]*attempt, error) {
+	own := make([]*attempt, len(groups))
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, g := range groups {
+		if !wanted[i] {
 			continue
 		}
-		g, ok := at[name]
-		if !ok {
-			g = len(groups)
-			at[name] = g
-			groups = append(groups, group{complaint: all[i].Complaint})
-		}
-		groups[g].rows = append(groups[g].rows, i)
-		if all[i].Positive {
-			groups[g].positives++
-		}
+		workers.Go(func() error {
+			a := t.try(ctx, Data{Rows: take(t.data.Rows, g.rows), Aux: t.data.Aux}, models.Slug(g.complaint))
+			own[i] = &a
+			return ctx.Err()
+		})
 	}
-	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Compare(models.Slug(a.complaint), models.Slug(b.complaint))
-	})
-	return groups
+	return own, workers.Wait()
 }
 
-// Group is the notes of one complaint.
-type Group struct {
-	Data
-	Complaint string
-	At        []int // where the rows stand in the table
+// judgePooled returns the outcome of the model of all complaints.
+func (t *training) judgePooled(a *attempt) (Outcome, error) {
+	rows := t.data.Rows
+	o := Outcome{Model: models.Other, Documents: len(rows), Positives: positives(rows), Kept: true, Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds}
+	var err error
+	if o.Metrics, err = measure(rows, a.fitted.OutOfFold, a.fitted.Threshold); err != nil {
+		return o, err
+	}
+	o.LogLoss, o.Pooled = &o.Metrics.LogLoss, o.Metrics.LogLoss
+	return o, nil
 }
 
-// Groups returns the complaints that have notes enough for a model of their own.
-func Groups(d Data, minDocuments int) []Group {
-	var out []Group
-	for _, g := range byComplaint(d.Rows) {
-		if g.enough(minDocuments) {
-			out = append(out, Group{Data{Rows: take(d.Rows, g.rows), Aux: d.Aux}, g.complaint, g.rows})
-		}
+// judge returns which model will score a complaint, and why. own is nil where none was wanted.
+func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error) {
+	rows := take(t.data.Rows, g.rows)
+	o := Outcome{Model: models.Slug(g.complaint), Complaint: g.complaint, Documents: len(rows), Positives: positives(rows)}
+	var err error
+	if o.Metrics, err = measure(rows, takeFloats(pooled.OutOfFold, g.rows), pooled.Threshold); err != nil {
+		return o, err
 	}
-	return out
+	o.Pooled = o.Metrics.LogLoss
+	switch {
+	case !g.enough(t.settings.MinDocuments):
+		o.Why = fmt.Sprintf("fewer than %d notes, or than %d of one class", t.settings.MinDocuments, minClass)
+		return o, nil
+	case own == nil:
+		o.Why = "the policy is never"
+		return o, nil
+	}
+	o.Seconds = own.seconds
+	if own.fitted == nil {
+		o.Why = "could not be trained: " + own.err.Error()
+		return o, nil
+	}
+	metrics, err := measure(rows, own.fitted.OutOfFold, own.fitted.Threshold)
+	if err != nil {
+		return o, err
+	}
+	o.LogLoss = &metrics.LogLoss
+	o.Kept, o.Why = verdict(t.settings.PerComplaint, metrics.LogLoss, o.Pooled)
+	if o.Kept {
+		o.Metrics, o.Alignment = metrics, own.fitted.Alignment
+	}
+	return o, nil
 }
 
-func take(all []notes.Row, at []int) []notes.Row {
-	out := make([]notes.Row, len(at))
-	for i, r := range at {
-		out[i] = all[r]
+// verdict returns whether a complaint keeps a model of its own, by its log loss and that of the model of all
+// complaints, and why.
+func verdict(policy Policy, own, pooled float64) (kept bool, why string) {
+	switch {
+	case policy == Always:
+		return true, fmt.Sprintf("the policy is always (log loss %+.4f against the model of all complaints)", own-pooled)
+	case own < pooled:
+		return true, fmt.Sprintf("its log loss is lower by %.4f than that of the model of all complaints", pooled-own)
+	default:
+		return false, fmt.Sprintf("its log loss is not lower than that of the model of all complaints, by %.4f", own-pooled)
 	}
-	return out
 }
 
-func takeFloats(all []float64, at []int) []float64 {
-	out := make([]float64, len(at))
-	for i, r := range at {
-		out[i] = all[r]
+// add appends an outcome and, where there is one, the bundle of its model.
+func (t *training) add(out *Trained, o Outcome, rows []notes.Row, fitted *Fitted) error {
+	out.Outcomes = append(out.Outcomes, o)
+	if fitted == nil {
+		return nil
 	}
-	return out
-}
-
-func labels(all []notes.Row) []bool {
-	y := make([]bool, len(all))
-	for i := range all {
-		y[i] = all[i].Positive
+	b, err := fitted.bundle(rows, o, &t.settings, t.job)
+	if err != nil {
+		return err
 	}
-	return y
-}
-
-func positives(all []notes.Row) int {
-	n := 0
-	for i := range all {
-		if all[i].Positive {
-			n++
-		}
-	}
-	return n
+	out.Bundles = append(out.Bundles, b)
+	return nil
 }
 
 // measure returns the metrics of predictions of these rows; its interval takes the notes of a visit as one.
@@ -264,127 +239,4 @@ func measure(all []notes.Row, p []float64, threshold float64) (*eval.Metrics, er
 		return nil, fmt.Errorf("measuring predictions: %w", err)
 	}
 	return &m, nil
-}
-
-// bundle is the version that a store keeps.
-func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
-	f.Info.Method = string(s.Method)
-	b := &models.Bundle{}
-	if err := f.ToBundle(b); err != nil {
-		return nil, err
-	}
-	head, err := json.Marshal(struct {
-		Settings
-		Lambda   float64 `json:"lambda"`
-		Features int     `json:"features"`
-	}{*s, f.Lambda, f.Features})
-	if err != nil {
-		return nil, fmt.Errorf("writing settings: %w", err)
-	}
-	m := &b.Manifest
-	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
-	m.ThresholdRule = string(s.Threshold)
-	m.CreatedAt, m.Wardcast = job.Created, job.Version
-	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
-	for _, r := range rows {
-		if r.Arrived.IsZero() {
-			continue
-		}
-		if m.Training.From.IsZero() || r.Arrived.Before(m.Training.From) {
-			m.Training.From = r.Arrived
-		}
-		if r.Arrived.After(m.Training.To) {
-			m.Training.To = r.Arrived
-		}
-	}
-	if m.Metrics, err = json.Marshal(o.Metrics); err != nil {
-		return nil, fmt.Errorf("writing metrics: %w", err)
-	}
-	if f.Solver != nil {
-		if m.Solver, err = json.Marshal(struct {
-			Status     string  `json:"status"`
-			Iterations int     `json:"iterations"`
-			Objective  float64 `json:"objective"`
-			RelTol     float64 `json:"rel_tol"`
-			MaxIter    int     `json:"max_iter"`
-		}{f.Solver.Status.String(), f.Solver.Iterations, f.Solver.Objective, solverRelTol, solverMaxIter}); err != nil {
-			return nil, fmt.Errorf("writing solver settings: %w", err)
-		}
-	}
-	if b.Evaluation, err = f.evaluation(rows, o.Metrics); err != nil {
-		return nil, err
-	}
-	words := 0
-	for _, w := range f.Words {
-		if w != 0 {
-			words++
-		}
-	}
-	b.Card = card(b, o.Metrics, words)
-	return b, nil
-}
-
-// decisionThresholds and calibrationBins are what evaluation.json holds curves at.
-var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, .6, .7, .8, .9}
-
-const calibrationBins = 10
-
-// evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
-func (f *Fitted) evaluation(rows []notes.Row, metrics *eval.Metrics) (json.RawMessage, error) {
-	y := labels(rows)
-	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
-	if err != nil {
-		return nil, fmt.Errorf("drawing the decision curve: %w", err)
-	}
-	bins, err := eval.CalibrationBins(y, f.OutOfFold, calibrationBins)
-	if err != nil {
-		return nil, fmt.Errorf("drawing the calibration: %w", err)
-	}
-	data, err := json.Marshal(struct {
-		OutOfFold     *eval.Metrics     `json:"out_of_fold"`
-		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
-		Calibration   []eval.Bin        `json:"calibration"`
-	}{metrics, curve, bins})
-	if err != nil {
-		return nil, fmt.Errorf("writing the evaluation: %w", err)
-	}
-	return data, nil
-}
-
-// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no
-// longer has a model of its own is retired, so that the model of all complaints scores its notes; complaints of
-// which there was no note keep theirs.
-func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
-	for _, b := range t.Bundles {
-		var err error
-		b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name)
-		// A damaged pointer is no parent, and is what promoting mends.
-		if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
-			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
-		}
-		version, err := store.Save(ctx, b)
-		if err != nil {
-			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
-		}
-		for i := range t.Outcomes {
-			if t.Outcomes[i].Model == b.Manifest.Name {
-				t.Outcomes[i].Version = version
-			}
-		}
-	}
-	// Promoted once all are there, so that scorers do not mix old and new for longer than they must.
-	for _, b := range t.Bundles {
-		if err := store.Promote(ctx, b.Manifest.Name, models.Event{Version: b.Version, By: by, Reason: "trained on " + fmt.Sprint(b.Manifest.Training.Documents) + " notes"}); err != nil {
-			return fmt.Errorf("promoting model %q: %w", b.Manifest.Name, err)
-		}
-	}
-	for _, o := range t.Outcomes {
-		if o.Kept {
-			continue
-		}
-		if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
-			return fmt.Errorf("retiring model %q: %w", o.Model, err)
-		}
-	}
-	return nil
 }

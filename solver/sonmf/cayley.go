@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
@@ -50,6 +49,7 @@ type cayleyState struct {
 	upper, lower                       *mat.Dense // the blocks of the solution of a trial: k×k, they alias solution
 	system, solution                   *mat.Dense // 2k×2k and 2k×k
 	pivots                             []int
+	polar                              linalg.Polar
 }
 
 func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleyState {
@@ -97,7 +97,7 @@ func (s *cayleyState) Update() solver.Status {
 	linalg.GramTo(s.gram, s.scores)
 	s.cross.Scale(1/s.unit, s.cross)
 	s.gram.Scale(1/s.unit, s.gram)
-	s.gradient.Mul(s.topics, s.gram)
+	linalg.MulTo(s.gradient, s.topics, s.gram)
 	s.gradient.Sub(s.gradient, s.cross)
 	s.gradient.Scale(2, s.gradient)
 	linalg.InnerTo(s.topicsGradient, s.topics, s.gradient)
@@ -155,13 +155,13 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	if !(s.objective-(refreshed+2*s.unit*tau*moved) > s.threshold) {
 		return 0, false
 	}
-	s.next.Mul(s.gradient, s.upper)
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, s.topics.RawMatrix(), s.lower.RawMatrix(), 1, s.next.RawMatrix())
+	linalg.MulTo(s.next, s.gradient, s.upper)
+	linalg.AddMulTo(s.next, s.topics, s.lower)
 	s.next.Scale(-tau, s.next)
 	s.next.Add(s.topics, s.next)
 	linalg.GramTo(s.nextGram, s.next)
 	if drift := distanceFromIdentity(s.nextGram); !(drift <= maxDrift) {
-		if err := linalg.PolarTo(s.next, s.next); err != nil {
+		if err := s.polar.To(s.next, s.next); err != nil {
 			return 0, false
 		}
 		linalg.GramTo(s.nextGram, s.next)

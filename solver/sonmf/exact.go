@@ -25,8 +25,8 @@ const (
 // For β = 0, F′ maximizes tr(F′ᵀXᵀG), so that ‖X − G′F′ᵀ‖ ≤ ‖X − GF′ᵀ‖ ≤ ‖X − GFᵀ‖. A step with β > 0 is taken only
 // where it lowers the objective. Since W is at hand, extrapolating costs no product with X.
 //
-// An update costs X·F, Xᵀ·G̃ and linalg.PolarTo, twice that after a rejected step. It allocates nothing of the size of a
-// factor unless the columns of XᵀG̃ are close to dependent.
+// An update costs X·F, Xᵀ·G̃ and linalg.PolarTo, twice that after a rejected step. On one thread it allocates nothing unless
+// the columns of XᵀG̃ are close to dependent.
 type exactState struct {
 	iterate
 	threshold float64 // changes of the objective up to it are rounding
@@ -35,6 +35,8 @@ type exactState struct {
 	projected, before *mat.Dense // W and W₋, n×k
 	next, nextTopics  *mat.Dense // of a tried step
 	cross             *mat.Dense // XᵀG̃, p×k
+
+	polar linalg.Polar
 
 	extrapolate   bool
 	weight, bound float64
@@ -81,7 +83,7 @@ func (s *exactState) Update() solver.Status {
 // the iterate, restores its scores and returns Stationary, and where products overflow NonFinite.
 func (s *exactState) step() solver.Status {
 	s.x.MulTransTo(s.cross, s.scores)
-	if err := linalg.PolarTo(s.nextTopics, s.cross); err != nil {
+	if err := s.polar.To(s.nextTopics, s.cross); err != nil {
 		positivePart(s.scores, s.projected)
 		return solver.NonFinite
 	}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/wardcast/wardcast/internal/reproduce"
+)
+
+type reproduceCmd struct {
+	Simulations simulationsCmd `cmd:"" name:"sonmf-simulations" help:"The simulations of the SONMF paper: tables 1 to 4 and sections 8.2 to 8.4, the printed values in brackets."`
+}
+
+// paperOutput is output that can be pasted into a document.
+type paperOutput struct {
+	Output string `help:"Print tables, Markdown or JSON." enum:"table,markdown,json" default:"table" short:"o"`
+}
+
+// table prints one table under its title.
+func (o paperOutput) table(d *deps, title string, header []string, lines [][]string) error {
+	if o.Output == "markdown" {
+		return reproduce.Markdown(d.out, title, header, lines)
+	}
+	if _, err := fmt.Fprintln(d.out, title); err != nil {
+		return err
+	}
+	upper := make([]string, len(header))
+	for i, h := range header {
+		if upper[i] = h; !strings.HasPrefix(h, "ε") { // whose capital looks like an E
+			upper[i] = strings.ToUpper(h)
+		}
+	}
+	if err := printTable(d.out, upper, lines); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(d.out)
+	return err
+}
+
+type simulationsCmd struct {
+	paperOutput
+	Trials      int      `help:"Matrices of each kind; the paper has 100." default:"100"`
+	StudyTrials int      `help:"Those of sections 8.2 to 8.4." default:"20"`
+	Parts       []string `help:"What to run." default:"table-1,table-2,table-3,table-4,initialization,rank-deficient,step-sizes"`
+	Seed        uint64   `help:"Seed of everything random." default:"1"`
+	Threads     int      `help:"Runs at a time; 0 is one for each processor. With 1 the seconds are those of a free machine." default:"0"`
+	Out         string   `help:"Folder for results.json, tables.csv, curves.csv and the figures as SVG, made where it does not exist." placeholder:"DIR"`
+	AsWritten   bool     `help:"Draw the matrices as the paper's text says, where its tables are made of others."`
+	Size        int      `help:"Rows and columns of a matrix." default:"500"`
+	Ranks       []int    `help:"Numbers of topics; the studies take the middle one." default:"10,30,50"`
+	Updates     int      `help:"Largest number of updates of a run; the paper's 500 iterations count the start." default:"499"`
+}
+
+func (c *simulationsCmd) Run(ctx context.Context, d *deps) error {
+	if c.Threads > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
+	}
+	var parts []reproduce.Part
+	for _, p := range c.Parts {
+		parts = append(parts, reproduce.Part(p))
+	}
+	bar := newProgress(d.err, "simulations")
+	got, err := reproduce.Simulate(ctx, reproduce.Simulations{
+		Parts: parts, Trials: c.Trials, StudyTrials: c.StudyTrials, Seed: c.Seed, AsWritten: c.AsWritten, Size: c.Size, Ranks: c.Ranks, Updates: c.Updates, Progress: bar.set,
+	})
+	bar.finish()
+	if errors.Is(err, reproduce.ErrSettings) {
+		return usageError{err}
+	}
+	if got == nil {
+		return err
+	}
+	// What was done before the end is shown whatever ended it.
+	if c.Out != "" {
+		err = errors.Join(err, got.Write(c.Out))
+	}
+	if c.Output == "json" {
+		return errors.Join(err, printJSON(d.out, got))
+	}
+	for _, t := range got.Tables {
+		err = errors.Join(err, c.table(d, t.Title, t.Header(), t.Lines()))
+	}
+	return err
+}

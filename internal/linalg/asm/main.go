@@ -1,0 +1,282 @@
+// Command asm writes the assembly of the kernels of internal/linalg; `go generate` runs it. It is a module of its own,
+// so that avo is no dependency of the product.
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build" //nolint:revive // avo programs read as assembly
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// level is an instruction set. Every kernel masks the last vector of a row, so that no width is special.
+type level struct {
+	name   string
+	lanes  int // float64s in a vector
+	height int // rows of a full tile of the product; powers of two below it serve what remains
+	widest int // vectors of the widest sparse product
+	vector func() reg.VecVirtual
+	mask   reg.Register // of AVX-512
+	masks  operand.Mem  // of AVX2: the mask of the last vector
+}
+
+func main() {
+	ConstraintExpr("!purego")
+	avx2Masks := GLOBL("avx2Masks", attr.RODATA|attr.NOPTR)
+	for i := range 8 {
+		DATA(8*i, operand.U64(^uint64(0)*uint64((7-i)/4)))
+	}
+	levels := []*level{
+		{name: "AVX512", lanes: 8, height: 8, widest: 10, vector: ZMM},
+		{name: "AVX2", lanes: 4, height: 4, widest: 10, vector: YMM, masks: avx2Masks},
+	}
+	for _, l := range levels {
+		for v := 1; v <= 3; v++ {
+			for rows := l.height; rows >= 1; rows /= 2 {
+				l.product(rows, v)
+			}
+		}
+		for v := 1; v <= l.widest; v++ {
+			l.sparse(v)
+		}
+		l.logistic()
+	}
+	Generate()
+}
+
+// setMask makes the mask of the last vector from the number of its lanes that count.
+func (l *level) setMask() {
+	lanes := Load(Param("lanes"), GP64())
+	if l.lanes == 8 {
+		l.mask = reg.K1
+		all := GP64()
+		MOVQ(operand.U32(255), all)
+		BZHIQ(lanes, all, all)
+		KMOVB(all.As32(), reg.K1)
+		return
+	}
+	table := GP64()
+	LEAQ(operand.Mem{Symbol: l.masks.Symbol, Base: reg.StaticBase}, table)
+	NEGQ(lanes)
+	LEAQ(operand.Mem{Base: table, Index: lanes, Scale: 8, Disp: 32}, table)
+	l.masks.Base = nil
+	l.mask = table
+}
+
+// load loads vector i of a row of v vectors; spare is a register that AVX2 may use for the mask.
+func (l *level) load(i, v int, from operand.Mem, to, spare reg.VecVirtual) {
+	switch {
+	case i < v-1:
+		VMOVUPD(from, to)
+	case l.lanes == 8:
+		VMOVUPD_Z(from, reg.K1, to)
+	default:
+		VMOVUPD(operand.Mem{Base: l.mask}, spare)
+		VMASKMOVPD(from, spare, to)
+	}
+}
+
+func (l *level) store(i, v int, from reg.VecVirtual, to operand.Mem, spare reg.VecVirtual) {
+	switch {
+	case i < v-1:
+		VMOVUPD(from, to)
+	case l.lanes == 8:
+		VMOVUPD(from, reg.K1, to)
+	default:
+		VMOVUPD(operand.Mem{Base: l.mask}, spare)
+		VMASKMOVPD(from, spare, to)
+	}
+}
+
+func (l *level) vectors(n int) []reg.VecVirtual {
+	out := make([]reg.VecVirtual, n)
+	for i := range out {
+		out[i] = l.vector()
+	}
+	return out
+}
+
+func (l *level) zero(v reg.VecVirtual) {
+	if l.lanes == 8 {
+		VPXORQ(v, v, v)
+	} else {
+		VXORPD(v, v, v)
+	}
+}
+
+// bytes loads a stride in elements and makes it one in bytes.
+func bytes(name string) reg.Register {
+	r := Load(Param(name), GP64())
+	SHLQ(operand.U8(3), r)
+	return r
+}
+
+// product writes a kernel that adds A·B to C, or stores it, rows of C at a time: a tile of rows × v vectors stays in
+// registers while one column of A meets one row of B.
+func (l *level) product(rows, v int) {
+	name := fmt.Sprintf("product%dx%d%s", rows, v, l.name)
+	TEXT(name, attr.NOSPLIT, "func(m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s stores A·B in C, or adds it, for m rows, a positive multiple of %d, and %d vectors, of the last the", name, rows, v),
+		"given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.")
+	l.setMask()
+	m := Load(Param("m"), GP64())
+	a := Load(Param("a"), GP64())
+	aRow, aCol := bytes("aRow"), bytes("aCol")
+	b := Load(Param("b"), GP64())
+	bRow := bytes("bRow")
+	c := Load(Param("c"), GP64())
+	cRow := bytes("cRow")
+	aRow3, at, at4, bt, k := GP64(), GP64(), GP64(), GP64(), GP64()
+	if rows >= 4 {
+		LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, aRow3)
+	}
+	element := func(i int) operand.Mem {
+		base := at
+		if i >= 4 {
+			base = at4
+		}
+		switch i % 4 {
+		case 1:
+			return operand.Mem{Base: base, Index: aRow, Scale: 1}
+		case 2:
+			return operand.Mem{Base: base, Index: aRow, Scale: 2}
+		case 3:
+			return operand.Mem{Base: base, Index: aRow3, Scale: 1}
+		}
+		return operand.Mem{Base: base}
+	}
+	sums := make([][]reg.VecVirtual, rows)
+	for i := range sums {
+		sums[i] = l.vectors(v)
+	}
+	right, left := l.vectors(v), l.vector()
+	column := func(base reg.Register, j int) operand.Mem {
+		return operand.Mem{Base: base, Disp: 8 * l.lanes * j}
+	}
+
+	Label("tile")
+	add, fresh := operand.LabelRef("add"), operand.LabelRef("multiply")
+	flag := Load(Param("add"), GP8())
+	TESTB(flag, flag)
+	JNZ(add)
+	for i := range rows {
+		for j := range v {
+			l.zero(sums[i][j])
+		}
+	}
+	JMP(fresh)
+	Label("add")
+	MOVQ(c, at)
+	for i := range rows {
+		for j := range v {
+			l.load(j, v, column(at, j), sums[i][j], left)
+		}
+		ADDQ(cRow, at)
+	}
+
+	Label("multiply")
+	MOVQ(a, at)
+	if rows > 4 {
+		LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, at4)
+	}
+	MOVQ(b, bt)
+	Load(Param("k"), k)
+	Label("step")
+	for j := range v {
+		l.load(j, v, column(bt, j), right[j], left)
+	}
+	for i := range rows {
+		if l.lanes == 8 && v == 1 {
+			VFMADD231PD_BCST(element(i), right[0], sums[i][0])
+			continue
+		}
+		VBROADCASTSD(element(i), left)
+		for j := range v {
+			VFMADD231PD(left, right[j], sums[i][j])
+		}
+	}
+	ADDQ(aCol, at)
+	if rows > 4 {
+		ADDQ(aCol, at4)
+	}
+	ADDQ(bRow, bt)
+	DECQ(k)
+	JNZ(operand.LabelRef("step"))
+
+	for i := range rows {
+		for j := range v {
+			l.store(j, v, sums[i][j], column(c, j), left)
+		}
+		ADDQ(cRow, c)
+	}
+	LEAQ(operand.Mem{Base: a, Index: aRow, Scale: uint8(min(rows, 8))}, a)
+	SUBQ(operand.U8(rows), m)
+	JNZ(operand.LabelRef("tile"))
+	VZEROUPPER()
+	RET()
+}
+
+// sparse writes a kernel for rows of a sparse matrix: v vectors of a row of the result stay in registers while its
+// entries pass.
+func (l *level) sparse(v int) {
+	name := fmt.Sprintf("sparse%d%s", v, l.name)
+	TEXT(name, attr.NOSPLIT, "func(rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s stores X·D in dst for the given number ≥ 1 of rows of X and %d vectors, of the last the given lanes.", name, v),
+		"indptr points at the start of the first row; indices and values at the entries of the whole matrix.")
+	l.setMask()
+	rows := Load(Param("rows"), GP64())
+	indptr := Load(Param("indptr"), GP64())
+	indices := Load(Param("indices"), GP64())
+	values := Load(Param("values"), GP64())
+	d := Load(Param("d"), GP64())
+	dRow := bytes("dRow")
+	dst := Load(Param("dst"), GP64())
+	dstRow := bytes("dstRow")
+	entry, end, from := GP64(), GP64(), GP64()
+	sums, spare, value := l.vectors(v), l.vector(), l.vector()
+	MOVQ(operand.Mem{Base: indptr}, entry)
+
+	Label("row")
+	for j := range v {
+		l.zero(sums[j])
+	}
+	MOVQ(operand.Mem{Base: indptr, Disp: 8}, end)
+	CMPQ(entry, end)
+	JGE(operand.LabelRef("store"))
+	Label("entry")
+	MOVLQSX(operand.Mem{Base: indices, Index: entry, Scale: 4}, from)
+	IMULQ(dRow, from)
+	ADDQ(d, from)
+	VBROADCASTSD(operand.Mem{Base: values, Index: entry, Scale: 8}, value)
+	for j := range v {
+		at := operand.Mem{Base: from, Disp: 8 * l.lanes * j}
+		if j < v-1 {
+			VFMADD231PD(at, value, sums[j])
+			continue
+		}
+		last := spare
+		if l.lanes == 4 {
+			last = l.vector()
+		}
+		l.load(j, v, at, last, spare)
+		VFMADD231PD(last, value, sums[j])
+	}
+	INCQ(entry)
+	CMPQ(entry, end)
+	JLT(operand.LabelRef("entry"))
+
+	Label("store")
+	for j := range v {
+		l.store(j, v, sums[j], operand.Mem{Base: dst, Disp: 8 * l.lanes * j}, spare)
+	}
+	ADDQ(dstRow, dst)
+	ADDQ(operand.U8(8), indptr)
+	DECQ(rows)
+	JNZ(operand.LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,228 @@
+package linalg
+
+import (
+	"sync"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// kernels are the loops in the instructions of one processor, or in Go where there are no lanes.
+//
+// Element (i, j) of a product is the sum over t ascending of a[i,t]·b[t,j], by one fused multiply-add each in assembly, so
+// that AVX2 and AVX-512 give the same bits; in Go four products are added before the sum. Each differs from the exact
+// product by at most (k+1)·2⁻⁵²·(|A|·|B|)ᵢⱼ for an inner dimension k. Every term counts: 0·NaN is NaN.
+type kernels struct {
+	name     string
+	lanes    int               // float64s in a vector, 0 for Go
+	product  [][]productKernel // [log₂ of the rows of a tile][vectors − 1]
+	sparse   []sparseKernel    // [vectors − 1]
+	logistic func(n int, dst, m *float64) (softplus float64)
+}
+
+type (
+	productKernel func(m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)
+	sparseKernel  func(rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)
+)
+
+// best is what this processor runs: AVX-512, AVX2 with FMA, or Go.
+var best = levels()[0]
+
+const (
+	// depth is the number of inner terms, and height that of rows, of a block of A that stays in the second-level cache;
+	// depth times the width of a panel of B stays in the first.
+	depth  = 256
+	height = 192
+
+	// minPackB and minPackA are strides in elements from which rows lie on pages of their own, so that a block is copied
+	// together; minPackRows is the number of rows from which a copy of a panel of B pays.
+	minPackB    = 512
+	minPackA    = 512
+	minPackRows = 32
+)
+
+// view is a matrix of any strides: element (i, j) is Data[i·row + j·col].
+type view struct {
+	data     []float64
+	row, col int
+}
+
+func rowMajor(a blas64.General) view   { return view{a.Data, a.Stride, 1} }
+func transposed(a blas64.General) view { return view{a.Data, 1, a.Stride} }
+
+// from returns the view from element (i, j) on.
+func (v view) from(i, j int) view {
+	v.data = v.data[i*v.row+j*v.col:]
+	return v
+}
+
+// multiply stores A·B in C, or adds it: A is C.Rows×B.Rows. C shares no memory with either.
+func (l *kernels) multiply(c blas64.General, a view, b blas64.General, add bool) {
+	m, n, k := c.Rows, c.Cols, b.Rows
+	switch {
+	case m == 0 || n == 0:
+		return
+	case k == 0:
+		if !add {
+			clearRows(c)
+		}
+		return
+	case l.lanes == 0:
+		multiplyGo(c, a, b, add)
+		return
+	}
+	packA, packB := a.row == 1 && a.col >= minPackA, b.Stride >= minPackB && m >= minPackRows
+	var copyA, copyB []float64
+	if packA || packB {
+		buffer := borrow(depth * (height + len(l.product[0])*l.lanes))
+		defer buffers.Put(buffer)
+		copyA, copyB = (*buffer)[:depth*height], (*buffer)[depth*height:]
+	}
+	for t := 0; t < k; t += depth {
+		inner := min(depth, k-t)
+		for i := 0; i < m; i += height {
+			rows := min(height, m-i)
+			left := a.from(i, t)
+			if packA {
+				left = pack(copyA, left, rows, inner)
+			}
+			for j, panels := 0, l.panels(n, len(l.product[0])); panels > 0; panels-- {
+				vectors := (l.vectors(n-j) + panels - 1) / panels
+				width := min(vectors*l.lanes, n-j)
+				right, rightRow := b.Data[t*b.Stride+j:], b.Stride
+				if packB {
+					pack(copyB, view{right, 1, b.Stride}, width, inner)
+					right, rightRow = copyB, width
+				}
+				l.tiles(rows, inner, left, right, rightRow, c.Data[i*c.Stride+j:], c.Stride, width, add || t > 0)
+				j += width
+			}
+		}
+	}
+}
+
+// tiles multiplies m rows with one panel, the tallest tiles first.
+func (l *kernels) tiles(m, k int, a view, b []float64, bRow int, c []float64, cRow, width int, add bool) {
+	vectors := l.vectors(width)
+	last := width - (vectors-1)*l.lanes
+	i := 0
+	for level := len(l.product) - 1; i < m; level-- {
+		rows := (m - i) >> level << level
+		if rows > 0 {
+			l.product[level][vectors-1](rows, k, &a.data[i*a.row], a.row, a.col, &b[0], bRow, &c[i*cRow], cRow, last, add)
+			i += rows
+		}
+	}
+}
+
+// vectors returns the number of vectors that n elements fill.
+func (l *kernels) vectors(n int) int { return (n + l.lanes - 1) / l.lanes }
+
+// panels returns into how many panels of at most so many vectors n columns fall.
+func (l *kernels) panels(n, widest int) int { return (l.vectors(n) + widest - 1) / widest }
+
+// pack copies the rows×inner view, whose columns are contiguous, to dst and returns the view of it there.
+func pack(dst []float64, a view, rows, inner int) view {
+	for t := range inner {
+		copy(dst[t*rows:(t+1)*rows], a.data[t*a.col:])
+	}
+	return view{dst, 1, rows}
+}
+
+// multiplyGo is multiply without assembly, by blocks of columns that stay in the cache.
+func multiplyGo(c blas64.General, a view, b blas64.General, add bool) {
+	if !add {
+		clearRows(c)
+	}
+	for t := 0; t < b.Rows; t += depth {
+		end := min(t+depth, b.Rows)
+		for j := 0; j < c.Cols; j += depth {
+			width := min(depth, c.Cols-j)
+			at := func(t int) []float64 { return b.Data[t*b.Stride+j:][:width] }
+			for i := range c.Rows {
+				row := c.Data[i*c.Stride+j:][:width]
+				left := a.data[i*a.row:]
+				t := t
+				for ; t+4 <= end; t += 4 {
+					four := [4]float64{left[t*a.col], left[(t+1)*a.col], left[(t+2)*a.col], left[(t+3)*a.col]}
+					axpy4(&four, at(t), at(t+1), at(t+2), at(t+3), row)
+				}
+				for ; t < end; t++ {
+					axpy(left[t*a.col], at(t), row)
+				}
+			}
+		}
+	}
+}
+
+// multiplySparse stores rows [from, to) of X·D in those of dst.
+func (l *kernels) multiplySparse(dst blas64.General, x *CSR, d blas64.General, from, to int) {
+	if from == to || dst.Cols == 0 {
+		return
+	}
+	if l.lanes == 0 || len(x.Values) == 0 {
+		multiplySparseGo(dst, x, d, from, to)
+		return
+	}
+	for j, panels := 0, l.panels(dst.Cols, len(l.sparse)); panels > 0; panels-- {
+		vectors := (l.vectors(dst.Cols-j) + panels - 1) / panels
+		width := min(vectors*l.lanes, dst.Cols-j)
+		l.sparse[vectors-1](to-from, &x.Indptr[from], &x.Indices[0], &x.Values[0], &d.Data[j], d.Stride,
+			&dst.Data[from*dst.Stride+j], dst.Stride, width-(vectors-1)*l.lanes)
+		j += width
+	}
+}
+
+func multiplySparseGo(dst blas64.General, x *CSR, d blas64.General, from, to int) {
+	for i := from; i < to; i++ {
+		row := dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols]
+		clear(row)
+		columns, values := x.Row(i)
+		at := func(c int) []float64 {
+			from := int(columns[c]) * d.Stride
+			return d.Data[from : from+d.Cols]
+		}
+		c := 0
+		for ; c+4 <= len(columns); c += 4 {
+			axpy4((*[4]float64)(values[c:]), at(c), at(c+1), at(c+2), at(c+3), row)
+		}
+		for ; c < len(columns); c++ {
+			axpy(values[c], at(c), row)
+		}
+	}
+}
+
+// axpy adds a·x to y, which is as long as x.
+func axpy(a float64, x, y []float64) {
+	x = x[:len(y)]
+	for i := range y {
+		y[i] += a * x[i]
+	}
+}
+
+// axpy4 adds a[0]·x0 + … + a[3]·x3 to y, all of one length. Against four calls of axpy it loads and stores y once.
+func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
+	a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+	x0, x1, x2, x3 = x0[:len(y)], x1[:len(y)], x2[:len(y)], x3[:len(y)]
+	for i := range y {
+		y[i] += a0*x0[i] + a1*x1[i] + a2*x2[i] + a3*x3[i]
+	}
+}
+
+func clearRows(a blas64.General) {
+	for i := range a.Rows {
+		clear(a.Data[i*a.Stride : i*a.Stride+a.Cols])
+	}
+}
+
+// buffers holds the memory that a product needs while it runs.
+var buffers sync.Pool
+
+// borrow returns n elements of any content, to be put back to buffers.
+func borrow(n int) *[]float64 {
+	if b, ok := buffers.Get().(*[]float64); ok && cap(*b) >= n {
+		*b = (*b)[:n]
+		return b
+	}
+	b := make([]float64, n)
+	return &b
+}

@@ -1,0 +1,319 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/nmf"
+	"github.com/wardcast/wardcast/solver/sonmf"
+)
+
+// threshold is the change of the mean objective at which the paper's tables are taken.
+const threshold = 1e-4
+
+// The names of the methods in tables. paperSONMF is the paper's algorithm, line search and step lengths included;
+// ownSONMF is the one that commands run by default.
+const (
+	paperSONMF = "SONMF"
+	ownSONMF   = "SONMF, our step"
+	nameNMF    = "NMF"
+	nameONMF   = "ONMF"
+	nameSemi   = "Semi-NMF"
+	nameLog    = "logNMF"
+)
+
+const (
+	paperTau = 0.5  // of algorithm 1
+	paperEta = 0.01 // of section 5.2
+	// startMembership is added to the membership of clusters, so that no score starts at 0 and stays there (section 8.2).
+	startMembership = 0.2
+	clusterRounds   = 10 // of Lloyd's algorithm, as many as R's kmeans
+	// startFloor stands in for the negative entries of start factors (section 5.1).
+	startFloor = 1e-10
+)
+
+// contender is one method as a part compares it.
+type contender struct {
+	name       string
+	method     func() (solver.Method, error)
+	init       solver.Init
+	start      func(p *solver.Problem, random *rand.Rand) error // sets start factors; may be nil
+	orthogonal bool                                             // the table shows its orthogonal residual
+}
+
+func cayley() (solver.Method, error) {
+	return sonmf.New(sonmf.Settings{Step: sonmf.StepCayley, Tau: paperTau})
+}
+
+func fixedEta(eta float64) func() (solver.Method, error) {
+	return func() (solver.Method, error) {
+		return sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStepFixed, Eta: eta})
+	}
+}
+
+func existing(m solver.Method) func() (solver.Method, error) {
+	return func() (solver.Method, error) { return m, nil }
+}
+
+// mixedSigns are the methods of table 3, of which topics may be negative.
+func mixedSigns() []contender {
+	return []contender{
+		{name: paperSONMF, method: cayley, orthogonal: true},
+		{name: ownSONMF, method: func() (solver.Method, error) { return sonmf.New(sonmf.Settings{}) }, orthogonal: true},
+		{name: nameSemi, method: existing(nmf.SemiNMF{}), start: clusters},
+	}
+}
+
+// continuous are the methods of tables 1 and 2.
+func continuous() []contender {
+	return append(mixedSigns(),
+		contender{name: nameONMF, method: existing(nmf.ONMF{}), start: truncatedSVD, orthogonal: true},
+		contender{name: nameNMF, method: existing(nmf.NMF{}), start: truncatedSVD})
+}
+
+// binary are the methods of table 4.
+func binary() []contender {
+	return []contender{
+		{name: paperSONMF, method: fixedEta(paperEta), orthogonal: true},
+		{name: ownSONMF, method: func() (solver.Method, error) { return sonmf.NewBinary(sonmf.BinarySettings{}) }, orthogonal: true},
+		{name: nameLog, method: existing(nmf.LogNMF{}), start: uniformTopics},
+	}
+}
+
+// steps are the runs of section 8.4.
+func steps() []contender {
+	var all []contender
+	for _, eta := range []float64{0.05, 0.025, 0.01, 0.005, 0.001} {
+		all = append(all, contender{name: fmt.Sprintf("η = %v", eta), method: fixedEta(eta), orthogonal: true})
+	}
+	return append(all, binary()[1])
+}
+
+// starts are the runs of section 8.2.
+func starts() []contender {
+	var all []contender
+	for _, init := range []solver.Init{solver.InitSVD, solver.InitKMeans, solver.InitRandom} {
+		all = append(all, contender{name: string(init), method: cayley, init: init, orthogonal: true})
+	}
+	return all
+}
+
+// truncatedSVD starts from F = [V]_δ and G = [X·F]_δ, V the right singular vectors of X and [·]_δ the maximum with
+// δ = 1e-10 (section 5.1).
+func truncatedSVD(p *solver.Problem, _ *rand.Rand) error {
+	topics, err := p.OrthonormalTopics()
+	if err != nil {
+		return err
+	}
+	n, _ := p.X.Dims()
+	scores := mat.NewDense(n, p.Settings.Rank, nil)
+	floor(topics)
+	p.X.MulTo(scores, topics)
+	floor(scores)
+	p.Settings.StartTopics, p.Settings.StartScores = topics, scores
+	return nil
+}
+
+func floor(m *mat.Dense) {
+	raw := m.RawMatrix().Data
+	for i, v := range raw {
+		raw[i] = max(v, startFloor)
+	}
+}
+
+// clusters starts from G = 0.2 + the membership of k clusters of documents, found by Lloyd's algorithm from k of them,
+// and the best F for it. The default start of Semi-NMF is better: it makes the method end before the paper's begins to
+// converge.
+func clusters(p *solver.Problem, random *rand.Rand) error {
+	x, k := p.X.(linalg.Dense), p.Settings.Rank
+	n, terms := x.Dims()
+	centres := mat.NewDense(k, terms, nil)
+	for t, i := range random.Perm(n)[:k] {
+		centres.SetRow(t, x.RawRowView(i))
+	}
+	cluster, products := make([]int, n), mat.NewDense(n, k, nil)
+	for range clusterRounds {
+		products.Mul(x, centres.T())
+		norms := make([]float64, k)
+		for t := range norms {
+			norms[t] = floats.Dot(centres.RawRowView(t), centres.RawRowView(t))
+		}
+		for i := range cluster {
+			least := math.Inf(1)
+			for t, product := range products.RawRowView(i) {
+				if d := norms[t] - 2*product; d < least {
+					cluster[i], least = t, d
+				}
+			}
+		}
+		size := make([]float64, k)
+		for _, t := range cluster {
+			size[t]++
+		}
+		for t, members := range size {
+			if members > 0 { // an empty cluster keeps its centre
+				floats.Scale(0, centres.RawRowView(t))
+			}
+		}
+		for i, t := range cluster {
+			floats.AddScaled(centres.RawRowView(t), 1/size[t], x.RawRowView(i))
+		}
+	}
+	scores := mat.NewDense(n, k, nil)
+	for i, t := range cluster {
+		floats.AddConst(startMembership, scores.RawRowView(i))
+		scores.Set(i, t, 1+startMembership)
+	}
+	p.Settings.StartScores = scores
+	return nil
+}
+
+// uniformTopics starts from F ~ U(0,1) and G ~ N(0,1), as logNMF does in section 5.2.
+func uniformTopics(p *solver.Problem, random *rand.Rand) error {
+	n, terms := p.X.Dims()
+	topics, scores := mat.NewDense(terms, p.Settings.Rank, nil), mat.NewDense(n, p.Settings.Rank, nil)
+	for i := range topics.RawMatrix().Data {
+		topics.RawMatrix().Data[i] = random.Float64()
+	}
+	for i := range scores.RawMatrix().Data {
+		scores.RawMatrix().Data[i] = random.NormFloat64()
+	}
+	p.Settings.StartTopics, p.Settings.StartScores = topics, scores
+	return nil
+}
+
+// outcome is one run of a contender. The measures are those of the iterate that first met the criterion
+// |Δ mean objective| ≤ 1e-4, or of the last one; in the binary scenario always of the last one.
+type outcome struct {
+	objective, orthogonality, epsilonTopics, epsilonScores float64
+	epsilonProbability                                     float64
+	sparsityTopics, sparsityScores                         float64
+	seconds                                                float64 // from the matrix to that iterate
+	iterations                                             int     // of it, the start counted as the paper does
+	unmet                                                  bool    // the criterion was not met in all updates
+	curve                                                  []float64
+	probabilityCurve                                       []float64 // ε_P at every probabilityEvery-th update
+}
+
+// probabilityEvery is how often ε_P is computed, which costs as much as an update.
+const probabilityEvery = 10
+
+// run solves the trial's matrix.
+func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*outcome, error) {
+	method, err := c.method()
+	if err != nil {
+		return nil, err
+	}
+	problem := &solver.Problem{X: t.x, Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates}}
+	begin := time.Now()
+	if c.start != nil {
+		if c.init == "" {
+			problem.Settings.Init = solver.InitSVD
+		}
+		if err := c.start(problem, rand.New(rand.NewPCG(seed, 0))); err != nil {
+			return nil, fmt.Errorf("choosing the start: %w", err)
+		}
+	}
+	outside := time.Since(begin).Seconds()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := &observer{cell: of, truth: t, end: cancel, outcome: &outcome{}}
+	problem.Settings.Recorder = o
+	result, err := solver.Solve(inner, nonNegative(problem.X, c), problem.Settings, method)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if result.Status == solver.NonFinite {
+		return nil, fmt.Errorf("update %d: %w", result.Iterations, result.Status.Err())
+	}
+	found := o.outcome
+	if o.topics == nil {
+		o.keep(result.Trace[result.Iterations], result.Topics, result.Scores)
+		found.objective = result.MeanObjective
+		found.unmet = result.Status == solver.IterationLimit && of.scenario != Bernoulli
+	}
+	found.seconds += outside + result.Seconds.Init
+	return found, found.measure(t, o.topics, o.scores)
+}
+
+// nonNegative returns X as the contender takes it: with negative entries at 0 for methods that refuse them. The authors'
+// program lets them in, against the methods' assumptions.
+func nonNegative(x linalg.Operator, c *contender) linalg.Operator {
+	d, ok := x.(linalg.Dense)
+	if !ok || c.name != nameNMF && c.name != nameONMF || solver.NonNegative.Check(x) == nil {
+		return x
+	}
+	cut := mat.DenseCopyOf(d.Dense)
+	raw := cut.RawMatrix().Data
+	for i, v := range raw {
+		raw[i] = max(v, 0)
+	}
+	return linalg.Dense{Dense: cut}
+}
+
+// measure sets what is told from the factors.
+func (o *outcome) measure(t *truth, topics, scores *mat.Dense) error {
+	var err error
+	o.orthogonality = orthogonality(topics)
+	o.sparsityTopics, o.sparsityScores = sparsity(topics), sparsity(scores)
+	if o.epsilonTopics, err = subspaceDistance(t.topics, topics); err != nil {
+		return err
+	}
+	if o.epsilonScores, err = subspaceDistance(t.scores, scores); err != nil {
+		return err
+	}
+	if t.probability != nil {
+		o.epsilonProbability = probabilityDistance(t.probability, topics, scores)
+	}
+	return nil
+}
+
+// observer watches a run and keeps the iterate that the measures are taken from.
+type observer struct {
+	cell           *cell
+	truth          *truth
+	end            func() // ends the run
+	outcome        *outcome
+	topics, scores *mat.Dense
+	spent          time.Duration // in here, which is no time of the method
+}
+
+// Record implements solver.Recorder.
+func (o *observer) Record(it solver.Iterate) {
+	begin := time.Now()
+	defer func() { o.spent += time.Since(begin) }()
+	n, p := o.truth.x.Dims()
+	mean := it.Objective / float64(n*p)
+	found := o.outcome
+	found.curve = append(found.curve, mean)
+	if o.truth.probability != nil {
+		if it.Iteration%probabilityEvery == 0 {
+			found.probabilityCurve = append(found.probabilityCurve, probabilityDistance(o.truth.probability, it.Topics, it.Scores))
+		}
+		return
+	}
+	if o.topics == nil && it.Iteration > 0 && math.Abs(found.curve[it.Iteration-1]-mean) <= threshold {
+		o.keep(it.TracePoint, mat.DenseCopyOf(it.Topics), mat.DenseCopyOf(it.Scores))
+		found.objective = mean
+	}
+	if o.topics != nil && it.Iteration >= o.cell.showAtMin {
+		o.end()
+	}
+}
+
+func (o *observer) keep(at solver.TracePoint, topics, scores *mat.Dense) {
+	o.topics, o.scores = topics, scores
+	o.outcome.seconds = at.Seconds - o.spent.Seconds()
+	o.outcome.iterations = at.Iteration + 1
+}

@@ -1,0 +1,165 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// The solver's bounds: topics for a classifier are stable long before the objective's last digits.
+const (
+	solverMaxIter = 200
+	solverRelTol  = 1e-5
+)
+
+// keptCosine is the cosine above which a topic counts as the one that had its number before.
+const keptCosine = 0.8
+
+// Alignment tells how topics took their numbers from those of an earlier version.
+type Alignment struct {
+	Version    string  `json:"version"`
+	WarmStart  bool    `json:"warm_start"`  // the solver began from them
+	MeanCosine float64 `json:"mean_cosine"` // of the topics with the earlier ones of their numbers
+	Kept       int     `json:"kept"`        // topics whose cosine is above 0.8
+	Of         int     `json:"of"`          // topics that both versions have
+}
+
+// factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave
+// their scale open, and the penalty of the head, which weighs topics against words, depends on it. With an earlier
+// version its topics give theirs their order, and with s.WarmStart they are where the solver begins.
+func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bundle) (*text, error) {
+	if s.Method == BagOfWords {
+		return t, nil
+	}
+	with, err := t.topicsOf(ctx, s, previous)
+	if err != nil {
+		return nil, fmt.Errorf("finding topics: %w", err)
+	}
+	return with, nil
+}
+
+func (t *text) topicsOf(ctx context.Context, s *Settings, previous *models.Bundle) (*text, error) {
+	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := mapped(previous, t.vectorizer.Vocabulary())
+	if err != nil {
+		return nil, err
+	}
+	n, p := t.x.Dims()
+	k := min(s.Rank, n, p)
+	settings := solver.Settings{Rank: k, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}
+	if s.WarmStart && earlier != nil && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == k && s.Method != SVD {
+		settings.StartTopics = earlier
+		if s.Method == methods.NMF {
+			settings.StartTopics = filled(earlier)
+		}
+	}
+	result, err := solver.Solve(ctx, t.x, settings, method)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if result.Status.Early() && result.Status != solver.IterationLimit {
+		return nil, result.Status.Err()
+	}
+	with := *t
+	with.topics, with.solver = result.Topics, result
+	unitColumns(with.topics)
+	if earlier != nil {
+		with.topics, with.alignment = aligned(earlier, with.topics)
+		with.alignment.Version, with.alignment.WarmStart = previous.Version, settings.StartTopics != nil
+	}
+	with.scores = mat.NewDense(n, k, nil)
+	t.x.MulTo(with.scores, with.topics)
+	return &with, nil
+}
+
+// unitColumns divides each column by its length; one of zeros stays as it is.
+func unitColumns(a *mat.Dense) {
+	rows, cols := a.Dims()
+	length := make([]float64, cols)
+	for t := range length {
+		if length[t] = mat.Norm(a.ColView(t), 2); length[t] == 0 {
+			length[t] = 1
+		}
+	}
+	for j := range rows {
+		for t, v := range a.RawRowView(j) {
+			a.Set(j, t, v/length[t])
+		}
+	}
+}
+
+// mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil
+// where there is no version, or one without topics.
+func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, error) {
+	if previous == nil {
+		return nil, nil
+	}
+	topics, err := classifier.BundleTopics(previous)
+	if topics == nil || err != nil {
+		return nil, err
+	}
+	row := make(map[string]int, len(previous.Vocabulary))
+	for j, term := range previous.Vocabulary {
+		row[term.Text] = j
+	}
+	_, k := topics.Dims()
+	out := mat.NewDense(len(vocabulary), k, nil)
+	for j, term := range vocabulary {
+		if from, known := row[term.Text]; known {
+			out.SetRow(j, topics.RawRowView(from))
+		}
+	}
+	return out, nil
+}
+
+// filled returns topics with the mean of their column in place of 0, which multiplicative updates never leave.
+func filled(topics *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(topics)
+	p, k := out.Dims()
+	for t := range k {
+		mean := mat.Sum(out.ColView(t)) / float64(p)
+		for j := range p {
+			if out.At(j, t) == 0 {
+				out.Set(j, t, mean)
+			}
+		}
+	}
+	return out
+}
+
+// aligned returns topics with their columns in the order of the earlier ones that they are nearest to, p×l, those
+// that are near to none in the places that are free.
+func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
+	p, k := topics.Dims()
+	_, l := earlier.Dims()
+	a := &Alignment{Of: min(k, l)}
+	permutation, cosines := align.Topics(earlier.Slice(0, p, 0, a.Of).(*mat.Dense), topics)
+	if permutation == nil { // TODO: align is a skeleton
+		return topics, a
+	}
+	out := mat.NewDense(p, k, nil)
+	for t, from := range permutation {
+		out.ColView(t).(*mat.VecDense).CopyVec(topics.ColView(from))
+	}
+	for _, c := range cosines[:a.Of] {
+		a.MeanCosine += c / float64(a.Of)
+		if c > keptCosine {
+			a.Kept++
+		}
+	}
+	return out, a
+}

@@ -1,0 +1,103 @@
+package methods
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/nmf"
+	"github.com/wardcast/wardcast/solver/sonmf"
+)
+
+// The names of the methods.
+const (
+	SONMF       = "sonmf"
+	SONMFBinary = "sonmf-binary"
+	NMF         = "nmf"
+	ONMF        = "onmf"
+	SemiNMF     = "semi-nmf"
+	LogNMF      = "log-nmf"
+	L1NMF       = "l1-nmf"
+	SVD         = "svd"
+)
+
+// Names returns the names of all methods.
+func Names() []string {
+	return []string{SONMF, SONMFBinary, NMF, ONMF, SemiNMF, LogNMF, L1NMF, SVD}
+}
+
+// Domain returns what the entries of X must be for the method of this name.
+func Domain(name string) solver.Domain {
+	switch name {
+	case SONMFBinary, LogNMF:
+		return solver.Binary
+	case NMF, ONMF, L1NMF:
+		return solver.NonNegative
+	default:
+		return solver.Real
+	}
+}
+
+// Settings are the choices that some methods offer. The zero value is the default.
+type Settings struct {
+	// Step is the update of sonmf or sonmf-binary; "" means its default.
+	Step string
+	// L1Topics and L1Scores are the weights λ of the ℓ1 penalties of l1-nmf; nil leaves them to it.
+	L1Topics, L1Scores *float64
+}
+
+// New returns the method of this name, and the settings with the default of its step filled in. The error wraps
+// solver.ErrSettings: for an unknown name, a setting that the method does not have, and one out of its range.
+func New(name string, s Settings) (solver.Method, Settings, error) {
+	fail := func(problem string) (solver.Method, Settings, error) {
+		return nil, s, fmt.Errorf("%w: method %q %s", solver.ErrSettings, name, problem)
+	}
+	switch {
+	case !slices.Contains(Names(), name):
+		return fail("is none of " + strings.Join(Names(), ", "))
+	case s.Step != "" && name != SONMF && name != SONMFBinary:
+		return fail("has no step to choose")
+	case (s.L1Topics != nil || s.L1Scores != nil) && name != L1NMF:
+		return fail("has no ℓ1 penalties")
+	}
+	var method solver.Method
+	switch name {
+	case SONMF:
+		m, err := sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
+		if err != nil {
+			return nil, s, err
+		}
+		method, s.Step = m, string(m.Settings().Step)
+	case SONMFBinary:
+		m, err := sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
+		if err != nil {
+			return nil, s, err
+		}
+		method, s.Step = m, string(m.Settings().Step)
+	case NMF:
+		method = nmf.NMF{}
+	case ONMF:
+		method = nmf.ONMF{}
+	case SemiNMF:
+		method = nmf.SemiNMF{}
+	case LogNMF:
+		method = nmf.LogNMF{}
+	case L1NMF:
+		m, err := nmf.NewL1(weight(s.L1Topics), weight(s.L1Scores))
+		if err != nil {
+			return nil, s, err
+		}
+		method = m
+	case SVD:
+		method = solver.SVD{}
+	}
+	return method, s, nil
+}
+
+func weight(given *float64) float64 {
+	if given == nil {
+		return nmf.Auto
+	}
+	return *given
+}
