@@ -16,9 +16,11 @@ const (
 	startSteps  = 20
 	updateSteps = 3
 	fitShare    = 1e-11
-	// dependent is the eigenvalue of the Gram matrix of unit directions below which one of them is dropped.
-	dependent = 1e-9
-	// maxDrift is the largest entry of |QᵀQ − I| that is left.
+	// dependent is the eigenvalue of the Gram matrix of unit directions below which one is dropped, and lost the share of
+	// a direction that must be left of it.
+	dependent = 1e-10
+	lost      = 1e-13
+	// maxDrift is the largest entry of |SᵀS − I| that is left.
 	maxDrift = 1e-13
 	// maxRaises bounds how often an update raises the curvature before it gives up; raise is by how much.
 	maxRaises = 12
@@ -52,7 +54,7 @@ type profiledState struct {
 	lambda     float64
 	previous   int // columns of the directions of the update before
 
-	wide, wideImage *mat.Dense // [Q, R, P] and X̂ᵀ[Q, R, P]: d×(3r+κ) and e×(3r+κ)
+	wide, wideImage *mat.Dense // [Q, P, R] and X̂ᵀ[Q, P, R]: d×(3r+κ) and e×(3r+κ)
 	next, nextImage *mat.Dense // the same of the next update
 	back            *mat.Dense // X̂·[Y | K], d×(r+κ)
 	stacked         *mat.Dense // [Y | K] of SMF-W, e×(r+κ)
@@ -124,26 +126,19 @@ func (s *profiledState) Update() solver.Status {
 	s.labels.residualTo(s.residual, s.regression.probs)
 	s.products()
 	used := s.directions()
-	if used == s.rank {
-		return solver.Stationary
-	}
-	small, ok := s.reduce(used)
-	if !ok {
-		return solver.NonFinite
-	}
-
+	small := s.reduce(used)
 	kept, previous := s.regression.snapshot(), s.previous
 	for range maxRaises + 1 {
-		coordinates, model, ok := small.best(s.lambda)
+		coordinates, bound, ok := small.best(s.lambda)
 		if !ok {
 			return solver.NonFinite
 		}
-		s.move(coordinates, small, used)
+		s.move(coordinates, small.target(s.lambda))
 		objective := s.total(s.image) + s.regression.objective
 		if math.IsNaN(objective) || math.IsInf(objective, 0) {
 			return solver.NonFinite
 		}
-		gained, promised := s.objective-objective, s.objective-model
+		gained, promised := s.objective-objective, s.objective-bound
 		if gained > s.rounding {
 			s.objective = objective
 			switch {
@@ -157,7 +152,6 @@ func (s *profiledState) Update() solver.Status {
 		s.swap()
 		s.previous = previous
 		s.regression.restore(kept, s.design(s.regression.design))
-		s.head = s.regression.coef
 		s.lambda *= raise
 	}
 	return solver.Stationary
@@ -178,171 +172,169 @@ func (s *profiledState) products() {
 	s.addRidge(s.gradient)
 }
 
-// directions stores the new directions R = [2ξ·X̂Y − ∇·b, ∇], less their parts in the span of Q and of length one, behind
-// Q in wide, and behind them the previous ones, which it moves together. It returns the columns in use.
+// directions stores an orthonormal basis of the new directions [2ξ·X̂Y − ∇·b, ∇], less their parts in the span of Q and P,
+// behind these in wide, with their images, and returns the columns in use. Only what is orthonormal gets an image: the
+// coordinates of all that follows are then at most one, and errors of rounding do not grow from update to update.
 func (s *profiledState) directions() int {
-	r, width := s.rank, s.rank+s.kappa
-	fresh := s.wide.Slice(0, s.d, r, r+width).(*mat.Dense)
+	r, kept := s.rank, s.rank+s.previous
 	inner := mat.NewDense(s.d, r, nil)
 	inner.Mul(s.gradient, s.coef())
-	coef := s.Xi * 2
 	for i := range s.d {
-		out, back, turned := fresh.RawRowView(i), s.back.RawRowView(i), inner.RawRowView(i)
+		out, turned := s.back.RawRowView(i), inner.RawRowView(i)
 		for t := range r {
-			out[t] = coef*back[t] - turned[t]
+			out[t] = 2*s.Xi*out[t] - turned[t]
 		}
 		copy(out[r:], s.gradient.RawRowView(i))
 	}
-	sizes := columnNorms(fresh)
-	along, part := mat.NewDense(r, width, nil), mat.NewDense(s.d, width, nil)
-	for range 2 {
-		linalg.InnerTo(along, s.basis, fresh)
-		linalg.MulTo(part, s.basis, along)
-		fresh.Sub(fresh, part)
+	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
+	fresh := s.back
+	for range 2 { // the second time for what rounding left of the first
+		_, width := fresh.Dims()
+		along, part := mat.NewDense(kept, width, nil), mat.NewDense(s.d, width, nil)
+		sizes := columnNorms(fresh)
+		linalg.InnerTo(along, old, fresh)
+		linalg.MulTo(part, old, along)
+		part.Sub(fresh, part)
+		if fresh = independent(part, sizes); fresh == nil {
+			return kept
+		}
 	}
-	found := false
-	for t, size := range columnNorms(fresh) {
+	_, width := fresh.Dims()
+	s.wide.Slice(0, s.d, kept, kept+width).(*mat.Dense).Copy(fresh)
+	s.side.MulTransTo(s.wideImage.Slice(0, s.e, kept, kept+width).(*mat.Dense), fresh)
+	return kept + width
+}
+
+// independent returns an orthonormal basis of the columns of a, without those that are no more than rounding of the
+// given sizes and those that depend on others; nil where none is left. The eigenvectors of the Gram matrix of the columns,
+// scaled to length one, are taken for it (Stathopoulos and Wu 2002).
+func independent(a *mat.Dense, sizes []float64) *mat.Dense {
+	rows, cols := a.Dims()
+	for t, norm := range columnNorms(a) {
 		scale := 0.0
-		if size > 1e-13*sizes[t] {
-			scale, found = 1/size, true
+		if norm > lost*sizes[t] {
+			scale = 1 / norm
 		}
-		scaleColumn(fresh, t, scale)
+		scaleColumn(a, t, scale)
 	}
-	if !found {
-		return r
-	}
-	s.side.MulTransTo(s.wideImage.Slice(0, s.e, r, r+width).(*mat.Dense), fresh)
-	return r + width + s.previous
-}
-
-// reduced is the problem of an update in the coordinates of the directions S in use.
-type reduced struct {
-	gram, images      *mat.Dense // SᵀS and (X̂ᵀS)ᵀ(X̂ᵀS)
-	white             *mat.Dense // columns that make SᵀS the identity
-	coef, gradient    *mat.Dense // Sᵀ·Q·b and Sᵀ·∇, u×κ
-	coefNorm, cross   float64    // ‖b‖² and ⟨Q·b, ∇⟩
-	gradientNorm      float64    // ‖∇‖²
-	objective, offset float64    // of the regression, and ξ·‖X‖²
-	xi                float64
-	rank              int
-}
-
-// reduce computes the reduced problem of the first columns of wide.
-func (s *profiledState) reduce(used int) (*reduced, bool) {
-	directions := s.wide.Slice(0, s.d, 0, used).(*mat.Dense)
-	m := &reduced{
-		gram: mat.NewDense(used, used, nil), images: mat.NewDense(used, used, nil),
-		gradient: mat.NewDense(used, s.kappa, nil), coef: mat.NewDense(used, s.kappa, nil),
-		objective: s.regression.objective, offset: s.Xi * s.squared, xi: s.Xi, rank: s.rank,
-	}
-	linalg.GramTo(m.gram, directions)
-	linalg.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	linalg.InnerTo(m.gradient, directions, s.gradient)
-	b := s.coef()
-	m.coef.Mul(m.gram.Slice(0, used, 0, s.rank), b.T())
-	m.coefNorm = linalg.Dot(b, b)
-	m.gradientNorm = linalg.Dot(s.gradient, s.gradient)
-	for t := range s.rank {
-		for c := range s.kappa {
-			m.cross += b.At(c, t) * m.gradient.At(t, c)
-		}
-	}
-	values, vectors, ok := eigen(m.gram)
+	gram := mat.NewDense(cols, cols, nil)
+	linalg.GramTo(gram, a)
+	values, vectors, ok := eigen(gram)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	kept := 0
-	for kept < used && values[kept] > dependent {
+	for kept < cols && values[kept] > dependent {
 		scaleColumn(vectors, kept, 1/math.Sqrt(values[kept]))
 		kept++
 	}
-	m.white = vectors.Slice(0, used, 0, kept).(*mat.Dense)
-	return m, true
+	if kept == 0 {
+		return nil
+	}
+	basis := mat.NewDense(rows, kept, nil)
+	linalg.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
+	return basis
 }
 
-// best returns the coordinates of the best basis for a curvature λ, u×r, and the bound on the objective there.
-func (m *reduced) best(lambda float64) (coordinates *mat.Dense, model float64, ok bool) {
-	_, kappa := m.coef.Dims()
-	target := mat.DenseCopyOf(m.coef) // Sᵀ·Â
+// reduced is the problem of an update in the coordinates of the orthonormal directions S in use, u columns.
+type reduced struct {
+	images         *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
+	coef, gradient *mat.Dense // Sᵀ·Q·b and Sᵀ·∇, u×κ
+	squared        float64    // ‖∇‖²
+	objective      float64    // of the iterate, but for −ξ·‖Y‖²
+	xi             float64
+	rank           int
+}
+
+// reduce computes the reduced problem of the first columns of wide.
+func (s *profiledState) reduce(used int) *reduced {
+	m := &reduced{
+		images: mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), coef: mat.NewDense(used, s.kappa, nil),
+		squared:   linalg.Dot(s.gradient, s.gradient),
+		objective: s.Xi*s.squared + s.regression.objective,
+		xi:        s.Xi, rank: s.rank,
+	}
+	linalg.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	linalg.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
+	m.coef.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
+	return m
+}
+
+// target returns Sᵀ·Â for a curvature λ.
+func (m *reduced) target(lambda float64) *mat.Dense {
+	target := mat.DenseCopyOf(m.coef)
 	addScaledTo(target, target, -1/lambda, m.gradient)
-	var combined, half, white mat.Dense
+	return target
+}
+
+// best returns the coordinates of the best basis for a curvature λ, u×r, and the bound on the objective there. The basis is
+// turned to lie as close as can be to the one before, so that the regression starts near its end.
+func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, ok bool) {
+	target := m.target(lambda)
+	var combined, image, inner, turned mat.Dense
 	combined.Mul(target, target.T())
 	combined.Scale(lambda/2, &combined)
 	addScaledTo(&combined, &combined, m.xi, m.images)
-	half.Mul(&combined, m.white)
-	white.Mul(m.white.T(), &half)
-	_, vectors, ok := eigen(&white)
+	_, vectors, ok := eigen(&combined)
 	if !ok {
 		return nil, 0, false
 	}
-	kept, _ := vectors.Dims()
-	used, _ := m.white.Dims()
-	coordinates = mat.NewDense(used, m.rank, nil)
-	coordinates.Mul(m.white, vectors.Slice(0, kept, 0, m.rank))
-
-	var image, inner, hat mat.Dense
+	used, _ := vectors.Dims()
+	coordinates = mat.DenseCopyOf(vectors.Slice(0, used, 0, m.rank))
 	image.Mul(m.images, coordinates)
 	inner.Mul(coordinates.T(), target)
-	hat.Mul(inner.T(), &inner)
-	squared := m.coefNorm - 2*m.cross/lambda + m.gradientNorm/(lambda*lambda)
-	var covered float64
-	for c := range kappa {
-		covered += hat.At(c, c)
-	}
-	model = m.offset - m.xi*linalg.Dot(&image, coordinates) + m.objective + lambda/2*(squared-covered) - m.gradientNorm/(2*lambda)
-	m.align(coordinates)
-	return coordinates, model, true
-}
+	// ‖Â‖² = ‖b‖² − 2·⟨Q·b, ∇⟩/λ + ‖∇‖²/λ²
+	squared := linalg.Dot(m.coef, m.coef) - 2*linalg.Dot(m.coef, m.gradient)/lambda + m.squared/(lambda*lambda)
+	bound = m.objective - m.xi*linalg.Dot(&image, coordinates) + lambda/2*(squared-linalg.Dot(&inner, &inner)) - m.squared/(2*lambda)
 
-// align rotates the basis so that it is as close as can be to the one before: the regression then starts near its end.
-func (m *reduced) align(coordinates *mat.Dense) {
-	var polar, turned mat.Dense
-	polar.CloneFrom(coordinates.Slice(0, m.rank, 0, m.rank))
-	if err := linalg.PolarTo(&polar, &polar); err != nil {
-		return
+	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
+	if err := linalg.PolarTo(polar, polar); err != nil {
+		return nil, 0, false
 	}
 	turned.Mul(coordinates, polar.T())
-	coordinates.Copy(&turned)
+	return &turned, bound, true
 }
 
-// move computes the next iterate from its coordinates into next, and swaps next and wide.
-func (s *profiledState) move(coordinates *mat.Dense, m *reduced, used int) {
-	r := s.rank
-	var target mat.Dense
-	target.CloneFrom(m.coef)
-	addScaledTo(&target, &target, -1/s.lambda, m.gradient)
-	for _, a := range [][2]*mat.Dense{{s.next, s.wide}, {s.nextImage, s.wideImage}} {
-		rows, _ := a[1].Dims()
-		into, from := a[0].Slice(0, rows, 0, r).(*mat.Dense), a[1].Slice(0, rows, 0, used).(*mat.Dense)
-		linalg.MulTo(into, from, coordinates)
-	}
-	// Of the next basis, what is new in it: the directions for the next update. Computed as a difference of two bases
-	// they would lose their digits, and X̂ᵀP would no longer be of P.
-	turn := coordinates.Slice(r, used, 0, r).(*mat.Dense)
-	at := r + r + s.kappa
-	var lengths []float64
-	for i, a := range [][2]*mat.Dense{{s.next, s.wide}, {s.nextImage, s.wideImage}} {
-		rows, _ := a[1].Dims()
-		into := a[0].Slice(0, rows, at, at+r).(*mat.Dense)
-		linalg.MulTo(into, a[1].Slice(0, rows, r, used).(*mat.Dense), turn)
-		if i == 0 {
-			lengths = columnNorms(into)
-		}
-		for t, length := range lengths {
-			if length > 0 {
-				scaleColumn(into, t, 1/length)
-			}
+// onward returns orthonormal coordinates of what is new in a basis, orthogonal to it: the directions that the next update
+// takes along. It is nil where nothing is.
+func onward(coordinates *mat.Dense) *mat.Dense {
+	used, r := coordinates.Dims()
+	fresh := mat.DenseCopyOf(coordinates)
+	fresh.Slice(0, r, 0, r).(*mat.Dense).Zero()
+	for range 2 {
+		sizes := columnNorms(fresh)
+		var along, part mat.Dense
+		along.Mul(coordinates.T(), fresh)
+		part.Mul(coordinates, &along)
+		part.Sub(fresh, &part)
+		if fresh = independent(&part, sizes); fresh == nil {
+			return nil
 		}
 	}
+	_, width := fresh.Dims()
+	both := mat.NewDense(used, r+width, nil)
+	both.Slice(0, used, 0, r).(*mat.Dense).Copy(coordinates)
+	both.Slice(0, used, r, r+width).(*mat.Dense).Copy(fresh)
+	return both
+}
+
+// move makes the basis of the given coordinates the iterate, with the coefficients of the step of A to start from.
+func (s *profiledState) move(coordinates, target *mat.Dense) {
+	used, r := coordinates.Dims()
+	both := onward(coordinates)
+	if both == nil {
+		both = coordinates
+	}
+	_, width := both.Dims()
+	linalg.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
+	linalg.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
 	s.swap()
-	s.previous = r
+	s.previous = width - r
 	s.straighten()
-	coef := s.coef()
-	coef.Mul(target.T(), coordinates)
+	s.coef().Mul(target.T(), coordinates)
 	s.design(s.regression.design)
 	s.regression.evaluate()
 	s.regression.fit(fitShare*(s.Xi*s.squared+s.regression.objective), updateSteps)
-	s.head = s.regression.coef
 }
 
 // swap exchanges the directions of two updates.
@@ -352,14 +344,15 @@ func (s *profiledState) swap() {
 	s.adopt()
 }
 
-// straighten makes the basis orthonormal again where rounding has added up.
+// straighten makes Q and P orthonormal again where rounding has added up.
 func (s *profiledState) straighten() {
-	r := s.rank
-	gram := mat.NewDense(r, r, nil)
-	linalg.GramTo(gram, s.basis)
+	width := s.rank + s.previous
+	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
+	gram := mat.NewDense(width, width, nil)
+	linalg.GramTo(gram, directions)
 	var drift float64
-	for i := range r {
-		for j := range r {
+	for i := range width {
+		for j := range width {
 			want := 0.0
 			if i == j {
 				want = 1
@@ -371,19 +364,19 @@ func (s *profiledState) straighten() {
 		return
 	}
 	values, vectors, ok := eigen(gram)
-	if !ok || !(values[r-1] > 0) {
-		return
+	if !ok || !(values[width-1] > 0) {
+		return // not finite, which the objective says too
 	}
 	scaled := mat.DenseCopyOf(vectors)
 	for t, v := range values {
 		scaleColumn(scaled, t, 1/math.Sqrt(v))
 	}
-	var root mat.Dense
+	root := mat.NewDense(width, width, nil)
 	root.Mul(scaled, vectors.T())
-	for _, a := range []*mat.Dense{s.basis, s.image} {
+	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
-		turned := mat.NewDense(rows, r, nil)
-		linalg.MulTo(turned, a, &root)
+		turned := mat.NewDense(rows, width, nil)
+		linalg.MulTo(turned, a, root)
 		a.Copy(turned)
 	}
 }
