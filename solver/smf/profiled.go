@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// startSteps and updateSteps bound the Newton steps of the coefficients at the start and in an update, and fitShare is
-	// the change of the objective, in units of its size, that they leave.
+	// startSteps and updateSteps bound the Newton steps of the coefficients at the start and in an update. They leave a
+	// change of the objective of fitShare, in units of its size, or of gainShare of what the update before gained.
 	startSteps  = 20
 	updateSteps = 3
 	fitShare    = 1e-11
+	gainShare   = 1e-3
 	// dependent is the eigenvalue of the Gram matrix of unit directions below which one is dropped, and lost the share of
 	// a direction that must be left of it.
 	dependent = 1e-10
@@ -30,6 +31,8 @@ const (
 	poorShare = 0.75
 	richShare = 1
 	lengthen  = 1.5
+	// leastShare is the lower bound of λ in units of a bound on the curvature of the label loss.
+	leastShare = 1e-6
 )
 
 // profiledState minimizes over the span of Q alone: for a given Q the best Y is X̂ᵀQ, which leaves ξ·(‖X‖² − ‖Y‖²), and
@@ -51,8 +54,10 @@ const (
 type profiledState struct {
 	iterate
 	regression *regression
-	lambda     float64
-	previous   int // columns of the directions of the update before
+	lambda     float64 // λ
+	least      float64 // lower bound of λ
+	gained     float64 // by the update before
+	previous   int     // columns of the directions of the update before
 
 	wide, wideImage *mat.Dense // [Q, P, R] and X̂ᵀ[Q, P, R]: d×(3r+κ) and e×(3r+κ)
 	next, nextImage *mat.Dense // the same of the next update
@@ -92,9 +97,13 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	s.regression.fit(fitShare*(t.Xi*t.squared+s.regression.objective), startSteps)
 	s.head = s.regression.coef
 	s.objective = s.total(s.image) + s.regression.objective
-	s.lambda = 2*t.Ridge + t.labels.curvature(t.kappa)
+	curvature := t.labels.curvature(t.kappa)
 	if t.Variant == VariantW {
-		s.lambda = 2*t.Ridge + t.labels.curvature(t.kappa)*linalg.Dot(s.image, s.image)/float64(t.rank)
+		curvature *= linalg.Dot(s.image, s.image) / float64(t.rank)
+	}
+	s.lambda, s.least = 2*t.Ridge+curvature, 2*t.Ridge+leastShare*curvature
+	if s.least == 0 { // then A does not matter
+		s.lambda, s.least = t.Xi, t.Xi
 	}
 	return s, nil
 }
@@ -140,12 +149,12 @@ func (s *profiledState) Update() solver.Status {
 		}
 		gained, promised := s.objective-objective, s.objective-bound
 		if gained > s.rounding {
-			s.objective = objective
+			s.objective, s.gained = objective, gained
 			switch {
 			case gained < poorShare*promised:
 				s.lambda *= lengthen
 			case gained > richShare*promised:
-				s.lambda = max(s.lambda/lengthen, 2*s.Ridge+math.SmallestNonzeroFloat64)
+				s.lambda = max(s.lambda/lengthen, s.least)
 			}
 			return solver.NotTerminated
 		}
@@ -334,7 +343,7 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 	s.coef().Mul(target.T(), coordinates)
 	s.design(s.regression.design)
 	s.regression.evaluate()
-	s.regression.fit(fitShare*(s.Xi*s.squared+s.regression.objective), updateSteps)
+	s.regression.fit(max(fitShare*(s.Xi*s.squared+s.regression.objective), gainShare*s.gained), updateSteps)
 }
 
 // swap exchanges the directions of two updates.
