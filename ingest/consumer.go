@@ -18,7 +18,6 @@ const (
 	maxSessionTimeout     = 10 * time.Second
 	defaultDrainTimeout   = 20 * time.Second
 	defaultStallTimeout   = time.Minute
-	rebalanceTimeout      = 30 * time.Second
 	joinGroupBackoff      = 500 * time.Millisecond
 )
 
@@ -144,7 +143,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: dialer, Topics: []string{c.cfg.Input},
-		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / 6, RebalanceTimeout: rebalanceTimeout,
+		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / 6,
+		// A member that waits for the others to join sends no heartbeats, and the embedded broker drops it for that:
+		// the wait must end well before the session. A generation takes up to a heartbeat to hear that it is over, and
+		// half a session to end.
+		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
 		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
 		WatchPartitionChanges: true, PartitionWatchInterval: c.cfg.PartitionWatchInterval,
 	})

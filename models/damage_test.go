@@ -90,7 +90,7 @@ func TestDamageIsNamed(t *testing.T) {
 					path = filepath.Join(folder, "..", file)
 				}
 				harm(t, path)
-				found, err := s.Verify(t.Context())
+				found, err := s.Verify(t.Context(), nil)
 				if err != nil || len(found) != 1 || found[0].File != file || !strings.Contains(found[0].Error(), file) {
 					t.Errorf("verify found %v, %v", found, err)
 				}
@@ -130,7 +130,7 @@ func TestExtraFilesAreNamed(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, "..", "2026"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.Verify(t.Context())
+	found, err := s.Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestCrashBeforeRename(t *testing.T) {
 	write(t, filepath.Join(left, cardFile), []byte("half"))
 	pointer := filepath.Join(filepath.Dir(folder), "."+championFile+"4711")
 	write(t, pointer, []byte("2026"))
-	if found, err := s.Verify(t.Context()); err != nil || len(found) > 0 {
+	if found, err := s.Verify(t.Context(), nil); err != nil || len(found) > 0 {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if got, err := s.Versions(t.Context(), "chest-pain"); err != nil || len(got) != 1 {
@@ -303,7 +303,7 @@ func TestHalfALineOfHistory(t *testing.T) {
 	s, folder := stored(t)
 	path := filepath.Join(filepath.Dir(folder), historyFile)
 	write(t, path, append(read(t, path), `{"time":"2026-`...))
-	if found, err := s.Verify(ctx); err != nil || len(found) > 0 {
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if err := s.Record(ctx, "chest-pain", Event{Action: Refused, Version: filepath.Base(folder)}); err != nil {
@@ -313,7 +313,7 @@ func TestHalfALineOfHistory(t *testing.T) {
 		t.Errorf("history %v, %v", got, err)
 	}
 	write(t, path, []byte("x\n"))
-	if found, err := s.Verify(ctx); err != nil || len(found) != 1 || found[0].File != historyFile {
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].File != historyFile {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 }
@@ -323,7 +323,7 @@ func TestNoStore(t *testing.T) {
 	s := OpenDir(filepath.Join(t.TempDir(), "none"))
 	_, e1 := s.Models(t.Context())
 	_, e2 := s.Champions(t.Context())
-	_, e3 := s.Verify(t.Context())
+	_, e3 := s.Verify(t.Context(), nil)
 	if !errors.Is(e1, ErrNotFound) || !errors.Is(e2, ErrNotFound) || e3 == nil {
 		t.Errorf("got %v, %v, %v", e1, e2, e3)
 	}
@@ -337,7 +337,7 @@ func TestEndedContext(t *testing.T) {
 	_, e1 := s.Save(ctx, sample(1))
 	_, e2 := s.Load(ctx, "chest-pain", filepath.Base(folder))
 	_, e3 := s.Champions(ctx)
-	_, e4 := s.Verify(ctx)
+	_, e4 := s.Verify(ctx, nil)
 	for i, err := range []error{e1, e2, e3, e4} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d: got %v", i, err)

@@ -82,6 +82,9 @@ func (d *Dir) Champion(ctx context.Context, model string) (string, error) {
 	}
 	data, err := readFile(filepath.Join(d.path, model, championFile), maxName)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.lost(ctx, model); err != nil {
+			return "", err
+		}
 		return "", fmt.Errorf("champion of model %q: %w", model, ErrNotFound)
 	}
 	version := strings.TrimSuffix(string(data), "\n")
@@ -97,6 +100,25 @@ func (d *Dir) Champion(ctx context.Context, model string) (string, error) {
 		return "", &FileError{Model: model, File: championFile, Err: err}
 	}
 	return version, nil
+}
+
+// lost returns an error if the pointer, which is not there, was lost. Only the
+// model of all complaints can tell: others do without a champion, and have
+// none where a crash came between their first promotion's record and the
+// pointer. A damaged history is named elsewhere.
+func (d *Dir) lost(ctx context.Context, model string) error {
+	if model != Other {
+		return nil
+	}
+	events, _ := d.History(ctx, model)
+	promoted := false
+	for _, e := range events {
+		promoted = e.Action != Retired && (promoted || e.Action == Promoted || e.Action == RolledBack)
+	}
+	if !promoted {
+		return nil
+	}
+	return &FileError{Model: model, File: championFile, Err: fmt.Errorf("%w, though the history tells of a champion", ErrNotFound)}
 }
 
 // Champions implements Store.
@@ -281,10 +303,21 @@ func (d *Dir) lock(ctx context.Context, model string) (unlock func(), err error)
 }
 
 // Verify implements Store.
-func (d *Dir) Verify(ctx context.Context) ([]*FileError, error) {
+func (d *Dir) Verify(ctx context.Context, progress func(done, total int)) ([]*FileError, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("listing the model store: %w", err)
+	}
+	done, total := 0, 0
+	for _, e := range entries {
+		versions, _ := d.Versions(ctx, e.Name()) // what cannot be listed is named below
+		total += len(versions)
+	}
+	step := func() {
+		done++
+		if progress != nil {
+			progress(done, total)
+		}
 	}
 	var damaged []*FileError
 	for _, e := range entries {
@@ -293,7 +326,7 @@ func (d *Dir) Verify(ctx context.Context) ([]*FileError, error) {
 		case !e.IsDir() || !validName(name):
 			damaged = append(damaged, &FileError{File: name, Err: errUnexpected})
 		default:
-			found, err := d.verifyModel(ctx, name)
+			found, err := d.verifyModel(ctx, name, step)
 			if err != nil {
 				return damaged, err
 			}
@@ -303,7 +336,7 @@ func (d *Dir) Verify(ctx context.Context) ([]*FileError, error) {
 	return damaged, nil
 }
 
-func (d *Dir) verifyModel(ctx context.Context, model string) ([]*FileError, error) {
+func (d *Dir) verifyModel(ctx context.Context, model string, step func()) ([]*FileError, error) {
 	var found []*FileError
 	add := func(err error) error {
 		if e, ok := errors.AsType[*FileError](err); ok {
@@ -319,8 +352,7 @@ func (d *Dir) verifyModel(ctx context.Context, model string) ([]*FileError, erro
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case strings.HasPrefix(name, "."):
-		case name == championFile:
-			_, err = d.Champion(ctx, model)
+		case name == championFile: // read below, for it may be lost
 		case name == historyFile:
 			_, err = d.History(ctx, model)
 		case !e.IsDir() || !validVersion(name):
@@ -329,8 +361,14 @@ func (d *Dir) verifyModel(ctx context.Context, model string) ([]*FileError, erro
 			_, bad := d.read(ctx, model, name)
 			found = append(found, bad...)
 			err = ctx.Err()
+			step()
 		}
 		if err = add(err); err != nil {
+			return found, err
+		}
+	}
+	if _, err := d.Champion(ctx, model); err != nil && !isAbsent(err) {
+		if err := add(err); err != nil {
 			return found, err
 		}
 	}

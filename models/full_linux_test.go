@@ -43,7 +43,7 @@ func TestFullDisk(t *testing.T) {
 	if versions, err := s.Versions(t.Context(), "chest-pain"); err != nil || len(versions) != 1 {
 		t.Errorf("versions %v, %v", versions, err)
 	}
-	if found, err := s.Verify(t.Context()); err != nil || len(found) > 0 {
+	if found, err := s.Verify(t.Context(), nil); err != nil || len(found) > 0 {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 }

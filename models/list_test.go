@@ -104,3 +104,66 @@ func TestListOfADamagedStore(t *testing.T) {
 		})
 	}
 }
+
+// TestLostChampion: the model of all complaints keeps a champion once it had one.
+func TestLostChampion(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := OpenDir(t.TempDir())
+	all := sample(0)
+	all.Manifest.Name = Other
+	version := save(t, s, all)
+	sound := func(when string) {
+		t.Helper()
+		found, err := s.Verify(ctx, nil)
+		_, listErr := List(ctx, s)
+		if _, championsErr := s.Champions(ctx); err != nil || len(found) > 0 || listErr != nil || championsErr != nil {
+			t.Errorf("%s: %v, %v, %v, %v", when, found, err, listErr, championsErr)
+		}
+	}
+	sound("before any promotion")
+	promote := func() {
+		t.Helper()
+		if err := s.Promote(ctx, Other, Event{Version: version, Reason: "first"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promote()
+	if err := os.Remove(filepath.Join(s.path, Other, championFile)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `model "_other": file "champion": not found, though the history tells of a champion`
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].Error() != want {
+		t.Errorf("verified: %v, %v", found, err)
+	}
+	if list, err := List(ctx, s); err == nil || err.Error() != want || len(list) != 1 || list[0].Champion || !strings.Contains(want, list[0].Reason) {
+		t.Errorf("listed: %+v, %v", list, err)
+	}
+	if _, err := s.Champions(ctx); err == nil || err.Error() != want {
+		t.Errorf("champions: %v", err)
+	}
+	promote()
+	sound("promoted again")
+	if err := s.Retire(ctx, Other, Event{}); err != nil {
+		t.Fatal(err)
+	}
+	sound("retired")
+}
+
+// TestVerifyTellsProgress counts the versions of all models.
+func TestVerifyTellsProgress(t *testing.T) {
+	t.Parallel()
+	s := OpenDir(t.TempDir())
+	all := sample(0)
+	all.Manifest.Name = Other
+	save(t, s, all)
+	for i := range 2 {
+		save(t, s, sample(i))
+	}
+	write(t, filepath.Join(s.path, "stray"), nil)
+	var got []int
+	found, err := s.Verify(t.Context(), func(done, total int) { got = append(got, done, total) })
+	if d := cmp.Diff([]int{1, 3, 2, 3, 3, 3}, got); d != "" || err != nil || len(found) != 1 {
+		t.Errorf("%d files, %v: %s", len(found), err, d)
+	}
+}

@@ -78,7 +78,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if again := save(t, s, sample(0)); again != version {
 		t.Errorf("the same bundle again is version %q, not %q", again, version)
 	}
-	if found, err := s.Verify(t.Context()); err != nil || len(found) > 0 {
+	if found, err := s.Verify(t.Context(), nil); err != nil || len(found) > 0 {
 		t.Errorf("a sound store: %v, %v", found, err)
 	}
 }
@@ -223,7 +223,7 @@ func TestRetire(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Status != SupersededStatus || list[0].Champion || list[0].Reason != "no better" {
 		t.Errorf("listed as %+v, %v", list, err)
 	}
-	if found, err := s.Verify(ctx); err != nil || len(found) > 0 {
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
 		t.Errorf("damaged %v, %v", found, err)
 	}
 	if err := s.Promote(ctx, "chest-pain", Event{Version: version}); err != nil {

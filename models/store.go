@@ -25,7 +25,8 @@ type Store interface {
 	// the files. Saving the same bundle again changes nothing.
 	Save(ctx context.Context, b *Bundle) (version string, err error)
 	// Champion returns the version of the model that is in use, an error that
-	// wraps ErrNotFound if there is none.
+	// wraps ErrNotFound if there is none. For the model of all complaints that
+	// is a *FileError where the history tells of one: it was lost.
 	Champion(ctx context.Context, model string) (version string, err error)
 	// Champions returns the champion of each model that has one. It reads no
 	// version, so that it is cheap to poll for changes. Damaged pointers are
@@ -44,8 +45,9 @@ type Store interface {
 	// History returns what was recorded for a model, oldest first.
 	History(ctx context.Context, model string) ([]Event, error)
 	// Verify checks all files of the store and returns the damaged ones.
-	// Unfinished temporary files are none.
-	Verify(ctx context.Context) ([]*FileError, error)
+	// Unfinished temporary files are none. Where progress is not nil, it is
+	// called after each version with how many of all are done.
+	Verify(ctx context.Context, progress func(done, total int)) ([]*FileError, error)
 }
 
 // Action is what happened to a version.

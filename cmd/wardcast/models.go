@@ -81,7 +81,9 @@ type modelsVerifyCmd struct {
 }
 
 func (c *modelsVerifyCmd) Run(ctx context.Context, d *deps) error {
-	bad, err := models.OpenDir(c.ModelDir).Verify(ctx)
+	bar := newProgress(d.err, "versions")
+	bad, err := models.OpenDir(c.ModelDir).Verify(ctx, bar.set)
+	bar.finish()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -53,21 +54,29 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, what string) *progress {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !terminal(w) {
 		return &progress{}
 	}
+	return newBar(w, what)
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func newBar(w io.Writer, what string) *progress {
 	return &progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
 }
 
-// set shows that so much of the total is done.
+// set shows that so much of the total is done; a total of 0 is not known.
 func (p *progress) set(done, total int) {
 	if p.bar == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar.GetMax() != total {
+	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
@@ -87,4 +96,19 @@ func (p *progress) finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 	}
+}
+
+// lineCounter shows how many lines were written.
+type lineCounter struct {
+	io.Writer
+	bar   *progress
+	lines int
+}
+
+// Write implements io.Writer.
+func (c *lineCounter) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.lines += bytes.Count(b[:n], []byte{'\n'})
+	c.bar.set(c.lines, 0)
+	return n, err
 }

@@ -35,12 +35,16 @@ func (c *predictCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	in := d.in
+	in, out, bar := d.in, d.out, &progress{}
 	if c.Text != nil {
 		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: *c.Text}
 		in = strings.NewReader(string(n.AppendJSON(nil)))
+	} else if !terminal(d.out) { // where the predictions are seen, they are the progress
+		bar = newProgress(d.err, "predictions")
+		out = &lineCounter{Writer: d.out, bar: bar}
 	}
-	counts, err := set.Lines(ctx, c.limits.limits(), in, d.out)
+	counts, err := set.Lines(ctx, c.limits.limits(), in, out)
+	bar.finish()
 	if err != nil {
 		return err
 	}

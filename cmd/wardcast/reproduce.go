@@ -12,6 +12,7 @@ import (
 
 type reproduceCmd struct {
 	Simulations simulationsCmd `cmd:"" name:"sonmf-simulations" help:"The simulations of the SONMF paper: tables 1 to 4 and sections 8.2 to 8.4, the printed values in brackets."`
+	Triage      triageCmd      `cmd:"" name:"triage-tables" help:"The paper's tables of triage notes, 5 to 7 and 10 to 15, of any labelled notes."`
 }
 
 // paperOutput is output that can be pasted into a document.
@@ -19,8 +20,8 @@ type paperOutput struct {
 	Output string `help:"Print tables, Markdown or JSON." enum:"table,markdown,json" default:"table" short:"o"`
 }
 
-// table prints one table under its title.
-func (o paperOutput) table(d *deps, title string, header []string, lines [][]string) error {
+// print prints one table under its title.
+func (o paperOutput) print(d *deps, title string, header []string, lines [][]string) error {
 	if o.Output == "markdown" {
 		return reproduce.Markdown(d.out, title, header, lines)
 	}
@@ -81,7 +82,7 @@ func (c *simulationsCmd) Run(ctx context.Context, d *deps) error {
 		return errors.Join(err, printJSON(d.out, got))
 	}
 	for _, t := range got.Tables {
-		err = errors.Join(err, c.table(d, t.Title, t.Header(), t.Lines()))
+		err = errors.Join(err, c.print(d, t.Title, t.Header(), t.Lines()))
 	}
 	return err
 }

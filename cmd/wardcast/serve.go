@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/internal/app"
@@ -11,26 +15,40 @@ import (
 )
 
 type serveCmd struct {
-	Config         string `help:"Configuration file." required:"" type:"existingfile" placeholder:"FILE"`
+	Config         string `help:"Configuration file. Its log.level counts where --log-level is not given." required:"" type:"existingfile" placeholder:"FILE"`
 	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first of kafka.brokers, and keep its data in this folder." placeholder:"DIR"`
 	CreateTopics   bool   `help:"Make the topics that do not exist, 4 partitions each."`
 	Insecure       bool   `help:"Allow addresses that other machines reach, without TLS or login."`
 }
 
-func (c *serveCmd) Run(ctx context.Context, d *deps) error {
+func (c *serveCmd) Run(ctx context.Context, d *deps, command *kong.Context) error {
 	cfg, err := config.Load(c.Config)
 	if err != nil {
 		return err
 	}
-	log, err := obs.NewLogger(d.err, cfg.Log.Level)
-	if err != nil {
-		return err
+	log := d.log
+	if !logLevelGiven(command) {
+		if log, err = obs.NewLogger(d.err, cfg.Log.Level); err != nil {
+			return err
+		}
 	}
 	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: obs.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, Insecure: c.Insecure})
 	if err != nil {
 		return err
 	}
 	return a.Run(ctx)
+}
+
+// logLevelGiven reports whether --log-level is on the command line or in the environment.
+func logLevelGiven(command *kong.Context) bool {
+	return slices.ContainsFunc(command.Flags(), func(f *kong.Flag) bool {
+		given := slices.ContainsFunc(command.Path, func(p *kong.Path) bool { return p.Flag == f })
+		for _, name := range f.Envs {
+			_, set := os.LookupEnv(name)
+			given = given || set
+		}
+		return given && f.Name == "log-level"
+	})
 }
 
 type brokerCmd struct {

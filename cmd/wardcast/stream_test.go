@@ -19,8 +19,9 @@ import (
 func TestServe(t *testing.T) {
 	t.Parallel()
 	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), freeAddress(t)
-	config := file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\n", address, store))
-	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics").ready()
+	config := file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\nlog: {level: error}\n", address, store))
+	// The level that is given goes before the file's.
+	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics", "--log-level", "info").ready()
 	s := newStream(t, address, store)
 	// A stream of its own in the same broker, for a scorer without one.
 	second := s.scorer().ready()
@@ -32,7 +33,7 @@ func TestServe(t *testing.T) {
 	before := len(s.predictions)
 	s.Close()
 	first.kill()
-	again := start(t, "serve", "--config", config, "--embedded-broker", folder).ready() // the topics are there
+	again := start(t, "serve", "--config", config, "--embedded-broker", folder, "--log-level", "info").ready() // the topics are there
 	kept := *s
 	kept.Client, kept.predictions, kept.dead = reader(t, address, s), nil, nil
 	kept.settle()

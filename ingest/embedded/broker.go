@@ -84,7 +84,7 @@ func Start(cfg Config) (*Broker, error) {
 			if err != nil {
 				return nil, err
 			}
-			return advertised{Listener: l, host: cfg.Advertise}, nil
+			return listener{Listener: l, host: cfg.Advertise}, nil
 		}),
 		kfake.BrokerConfigs(map[string]string{
 			"default.replication.factor": "1",
@@ -162,24 +162,6 @@ func (b *Broker) Close() {
 		b.unlock()
 	})
 }
-
-// advertised is a listener with another host in its address: kfake tells
-// clients to connect to the address of its listener.
-type advertised struct {
-	net.Listener
-	host string
-}
-
-// Addr returns the advertised host and the port listened on.
-func (l advertised) Addr() net.Addr {
-	_, port, _ := net.SplitHostPort(l.Listener.Addr().String())
-	return address(net.JoinHostPort(l.host, port))
-}
-
-type address string
-
-func (address) Network() string  { return "tcp" }
-func (a address) String() string { return string(a) }
 
 // logger passes kfake's errors and warnings on.
 type logger struct{ log *slog.Logger }

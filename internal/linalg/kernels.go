@@ -38,6 +38,10 @@ const (
 	minPackB    = 512
 	minPackA    = 512
 	minPackRows = 32
+
+	// sparseCols is the width of the panels of a product with a sparse matrix that does not take one: that of 5,000 rows
+	// stays in the second-level cache.
+	sparseCols = 40
 )
 
 // view is a matrix of any strides: element (i, j) is Data[i·row + j·col].
@@ -163,7 +167,11 @@ func (l *kernels) multiplySparse(dst blas64.General, x *CSR, d blas64.General, f
 		multiplySparseGo(dst, x, d, from, to)
 		return
 	}
-	for j, panels := 0, l.panels(dst.Cols, len(l.sparse)); panels > 0; panels-- {
+	widest := len(l.sparse)
+	if l.vectors(dst.Cols) > widest {
+		widest = sparseCols / l.lanes
+	}
+	for j, panels := 0, l.panels(dst.Cols, widest); panels > 0; panels-- {
 		vectors := (l.vectors(dst.Cols-j) + panels - 1) / panels
 		width := min(vectors*l.lanes, dst.Cols-j)
 		l.sparse[vectors-1](to-from, &x.Indptr[from], &x.Indices[0], &x.Values[0], &d.Data[j], d.Stride,

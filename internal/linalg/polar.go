@@ -36,7 +36,7 @@ const (
 // It is computed from C = QR as Q times the polar factor of R, so that max|dstᵀdst − I| ≤ 1e-12 for every C.
 // Where C has rank < k the maximizer is not unique: the columns that C leaves open complete an orthonormal set.
 // dst may be C itself. The cost is 1.5·p·k² multiply-adds beside about 20·k³, twice the first when the columns of C,
-// scaled to length one, have a condition number above 30, and more where it is above 1e3.
+// scaled to length one, have a condition number above 100, and more where it is above 1e3.
 //
 // It returns an error that wraps ErrNonFinite for a C that is not finite; dst is then unchanged.
 func PolarTo(dst, c *mat.Dense) error { return new(Polar).To(dst, c) }
@@ -55,15 +55,16 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 	if dp, dk := dst.Dims(); dp != p || dk != k || p < k {
 		panic(errShape)
 	}
-	if !finite(c) {
-		return fmt.Errorf("computing a polar factor: %w", ErrNonFinite)
-	}
 	for _, m := range []**mat.Dense{&w.small, &w.right, &w.gram, &w.cubic} {
 		*m = resized(*m, k, k)
 	}
 	// In the usual case Q = C·R⁻¹ is not formed: R⁻¹ is multiplied into the small factor.
 	rcond := w.factor.factorize(c)
 	if rcond < polarRcond {
+		// What is not finite has no condition.
+		if !finite(c) {
+			return fmt.Errorf("computing a polar factor: %w", ErrNonFinite)
+		}
 		q, r := thinQR(c)
 		if err := w.polarOf(r, math.Inf(1)); err != nil {
 			return err

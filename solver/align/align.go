@@ -1,9 +1,125 @@
-// Package align matches the topics of one model with those of another.
+// Package align matches the topics of one model with those of another, so that topics keep their places from one
+// training to the next.
 package align
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"math"
 
-// Topics matches the columns of topics, p×k, with those of previous, p×l.
+	"gonum.org/v1/gonum/mat"
+)
+
+// Topics returns the order of the columns of topics, p×k, in which they are nearest to those of previous, p×l: the
+// column permutation[t] takes place t. It has the largest
+//
+//	Σ_t cosines[t],  cosines[t] = fᵀg/(‖f‖·‖g‖), f column t of previous, g column permutation[t] of topics,
+//
+// over the first min(k, l) places. A column of zeros has cosine 0. The places from l on have cosine 0 too, and take
+// what is left in the order in which it stands. Signs count: a topic of opposite signs is another one.
+//
+// The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to columns
+// that come first; equal input gives equal output. Topics panics where the numbers of terms differ. The cost is
+// p·k·l + k³.
 func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
-	return nil, nil
+	_, l := previous.Dims()
+	_, k := topics.Dims()
+	all := mat.NewDense(l, k, nil)
+	all.Mul(previous.T(), topics)
+	lengths := columnLengths(topics)
+	for t, before := range columnLengths(previous) {
+		row := all.RawRowView(t)
+		for c := range row {
+			if length := before * lengths[c]; length > 0 {
+				row[c] /= length
+			} else {
+				row[c] = 0
+			}
+		}
+	}
+	cosines = make([]float64, k)
+	permutation = assign(all.Slice(0, min(k, l), 0, k).(*mat.Dense))
+	taken := make([]bool, k)
+	for t, c := range permutation {
+		cosines[t], taken[c] = all.At(t, c), true
+	}
+	for c := range taken {
+		if !taken[c] {
+			permutation = append(permutation, c)
+		}
+	}
+	return permutation, cosines
+}
+
+func columnLengths(a *mat.Dense) []float64 {
+	_, k := a.Dims()
+	lengths := make([]float64, k)
+	for c := range lengths {
+		lengths[c] = mat.Norm(a.ColView(c), 2)
+	}
+	return lengths
+}
+
+// assign returns for each row a column of its own so that the sum of the gains is largest. Gains have at least as many
+// columns as rows.
+//
+// The rows join one by one, each along the cheapest path of exchanges with those that have joined, where prices of
+// rows and columns make every exchange cost at least 0.
+func assign(gain *mat.Dense) []int {
+	rows, cols := gain.Dims()
+	const none = -1
+	owner := make([]int, cols) // row of each column
+	for c := range owner {
+		owner[c] = none
+	}
+	rowPrice, colPrice := make([]float64, rows), make([]float64, cols)
+	cost, from, done := make([]float64, cols), make([]int, cols), make([]bool, cols)
+	for joining := range rows {
+		for c := range cost {
+			cost[c], from[c], done[c] = math.Inf(1), none, false
+		}
+		row, last := joining, none
+		for {
+			step, next := math.Inf(1), none
+			for c := range cols {
+				if done[c] {
+					continue
+				}
+				if reduced := -gain.At(row, c) - rowPrice[row] - colPrice[c]; reduced < cost[c] {
+					cost[c], from[c] = reduced, last
+				}
+				if cost[c] < step {
+					step, next = cost[c], c
+				}
+			}
+			rowPrice[joining] += step
+			for c := range cols {
+				if done[c] {
+					rowPrice[owner[c]] += step
+					colPrice[c] -= step
+				} else {
+					cost[c] -= step
+				}
+			}
+			done[next], last = true, next
+			if owner[next] == none {
+				break
+			}
+			row = owner[next]
+		}
+		for last != none {
+			before := from[last]
+			if before == none {
+				owner[last] = joining
+			} else {
+				owner[last] = owner[before]
+			}
+			last = before
+		}
+	}
+	columns := make([]int, rows)
+	for c, r := range owner {
+		if r != none {
+			columns[r] = c
+		}
+	}
+	return columns
 }

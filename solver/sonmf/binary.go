@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -59,86 +56,10 @@ func (b *Binary) Name() string { return "sonmf-binary" }
 // Settings returns the settings with their defaults filled in.
 func (b *Binary) Settings() BinarySettings { return b.settings }
 
-// Start returns the state at the start topics F and, unless they are given, the scores ⟨XF⟩₊.
+// Start returns the state at the start.
 func (b *Binary) Start(p *solver.Problem) (solver.State, error) {
-	topics, err := p.OrthonormalTopics()
-	if err != nil {
+	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	n, _ := p.X.Dims()
-	_, k := topics.Dims()
-	scores := mat.NewDense(n, k, nil)
-	if p.Settings.StartScores != nil {
-		scores.Copy(p.Settings.StartScores)
-	} else {
-		p.X.MulTo(scores, topics)
-	}
-	positivePart(scores, scores)
-	s := &binaryState{
-		iterate:        iterate{x: p.X, topics: topics, scores: scores},
-		rest:           mat.NewDense(n, topics.RawMatrix().Rows, nil),
-		scoresGradient: newLike(scores),
-		topicsGradient: newLike(topics),
-		gram:           mat.NewDense(k, k, nil),
-	}
-	s.observed = mat.NewDense(n, topics.RawMatrix().Rows, nil)
-	switch x := p.X.(type) {
-	case *linalg.CSR:
-		for i := range n {
-			columns, values := x.Row(i)
-			for c, j := range columns {
-				s.observed.Set(i, int(j), values[c])
-			}
-		}
-	case linalg.Dense:
-		s.observed.Copy(x.Dense)
-	}
-	s.pass()
-	return s, nil
-}
-
-type binaryState struct {
-	iterate
-	observed, rest                 *mat.Dense
-	scoresGradient, topicsGradient *mat.Dense
-	gram                           *mat.Dense
-}
-
-// pass computes the objective and σ(M) − X.
-func (s *binaryState) pass() {
-	s.rest.Mul(s.scores, s.topics.T())
-	raw, x := s.rest.RawMatrix().Data, s.observed.RawMatrix().Data
-	s.objective = 0
-	for i, v := range raw {
-		s.objective -= x[i] * v
-	}
-	s.objective += linalg.LogisticTo(raw, raw)
-	for i := range raw {
-		raw[i] -= x[i]
-	}
-}
-
-// Update makes one update.
-func (s *binaryState) Update() solver.Status {
-	s.scoresGradient.Mul(s.rest, s.topics)
-	s.scoresGradient.Scale(4, s.scoresGradient)
-	s.scores.Sub(s.scores, s.scoresGradient)
-	positivePart(s.scores, s.scores)
-	s.pass()
-	linalg.GramTo(s.gram, s.scores)
-	s.topicsGradient.Mul(s.rest.T(), s.scores)
-	s.topicsGradient.Scale(-4, s.topicsGradient)
-	var product mat.Dense
-	product.Mul(s.topics, s.gram)
-	s.topicsGradient.Add(&product, s.topicsGradient)
-	if err := linalg.PolarTo(s.topics, s.topicsGradient); err != nil {
-		return solver.NonFinite
-	}
-	s.pass()
-	return solver.NotTerminated
-}
-
-// Finish returns the factors.
-func (s *binaryState) Finish() (topics, scores *mat.Dense, objective float64) {
-	return s.topics, s.scores, s.objective
+	return binaryStart(p)
 }

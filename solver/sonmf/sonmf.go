@@ -99,14 +99,21 @@ func positivePart(dst, a *mat.Dense) float64 {
 	rows, _ := a.Dims()
 	var total float64
 	for i := range rows {
-		var sum float64
-		out := dst.RawRowView(i)
-		for t, v := range a.RawRowView(i) {
-			v = max(v, 0)
-			out[t] = v
-			sum += v * v
+		in := a.RawRowView(i)
+		out := dst.RawRowView(i)[:len(in)]
+		var even, odd float64 // two sums, which need not wait for one another
+		t := 0
+		for ; t+2 <= len(in); t += 2 {
+			u, v := max(in[t], 0), max(in[t+1], 0)
+			out[t], out[t+1] = u, v
+			even += u * u
+			odd += v * v
 		}
-		total += sum
+		if t < len(in) {
+			out[t] = max(in[t], 0)
+			even += out[t] * out[t]
+		}
+		total += even + odd
 	}
 	return total
 }

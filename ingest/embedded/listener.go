@@ -1,0 +1,89 @@
+package embedded
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// listener is a listener with another host in its address: kfake tells
+// clients to connect to the address of its listener.
+type listener struct {
+	net.Listener
+	host string
+}
+
+// Addr returns the advertised host and the port listened on.
+func (l listener) Addr() net.Addr {
+	_, port, _ := net.SplitHostPort(l.Listener.Addr().String())
+	return address(net.JoinHostPort(l.host, port))
+}
+
+// Accept returns the next connection.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c}, nil
+}
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// answerTimeout is how long the end of a connection waits for the answer to
+// its last request: longer than a group takes to form anew. Not every request
+// has an answer.
+const answerTimeout = time.Minute
+
+// conn is a connection whose end shows only after the last request has been
+// answered, as in Kafka. A member that is killed while it joins is thereby
+// one that does not heartbeat, and is gone after its session timeout. kfake
+// starts no session where it sees that nobody takes the answer, and would
+// keep the member for good.
+type conn struct {
+	net.Conn
+	mu      sync.Mutex
+	pending chan struct{} // closed by the answer to what was read; nil where nothing was
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	if err == nil && c.pending == nil {
+		c.pending = make(chan struct{})
+	}
+	pending := c.pending
+	c.mu.Unlock()
+	if err != nil && pending != nil {
+		select {
+		case <-pending:
+		case <-time.After(answerTimeout):
+		}
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	c.answered() // before the client can send the next request
+	return c.Conn.Write(b)
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.answered()
+	return c.Conn.Close()
+}
+
+func (c *conn) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending != nil {
+		close(c.pending)
+		c.pending = nil
+	}
+}

@@ -1,0 +1,99 @@
+package ingest_test
+
+import (
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
+)
+
+// join asks to join the group as a Consumer does, and leaves it at that.
+func (c *cluster) join(session time.Duration) net.Conn {
+	c.Helper()
+	metadata := kmsg.NewConsumerMemberMetadata()
+	metadata.Topics = []string{c.in}
+	protocol := kmsg.NewJoinGroupRequestProtocol()
+	protocol.Name, protocol.Metadata = "range", metadata.AppendTo(nil)
+	join := kmsg.NewPtrJoinGroupRequest()
+	join.Version, join.Group, join.ProtocolType = 2, c.group, "consumer"
+	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = int32(session.Milliseconds()), 500 //nolint:gosec // seconds
+	join.Protocols = append(join.Protocols, protocol)
+	conn, err := new(net.Dialer).DialContext(c.Context(), "tcp", c.conn.Brokers[0])
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, join, 1)); err != nil {
+		c.Fatal(err)
+	}
+	return conn
+}
+
+// TestWaitInJoin lets a member wait for one that is silent, within a session of its own that lasts. Waiting in the join
+// costs the member nothing.
+func TestWaitInJoin(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	const session = 2 * time.Second
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.SessionTimeout = session })
+	c.await("the group", m.Ready)
+	silent := c.join(10 * session)
+	if _, err := silent.Read(make([]byte, 1)); err != nil { // it is in the group
+		t.Fatal(err)
+	}
+	c.join(session)
+	const n = 100
+	c.send(numbered(0, n)...)
+	c.awaitAnswers(n)
+	m.stop()
+	if text := m.log.String(); strings.Contains(text, "WARN") {
+		t.Errorf("joining did not go well:\n%s", text)
+	}
+}
+
+// TestKilledWhileJoining kills members before they are in the group: the one that is has all partitions again soon
+// after their session timeout.
+func TestKilledWhileJoining(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a killed member is gone after its session timeout, six seconds")
+	}
+	t.Parallel()
+	c := newEmbedded(t)
+	m := c.start(handle(echo))
+	c.await("the group", m.Ready)
+	for range 4 {
+		_ = c.join(6 * time.Second).Close()
+	}
+	// They are in the group when its first member joins anew.
+	c.await("a rebalance", func() bool { return m.metric("rebalances_total") > 1 })
+	began := time.Now()
+	const n = 100
+	c.send(numbered(0, n)...)
+	c.awaitAnswers(n)
+	const limit = 20 * time.Second
+	if took := time.Since(began); took > limit {
+		t.Errorf("their partitions are read after %v, want less than %v", took, limit)
+	}
+	m.stop()
+	c.wantAll(n, true)
+}
+
+// newEmbedded returns a cluster of the embedded broker, or the real one of WARDCAST_KAFKA.
+func newEmbedded(t *testing.T) *cluster {
+	t.Helper()
+	if os.Getenv("WARDCAST_KAFKA") != "" {
+		return newCluster(t)
+	}
+	b, err := embedded.Start(embedded.Config{Listen: "127.0.0.1:0", Logger: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return attach(t, ingest.Connection{Brokers: []string{b.Addr()}}, nil)
+}

@@ -1,0 +1,105 @@
+package reproduce
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/wardcast/wardcast/models/fit"
+)
+
+// cellsFile is a file of JSON lines: the settings, then the cells that were computed under them.
+type cellsFile struct {
+	path  string
+	file  *os.File // nil without a path
+	known []TriageCell
+}
+
+// openCells reads the cells of a file and opens it for more. A last line without its end, which a killed run leaves, is
+// dropped. A file of other settings is an error that wraps ErrSettings.
+func openCells(path string, s TriageSettings) (_ *cellsFile, err error) {
+	c := &cellsFile{path: path}
+	if path == "" {
+		return c, nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("opening cells %s: %w", path, errors.Join(err, c.close()))
+		}
+	}()
+	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(c.file)
+	if err != nil {
+		return nil, err
+	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	if err := errors.Join(c.file.Truncate(int64(len(whole))), seek(c.file, int64(len(whole)))); err != nil {
+		return nil, err
+	}
+	header, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(whole) == 0 {
+		return c, c.write(s)
+	}
+	lines := bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
+	if !bytes.Equal(lines[0], header) {
+		return nil, fmt.Errorf("%w: it holds results of %s, not of %s", ErrSettings, lines[0], header)
+	}
+	for i, line := range lines[1:] {
+		var cell TriageCell
+		if err := json.Unmarshal(line, &cell); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		c.known = append(c.known, cell)
+	}
+	return c, nil
+}
+
+func seek(f *os.File, offset int64) error {
+	_, err := f.Seek(offset, io.SeekStart)
+	return err
+}
+
+// find returns the cell of a candidate, nil if the file has none.
+func (c *cellsFile) find(complaint string, of fit.Candidate) *TriageCell {
+	for i := range c.known {
+		if k := &c.known[i]; k.Complaint == complaint && k.Method == of.Method && k.Weighting == of.Weighting && k.Rank == of.Rank {
+			return k
+		}
+	}
+	return nil
+}
+
+// add writes a cell, so that it outlives the process.
+func (c *cellsFile) add(cell *TriageCell) error {
+	if c.file == nil {
+		return nil
+	}
+	if err := c.write(cell); err != nil {
+		return fmt.Errorf("writing cells %s: %w", c.path, err)
+	}
+	return nil
+}
+
+func (c *cellsFile) write(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = c.file.Write(append(line, '\n'))
+	return err
+}
+
+func (c *cellsFile) close() error {
+	if c.file == nil {
+		return nil
+	}
+	return c.file.Close()
+}
