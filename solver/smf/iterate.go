@@ -40,15 +40,13 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	it.rotate(coef)
 	for t := range r {
 		strength := math.Hypot(columnNorm(it.image, t), columnNorm(coef, t))
-		sign := 1.0
-		if it.Variant == VariantW {
-			_, sign = largestEntry(it.basis, t)
-		} else {
-			size, s := largestEntry(coef, t)
-			if below, s2 := largestEntry(it.image, t); below > size {
-				s = s2
+		_, sign := largestEntry(it.basis, t)
+		if it.Variant == VariantH {
+			var size float64
+			size, sign = largestEntry(coef, t)
+			if below, s := largestEntry(it.image, t); below > size {
+				sign = s
 			}
-			sign = s
 		}
 		root := math.Sqrt(strength)
 		scaleColumn(it.basis, t, sign*root)
