@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -42,27 +46,17 @@ type Prediction struct {
 	LogOdds *mat.Dense
 	// Probabilities is n×(κ+1), of all classes, by LogOdds.
 	Probabilities *mat.Dense
-	// Classes holds the most probable class of each document (of several the first), and for SMF-H with κ > 1 that of
-	// supervised coding, see Model.Predict.
+	// Classes holds the most probable class of each document, of several the first.
 	Classes []int
 }
 
 // Predict predicts the labels of the n×p matrix X with auxiliary features n×q, nil for none.
 //
 // For SMF-H the codes of new documents are least squares, while those of training followed their labels: probabilities
-// are less certain than in training. The class is that of
+// are less certain than in training.
 //
-//	minimize over y and h: ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖².
-//
-// For κ = 1 it is the most probable class by the least squares code. For κ > 1 each class is tried: with t = βᵀh and
-// M = βᵀ(WᵀW)⁻¹β the minimum over h given t leaves κ unknowns u, t = t₀ + M·u, and
-//
-//	minimize over u: ℓ(y, t₀ + M·u + Γᵀz) + ξ·uᵀMu,
-//
-// which Newton steps solve. t₀ belongs to the least squares code.
-//
-// The cost is one product of X with k columns, and O(κ⁴) for each document of SMF-H with κ > 1. It returns an error that
-// wraps solver.ErrShape where X or aux do not fit the model, and solver.ErrNonFinite for auxiliary features.
+// The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape where X or aux do not fit
+// the model, and solver.ErrNonFinite for auxiliary features.
 func (m *Model) Predict(x linalg.Operator, aux *mat.Dense) (*Prediction, error) {
 	n, p := x.Dims()
 	terms, k := m.Topics.Dims()
@@ -83,14 +77,10 @@ func (m *Model) Predict(x linalg.Operator, aux *mat.Dense) (*Prediction, error) 
 		Probabilities: mat.NewDense(n, kappa+1, nil),
 		Classes:       make([]int, n),
 	}
-	var inverse *mat.Dense
 	x.MulTo(r.Scores, m.Topics)
 	if m.Variant == VariantH {
-		gram := mat.NewDense(k, k, nil)
-		linalg.GramTo(gram, m.Topics)
-		inverse = pseudoInverse(gram)
 		codes := mat.NewDense(n, k, nil)
-		linalg.MulTo(codes, r.Scores, inverse)
+		linalg.MulTo(codes, r.Scores, m.inverse())
 		r.Scores = codes
 	}
 	r.LogOdds.Mul(r.Scores, m.Head.Coefficients.T())
@@ -117,10 +107,15 @@ func (m *Model) Predict(x linalg.Operator, aux *mat.Dense) (*Prediction, error) 
 			}
 		}
 	}
-	if m.Variant == VariantH && kappa > 1 {
-		m.code(r, inverse)
-	}
 	return r, nil
+}
+
+// inverse returns (TopicsᵀTopics)⁻¹.
+func (m *Model) inverse() *mat.Dense {
+	_, k := m.Topics.Dims()
+	gram := mat.NewDense(k, k, nil)
+	linalg.GramTo(gram, m.Topics)
+	return pseudoInverse(gram)
 }
 
 func columns(a *mat.Dense) int {
@@ -131,40 +126,56 @@ func columns(a *mat.Dense) int {
 	return cols
 }
 
-// code replaces the classes by those of supervised coding. inverse is (WᵀW)⁻¹.
-func (m *Model) code(r *Prediction, inverse *mat.Dense) {
+// Code returns the classes of predictions of SMF-H by supervised sparse coding, equation (3) of the paper: with W the
+// topics and β the coefficients those of
+//
+//	minimize over y and h: ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖².
+//
+// For κ = 1 they are the most probable ones by the least squares codes. For κ > 1 each class is tried: with t = βᵀh and
+// M = βᵀ(WᵀW)⁻¹β the minimum over h given t leaves κ unknowns u, t = t₀ + M·u, and
+//
+//	minimize over u: ℓ(y, t₀ + M·u + Γᵀz) + ξ·uᵀMu,
+//
+// which Newton steps solve; t₀ is of the least squares code. Where ξ is small, a code moves to any label at little cost, and
+// these classes are far worse than the most probable ones.
+//
+// The cost is O(κ⁴) for each document.
+func (m *Model) Code(p *Prediction) []int {
 	var half, metric mat.Dense
-	half.Mul(m.Head.Coefficients, inverse)
+	half.Mul(m.Head.Coefficients, m.inverse())
 	metric.Mul(&half, m.Head.Coefficients.T())
 	c := newCoder(&metric, m.Xi)
-	for i := range r.Classes {
-		odds := r.LogOdds.RawRowView(i)
+	classes := make([]int, len(p.Classes))
+	for i := range classes {
+		odds := p.LogOdds.RawRowView(i)
 		best := math.Inf(1)
 		for y := range len(odds) + 1 {
 			if objective := c.minimize(odds, y); objective < best {
-				best, r.Classes[i] = objective, y
+				best, classes[i] = objective, y
 			}
 		}
 	}
+	return classes
 }
 
 // coder minimizes ℓ(y, t₀ + M·u) + ξ·uᵀMu over u.
 type coder struct {
-	metric           *mat.Dense // M, κ×κ
-	xi               float64
-	u, trial, moved  *mat.VecDense
-	gradient, step   *mat.VecDense
-	odds, p          []float64
-	jacobian, spread *mat.Dense
+	metric   blas64.General // M, κ×κ
+	xi       float64
+	jacobian blas64.General
+	pivots   []int
+
+	u, trial, step, moved, odds, p []float64
+	gradient                       []float64
 }
 
 func newCoder(metric *mat.Dense, xi float64) *coder {
 	kappa, _ := metric.Dims()
-	vec := func() *mat.VecDense { return mat.NewVecDense(kappa, nil) }
-	return &coder{
-		metric: metric, xi: xi, u: vec(), trial: vec(), moved: vec(), gradient: vec(), step: vec(),
-		odds: make([]float64, kappa), p: make([]float64, kappa), jacobian: mat.NewDense(kappa, kappa, nil), spread: mat.NewDense(kappa, kappa, nil),
+	c := &coder{metric: metric.RawMatrix(), xi: xi, jacobian: mat.NewDense(kappa, kappa, nil).RawMatrix(), pivots: make([]int, kappa)}
+	for _, v := range []*[]float64{&c.u, &c.trial, &c.step, &c.moved, &c.odds, &c.p, &c.gradient} {
+		*v = make([]float64, kappa)
 	}
+	return c
 }
 
 // minimize returns the minimum for class y and t₀.
@@ -172,55 +183,67 @@ func newCoder(metric *mat.Dense, xi float64) *coder {
 // The gradient by u is M·(p − e_y + 2ξ·u), so that Newton steps solve p − e_y + 2ξ·u = 0, whose Jacobian is
 // (diag(p) − ppᵀ)·M + 2ξ·I. They descend; each is halved until the objective falls enough.
 func (c *coder) minimize(start []float64, y int) float64 {
-	c.u.Zero()
+	kappa := len(c.u)
+	clear(c.u)
 	objective := c.objective(c.u, start, y)
 	for range maxCoding {
 		for i, p := range c.p {
-			for j, q := range c.p {
-				c.spread.Set(i, j, -p*q)
-			}
-			c.spread.Set(i, i, p-p*p)
-			v := p + 2*c.xi*c.u.AtVec(i)
+			c.gradient[i] = p + 2*c.xi*c.u[i]
 			if i == y-1 {
-				v--
-			}
-			c.gradient.SetVec(i, -v)
-		}
-		c.jacobian.Mul(c.spread, c.metric)
-		for i := range c.p {
-			c.jacobian.Set(i, i, c.jacobian.At(i, i)+2*c.xi)
-		}
-		if err := c.step.SolveVec(c.jacobian, c.gradient); err != nil {
-			break
-		}
-		c.moved.MulVec(c.metric, c.step)
-		slope := -mat.Dot(c.moved, c.gradient)
-		if !(-slope > codingShare*math.Abs(objective)) {
-			break
-		}
-		lowered := false
-		for t := 1.0; t > codingShare; t /= 2 {
-			c.trial.AddScaledVec(c.u, t, c.step)
-			if next := c.objective(c.trial, start, y); next <= objective+armijo*t*slope {
-				c.u.CopyVec(c.trial)
-				objective, lowered = next, true
-				break
+				c.gradient[i]--
 			}
 		}
-		if !lowered {
+		for j := range kappa {
+			var mean float64
+			for i, p := range c.p {
+				mean += p * c.metric.Data[i*c.metric.Stride+j]
+			}
+			for i, p := range c.p {
+				c.jacobian.Data[i*c.jacobian.Stride+j] = p * (c.metric.Data[i*c.metric.Stride+j] - mean)
+			}
+			c.jacobian.Data[j*c.jacobian.Stride+j] += 2 * c.xi
+		}
+		if !lapack64.Getrf(c.jacobian, c.pivots) {
+			break
+		}
+		for i, v := range c.gradient {
+			c.step[i] = -v
+		}
+		lapack64.Getrs(blas.NoTrans, c.jacobian, blas64.General{Rows: kappa, Cols: 1, Stride: 1, Data: c.step}, c.pivots)
+		c.multiply(c.step)
+		slope := floats.Dot(c.moved, c.gradient)
+		if !(-slope > codingShare*math.Abs(objective)) || !c.search(start, y, &objective, slope) {
 			break
 		}
 	}
 	return objective
 }
 
-// objective stores the probabilities at u and returns the objective.
-func (c *coder) objective(u *mat.VecDense, start []float64, y int) float64 {
-	c.moved.MulVec(c.metric, u)
-	for i, t := range start {
-		c.odds[i] = t + c.moved.AtVec(i)
+// search halves the step until the objective falls enough, and reports whether it does.
+func (c *coder) search(start []float64, y int, objective *float64, slope float64) bool {
+	for t := 1.0; t > codingShare; t /= 2 {
+		floats.AddScaledTo(c.trial, c.u, t, c.step)
+		if next := c.objective(c.trial, start, y); next <= *objective+armijo*t*slope {
+			copy(c.u, c.trial)
+			*objective = next
+			return true
+		}
 	}
-	return softmax(c.p, c.odds, y) + c.xi*mat.Dot(u, c.moved)
+	return false
+}
+
+// objective stores the probabilities at u and returns the objective.
+func (c *coder) objective(u, start []float64, y int) float64 {
+	c.multiply(u)
+	floats.AddTo(c.odds, start, c.moved)
+	return softmax(c.p, c.odds, y) + c.xi*floats.Dot(u, c.moved)
+}
+
+// multiply stores M·v in moved.
+func (c *coder) multiply(v []float64) {
+	for i := range c.moved {
+		c.moved[i] = floats.Dot(c.metric.Data[i*c.metric.Stride:i*c.metric.Stride+len(v)], v)
+	}
 }
 
 // pseudoInverse returns the inverse of a symmetric matrix a ≥ 0 on its range.

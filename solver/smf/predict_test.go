@@ -60,7 +60,7 @@ func labelPart(x *mat.Dense, data smf.Data, s smf.Settings, r *solver.Result) fl
 	return total - objective(x, data, s, r)
 }
 
-// The classes of SMF-H are those of the least ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖² over all h, minimized without the reduction to κ
+// The classes of supervised coding are those of the least ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖² over all h, minimized without the reduction to κ
 // unknowns. The data lie far from the topics, so that classes differ from those of the least squares codes.
 func TestSupervisedCoding(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestSupervisedCoding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		turned := 0
+		turned, classes := 0, m.Code(got)
 		for i := range n {
 			least, want := math.Inf(1), 0
 			for y := range kappa + 1 {
@@ -83,11 +83,13 @@ func TestSupervisedCoding(t *testing.T) {
 					least, want = v, y
 				}
 			}
-			if got.Classes[i] != want {
-				t.Errorf("kappa %d, document %d: class %d, want %d", kappa, i, got.Classes[i], want)
+			if classes[i] != want {
+				t.Errorf("kappa %d, document %d: class %d, want %d", kappa, i, classes[i], want)
 			}
-			row := got.Probabilities.RawRowView(i)
-			if floats.MaxIdx(row) != want {
+			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != got.Classes[i] {
+				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, got.Classes[i], got.Probabilities.RawRowView(i))
+			}
+			if got.Classes[i] != want {
 				turned++
 			}
 		}

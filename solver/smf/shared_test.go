@@ -225,15 +225,16 @@ func (c sharedCase) checkPredictions(t *testing.T, g golden, m *smf.Model) {
 	if d := gap(p.LogOdds.T(), dense(g.TestOdds)); d > 1e-8 {
 		t.Errorf("log-odds of test documents are off by %g", d)
 	}
-	want := g.TestPred
+	if fmt.Sprint(p.Classes) != fmt.Sprint(g.TestPred) {
+		t.Errorf("classes %v, want %v", p.Classes, g.TestPred)
+	}
 	if m.Variant == smf.VariantH {
-		want = g.Exhaustive
 		if d := gap(p.Scores.T(), dense(g.TestCode)); d > 1e-8 {
 			t.Errorf("codes of test documents are off by %g", d)
 		}
-	}
-	if fmt.Sprint(p.Classes) != fmt.Sprint(want) {
-		t.Errorf("classes %v, want %v", p.Classes, want)
+		if classes := m.Code(p); fmt.Sprint(classes) != fmt.Sprint(g.Exhaustive) {
+			t.Errorf("classes of supervised coding %v, want %v", classes, g.Exhaustive)
+		}
 	}
 }
 
