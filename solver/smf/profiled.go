@@ -31,6 +31,8 @@ const (
 	poorShare = 0.75
 	richShare = 1
 	lengthen  = 1.5
+	// uneven is the ratio of λ to the curvature of the ridge, the least there is, from which a Newton step pays.
+	uneven = 4
 	// leastShare is the lower bound of λ in units of a bound on the curvature of the label loss.
 	leastShare = 1e-6
 )
@@ -135,7 +137,13 @@ func (s *profiledState) Update() solver.Status {
 	s.labels.residualTo(s.residual, s.regression.probs)
 	s.products()
 	used := s.directions()
-	small := s.reduce(used)
+	plain := s.reduce(used)
+	small := plain
+	if s.Variant == VariantW && s.lambda > uneven*2*s.Ridge {
+		if advanced, ok := s.advanced(plain); ok {
+			small = advanced
+		}
+	}
 	kept, previous := s.regression.snapshot(), s.previous
 	for range maxRaises + 1 {
 		coordinates, bound, ok := small.best(s.lambda)
@@ -161,7 +169,11 @@ func (s *profiledState) Update() solver.Status {
 		s.swap()
 		s.previous = previous
 		s.regression.restore(kept, s.design(s.regression.design))
-		s.lambda *= raise
+		if small != plain {
+			small = plain
+		} else {
+			s.lambda *= raise
+		}
 	}
 	return solver.Stationary
 }
@@ -247,31 +259,85 @@ func independent(a *mat.Dense, sizes []float64) *mat.Dense {
 
 // reduced is the problem of an update in the coordinates of the orthonormal directions S in use, u columns.
 type reduced struct {
-	images         *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
-	coef, gradient *mat.Dense // Sᵀ·Q·b and Sᵀ·∇, u×κ
-	squared        float64    // ‖∇‖²
-	objective      float64    // of the iterate, but for −ξ·‖Y‖²
-	xi             float64
-	rank           int
+	images *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
+	// point is where the label loss is developed, Sᵀ·A or further along; gradient is that of the loss with its ridge there,
+	// and lower its value below that of the iterate. All u×κ.
+	point, gradient *mat.Dense
+	lower           float64
+	objective       float64 // of the iterate, but for −ξ·‖Y‖²
+	xi              float64
+	rank            int
 }
 
 // reduce computes the reduced problem of the first columns of wide.
 func (s *profiledState) reduce(used int) *reduced {
 	m := &reduced{
-		images: mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), coef: mat.NewDense(used, s.kappa, nil),
-		squared:   linalg.Dot(s.gradient, s.gradient),
+		images: mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
 		objective: s.Xi*s.squared + s.regression.objective,
 		xi:        s.Xi, rank: s.rank,
 	}
 	linalg.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
 	linalg.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
-	m.coef.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
+	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
 	return m
+}
+
+// advanced returns the problem developed after a Newton step of A among the directions S of SMF-W, for
+//
+//	ℓ + ν·‖A‖² + ξ·(the least squared residual of a basis whose span holds A).
+//
+// It weighs documents by the mean curvature of their classes and takes the coupling of A and Γ, and the off-diagonal
+// curvature of the last term, for zero: the point need not be exact, since the bound is one at every point.
+func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
+	used, kappa := m.point.Dims()
+	r := m.rank
+	hessian := mat.NewDense(used, used, nil)
+	weighted := mat.NewDense(s.e, used, nil)
+	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	linalg.GramTo(hessian, weighted)
+	for j := range used {
+		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
+	}
+
+	// The residual by A: moving A by δ, orthogonal to Q, turns Q by δ·(bᵀb)⁻¹·bᵀ.
+	b := m.point.Slice(0, r, 0, kappa).(*mat.Dense)
+	var gram, turned, pull mat.Dense
+	gram.Mul(b.T(), b)
+	turned.Mul(m.images.Slice(0, used, 0, r), b)
+	along := linalg.Dot(turned.Slice(0, r, 0, kappa).(*mat.Dense), b)
+	size := mat.Trace(&gram)
+	if !(size > 0) {
+		return nil, false
+	}
+	pull.Mul(&turned, pseudoInverse(&gram))
+	pull.Slice(0, r, 0, kappa).(*mat.Dense).Zero()
+	step := mat.NewDense(used, kappa, nil)
+	addScaledTo(step, m.gradient, -2*m.xi, &pull)
+	step.Scale(-1, step)
+	system := mat.DenseCopyOf(hessian)
+	for j := r; j < used; j++ {
+		system.Set(j, j, system.At(j, j)+2*m.xi*float64(kappa)/size*max(0, along/size-m.images.At(j, j)))
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(mat.NewSymDense(used, system.RawMatrix().Data)) {
+		return nil, false
+	}
+	if err := factor.SolveTo(step, step); err != nil {
+		return nil, false
+	}
+	var curved mat.Dense
+	curved.Mul(hessian, step)
+	next := *m
+	next.point, next.gradient = mat.NewDense(used, kappa, nil), mat.NewDense(used, kappa, nil)
+	next.point.Add(m.point, step)
+	next.gradient.Add(m.gradient, &curved)
+	next.lower = -linalg.Dot(m.gradient, step) - linalg.Dot(&curved, step)/2
+	return &next, true
 }
 
 // target returns Sᵀ·Â for a curvature λ.
 func (m *reduced) target(lambda float64) *mat.Dense {
-	target := mat.DenseCopyOf(m.coef)
+	target := mat.DenseCopyOf(m.point)
 	addScaledTo(target, target, -1/lambda, m.gradient)
 	return target
 }
@@ -292,9 +358,8 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	coordinates = mat.DenseCopyOf(vectors.Slice(0, used, 0, m.rank))
 	image.Mul(m.images, coordinates)
 	inner.Mul(coordinates.T(), target)
-	// ‖Â‖² = ‖b‖² − 2·⟨Q·b, ∇⟩/λ + ‖∇‖²/λ²
-	squared := linalg.Dot(m.coef, m.coef) - 2*linalg.Dot(m.coef, m.gradient)/lambda + m.squared/(lambda*lambda)
-	bound = m.objective - m.xi*linalg.Dot(&image, coordinates) + lambda/2*(squared-linalg.Dot(&inner, &inner)) - m.squared/(2*lambda)
+	rest := linalg.Dot(target, target) - linalg.Dot(&inner, &inner)
+	bound = m.objective - m.lower - m.xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
 
 	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
 	if err := linalg.PolarTo(polar, polar); err != nil {

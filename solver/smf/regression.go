@@ -168,14 +168,7 @@ func (g *regression) factorize() {
 	if g.weighted == nil {
 		g.weighted = mat.NewDense(n, m, nil)
 	}
-	for i := range n {
-		var h float64
-		p := g.probs.RawRowView(i)
-		for _, v := range p {
-			h += v * (1 - v)
-		}
-		floats.ScaleTo(g.weighted.RawRowView(i), math.Sqrt(g.labels.weight(i)*h/float64(len(p))), g.design.RawRowView(i))
-	}
+	g.weigh(g.weighted, g.design)
 	gram := mat.NewDense(m, m, nil)
 	linalg.GramTo(gram, g.weighted)
 	shift := 2*g.ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
@@ -190,6 +183,18 @@ func (g *regression) factorize() {
 			gram.Set(j, j, 1)
 		}
 		g.factored = true
+	}
+}
+
+// weigh stores diag(√h)·a in dst.
+func (g *regression) weigh(dst, a *mat.Dense) {
+	for i := range g.labels.of {
+		var h float64
+		p := g.probs.RawRowView(i)
+		for _, v := range p {
+			h += v * (1 - v)
+		}
+		floats.ScaleTo(dst.RawRowView(i), math.Sqrt(g.labels.weight(i)*h/float64(len(p))), a.RawRowView(i))
 	}
 }
 
