@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -21,6 +22,8 @@ const (
 	// a direction that must be left of it.
 	dependent = 1e-10
 	lost      = 1e-13
+	// wellApart is the least eigenvalue of that matrix from which rounding leaves its basis orthonormal at once.
+	wellApart = 1e-2
 	// maxDrift is the largest entry of |SᵀS − I| that is left.
 	maxDrift = 1e-13
 	// maxRaises bounds how often an update raises the curvature before it gives up; raise is by how much.
@@ -64,6 +67,7 @@ type profiledState struct {
 	wide, wideImage *mat.Dense // [Q, P, R] and X̂ᵀ[Q, P, R]: d×(3r+κ) and e×(3r+κ)
 	next, nextImage *mat.Dense // the same of the next update
 	back            *mat.Dense // X̂·[Y | K], d×(r+κ)
+	spare           *mat.Dense // d×(r+κ)
 	stacked         *mat.Dense // [Y | K] of SMF-W, e×(r+κ)
 	gradient        *mat.Dense // ∇, d×κ
 	residual        *mat.Dense // K, n×κ
@@ -84,6 +88,7 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 		gradient:  mat.NewDense(t.d, t.kappa, nil),
 		residual:  mat.NewDense(t.n, t.kappa, nil),
 		back:      mat.NewDense(t.d, t.rank+t.kappa, nil),
+		spare:     mat.NewDense(t.d, t.rank+t.kappa, nil),
 	}
 	s.task = t
 	if t.Variant == VariantW {
@@ -208,15 +213,19 @@ func (s *profiledState) directions() int {
 		copy(out[r:], s.gradient.RawRowView(i))
 	}
 	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
-	fresh := s.back
+	fresh, least := s.back, 0.0
 	for range 2 { // the second time for what rounding left of the first
 		_, width := fresh.Dims()
-		along, part := mat.NewDense(kept, width, nil), mat.NewDense(s.d, width, nil)
+		along, part := mat.NewDense(kept, width, nil), s.spare.Slice(0, s.d, 0, width).(*mat.Dense)
 		sizes := columnNorms(fresh)
 		linalg.InnerTo(along, old, fresh)
 		linalg.MulTo(part, old, along)
 		part.Sub(fresh, part)
-		if fresh = independent(part, sizes); fresh == nil {
+		if least > wellApart {
+			fresh = part
+			break
+		}
+		if fresh, least = independent(s.back, part, sizes); fresh == nil {
 			return kept
 		}
 	}
@@ -226,23 +235,27 @@ func (s *profiledState) directions() int {
 	return kept + width
 }
 
-// independent returns an orthonormal basis of the columns of a, without those that are no more than rounding of the
-// given sizes and those that depend on others; nil where none is left. The eigenvectors of the Gram matrix of the columns,
-// scaled to length one, are taken for it (Stathopoulos and Wu 2002).
-func independent(a *mat.Dense, sizes []float64) *mat.Dense {
+// independent stores in the first columns of dst an orthonormal basis of the columns of a, without those that are no more
+// than rounding of the given sizes and those that depend on others. It returns the basis and the least eigenvalue of the
+// Gram matrix that was kept, nil where none was. The eigenvectors of the Gram matrix of the columns, scaled to length
+// one, are taken for it (Stathopoulos and Wu 2002).
+func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least float64) {
 	rows, cols := a.Dims()
-	for t, norm := range columnNorms(a) {
-		scale := 0.0
+	scales := columnNorms(a)
+	for t, norm := range scales {
+		scales[t] = 0
 		if norm > lost*sizes[t] {
-			scale = 1 / norm
+			scales[t] = 1 / norm
 		}
-		scaleColumn(a, t, scale)
+	}
+	for i := range rows {
+		floats.Mul(a.RawRowView(i), scales)
 	}
 	gram := mat.NewDense(cols, cols, nil)
 	linalg.GramTo(gram, a)
 	values, vectors, ok := eigen(gram)
 	if !ok {
-		return nil
+		return nil, 0
 	}
 	kept := 0
 	for kept < cols && values[kept] > dependent {
@@ -250,11 +263,11 @@ func independent(a *mat.Dense, sizes []float64) *mat.Dense {
 		kept++
 	}
 	if kept == 0 {
-		return nil
+		return nil, 0
 	}
-	basis := mat.NewDense(rows, kept, nil)
+	basis = dst.Slice(0, rows, 0, kept).(*mat.Dense)
 	linalg.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
-	return basis
+	return basis, values[kept-1]
 }
 
 // reduced is the problem of an update in the coordinates of the orthonormal directions S in use, u columns.
@@ -381,7 +394,7 @@ func onward(coordinates *mat.Dense) *mat.Dense {
 		along.Mul(coordinates.T(), fresh)
 		part.Mul(coordinates, &along)
 		part.Sub(fresh, &part)
-		if fresh = independent(&part, sizes); fresh == nil {
+		if fresh, _ = independent(mat.NewDense(used, r, nil), &part, sizes); fresh == nil {
 			return nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// gradientShare is the relative residual to which a Newton step is computed.
-	gradientShare = 1e-2
+	gradientShare = 0.1
 	// maxInner bounds the conjugate gradient iterations of one Newton step.
 	maxInner = 50
 	// staleInner is the number of them above which the preconditioner is made anew.
