@@ -42,6 +42,9 @@ type Search struct {
 	Folds int
 	// Seed draws the parts.
 	Seed uint64
+	// Prepare, where it is not nil, is called with the training part of X of each fold; what it returns is applied to both
+	// parts. It is for scaling with the statistics of training alone (linalg.Standardized).
+	Prepare func(train linalg.Operator) (apply func(linalg.Operator) linalg.Operator)
 }
 
 // Candidate is one combination with its held-out results.
@@ -87,6 +90,10 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 		train, test, err := split(x, data, folds, fold)
 		if err != nil {
 			return nil, nil, fmt.Errorf("cross-validating: %w", err)
+		}
+		if search.Prepare != nil {
+			apply := search.Prepare(train.x)
+			train.x, test.x = apply(train.x), apply(test.x)
 		}
 		for i := range candidates {
 			if err := ctx.Err(); err != nil {

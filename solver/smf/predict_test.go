@@ -258,6 +258,26 @@ func TestChoose(t *testing.T) {
 		t.Errorf("dense matrix: %+v, sparse %+v, error %v", again, best, err)
 	}
 
+	// A scale of X that each fold takes away again changes nothing, and only documents of training count for it.
+	search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
+		if n, _ := train.Dims(); n != 96 {
+			t.Errorf("scaled by %d documents of 120 in five folds", n)
+		}
+		factor := math.Sqrt(96 / train.NormSquared())
+		return func(x linalg.Operator) linalg.Operator {
+			_, p := x.Dims()
+			return linalg.NewStandardized(x, make([]float64, p), slices.Repeat([]float64{factor}, p))
+		}
+	}
+	scaled, _, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Scale(5, x)
+	if again, _, err = smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search); err != nil || math.Abs(again.LogLoss/scaled.LogLoss-1) > 1e-6 {
+		t.Errorf("five times the matrix: %+v, before %+v, error %v", again, scaled, err)
+	}
+	search.Prepare = nil
 	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
 	small, few := half(x, data, 0)
 	if _, all, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(all) != 20 {
