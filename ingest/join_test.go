@@ -3,10 +3,12 @@ package ingest_test
 import (
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
@@ -24,7 +26,11 @@ func (c *cluster) join(session time.Duration) net.Conn {
 	join.Version, join.Group, join.ProtocolType = 2, c.group, "consumer"
 	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = int32(session.Milliseconds()), 500 //nolint:gosec // seconds
 	join.Protocols = append(join.Protocols, protocol)
-	conn, err := new(net.Dialer).DialContext(c.Context(), "tcp", c.conn.Brokers[0])
+	found, err := c.kafka.FindCoordinator(c.Context(), &kafka.FindCoordinatorRequest{Key: c.group, KeyType: kafka.CoordinatorKeyTypeConsumer})
+	if err != nil || found.Error != nil {
+		c.Fatal(err, found)
+	}
+	conn, err := new(net.Dialer).DialContext(c.Context(), "tcp", net.JoinHostPort(found.Coordinator.Host, strconv.Itoa(found.Coordinator.Port)))
 	if err != nil {
 		c.Fatal(err)
 	}

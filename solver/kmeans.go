@@ -12,22 +12,24 @@ import (
 // maxRounds bounds the rounds of Lloyd's algorithm, as R's kmeans does: the clusters are only a start.
 const maxRounds = 10
 
-// centroids stores the means of k clusters of documents in the columns of the p×k matrix c.
+// Centroids returns the means of k clusters of documents in the columns of a new p×k matrix: k-means++ (Arthur and
+// Vassilvitskii 2007) and at most ten rounds of Lloyd's algorithm, each at two products of X with k columns.
 //
 // The first centres are documents drawn by k-means++. Of equally near clusters a document joins the first; a cluster
 // that loses its last document keeps its centre. Document i is at squared distance ‖xᵢ‖² − 2·xᵢᵀc + ‖c‖², so that X
 // is only multiplied.
-func (p *Problem) centroids(c *mat.Dense) error {
+func (p *Problem) Centroids() (*mat.Dense, error) {
 	norms, err := rowNorms(p.X)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n, _ := p.X.Dims()
-	_, k := c.Dims()
+	n, terms := p.X.Dims()
+	k := p.Settings.Rank
+	c := mat.NewDense(terms, k, nil)
 	p.seedCentroids(c, norms)
 
 	products, members := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
-	means := mat.NewDense(c.RawMatrix().Rows, k, nil)
+	means := mat.NewDense(terms, k, nil)
 	cluster, size := make([]int, n), make([]float64, k)
 	for round := range maxRounds {
 		p.X.MulTo(products, c)
@@ -49,7 +51,7 @@ func (p *Problem) centroids(c *mat.Dense) error {
 			}
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // seedCentroids draws k documents, each with probability proportional to its squared distance from those drawn

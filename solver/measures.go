@@ -26,15 +26,24 @@ func SquaredResidual(x linalg.Operator, topics, scores *mat.Dense) float64 {
 	return x.NormSquared() - 2*linalg.Dot(scores, projected) + linalg.Dot(gramScores, gramTopics)
 }
 
+// residualRows is the number of rows of the fit that are held at a time.
+const residualRows = 64
+
 func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
 	n, p := x.Dims()
-	fit := mat.NewVecDense(p, nil)
+	_, k := scores.Dims()
+	transposed, fit := mat.DenseCopyOf(topics.T()), mat.NewDense(min(n, residualRows), p, nil)
 	var sum float64
-	for i := range n {
-		fit.MulVec(topics, scores.RowView(i))
-		for j, v := range x.RawRowView(i) {
-			d := v - fit.AtVec(j)
-			sum += d * d
+	for from := 0; from < n; from += residualRows {
+		to := min(from+residualRows, n)
+		block := fit.Slice(0, to-from, 0, p).(*mat.Dense)
+		linalg.MulTo(block, scores.Slice(from, to, 0, k).(*mat.Dense), transposed)
+		for i := from; i < to; i++ {
+			row := block.RawRowView(i - from)
+			for j, v := range x.RawRowView(i) {
+				d := v - row[j]
+				sum += d * d
+			}
 		}
 	}
 	return sum

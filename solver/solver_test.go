@@ -117,3 +117,12 @@ func TestSquaredResidualOfSparse(t *testing.T) {
 		t.Errorf("squared residual %g, want 6", got)
 	}
 }
+
+// More rows than are held at a time, the last block not full.
+func TestSquaredResidualOfDense(t *testing.T) {
+	t.Parallel()
+	x, topics, scores := uniform(1, 150, 7), uniform(2, 7, 3), uniform(3, 150, 3)
+	if got, want := solver.SquaredResidual(linalg.Dense{Dense: x}, topics, scores), squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
+		t.Errorf("squared residual %g, want %g", got, want)
+	}
+}

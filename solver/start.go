@@ -50,9 +50,8 @@ const (
 //
 // InitRandom costs O(p·k²).
 //
-// InitKMeans clusters the documents by k-means++ (Arthur and Vassilvitskii 2007) and Lloyd's algorithm, each round
-// at two products of X with k columns, and takes the orthonormal matrix nearest to the centroids. It spans what Q of
-// their QR decomposition spans (Li et al., section 8.2), but does not depend on the order of the clusters.
+// InitKMeans takes the orthonormal matrix nearest to Centroids. It spans what Q of their QR decomposition spans (Li et
+// al., section 8.2), but does not depend on the order of the clusters.
 func (p *Problem) OrthonormalTopics() (*mat.Dense, error) {
 	_, terms := p.X.Dims()
 	s := &p.Settings
@@ -75,10 +74,11 @@ func (p *Problem) OrthonormalTopics() (*mat.Dense, error) {
 		}
 		return topics, linalg.PolarTo(topics, topics)
 	case s.Init == InitKMeans:
-		if err := p.centroids(topics); err != nil {
+		centroids, err := p.Centroids()
+		if err != nil {
 			return nil, err
 		}
-		return topics, linalg.PolarTo(topics, topics)
+		return topics, linalg.PolarTo(topics, centroids)
 	}
 	return topics, orthonormalize(topics)
 }

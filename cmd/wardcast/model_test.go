@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models/fit"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 )
 
 func TestSynth(t *testing.T) {
@@ -153,6 +157,79 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestMethods goes from notes to a prediction by every method: what the prediction is explained by sums to its logit.
+// A second training keeps the numbers of the topics of the first.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	notes := file(t, "notes.csv", synthetic(t, "300", "csv"))
+	for _, method := range fit.Methods() {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "models")
+			train := []string{"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3", "--alpha", "0", "--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical"}
+			succeed(t, "", train...)
+			var p msg.Prediction
+			line := succeed(t, "", "predict", "--model-dir", dir, "--text", "78F glf at home, hip pain, unable to wt bear", "--complaint", "Fall", "--topics", "0", "--terms", "0", "--words", "0")
+			if err := json.Unmarshal([]byte(line), &p); err != nil {
+				t.Fatal(err)
+			}
+			sum := p.Intercept
+			for _, topic := range p.Topics {
+				for _, term := range topic.Terms {
+					sum += term.Contribution
+				}
+			}
+			for _, w := range p.Words {
+				sum += w.Contribution
+			}
+			for _, a := range p.Aux {
+				sum += a.Contribution
+			}
+			if math.Abs(sum-p.Logit) > 1e-9 || p.Model.Method != method || p.Abstained || p.Logit == p.Intercept {
+				t.Errorf("the logit is %v, the contributions sum to %v: %s", p.Logit, sum, line)
+			}
+
+			reports, _ := object(t, succeed(t, "", append(train, "--warm-start", "--output=json")...))["models"].([]any)
+			alignment, _ := reports[0].(map[string]any)["alignment"].(map[string]any)
+			if method == string(fit.BagOfWords) {
+				if alignment != nil {
+					t.Errorf("words alone are aligned: %v", alignment)
+				}
+				return
+			}
+			if alignment["kept"] != 3. || alignment["of"] != 3. || alignment["warm_start"] != (method != methods.SVD) {
+				t.Errorf("alignment %v", alignment)
+			}
+			manifest, _ := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+			if manifest["parent"] != alignment["version"] {
+				t.Errorf("parent %v, aligned to %v", manifest["parent"], alignment["version"])
+			}
+		})
+	}
+	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"}, "log-nmf", "binary")
+	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--l1-scores", "1"}, "no ℓ1 penalties")
+}
+
+// TestMoreThanTwoOutcomes: the log tells of labels that nobody named, but never of what may be a text.
+func TestMoreThanTwoOutcomes(t *testing.T) {
+	t.Parallel()
+	var table, texts strings.Builder
+	table.WriteString("text,label\n")
+	texts.WriteString("text,label\n")
+	for i := range 60 {
+		word := []string{"fall", "cough", "hip"}[i%3]
+		table.WriteString(word + "," + []string{"1", "0", "left", "0.0"}[i%4] + "\n")
+		texts.WriteString(word + "," + []string{"1", "0", "a secret that the patient told"}[i%3] + "\n")
+	}
+	args := []string{"evaluate", "--methods", "bow", "--folds", "2", "--min-df", "2", "--input"}
+	if r := wardcast(t, "", append(args, file(t, "notes.csv", table.String()))...); r.code != 0 || !strings.Contains(r.stderr, "more than two outcomes") || !strings.Contains(r.stderr, `\"0\" 30, \"1\" 15, \"left\" 15`) {
+		t.Errorf("exits %d and logs %s", r.code, r.stderr)
+	}
+	if r := wardcast(t, "", append(args, file(t, "notes.csv", texts.String()))...); !strings.Contains(r.stderr, "3 different labels") || strings.Contains(r.stderr, "secret") {
+		t.Errorf("exits %d and logs %s", r.code, r.stderr)
+	}
+}
+
 // TestTrainFlags trains with every flag set to something else than its default.
 func TestTrainFlags(t *testing.T) {
 	t.Parallel()
@@ -273,6 +350,18 @@ func TestEvaluate(t *testing.T) {
 		score, _ := s.(map[string]any)
 		wantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc", "auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
 	}
+	all := strings.Join(methods.Names(), ",")
+	every, _ := object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2", "--folds", "2", "--min-df", "10", "--output=json"))["scores"].([]any)
+	for i, name := range methods.Names() {
+		score, _ := every[i].(map[string]any)
+		weighting := "tf-idf"
+		if methods.Domain(name) == solver.Binary {
+			weighting = "binary"
+		}
+		if score["name"] != name || score["weighting"] != weighting || score["auroc"].(float64) < .5 {
+			t.Errorf("%s: %v", name, score)
+		}
+	}
 	for name, split := range map[string][]string{
 		"test file": {"--test", file(t, "test.csv", succeed(t, "", "synth", "notes", "-n", "100", "--seed", "2", "--format", "csv"))},
 		"share":     {"--split-time", "67%"},
@@ -298,6 +387,7 @@ func TestEvaluate(t *testing.T) {
 		"no time":        {[]string{"--split-time", "tomorrow"}, "tomorrow", exitUsage},
 		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or none to test on", exitUsage},
 		"unknown method": {[]string{"--methods", "oracle"}, "oracle", exitUsage},
+		"tf-idf for 0/1": {[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", exitUsage},
 		"no folds":       {[]string{"--folds", "1"}, "evaluating all complaints", exitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,6 +53,9 @@ func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
 	lines := []topicLine{}
 	for _, name := range names {
 		m, err := loadModel(ctx, s, name, "")
+		if err != nil && c.Model != "" {
+			return err
+		}
 		if err != nil {
 			// What is damaged hides neither the other models nor that it is damaged.
 			damage = errors.Join(damage, err)

@@ -26,7 +26,7 @@ type shownTopic struct {
 
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.csv", synthetic(t, "400", "csv"))
+	notes := file(t, "notes.csv", synthetic(t, "1500", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
 	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--per-complaint", "never", "--words", "none")
 

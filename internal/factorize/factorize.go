@@ -135,12 +135,12 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	}
 	load := time.Since(begin).Seconds()
 
-	result, err := o.solve(ctx, x, settings, method)
+	result, seconds, err := o.best(ctx, x, settings, method)
 	if err != nil {
 		return nil, err
 	}
 	report := o.report(x, method, result)
-	report.Seconds.Load = load
+	report.Seconds = Seconds{Load: load, Init: seconds.Init, Solve: seconds.Solve}
 	if err := write(o.Out, report, result.Topics, result.Scores); err != nil {
 		return nil, err
 	}
@@ -150,7 +150,28 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	return report, nil
 }
 
-// solve runs the method. An error about an entry of the matrix names its place in the input.
+// best returns the result of least objective of all starts, the first of equals, and the time that all took.
+func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (best *solver.Result, total solver.Seconds, err error) {
+	for range o.Restarts {
+		result, err := o.solve(ctx, x, settings, method)
+		if err != nil {
+			return nil, total, err
+		}
+		total.Init += result.Seconds.Init
+		total.Solve += result.Seconds.Solve
+		if best == nil || result.Objective < best.Objective {
+			best = result
+		}
+		if result.Status == solver.Cancelled {
+			best.Status = solver.Cancelled
+			break
+		}
+		settings.Seed++
+	}
+	return best, total, nil
+}
+
+// solve runs the method once. An error about an entry of the matrix names its place in the input.
 func (o *Options) solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
 	result, err := solver.Solve(ctx, x, settings, method)
 	if outside, ok := errors.AsType[*solver.DomainError](err); ok {
@@ -179,7 +200,6 @@ func (o *Options) report(x linalg.Operator, method solver.Method, result *solver
 		Objective:             result.Objective,
 		MeanObjective:         result.MeanObjective,
 		OrthogonalityResidual: result.OrthogonalityResidual,
-		Seconds:               Seconds{Init: result.Seconds.Init, Solve: result.Seconds.Solve},
 		Trace:                 []solver.TracePoint{},
 		Settings: Settings{
 			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed,

@@ -267,6 +267,41 @@ func TestRunFromFactors(t *testing.T) {
 	output(t, o.Out)
 }
 
+// The best of several starts is the best of single runs with their seeds.
+func TestRestarts(t *testing.T) {
+	t.Parallel()
+	o := factorize.Options{Method: methods.NMF, Input: writeCSV(t, example()), Rank: 4, Init: solver.InitRandom, Seed: 3, MaxIter: 5, Trace: true}
+	run := func(o factorize.Options) (*factorize.Report, *mat.Dense) {
+		o.Out = t.TempDir()
+		if _, err := factorize.Run(t.Context(), o, nil); err != nil {
+			t.Fatal(err)
+		}
+		report, topics, _ := output(t, o.Out)
+		return &report, topics
+	}
+	const restarts = 4
+	least := math.Inf(1)
+	var want *mat.Dense
+	seen := map[float64]bool{}
+	for seed := range uint64(restarts) {
+		single := o
+		single.Seed += seed
+		report, topics := run(single)
+		seen[report.Objective] = true
+		if report.Objective < least {
+			least, want = report.Objective, topics
+		}
+	}
+	if len(seen) < 2 {
+		t.Fatalf("all starts end at %v", least)
+	}
+	o.Restarts = restarts
+	report, topics := run(o)
+	if report.Objective != least || !mat.Equal(topics, want) || report.Settings.Restarts != restarts || len(report.Trace) != report.Iterations+1 {
+		t.Errorf("objective %v of %d restarts, the best single run has %v; %d points of %d updates", report.Objective, report.Settings.Restarts, least, len(report.Trace), report.Iterations)
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	good := writeCSV(t, example())

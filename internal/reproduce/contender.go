@@ -219,6 +219,7 @@ func uniformTopics(p *solver.Problem, random *rand.Rand) error {
 // |Δ mean objective| ≤ 1e-4, or of the last one; in the binary scenario always of the last one.
 type outcome struct {
 	objective, orthogonality, epsilonTopics, epsilonScores float64
+	truth                                                  float64 // the objective of the true factors
 	epsilonProbability                                     float64
 	sparsityTopics, sparsityScores                         float64
 	seconds                                                float64 // from the matrix to that iterate
@@ -250,7 +251,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	outside := time.Since(begin).Seconds()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	o := &observer{cell: of, truth: t, end: cancel, outcome: &outcome{}}
+	o := &observer{cell: of, truth: t, end: cancel, outcome: &outcome{truth: t.mean}}
 	problem.Settings.Recorder = o
 	result, err := solver.Solve(inner, nonNegative(problem.X, c), problem.Settings, method)
 	if err != nil {

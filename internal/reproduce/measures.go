@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -111,12 +112,11 @@ func basis(a *mat.Dense) (*mat.Dense, error) {
 
 // probabilities returns 1/(1+exp(−G·Fᵀ)), n×p.
 func probabilities(topics, scores *mat.Dense) *mat.Dense {
-	m := new(mat.Dense)
-	m.Mul(scores, topics.T())
-	raw := m.RawMatrix().Data
-	for i, v := range raw {
-		raw[i] = 1 / (1 + math.Exp(-v))
-	}
+	n, _ := scores.Dims()
+	p, _ := topics.Dims()
+	m := mat.NewDense(n, p, nil)
+	linalg.MulTo(m, scores, mat.DenseCopyOf(topics.T()))
+	linalg.LogisticTo(m.RawMatrix().Data, m.RawMatrix().Data)
 	return m
 }
 

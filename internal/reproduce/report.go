@@ -91,7 +91,14 @@ func lastColumns() []column {
 	}
 }
 
-var iterationsColumn = column{name: "iterations", format: "%.1f", of: func(o *outcome) float64 { return float64(o.iterations) }, unmet: true}
+func iterationsColumn() column {
+	return column{name: "iterations", format: "%.1f", of: func(o *outcome) float64 { return float64(o.iterations) }, unmet: true}
+}
+
+// truthColumn is what the true factors reach.
+func truthColumn() column {
+	return column{name: "truth", format: "%.4f", of: func(o *outcome) float64 { return o.truth }}
+}
 
 // after is the mean objective after so many updates.
 func after(updates int) column {
@@ -109,9 +116,9 @@ func (s *Simulations) columns(p Part) []column {
 	case Table4:
 		return append([]column{objectiveColumn("average cost"), orthogonality, probability, topics, scores}, lastColumns()...)
 	case Initialization:
-		return []column{after(10), after(50), after(min(shownStarts, s.Updates)), iterationsColumn}
+		return []column{after(10), after(50), after(min(shownStarts, s.Updates)), truthColumn(), iterationsColumn()}
 	case RankDeficient:
-		return []column{objectiveColumn("average residual"), after(10), after(50), after(min(shownRankDeficient, s.Updates)), topics, scores, iterationsColumn}
+		return []column{objectiveColumn("average residual"), after(10), after(50), after(min(shownRankDeficient, s.Updates)), truthColumn(), topics, scores, iterationsColumn()}
 	case StepSizes:
 		least := column{name: "least ε_P", format: "%.2f", of: func(o *outcome) float64 {
 			least := math.Inf(1)
@@ -120,9 +127,9 @@ func (s *Simulations) columns(p Part) []column {
 			}
 			return least
 		}}
-		return []column{after(50), after(100), after(s.Updates), least, probability, topics}
+		return []column{after(50), after(100), after(s.Updates), truthColumn(), least, probability, topics}
 	default:
-		return append(append([]column{objectiveColumn("average residual"), orthogonality, topics, scores}, lastColumns()...), iterationsColumn)
+		return append(append([]column{objectiveColumn("average residual"), orthogonality, topics, scores}, lastColumns()...), iterationsColumn())
 	}
 }
 
@@ -176,9 +183,6 @@ func (s *Simulations) report(cells []*cell) *Simulated {
 				t.Rows = append(t.Rows, row)
 			}
 		}
-		if p.study() {
-			t.Rows = append(t.Rows, truthRows(of, columns)...)
-		}
 		out.Tables = append(out.Tables, t)
 		for _, c := range of {
 			out.Figures = append(out.Figures, c.figures()...)
@@ -198,39 +202,8 @@ func (c *cell) done(contender int) []*outcome {
 	return out
 }
 
-// truth returns the mean objective of the true factors over the trials that were done, nil if there is none.
-func (c *cell) truth() *float64 {
-	var values []float64
-	for trial, run := range c.runs {
-		if run != nil {
-			values = append(values, c.truths[trial])
-		}
-	}
-	if values == nil {
-		return nil
-	}
-	mean, _ := meanError(values)
-	return &mean
-}
-
-// truthRows are the residuals of the true factors, to be held against.
-func truthRows(of []*cell, columns []column) []Row {
-	var rows []Row
-	for _, c := range of {
-		row := Row{Method: "truth", Panel: c.label, Rank: c.trueRank, Trials: len(c.done(0)), Values: make([]Value, len(columns))}
-		for i := range row.Values {
-			row.Values[i].text = "-"
-		}
-		if mean := c.truth(); mean != nil {
-			row.Values[0] = Value{Mean: mean, text: fmt.Sprintf("%.4f", *mean)}
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 // value is the mean over the trials.
-func (c *column) value(done []*outcome, orthogonal bool) Value {
+func (c column) value(done []*outcome, orthogonal bool) Value {
 	if len(done) == 0 || c.orthogonal && !orthogonal {
 		return Value{text: "-"}
 	}
@@ -256,7 +229,7 @@ func (c *cell) figures() []Figure {
 	}
 	objective := Figure{
 		Name: fmt.Sprintf("figure-%d-%s", number, panel), Title: fmt.Sprintf("Figure %d, %s", number, c.label), Y: "average residual",
-		LogY: c.part == Table1 || c.part == Table2 || c.part == Table3, Every: 1, Truth: c.truth(),
+		LogY: c.part == Table1 || c.part == Table2 || c.part == Table3, Every: 1, Truth: truthColumn().value(c.done(0), true).Mean,
 	}
 	if c.scenario != Bernoulli {
 		objective.Curves = c.curves(func(o *outcome) []float64 { return o.curve })

@@ -117,7 +117,6 @@ type cell struct {
 	contenders         []contender
 	updates, showAtMin int          // at most so many updates, and at least these, for the curves
 	runs               [][]*outcome // by trial, contender; nil where not done
-	truths             []float64    // by trial: the mean objective of the truth
 }
 
 // Simulate runs the parts on s.Trials matrices of each kind, several at once on up to GOMAXPROCS threads. Seconds are
@@ -138,7 +137,7 @@ func Simulate(ctx context.Context, s Simulations) (*Simulated, error) {
 		if c.part.study() {
 			trials = s.StudyTrials
 		}
-		c.runs, c.truths = make([][]*outcome, trials), make([]float64, trials)
+		c.runs = make([][]*outcome, trials)
 		total += trials
 	}
 	var done atomic.Int64
@@ -183,7 +182,7 @@ func (s *Simulations) run(ctx context.Context, c *cell, trial int) error {
 			return fail(fmt.Errorf("%s: %w", c.contenders[i].name, err))
 		}
 	}
-	c.runs[trial], c.truths[trial] = found, t.mean
+	c.runs[trial] = found
 	return nil
 }
 

@@ -5,12 +5,13 @@
 // The stages of one model of n notes, p terms, k topics:
 //
 //	X (n×p)  = textproc.Fit(notes)
-//	F (p×k)  = topics of X by a solver method
+//	F (p×k)  = topics of X by a solver method, columns of length 1, in the order of the version before
 //	Z (n×k)  = X·F                        the scores that prediction computes (paper section 6)
 //	head     = elastic-net path over [Z | X, if words stand beside | auxiliary features],
 //	           λ by cross-validation in stratified folds that never split a visit
 //	map      = Platt or isotonic calibration of the out-of-fold logits
 //	cut      = threshold chosen on the calibrated out-of-fold probabilities
 //
-// All of it is a pure function of rows and Settings: equal input gives equal bits, whatever GOMAXPROCS is.
+// All of it is a pure function of rows, Settings and the version before: equal input gives equal bits, whatever
+// GOMAXPROCS is.
 package fit

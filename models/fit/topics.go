@@ -39,51 +39,52 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	if s.Method == BagOfWords {
 		return t, nil
 	}
-	with, err := t.topicsOf(ctx, s, previous)
-	if err != nil {
-		return nil, fmt.Errorf("finding topics: %w", err)
-	}
-	return with, nil
-}
-
-func (t *text) topicsOf(ctx context.Context, s *Settings, previous *models.Bundle) (*text, error) {
-	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
-	if err != nil {
-		return nil, err
-	}
 	earlier, err := mapped(previous, t.vectorizer.Vocabulary())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading topics of version %s: %w", previous.Version, err)
 	}
 	n, p := t.x.Dims()
 	k := min(s.Rank, n, p)
-	settings := solver.Settings{Rank: k, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}
-	if s.WarmStart && earlier != nil && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == k && s.Method != SVD {
-		settings.StartTopics = earlier
+	var start *mat.Dense
+	if s.WarmStart && earlier != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == k {
+		start = earlier
 		if s.Method == methods.NMF {
-			settings.StartTopics = filled(earlier)
+			start = filled(earlier)
 		}
 	}
-	result, err := solver.Solve(ctx, t.x, settings, method)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if result.Status.Early() && result.Status != solver.IterationLimit {
-		return nil, result.Status.Err()
-	}
 	with := *t
-	with.topics, with.solver = result.Topics, result
+	if with.solver, err = t.solve(ctx, s, solver.Settings{Rank: k, StartTopics: start}); err != nil {
+		return nil, fmt.Errorf("finding topics: %w", err)
+	}
+	with.topics = with.solver.Topics
 	unitColumns(with.topics)
 	if earlier != nil {
 		with.topics, with.alignment = aligned(earlier, with.topics)
-		with.alignment.Version, with.alignment.WarmStart = previous.Version, settings.StartTopics != nil
+		with.alignment.Version, with.alignment.WarmStart = previous.Version, start != nil
 	}
 	with.scores = mat.NewDense(n, k, nil)
 	t.x.MulTo(with.scores, with.topics)
 	return &with, nil
+}
+
+// solve runs the method. A run that ends before a minimum is found has topics all the same; the manifest says how it
+// ended.
+func (t *text) solve(ctx context.Context, s *Settings, settings solver.Settings) (*solver.Result, error) {
+	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
+	if err != nil {
+		return nil, err
+	}
+	settings.Seed, settings.MaxIter, settings.RelTol = s.Seed, solverMaxIter, solverRelTol
+	result, err := solver.Solve(ctx, t.x, settings, method)
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case result.Status == solver.NonFinite:
+		return nil, result.Status.Err()
+	}
+	return result, nil
 }
 
 // unitColumns divides each column by its length; one of zeros stays as it is.
@@ -147,10 +148,7 @@ func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
 	p, k := topics.Dims()
 	_, l := earlier.Dims()
 	a := &Alignment{Of: min(k, l)}
-	permutation, cosines := align.Topics(earlier.Slice(0, p, 0, a.Of).(*mat.Dense), topics)
-	if permutation == nil { // TODO: align is a skeleton
-		return topics, a
-	}
+	permutation, cosines := align.Topics(earlier, topics)
 	out := mat.NewDense(p, k, nil)
 	for t, from := range permutation {
 		out.ColView(t).(*mat.VecDense).CopyVec(topics.ColView(from))

@@ -41,8 +41,9 @@ type Promises struct {
 	Objective func(x, topics, scores *mat.Dense) float64
 	// Stationarity is a residual of the first-order conditions, relative to the size of their terms.
 	Stationarity func(x, topics, scores *mat.Dense) float64
-	// MaxStationarity bounds Stationarity at the end of a run to convergence.
-	MaxStationarity float64
+	// MaxStationarity bounds Stationarity at the end of a run to convergence under RelTol, 0 for 1e-14, which slow
+	// methods do not reach.
+	MaxStationarity, RelTol float64
 }
 
 // suite is what the checks share.
@@ -92,12 +93,12 @@ func (s *suite) solve(t *testing.T, x linalg.Operator, settings solver.Settings)
 	return r
 }
 
-// best returns the best of runs from random starts.
-func (s *suite) best(t *testing.T, x *mat.Dense, rank int) *solver.Result {
+// best returns the best of some runs from random starts.
+func (s *suite) best(t *testing.T, x *mat.Dense, rank, runs int) *solver.Result {
 	t.Helper()
 	var best *solver.Result
-	for seed := range uint64(8) {
-		r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: 1e-12})
+	for seed := range uint64(runs) {
+		r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: max(1e-12, s.RelTol)})
 		if best == nil || r.Objective < best.Objective {
 			best = r
 		}
@@ -105,11 +106,11 @@ func (s *suite) best(t *testing.T, x *mat.Dense, rank int) *solver.Result {
 	return best
 }
 
-// planted solves X = G·Fᵀ, whose minimum is 0.
+// planted solves X = G·Fᵀ, whose minimum is 0 but for penalties.
 func (s *suite) planted(t *testing.T) {
-	x, topics, _ := planted(60, 30, 4)
-	best := s.best(t, x, 4)
-	if limit := 1e-6 * sumOfSquares(x); best.Objective > limit {
+	x, topics, scores := planted(60, 30, 4)
+	best := s.best(t, x, 4, 8)
+	if limit := 1e-6*sumOfSquares(x) + s.Objective(x, topics, scores); best.Objective > limit {
 		t.Fatalf("objective %g of the best of 8 runs, want at most %g", best.Objective, limit)
 	}
 	for truth, length := range lengthsInSpan(topics, best.Topics) {
@@ -129,10 +130,10 @@ func (s *suite) planted(t *testing.T) {
 
 // plantedBinary draws X with the log-odds G·Fᵀ: the minimum is below the objective of these factors, and near them.
 func (s *suite) plantedBinary(t *testing.T) {
-	x, topics, scores := plantedBinary(200, 60, 3)
-	best := s.best(t, x, 3)
+	x, topics, scores := plantedBinary(400, 150, 3)
+	best := s.best(t, x, 3, 2)
 	if limit := s.Objective(x, topics, scores); best.Objective > limit {
-		t.Errorf("objective %g of the best of 8 runs, want at most %g as of the planted factors", best.Objective, limit)
+		t.Errorf("objective %g of the best run, want at most %g as of the planted factors", best.Objective, limit)
 	}
 	for truth, length := range lengthsInSpan(topics, best.Topics) {
 		if length < 0.9 {
@@ -204,7 +205,11 @@ func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 // end checks what is reported of a run to convergence.
 func (s *suite) end(t *testing.T) {
 	x := s.noisy(50, 40)
-	r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 5, MaxIter: 20000, RelTol: 1e-14})
+	settings := solver.Settings{Rank: 5, MaxIter: 20000, RelTol: s.RelTol}
+	if settings.RelTol == 0 {
+		settings.RelTol = 1e-14
+	}
+	r := s.solve(t, linalg.Dense{Dense: x}, settings)
 	if r.Status.Early() {
 		t.Errorf("status %v after %d updates", r.Status, r.Iterations)
 	}

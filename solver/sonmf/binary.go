@@ -11,12 +11,15 @@ import (
 type BinaryStep string
 
 const (
-	// BinaryStepDefault is the default.
-	BinaryStepDefault BinaryStep = "adaptive"
+	// BinaryStepQuasiNewton updates both factors at once by L-BFGS within their constraints.
+	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
 	// BinaryStepFixed is the paper's: scores by Newton steps of the fixed length Eta, topics by the line search along the
 	// Cayley transform.
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
+
+// BinaryStepDefault is what "" means.
+const BinaryStepDefault = BinaryStepQuasiNewton
 
 // DefaultEta is the paper's step length of the scores.
 const DefaultEta = 0.05
@@ -36,10 +39,10 @@ type Binary struct{ settings BinarySettings }
 func NewBinary(s BinarySettings) (*Binary, error) {
 	switch s.Step {
 	case "":
-		s.Step = BinaryStepDefault
-	case BinaryStepDefault, BinaryStepFixed:
+		s.Step = BinaryStepQuasiNewton
+	case BinaryStepQuasiNewton, BinaryStepFixed:
 	default:
-		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of adaptive, newton-fixed", solver.ErrSettings, s.Step)
+		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed", solver.ErrSettings, s.Step)
 	}
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {
 		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: eta %v", solver.ErrSettings, s.Eta)
@@ -56,10 +59,22 @@ func (b *Binary) Name() string { return "sonmf-binary" }
 // Settings returns the settings with their defaults filled in.
 func (b *Binary) Settings() BinarySettings { return b.settings }
 
-// Start returns the state at the start.
+// Start returns the state at the start (see the package comment). A given factor without the other stays until the other
+// fits it.
 func (b *Binary) Start(p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	return binaryStart(p)
+	topics, scores, err := b.start(p)
+	if err != nil {
+		return nil, err
+	}
+	s := newQuasiNewtonState(p.X, topics, scores)
+	if onlyTopics, onlyScores := p.Settings.StartScores == nil, p.Settings.StartTopics == nil; onlyTopics != onlyScores {
+		s.settle(onlyTopics, onlyScores)
+	}
+	if b.settings.Step == BinaryStepFixed {
+		return newFixedState(s.loss, s.at, b.settings.Eta), nil
+	}
+	return s, nil
 }

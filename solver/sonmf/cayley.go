@@ -41,34 +41,33 @@ type cayleyState struct {
 	unit      float64 // the power of two that C, GᵀG and R are divided by
 	tau       float64 // in units of 1/unit
 
-	gradient, cross, next *mat.Dense // R, C, Y: p×k
-
-	gram, topicsGradient, gradientGram *mat.Dense // GᵀG, FᵀR, RᵀR: k×k
-	topicsCross, gradientCross         *mat.Dense // FᵀC, RᵀC: k×k
-	topicsGram, nextGram               *mat.Dense // FᵀF, YᵀY: k×k, by rounding not I, which near a minimum counts
-	upper, lower                       *mat.Dense // the blocks of the solution of a trial: k×k, they alias solution
-	system, solution                   *mat.Dense // 2k×2k and 2k×k
-	pivots                             []int
-	polar                              linalg.Polar
+	*cayleyCurve
+	cross                      *mat.Dense // C: p×k
+	gram                       *mat.Dense // GᵀG: k×k
+	topicsCross, gradientCross *mat.Dense // FᵀC, RᵀC: k×k
 }
 
-func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleyState {
-	n, _ := x.Dims()
+// cayleyCurve is the curve Y(τ) of cayleyState from topics F for the gradient R.
+type cayleyCurve struct {
+	gradient, next               *mat.Dense // R, Y: p×k
+	topicsGradient, gradientGram *mat.Dense // FᵀR, RᵀR: k×k
+	topicsGram, nextGram         *mat.Dense // FᵀF, YᵀY: k×k, by rounding not I, which near a minimum counts
+	upper, lower                 *mat.Dense // the blocks of the solution of a trial: k×k, they alias solution
+	system, solution             *mat.Dense // 2k×2k and 2k×k
+	pivots                       []int
+	polar                        linalg.Polar
+}
+
+// newCayleyCurve returns the curve of topics whose gradient is to be set.
+func newCayleyCurve(topics *mat.Dense) *cayleyCurve {
 	_, k := topics.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
 	solution := mat.NewDense(2*k, k, nil)
-	s := &cayleyState{
-		iterate:        iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
-		squared:        x.NormSquared(),
-		unit:           1,
+	c := &cayleyCurve{
 		gradient:       newLike(topics),
-		cross:          newLike(topics),
 		next:           newLike(topics),
-		gram:           square(),
 		topicsGradient: square(),
 		gradientGram:   square(),
-		topicsCross:    square(),
-		gradientCross:  square(),
 		topicsGram:     square(),
 		nextGram:       square(),
 		system:         mat.NewDense(2*k, 2*k, nil),
@@ -76,6 +75,29 @@ func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleySt
 		upper:          solution.Slice(0, k, 0, k).(*mat.Dense),
 		lower:          solution.Slice(k, 2*k, 0, k).(*mat.Dense),
 		pivots:         make([]int, 2*k),
+	}
+	linalg.GramTo(c.topicsGram, topics)
+	return c
+}
+
+// aim computes FᵀR and RᵀR of a new gradient.
+func (c *cayleyCurve) aim(topics *mat.Dense) {
+	linalg.InnerTo(c.topicsGradient, topics, c.gradient)
+	linalg.GramTo(c.gradientGram, c.gradient)
+}
+
+func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleyState {
+	n, _ := x.Dims()
+	_, k := topics.Dims()
+	s := &cayleyState{
+		iterate:       iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
+		squared:       x.NormSquared(),
+		unit:          1,
+		cayleyCurve:   newCayleyCurve(topics),
+		cross:         newLike(topics),
+		gram:          mat.NewDense(k, k, nil),
+		topicsCross:   mat.NewDense(k, k, nil),
+		gradientCross: mat.NewDense(k, k, nil),
 	}
 	s.threshold = noise * s.squared
 	if s.squared > 0 {
@@ -85,7 +107,6 @@ func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleySt
 	s.tau = tau * s.unit
 	x.MulTo(s.scores, topics)
 	s.objective = s.squared - positivePart(s.scores, s.scores)
-	linalg.GramTo(s.topicsGram, topics)
 	return s
 }
 
@@ -100,8 +121,7 @@ func (s *cayleyState) Update() solver.Status {
 	linalg.MulTo(s.gradient, s.topics, s.gram)
 	s.gradient.Sub(s.gradient, s.cross)
 	s.gradient.Scale(2, s.gradient)
-	linalg.InnerTo(s.topicsGradient, s.topics, s.gradient)
-	linalg.GramTo(s.gradientGram, s.gradient)
+	s.aim(s.topics)
 	linalg.InnerTo(s.topicsCross, s.topics, s.cross)
 	linalg.InnerTo(s.gradientCross, s.gradient, s.cross)
 
@@ -155,16 +175,8 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	if !(s.objective-(refreshed+2*s.unit*tau*moved) > s.threshold) {
 		return 0, false
 	}
-	linalg.MulTo(s.next, s.gradient, s.upper)
-	linalg.AddMulTo(s.next, s.topics, s.lower)
-	s.next.Scale(-tau, s.next)
-	s.next.Add(s.topics, s.next)
-	linalg.GramTo(s.nextGram, s.next)
-	if drift := distanceFromIdentity(s.nextGram); !(drift <= maxDrift) {
-		if err := s.polar.To(s.next, s.next); err != nil {
-			return 0, false
-		}
-		linalg.GramTo(s.nextGram, s.next)
+	if !s.form(s.topics, tau) {
+		return 0, false
 	}
 	objective = s.squared + s.unit*(linalg.Dot(s.nextGram, s.gram)-2*linalg.Dot(s.next, s.cross))
 	return objective, s.objective-objective > s.threshold
@@ -172,25 +184,42 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 
 // solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and where τ·R overflows. An
 // ill-conditioned system is no failure: blocks of size 1 and of size τ·‖R‖² stand side by side in it.
-func (s *cayleyState) solve(tau float64) bool {
-	k := len(s.pivots) / 2
+func (c *cayleyCurve) solve(tau float64) bool {
+	k := len(c.pivots) / 2
 	for i := range k {
-		top, bottom := s.system.RawRowView(i), s.system.RawRowView(k+i)
+		top, bottom := c.system.RawRowView(i), c.system.RawRowView(k+i)
 		for j := range k {
-			top[j] = tau / 2 * s.topicsGradient.At(i, j)
-			top[k+j] = tau / 2 * s.topicsGram.At(i, j)
-			bottom[j] = -tau / 2 * s.gradientGram.At(i, j)
-			bottom[k+j] = -tau / 2 * s.topicsGradient.At(j, i)
-			s.upper.Set(i, j, s.topicsGram.At(i, j))
-			s.lower.Set(i, j, -s.topicsGradient.At(j, i))
+			top[j] = tau / 2 * c.topicsGradient.At(i, j)
+			top[k+j] = tau / 2 * c.topicsGram.At(i, j)
+			bottom[j] = -tau / 2 * c.gradientGram.At(i, j)
+			bottom[k+j] = -tau / 2 * c.topicsGradient.At(j, i)
+			c.upper.Set(i, j, c.topicsGram.At(i, j))
+			c.lower.Set(i, j, -c.topicsGradient.At(j, i))
 		}
 		top[i]++
 		bottom[k+i]++
 	}
-	if !lapack64.Getrf(s.system.RawMatrix(), s.pivots) {
+	if !lapack64.Getrf(c.system.RawMatrix(), c.pivots) {
 		return false
 	}
-	lapack64.Getrs(blas.NoTrans, s.system.RawMatrix(), s.solution.RawMatrix(), s.pivots)
+	lapack64.Getrs(blas.NoTrans, c.system.RawMatrix(), c.solution.RawMatrix(), c.pivots)
+	return true
+}
+
+// form stores in next Y(τ) of the topics, from what solve found, and its Gram matrix. Where it has drifted it is made
+// orthonormal again. It reports false where it is not finite.
+func (c *cayleyCurve) form(topics *mat.Dense, tau float64) bool {
+	linalg.MulTo(c.next, c.gradient, c.upper)
+	linalg.AddMulTo(c.next, topics, c.lower)
+	c.next.Scale(-tau, c.next)
+	c.next.Add(topics, c.next)
+	linalg.GramTo(c.nextGram, c.next)
+	if drift := distanceFromIdentity(c.nextGram); !(drift <= maxDrift) {
+		if err := c.polar.To(c.next, c.next); err != nil {
+			return false
+		}
+		linalg.GramTo(c.nextGram, c.next)
+	}
 	return true
 }
 

@@ -1,6 +1,10 @@
-// Package sonmf computes the semi-orthogonal non-negative matrix factorization of a continuous matrix:
+// Package sonmf computes the semi-orthogonal non-negative matrix factorization of a continuous matrix (Method):
 //
-//	minimize ‖X − G·Fᵀ‖² over F, G subject to FᵀF = I and G ≥ 0.
+//	minimize ‖X − G·Fᵀ‖² over F, G subject to FᵀF = I and G ≥ 0,
+//
+// and of a matrix of 0 and 1 (Binary), where σ(G·Fᵀ) holds the probabilities of 1, σ(m) = 1/(1 + exp(−m)):
+//
+//	minimize Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ, under the same constraints.
 //
 //	paper            here               shape
 //	X (p×n)          X, transposed      n×p, rows are documents
@@ -8,6 +12,8 @@
 //	G (n×k)          Scores             n×k, non-negative
 //	K                Settings.Rank      k
 //	τ                Settings.Tau       positive
+//	η                BinarySettings.Eta positive
+//	D₁, R            gradients of the likelihood in Scores (n×k) and Topics (p×k)
 //
 // For fixed F the best G is ⟨XF⟩₊, the positive part, which leaves the objective ‖X‖² − ‖⟨XF⟩₊‖². Three steps for F
 // are offered; all of them touch X only through X·F and Xᵀ·G, so that a sparse X is never made dense.
@@ -16,6 +22,10 @@
 // 1e-14·‖X‖². The returned scores are those of the returned topics. The sign of a topic matters, since the negative
 // half of its scores is lost; the start chooses it (solver.Problem.OrthonormalTopics).
 //
+// The likelihood of Binary needs every cell of M, which are computed by tiles and never held as a whole; only X may be sparse.
+// Its objective never rises by more than rounding of 1e-14·n·p, and no log-odds overflow. It has no minimum where documents
+// separate: their scores grow until a tolerance or MaxIter ends the run.
+//
 // Source: J. Y. Li, R. Zhu, A. Qu, H. Ye and Z. Sun, "Semi-orthogonal non-negative matrix factorization with an
-// application in text mining", section 4.1 and algorithm 1.
+// application in text mining", sections 4.1 and 4.2, algorithms 1 and 2.
 package sonmf

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReproduceSimulations(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	args := []string{"reproduce", "sonmf-simulations", "--trials", "1", "--study-trials", "1", "--size", "32", "--ranks", "2,4", "--updates", "20"}
+	if got := succeed(t, "", append(args, "--parts", "table-3,initialization", "--out", dir)...); !strings.HasPrefix(got, "Table 3: scenario (3)\nMETHOD ") || !strings.Contains(got, "\n\nSection 8.2: ") {
+		t.Errorf("tables %q", got)
+	}
+	for _, name := range []string{"results.json", "tables.csv", "curves.csv", "figure-3-k4.svg", "figure-5-scenario1.svg"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := succeed(t, "", append(args, "--parts", "table-3", "--output", "markdown")...); !strings.HasPrefix(got, "**Table 3: scenario (3)**\n\n| method |") {
+		t.Errorf("Markdown %q", got)
+	}
+	got := object(t, succeed(t, "", append(args, "--parts", "rank-deficient", "--threads", "1", "--output=json")...))
+	wantFields(t, "simulations", got, "settings", "tables", "figures")
+
+	for flag, want := range map[string]string{"--trials=0": "0 and 1 trials", "--parts=table-9": "table-9", "--ranks=33": "rank 33", "--updates=-1": "-1 updates"} {
+		fail(t, exitUsage, append(args, flag), want)
+	}
+	fail(t, exitFailed, append(args, "--parts", "table-3", "--out", file(t, "taken", "")), "taken")
+}
+
+func TestReproduceTriage(t *testing.T) {
+	t.Parallel()
+	notes := file(t, "notes.csv", synthetic(t, "400", "csv"))
+	cells := filepath.Join(t.TempDir(), "cells.jsonl")
+	args := []string{"reproduce", "triage-tables", "--input", notes, "--methods", "sonmf", "--ranks", "3", "--runs", "2", "--folds", "2", "--out", cells}
+	first := object(t, succeed(t, "", append(args, "--output=json")...))
+	wantFields(t, "triage tables", first, "settings", "cells")
+	again := object(t, succeed(t, "", append(args, "--output=json")...))
+	if d := cmp.Diff(first, again); d != "" { // seconds too
+		t.Errorf("a second run computed anew: %s", d)
+	}
+	if got := succeed(t, "", append(args, "--output", "markdown")...); strings.Count(got, "\n| all notes |") != 1 || !strings.Contains(got, "\n| sonmf | 3 |") {
+		t.Errorf("Markdown %q", got)
+	}
+	var line struct{ Complaint string }
+	own := succeed(t, "", "reproduce", "triage-tables", "--input", notes, "--methods", "sonmf", "--ranks", "3", "--runs", "1", "--folds", "2", "--per-complaint", "always", "--min-documents", "30", "--output=json")
+	if list, _ := object(t, own)["cells"].([]any); len(list) < 3 {
+		t.Errorf("%d cells of several complaints", len(list))
+	} else if data, err := json.Marshal(list[0]); err != nil || json.Unmarshal(data, &line) != nil || line.Complaint == "" {
+		t.Errorf("a cell without its complaint: %s, %v", data, err)
+	}
+
+	for flag, want := range map[string]string{
+		"--seed=2": "cells.jsonl", "--runs=0": "0 runs", "--folds=1": "1 folds", "--ranks=0": "rank 0", "--methods=bow": "bow", "--methods=lda": "lda", "--aux-columns=age:numeric": "--aux-columns",
+	} {
+		fail(t, exitUsage, append(args, flag), want)
+	}
+	fail(t, exitUsage, append(args, "--per-complaint=always", "--min-documents=500"), "--min-documents")
+	fail(t, exitFailed, append(args, "--text-column=prose"), "prose")
+}
+
+func TestSynthMatrix(t *testing.T) {
+	t.Parallel()
+	matrix := file(t, "x.mtx", succeed(t, "", "synth", "matrix", "--documents", "60", "--terms", "40", "--topics", "3"))
+	got := object(t, succeed(t, "", "factorize", "--input", matrix, "--rank", "3", "--out", filepath.Join(t.TempDir(), "f"), "--output=json"))
+	settings, _ := got["settings"].(map[string]any)
+	if settings["documents"] != 60.0 || settings["terms"] != 40.0 {
+		t.Errorf("a matrix of %v×%v", settings["documents"], settings["terms"])
+	}
+	fail(t, exitUsage, []string{"synth", "matrix", "--documents", "0"}, "--documents")
+}

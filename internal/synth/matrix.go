@@ -1,0 +1,89 @@
+package synth
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// MatrixSettings describe a document-term matrix without words, as large as wanted; notes of the Generator have some
+// hundreds of terms only.
+type MatrixSettings struct {
+	Documents, Terms int
+	// Topics is the number of topics that terms are drawn from.
+	Topics int
+	Seed   uint64
+}
+
+// The make-up of a document: its tokens are of one to three topics or of the words that all documents share, both as
+// frequent as Zipf's law has it.
+const (
+	topicTerms   = 120  // terms of a topic, which topics may share
+	ownTokens    = 0.6  // share of the tokens that are of the document's topics
+	zipfExponent = 1.05 // of the frequency against the rank
+	zipfOffset   = 5
+	minTokens    = 12 // of a document; as many more at most again twice
+)
+
+const matrixStream = 0x6d61_7472_6978 // "matrix"
+
+// WriteMatrix writes a matrix of tf-idf rows of length 1, documents by terms, in the MatrixMarket format: tf is the
+// count in the document, idf = ln((1+n)/(1+df)) + 1. Equal settings give equal bytes. It returns an error for settings
+// without meaning, when ctx ends and when w fails.
+func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
+	if s.Documents < 1 || s.Terms < 1 || s.Topics < 1 {
+		return errors.New("documents, terms and topics must be at least 1")
+	}
+	random := rand.New(rand.NewPCG(s.Seed, matrixStream))
+	shared := rand.NewZipf(random, zipfExponent, zipfOffset, uint64(s.Terms-1))
+	own := rand.NewZipf(random, zipfExponent, zipfOffset, topicTerms-1)
+	topics := make([][topicTerms]int, s.Topics)
+	for t := range topics {
+		for i := range topics[t] {
+			topics[t][i] = random.IntN(s.Terms)
+		}
+	}
+	documents, df, entries := make([]map[int]float64, s.Documents), make([]int, s.Terms), 0
+	for i := range documents {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		about := make([]int, 1+random.IntN(3))
+		for a := range about {
+			about[a] = random.IntN(s.Topics)
+		}
+		tf := map[int]float64{}
+		for range minTokens + random.IntN(2*minTokens) {
+			term := int(shared.Uint64())
+			if random.Float64() < ownTokens {
+				term = topics[about[random.IntN(len(about))]][own.Uint64()]
+			}
+			tf[term]++
+		}
+		for term := range tf {
+			df[term]++
+		}
+		documents[i] = tf
+		entries += len(tf)
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", s.Documents, s.Terms, entries)
+	for i, tf := range documents {
+		terms := slices.Sorted(maps.Keys(tf))
+		var squares float64
+		for _, j := range terms {
+			tf[j] *= math.Log(float64(1+s.Documents)/float64(1+df[j])) + 1
+			squares += tf[j] * tf[j]
+		}
+		for _, j := range terms {
+			fmt.Fprintf(out, "%d %d %.17g\n", i+1, j+1, tf[j]/math.Sqrt(squares))
+		}
+	}
+	return out.Flush() // which tells of every write that failed
+}

@@ -1,0 +1,98 @@
+package nmf
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Auto as a weight of NewL1 leaves it to the method.
+const Auto = -1
+
+// defaultShare is what each penalty may have of ‖X‖² where its weight is left to the method.
+const defaultShare = 0.01
+
+// L1 is the non-negative matrix factorization with ℓ1 penalties on both factors:
+//
+//	minimize ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁ subject to F, G ≥ 0.
+//
+// The penalties also settle what the residual leaves open, the lengths of the topics: at a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for
+// every topic t, and the weights count only through λ_F·λ_G. Hence with one of them 0 there is no minimum: the penalized
+// factor shrinks without end and the other grows. With both 0 it is the plain factorization by coordinate descent.
+type L1 struct{ topics, scores float64 }
+
+// NewL1 returns the method with weights λ_F = topics and λ_G = scores; either may be Auto. It returns an error that wraps
+// solver.ErrSettings for any other weight that is negative or not finite.
+func NewL1(topics, scores float64) (*L1, error) {
+	for _, weight := range []float64{topics, scores} {
+		if weight != Auto && !(weight >= 0) || math.IsInf(weight, 1) {
+			return nil, fmt.Errorf("choosing the weights of l1-nmf: %w: %v", solver.ErrSettings, weight)
+		}
+	}
+	return &L1{topics: topics, scores: scores}, nil
+}
+
+// Name returns "l1-nmf".
+func (*L1) Name() string { return "l1-nmf" }
+
+// Weights returns λ_F and λ_G of a run on the n×p matrix X with k topics. Those left to the method are
+//
+//	λ_F = ‖X‖²/(100·k·√p), λ_G = ‖X‖/(100·√(n·k)),
+//
+// so that factors with ‖F‖² = k and ‖G‖ = ‖X‖ are penalized by at most ‖X‖²/100 each, and the topics do not depend on
+// the scale of X.
+func (m *L1) Weights(x linalg.Operator, rank int) (topics, scores float64) {
+	n, p := x.Dims()
+	squared, k := x.NormSquared(), float64(rank)
+	topics, scores = m.topics, m.scores
+	if topics == Auto {
+		topics = defaultShare * squared / (k * math.Sqrt(float64(p)))
+	}
+	if scores == Auto {
+		scores = defaultShare * math.Sqrt(squared/(float64(n)*k))
+	}
+	return topics, scores
+}
+
+// Start returns the state at the start factors; a start of our own is that of NMF, with the penalties. It returns a
+// *solver.DomainError for a negative entry of X.
+func (m *L1) Start(p *solver.Problem) (solver.State, error) {
+	if err := solver.NonNegative.Check(p.X); err != nil {
+		return nil, err
+	}
+	topics, scores := m.Weights(p.X, p.Settings.Rank)
+	s, err := startNonNegative(p, topics, scores)
+	if err != nil {
+		return nil, err
+	}
+	return &penalized{state: s}, nil
+}
+
+// penalized updates by hierarchical alternating least squares, Cichocki and Phan 2009, with the penalties of their
+// section 5: one round of coordinate descent on the scores, one on the topics, then the lengths that are best.
+// None raises the objective.
+type penalized struct{ *state }
+
+// Update makes one update.
+func (s *penalized) Update() solver.Status {
+	s.projectOnTopics()
+	s.improveScores()
+	s.projectOnScores()
+	s.improveTopics()
+	s.measureTopics()
+	s.balance()
+	return solver.NotTerminated
+}
+
+// Objective returns ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁.
+func (s *penalized) Objective() float64 { return s.residual/2 + s.penalty() }
+
+// Finish recomputes the objective.
+func (s *penalized) Finish() (topics, scores *mat.Dense, objective float64) {
+	topics, scores, objective = s.state.Finish()
+	return topics, scores, objective/2 + s.penalty()
+}

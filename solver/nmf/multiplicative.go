@@ -1,0 +1,73 @@
+package nmf
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// negligible is below what the entries of a factor count: as subnormal numbers they would only slow the products.
+const negligible = 1e-290
+
+// Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
+//
+// Multiplicative updates nearly keep what they begin with. A start of our own is therefore the better of two that
+// coordinate descent has improved, at the cost of some sixty updates. Zeros of a start are raised to 1e-10 of the factor's
+// largest entry; only where both factors are given they stay, and no update changes them.
+func (NMF) Start(p *solver.Problem) (solver.State, error) {
+	if err := solver.NonNegative.Check(p.X); err != nil {
+		return nil, err
+	}
+	s, err := startNonNegative(p, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	if topics, scores := given(p); !topics || !scores {
+		lift(s.topics)
+		lift(s.scores)
+		s.projectOnScores()
+		s.measureTopics()
+	}
+	return &multiplicative{state: s, topicsFit: newLike(s.topics), scoresFit: newLike(s.scores)}, nil
+}
+
+// multiplicative updates by the rules of Lee and Seung 2001, theorem 1,
+//
+//	G′ = G ∘ (X·F) / (G·FᵀF), then F′ = F ∘ (XᵀG′) / (F·G′ᵀG′),
+//
+// entry by entry. Neither raises the residual.
+type multiplicative struct {
+	*state
+	topicsFit, scoresFit *mat.Dense // F·GᵀG, p×k and G·FᵀF, n×k
+}
+
+// Update makes one update.
+func (s *multiplicative) Update() solver.Status {
+	s.x.MulTo(s.scoresCross, s.topics)
+	multiply(s.scores, s.scoresCross, s.topicsGram, s.scoresFit)
+	s.projectOnScores()
+	multiply(s.topics, s.topicsCross, s.scoresGram, s.topicsFit)
+	s.measureTopics()
+	return solver.NotTerminated
+}
+
+// multiply stores A ∘ C/(A·Q) in A. Where A·Q is 0 the entry is 0 or has no effect, and becomes 0.
+func multiply(a, c, q, fit *mat.Dense) {
+	linalg.MulTo(fit, a, q)
+	rows, _ := a.Dims()
+	for i := range rows {
+		row, numerator, denominator := a.RawRowView(i), c.RawRowView(i), fit.RawRowView(i)
+		for t, v := range row {
+			if d := denominator[t]; d > 0 {
+				v *= numerator[t] / d
+			} else {
+				v = 0
+			}
+			if v < negligible {
+				v = 0
+			}
+			row[t] = v
+		}
+	}
+}

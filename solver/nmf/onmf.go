@@ -1,0 +1,147 @@
+package nmf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
+)
+
+const (
+	// orthogonalLeast replaces negative entries, as in the published program: a topic that has lost its last document
+	// grows again from it.
+	orthogonalLeast = 1e-10
+	// trialUpdates is the number of updates by which two starts are told apart, and which the better one makes then.
+	trialUpdates = 25
+	// lastRounds is the number of rounds that bring the scores to the best ones for the final topics.
+	lastRounds = 10
+)
+
+// Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
+//
+// Where the updates end depends on the start. From InitSVD, 25 updates are made from the singular vectors and from the
+// centroids of InitKMeans, and 25 more from the iterate with the lower objective, which is the start then.
+func (ONMF) Start(p *solver.Problem) (solver.State, error) {
+	if err := solver.NonNegative.Check(p.X); err != nil {
+		return nil, err
+	}
+	s, err := newOrthogonal(p)
+	givenTopics, givenScores := given(p)
+	if err != nil || givenTopics || givenScores || p.Settings.Init != solver.InitSVD {
+		return s, err
+	}
+	other := *p
+	other.Settings.Init = solver.InitKMeans
+	fromCentroids, err := newOrthogonal(&other)
+	if err != nil {
+		return nil, err
+	}
+	for range trialUpdates {
+		s.Update()
+		fromCentroids.Update()
+	}
+	if fromCentroids.residual < s.residual {
+		s = fromCentroids
+	}
+	for range trialUpdates {
+		s.Update()
+	}
+	return s, nil
+}
+
+// orthogonal updates one topic after the other, then every score, by Kimura et al. 2015, algorithm 2 with the squared
+// distance. With s = Σ over the other topics and h = (XᵀG)ₜ − Σ over the other topics fᵤ·(GᵀG)ᵤₜ,
+//
+//	fₜ = ⟨h − s·(sᵀh)/(sᵀs)⟩₊, scaled to length one,
+//
+// and the scores by one round of coordinate descent. With one topic s = 0, and nothing is subtracted. The multiplier
+// keeps the topics nearly orthogonal, and may raise the residual.
+type orthogonal struct {
+	*state
+	leastTopic         float64   // replaces negative entries of fₜ before it is scaled
+	total, rest, topic []float64 // Σ over all topics, s and fₜ, of p entries
+}
+
+func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
+	s, err := newState(p, nonNegative)
+	if err != nil {
+		return nil, err
+	}
+	s.complete(p)
+	terms, _ := s.topics.Dims()
+	o := &orthogonal{
+		state: s, leastTopic: orthogonalLeast,
+		total: make([]float64, terms), rest: make([]float64, terms), topic: make([]float64, terms),
+	}
+	o.leastScore = orthogonalLeast
+	// The published constant is absolute. It goes with a given start, which has a scale; our own has that of X.
+	if topics, scores := given(p); !topics || !scores {
+		n, _ := s.scores.Dims()
+		o.leastScore *= math.Sqrt(s.squared / float64(n) / float64(terms))
+		o.leastTopic *= s.squared / float64(n) / float64(terms)
+	}
+	return o, nil
+}
+
+// Update makes one update.
+func (s *orthogonal) Update() solver.Status {
+	s.projectOnScores()
+	for j := range s.total {
+		s.total[j] = 0
+		for _, v := range s.topics.RawRowView(j) {
+			s.total[j] += v
+		}
+	}
+	_, k := s.topics.Dims()
+	for t := range k {
+		s.updateTopic(t)
+	}
+	s.projectOnTopics()
+	s.improveScores()
+	s.measureScores()
+	return solver.NotTerminated
+}
+
+// updateTopic replaces topic t, and keeps the sum of all.
+func (s *orthogonal) updateTopic(t int) {
+	q := s.scoresGram.RawRowView(t)
+	var along, length float64
+	for j := range s.topic {
+		f := s.topics.RawRowView(j)
+		s.rest[j] = s.total[j] - f[t]
+		s.topic[j] = s.topicsCross.At(j, t) - dot(f, q) + q[t]*f[t]
+		along += s.rest[j] * s.topic[j]
+		length += s.rest[j] * s.rest[j]
+	}
+	var multiplier float64
+	if length > 0 {
+		multiplier = along / length
+	}
+	var norm float64
+	for j, h := range s.topic {
+		h -= multiplier * s.rest[j]
+		if h < 0 {
+			h = s.leastTopic
+		}
+		s.topic[j] = h
+		norm += h * h
+	}
+	if norm == 0 {
+		return
+	}
+	norm = math.Sqrt(norm)
+	for j, h := range s.topic {
+		s.topics.Set(j, t, h/norm)
+		s.total[j] = s.rest[j] + h/norm
+	}
+}
+
+// Finish improves the scores for the topics and recomputes the objective.
+func (s *orthogonal) Finish() (topics, scores *mat.Dense, objective float64) {
+	s.projectOnTopics()
+	for range lastRounds {
+		s.improveScores()
+	}
+	return s.state.Finish()
+}

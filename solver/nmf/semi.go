@@ -1,0 +1,132 @@
+package nmf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// maxCondition is the condition number of a Gram matrix from which directions are left out of a solution.
+const maxCondition = 1e12
+
+// maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
+const maxExponent = 32
+
+// Start returns the state at the start factors. From the start that Init names, twenty rounds of coordinate descent on
+// the scores and exact steps of the topics are made first; zeros of the scores are raised as by NMF.
+func (SemiNMF) Start(p *solver.Problem) (solver.State, error) {
+	s, err := newState(p, anySign)
+	if err != nil {
+		return nil, err
+	}
+	s.complete(p)
+	topics, scores := given(p)
+	if !topics && !scores {
+		s.polish()
+	}
+	if !topics || !scores {
+		lift(s.scores)
+		s.projectOnScores()
+		if !topics {
+			s.improveTopics()
+		}
+		s.measureTopics()
+	}
+	k, _ := s.topicsGram.Dims()
+	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
+	return &semi{state: s, gramPlus: square(), gramMinus: square(), fitPlus: newLike(s.scores), fitMinus: newLike(s.scores)}, nil
+}
+
+// semi updates by the rules of Ding et al. 2010, section 3.2: with A⁺ = (|A|+A)/2 and A⁻ = (|A|−A)/2,
+//
+//	G′ = G ∘ √[ ((X·F)⁺ + G·(FᵀF)⁻) / ((X·F)⁻ + G·(FᵀF)⁺) ], then F′ = XᵀG′·(G′ᵀG′)⁺.
+//
+// Neither raises the residual. Where the divisor is 0 the score is 0 or has no effect, and stays.
+type semi struct {
+	*state
+	gramPlus, gramMinus *mat.Dense // (FᵀF)⁺ and (FᵀF)⁻, k×k
+	fitPlus, fitMinus   *mat.Dense // G times these, n×k
+}
+
+// Update makes one update.
+func (s *semi) Update() solver.Status {
+	s.x.MulTo(s.scoresCross, s.topics)
+	k, _ := s.topicsGram.Dims()
+	for t := range k {
+		for u, v := range s.topicsGram.RawRowView(t) {
+			s.gramPlus.Set(t, u, max(v, 0))
+			s.gramMinus.Set(t, u, max(-v, 0))
+		}
+	}
+	linalg.MulTo(s.fitPlus, s.scores, s.gramPlus)
+	linalg.MulTo(s.fitMinus, s.scores, s.gramMinus)
+	n, _ := s.scores.Dims()
+	for i := range n {
+		row, cross := s.scores.RawRowView(i), s.scoresCross.RawRowView(i)
+		plus, minus := s.fitPlus.RawRowView(i), s.fitMinus.RawRowView(i)
+		for t, c := range cross {
+			if divisor := max(-c, 0) + plus[t]; divisor > 0 {
+				row[t] *= math.Sqrt((max(c, 0) + minus[t]) / divisor)
+			}
+			if row[t] < negligible {
+				row[t] = 0
+			}
+		}
+	}
+	s.rescale()
+	s.projectOnScores()
+	s.improveTopics()
+	s.measureTopics()
+	return solver.NotTerminated
+}
+
+// rescale multiplies scores of a topic whose length has left that of X by a power of two, which the next topics make up
+// for without rounding. Else the scores of a topic that explains nothing grow until their squares overflow.
+func (s *semi) rescale() {
+	_, k := s.scores.Dims()
+	for t := range k {
+		column := s.scores.ColView(t).(*mat.VecDense)
+		if _, exponent := math.Frexp(math.Sqrt(s.squared) / mat.Norm(column, 2)); exponent > maxExponent || exponent < -maxExponent {
+			column.ScaleVec(math.Ldexp(1, exponent), column)
+		}
+	}
+}
+
+// solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive
+// semi-definite. A well-conditioned Q is factorized, never inverted. Directions in which a Q is smaller than 1e-12 of
+// its largest are left out, so that dependent columns do no harm. The cost is r·k² multiply-adds beside O(k³).
+func solve(dst, c, q *mat.Dense) {
+	k, _ := q.Dims()
+	symmetric := mat.NewSymDense(k, q.RawMatrix().Data)
+	var cholesky mat.Cholesky
+	if cholesky.Factorize(symmetric) && cholesky.Cond() < maxCondition {
+		r := cholesky.RawU().(*mat.TriDense).RawTriangular()
+		dst.Copy(c)
+		blas64.Trsm(blas.Right, blas.NoTrans, 1, r, dst.RawMatrix())
+		blas64.Trsm(blas.Right, blas.Trans, 1, r, dst.RawMatrix())
+		return
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(symmetric, true) {
+		return
+	}
+	var vectors, scaled, inverse mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	scaled.CloneFrom(&vectors)
+	for t, value := range values {
+		weight := 0.0
+		if value > values[k-1]/maxCondition {
+			weight = 1 / value
+		}
+		column := scaled.ColView(t).(*mat.VecDense)
+		column.ScaleVec(weight, column)
+	}
+	inverse.Mul(&scaled, vectors.T())
+	linalg.MulTo(dst, c, &inverse)
+}

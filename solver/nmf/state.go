@@ -1,0 +1,121 @@
+package nmf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// state is what the runs under the squared residual share: the iterate, and the products that its updates need.
+type state struct {
+	x              linalg.Operator
+	topics, scores *mat.Dense // F, p×k and G, n×k
+	squared        float64    // ‖X‖²
+	residual       float64    // ‖X − G·Fᵀ‖²
+
+	sign                       sign    // of the topics
+	topicsWeight, scoresWeight float64 // λ_F and λ_G of penalties, if any
+	leastScore                 float64 // replaces negative scores
+
+	topicsGram, scoresGram   *mat.Dense // FᵀF and GᵀG, k×k
+	topicsCross, scoresCross *mat.Dense // XᵀG, p×k and X·F, n×k
+}
+
+// newState returns a state at the factors that the problem names; see factors.
+func newState(p *solver.Problem, topics sign) (*state, error) {
+	f, g, err := factors(p, topics)
+	if err != nil {
+		return nil, err
+	}
+	positivePart(g)
+	_, k := f.Dims()
+	return &state{
+		x: p.X, topics: f, scores: g, squared: p.X.NormSquared(), sign: topics,
+		topicsGram: mat.NewDense(k, k, nil), scoresGram: mat.NewDense(k, k, nil),
+		topicsCross: newLike(f), scoresCross: newLike(g),
+	}, nil
+}
+
+// projectOnTopics computes X·F and FᵀF, which the scores are updated by.
+func (s *state) projectOnTopics() {
+	s.x.MulTo(s.scoresCross, s.topics)
+	linalg.GramTo(s.topicsGram, s.topics)
+}
+
+// projectOnScores computes XᵀG and GᵀG, which the topics are updated by.
+func (s *state) projectOnScores() {
+	s.x.MulTransTo(s.topicsCross, s.scores)
+	linalg.GramTo(s.scoresGram, s.scores)
+}
+
+// measureTopics computes FᵀF and the residual after an update of the topics alone, from XᵀG and GᵀG.
+func (s *state) measureTopics() {
+	linalg.GramTo(s.topicsGram, s.topics)
+	s.residual = s.squared - 2*linalg.Dot(s.topics, s.topicsCross) + linalg.Dot(s.scoresGram, s.topicsGram)
+}
+
+// measureScores computes GᵀG and the residual after an update of the scores alone, from X·F and FᵀF.
+func (s *state) measureScores() {
+	linalg.GramTo(s.scoresGram, s.scores)
+	s.residual = s.squared - 2*linalg.Dot(s.scores, s.scoresCross) + linalg.Dot(s.scoresGram, s.topicsGram)
+}
+
+// improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
+func (s *state) improveScores() {
+	sweep(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+}
+
+// improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
+func (s *state) improveTopics() {
+	if s.sign == nonNegative {
+		sweep(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
+	} else {
+		solve(s.topics, s.topicsCross, s.scoresGram)
+	}
+}
+
+// Objective returns ‖X − G·Fᵀ‖².
+func (s *state) Objective() float64 { return s.residual }
+
+// Factors returns the iterate.
+func (s *state) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
+
+// Finish recomputes the objective.
+func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
+	return s.topics, s.scores, solver.SquaredResidual(s.x, s.topics, s.scores)
+}
+
+// balance scales each topic, and its scores inversely, so that both penalties of it are equal: their product stays, so
+// that their sum is least.
+func (s *state) balance() {
+	if s.topicsWeight == 0 || s.scoresWeight == 0 {
+		return
+	}
+	_, k := s.topics.Dims()
+	for t := range k {
+		topic, scores := s.topics.ColView(t).(*mat.VecDense), s.scores.ColView(t).(*mat.VecDense)
+		onTopic, onScores := s.topicsWeight*mat.Sum(topic), s.scoresWeight*mat.Sum(scores)
+		if onTopic == 0 || onScores == 0 {
+			topic.Zero()
+			scores.Zero()
+			continue
+		}
+		ratio := math.Sqrt(onScores / onTopic)
+		topic.ScaleVec(ratio, topic)
+		scores.ScaleVec(1/ratio, scores)
+	}
+}
+
+// penalty returns λ_F‖F‖₁ + λ_G‖G‖₁ of factors ≥ 0.
+func (s *state) penalty() float64 {
+	return s.topicsWeight*mat.Sum(s.topics) + s.scoresWeight*mat.Sum(s.scores)
+}
+
+// newLike returns a zero matrix of the shape of a.
+func newLike(a *mat.Dense) *mat.Dense {
+	r, c := a.Dims()
+	return mat.NewDense(r, c, nil)
+}

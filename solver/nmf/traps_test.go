@@ -1,0 +1,171 @@
+package nmf
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// uniform returns a matrix of numbers in [0, 1).
+func uniform(seed uint64, rows, cols int) *mat.Dense {
+	random := rand.New(rand.NewPCG(seed, 0))
+	m := mat.NewDense(rows, cols, nil)
+	m.Apply(func(_, _ int, _ float64) float64 { return random.Float64() }, m)
+	return m
+}
+
+func run(t *testing.T, x *mat.Dense, settings solver.Settings, method solver.Method) *solver.Result {
+	t.Helper()
+	r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, settings, method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A topic of zeros makes 0/0 of its scores, and dependent scores make GᵀG singular. Neither spoils the others.
+func TestEmptyAndDependentTopics(t *testing.T) {
+	t.Parallel()
+	x := uniform(1, 12, 8)
+	topics, scores := uniform(2, 8, 3), uniform(3, 12, 3)
+	for j := range 8 {
+		topics.Set(j, 1, 0)
+	}
+	for i := range 12 {
+		scores.Set(i, 2, scores.At(i, 0))
+	}
+	l1, err := NewL1(Auto, Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []solver.Method{NMF{}, ONMF{}, SemiNMF{}, l1} {
+		settings := solver.Settings{Rank: 3, MaxIter: 30, StartTopics: topics, StartScores: scores}
+		r := run(t, x, settings, method)
+		if r.Status != solver.IterationLimit || !(r.Objective > 0) || !(r.Objective < r.Trace[0].Objective) {
+			t.Errorf("%s: status %v, objective %g from %g", method.Name(), r.Status, r.Objective, r.Trace[0].Objective)
+		}
+	}
+}
+
+// With one topic there are no others to be orthogonal to, and the best factors are the first singular vectors.
+func TestONMFOfOneTopic(t *testing.T) {
+	t.Parallel()
+	x := uniform(4, 15, 10)
+	var svd mat.SVD
+	svd.Factorize(x, mat.SVDNone)
+	var want float64
+	for _, v := range svd.Values(nil)[1:] {
+		want += v * v
+	}
+	if r := run(t, x, solver.Settings{Rank: 1}, ONMF{}); math.Abs(r.Objective/want-1) > 1e-9 {
+		t.Errorf("objective %g, want %g", r.Objective, want)
+	}
+}
+
+// A topic that no term should have becomes constant, as in the published program, and of length one.
+func TestONMFOfRejectedTopic(t *testing.T) {
+	t.Parallel()
+	s, err := newOrthogonal(&solver.Problem{X: linalg.Dense{Dense: uniform(5, 9, 4)}, Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.projectOnScores()
+	for j := range 4 {
+		s.total[j] = s.topics.At(j, 0) + s.topics.At(j, 1)
+		s.topicsCross.Set(j, 0, -10-100*float64(j%2))
+		s.topics.Set(j, 1, 0)
+		s.total[j] = s.topics.At(j, 0)
+	}
+	s.updateTopic(0)
+	for j := range 4 {
+		if got := s.topics.At(j, 0); math.Abs(got-0.5) > 1e-12 {
+			t.Errorf("topic[%d] = %g, want 0.5", j, got)
+		}
+	}
+}
+
+// The orthogonality may raise the objective: what is reported is that of the last factors, and a rise is no convergence.
+func TestONMFMayRise(t *testing.T) {
+	t.Parallel()
+	x := uniform(6, 60, 40)
+	best := run(t, x, solver.Settings{Rank: 10}, NMF{})
+	r := run(t, x, solver.Settings{Rank: 10, MaxIter: 3, StartTopics: best.Topics, StartScores: best.Scores, RelTol: 1e-3}, ONMF{})
+	rises := 0
+	for i, point := range r.Trace[1:] {
+		if point.Objective > r.Trace[i].Objective*(1+1e-6) {
+			rises++
+		}
+	}
+	if rises == 0 {
+		t.Fatal("the objective never rises: a case that shows nothing")
+	}
+	if want := solver.SquaredResidual(linalg.Dense{Dense: x}, r.Topics, r.Scores); r.Objective != want || r.Status != solver.IterationLimit {
+		t.Errorf("objective %g, of its factors %g; status %v", r.Objective, want, r.Status)
+	}
+}
+
+// Zeros of given topics grow where X needs them.
+func TestNMFLeavesZeros(t *testing.T) {
+	t.Parallel()
+	x := mat.NewDense(4, 3, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
+	r := run(t, x, solver.Settings{Rank: 1, StartTopics: mat.NewDense(3, 1, []float64{1, 0, 0})}, NMF{})
+	if r.Objective > 1e-12 {
+		t.Errorf("objective %g, want 0", r.Objective)
+	}
+}
+
+// The bound lowers the cost faster than the published step .001, and where a longer fixed step makes it rise.
+func TestLogNMFAgainstFixedSteps(t *testing.T) {
+	t.Parallel()
+	x, topics, scores := uniform(9, 60, 50), uniform(10, 50, 4), uniform(11, 60, 4)
+	x.Apply(func(i, j int, v float64) float64 { return math.Floor(v + 0.1 + 0.6*float64((i+j)%2)) }, x)
+	got := run(t, x, solver.Settings{Rank: 4, MaxIter: 60, StartTopics: topics, StartScores: scores}, LogNMF{})
+	for _, step := range []float64{0.001, 1} {
+		f, g := mat.DenseCopyOf(topics), mat.DenseCopyOf(scores)
+		var rest, move mat.Dense
+		direction := func() {
+			rest.Mul(g, f.T())
+			rest.Apply(func(i, j int, m float64) float64 { return x.At(i, j) - 1/(1+math.Exp(-m)) }, &rest)
+		}
+		for range 60 {
+			direction()
+			move.Reset()
+			move.Mul(rest.T(), g)
+			move.Scale(step, &move)
+			f.Add(f, &move)
+			positivePart(f)
+			direction()
+			move.Reset()
+			move.Mul(&rest, f)
+			move.Scale(step, &move)
+			g.Add(g, &move)
+		}
+		fixed := run(t, x, solver.Settings{Rank: 4, MaxIter: 1, StartTopics: f, StartScores: g}, LogNMF{}).Trace[0].Objective
+		if got.Objective > fixed {
+			t.Errorf("objective %g, by the fixed step %g it is %g", got.Objective, step, fixed)
+		}
+	}
+}
+
+func TestNewL1(t *testing.T) {
+	t.Parallel()
+	for _, weights := range [][2]float64{{-2, 0}, {0, math.NaN()}, {math.Inf(1), 0}} {
+		if _, err := NewL1(weights[0], weights[1]); !errors.Is(err, solver.ErrSettings) {
+			t.Errorf("weights %v: error %v", weights, err)
+		}
+	}
+	m, err := NewL1(0.5, Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := linalg.Dense{Dense: mat.NewDense(2, 2, []float64{3, 0, 0, 4})}
+	if topics, scores := m.Weights(x, 2); topics != 0.5 || math.Abs(scores-5*0.01/2) > 1e-15 {
+		t.Errorf("weights %g and %g, want 0.5 and 0.025", topics, scores)
+	}
+}

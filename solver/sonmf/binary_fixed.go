@@ -1,0 +1,99 @@
+package sonmf
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
+)
+
+const (
+	// fixedTau is the paper's first step length of the topics.
+	fixedTau = 2
+	// leastCurvature bounds what Newton steps divide by: the curvature of a score whose documents are saturated vanishes.
+	leastCurvature = 1e-8
+)
+
+// fixedState updates by algorithm 2 of the paper, first the scores by a Newton step of fixed length for each by itself,
+//
+//	G′ = ⟨G − η·D₁/D₂⟩₊, D₁ = E·F, D₂ = (σ(M)·(1 − σ(M)))·(F∘F),
+//
+// then the topics along the Cayley transform of the gradient R = EᵀG′ (cayleyCurve), where τ is halved until the objective is
+// below that of the last iterate, and doubled for the next search.
+//
+// Departures from the authors' program: D₂ is at least 1e-8; an update that finds no lower objective leaves both factors and τ as
+// they are and ends the run, as Stationary where the last trials changed the objective by no more than rounding, and else as
+// SearchFailed. With an η too long for the data that is how it ends.
+//
+// An update costs one pass over the cells, with a product more, and one for each trial.
+type fixedState struct {
+	loss             *logisticLoss
+	at, moved, trial *lossPoint // the iterate, (F, G′) and (Y, G′)
+	curve            *cayleyCurve
+	eta, tau         float64
+	threshold        float64
+}
+
+func newFixedState(loss *logisticLoss, at *lossPoint, eta float64) *fixedState {
+	n, p := loss.x.Dims()
+	s := &fixedState{
+		loss:      loss,
+		at:        at,
+		moved:     newLossPoint(newLike(at.topics), newLike(at.scores)),
+		trial:     newLossPoint(newLike(at.topics), newLike(at.scores)),
+		curve:     newCayleyCurve(at.topics),
+		eta:       eta,
+		tau:       fixedTau,
+		threshold: cellNoise * float64(n) * float64(p),
+	}
+	s.at.scoresCurvature = newLike(at.scores)
+	s.trial.scoresCurvature = newLike(at.scores)
+	s.loss.evaluate(s.at)
+	return s
+}
+
+// Objective returns f.
+func (s *fixedState) Objective() float64 { return s.at.objective }
+
+// Factors returns the iterate.
+func (s *fixedState) Factors() (topics, scores *mat.Dense) { return s.at.topics, s.at.scores }
+
+// Finish returns the factors and evaluates the objective once more.
+func (s *fixedState) Finish() (topics, scores *mat.Dense, objective float64) {
+	s.loss.evaluate(s.at)
+	return s.at.topics, s.at.scores, s.at.objective
+}
+
+// Update makes one update.
+func (s *fixedState) Update() solver.Status {
+	n, _ := s.at.scores.Dims()
+	for i := range n {
+		row, slope, curvature := s.moved.scores.RawRowView(i), s.at.scoresGradient.RawRowView(i), s.at.scoresCurvature.RawRowView(i)
+		for t, score := range s.at.scores.RawRowView(i) {
+			row[t] = max(0, score-s.eta*slope[t]/max(curvature[t], leastCurvature))
+		}
+	}
+	s.moved.topics.Copy(s.at.topics)
+	s.trial.scores.Copy(s.moved.scores)
+	s.loss.evaluate(s.moved)
+	s.curve.gradient.Copy(s.moved.topicsGradient)
+	s.curve.aim(s.at.topics)
+
+	tau := s.tau
+	for range maxHalvings + 1 {
+		if s.curve.solve(tau) && s.curve.form(s.at.topics, tau) {
+			s.trial.topics.Copy(s.curve.next)
+			s.loss.evaluate(s.trial)
+			if s.at.objective-s.trial.objective > s.threshold {
+				s.at, s.trial = s.trial, s.at
+				s.curve.topicsGram, s.curve.nextGram = s.curve.nextGram, s.curve.topicsGram
+				s.tau = 2 * tau
+				return solver.NotTerminated
+			}
+		}
+		tau /= 2
+	}
+	if s.trial.objective-s.at.objective <= s.threshold {
+		return solver.Stationary
+	}
+	return solver.SearchFailed
+}

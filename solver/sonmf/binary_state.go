@@ -1,0 +1,350 @@
+package sonmf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Of the line search, as usual for quasi-Newton methods (Nocedal and Wright 2006, "Numerical optimization", sections
+// 3.1 and 3.5): a step must bring this share of what its slope promises, and a trial that does not is followed by one at
+// the minimum of the parabola through what is known, within these factors.
+const (
+	sufficient           = 1e-4
+	leastCut, largestCut = 0.5, 0.1
+	maxTrials            = 30
+)
+
+const (
+	// memory is the number of past steps that the quasi-Newton direction is built from. 3 need some more updates on the
+	// 500×500 cases of rank 30, 12 and 20 no fewer.
+	memory = 8
+	// minCosine is between a step and the change of the gradient; pairs below tell nothing of the curvature.
+	minCosine = 1e-10
+	// minCurvature bounds, in units of their mean, the curvatures that the direction divides by: those of saturated
+	// documents vanish.
+	minCurvature = 1e-3
+	// cellNoise is the change of the objective, by cell, below which it is taken for rounding.
+	cellNoise = 1e-14
+	// leastMean bounds the curvatures where all documents are saturated.
+	leastMean = 1e-12
+	// clearSlope is the promised decrease, in units of that rounding, from which not finding one is a failure.
+	clearSlope = 1e3
+)
+
+// quasiNewtonState updates both factors at once. With the gradients of one pass over the cells it takes
+//
+//	D = −H·(gradient), F′ = polar(F + t·D_F), G′ = ⟨G + t·D_G⟩₊
+//
+// and the pass at (F′, G′) tells the objective and, if that is low enough, already the next gradients: an update costs one
+// pass unless t = 1 is too long. H is that of L-BFGS from the last 8 steps (Nocedal and Wright 2006, algorithm 7.4) in
+// the space of the entries of F and G; its first approximation is diag(1/cᵢ) for the scores of document i and (Gᵀ·diag(c)·G)⁻¹ for the
+// columns of F, cᵢ the mean over j of the second derivative σ(mᵢⱼ)·(1 − σ(mᵢⱼ)).
+//
+// The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods for
+// optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on matrix
+// manifolds", section 4): scores that are 0 with a positive gradient stay, and of the gradient and the direction in F only the
+// part tangent to FᵀF = I is taken. A direction that does not descend, or that finds no lower objective, is replaced by that
+// of H's first approximation, which is searched to the end before the run ends.
+//
+// Every accepted step lowers the objective. A trial that overflows counts as too long.
+//
+// An update costs a pass (logisticLoss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
+// of the size of a factor.
+type quasiNewtonState struct {
+	loss                  *logisticLoss
+	at, trial             *lossPoint
+	threshold             float64 // changes of the objective up to it are rounding
+	fixTopics, fixScores  bool
+	gradient, step, other *factorPair // gradient and step at the iterate, and room for one more
+	pairs, spare          []curvaturePair
+	weights               [memory]float64
+
+	curvature       []float64 // c
+	weighted, moved *mat.Dense
+	small, inverse  *mat.Dense // k×k; inverse is that of Gᵀ·diag(c)·G
+	polar           linalg.Polar
+}
+
+// curvaturePair is a step and the change of the gradient along it.
+type curvaturePair struct {
+	step, change *factorPair
+	product      float64
+}
+
+// factorPair is a vector with an entry for each of F and G.
+type factorPair struct {
+	blas64.Vector
+	topics, scores *mat.Dense // alias it
+}
+
+func newFactorPair(n, p, k int) *factorPair {
+	data := make([]float64, (n+p)*k)
+	return &factorPair{
+		Vector: blas64.Vector{N: len(data), Inc: 1, Data: data},
+		topics: mat.NewDense(p, k, data[:p*k]),
+		scores: mat.NewDense(n, k, data[p*k:]),
+	}
+}
+
+func (v *factorPair) dot(w *factorPair) float64 { return blas64.Dot(v.Vector, w.Vector) }
+
+// add adds a·w to v.
+func (v *factorPair) add(a float64, w *factorPair) { blas64.Axpy(a, w.Vector, v.Vector) }
+
+func newQuasiNewtonState(x linalg.Operator, topics, scores *mat.Dense) *quasiNewtonState {
+	n, p := x.Dims()
+	_, k := topics.Dims()
+	s := &quasiNewtonState{
+		loss:      newLogisticLoss(x, k),
+		at:        newLossPoint(topics, scores),
+		trial:     newLossPoint(newLike(topics), newLike(scores)),
+		threshold: cellNoise * float64(n) * float64(p),
+		gradient:  newFactorPair(n, p, k),
+		step:      newFactorPair(n, p, k),
+		other:     newFactorPair(n, p, k),
+		curvature: make([]float64, n),
+		weighted:  newLike(scores),
+		moved:     newLike(topics),
+		small:     mat.NewDense(k, k, nil),
+		inverse:   mat.NewDense(k, k, nil),
+	}
+	for range memory {
+		s.spare = append(s.spare, curvaturePair{step: newFactorPair(n, p, k), change: newFactorPair(n, p, k)})
+	}
+	s.loss.evaluate(s.at)
+	s.differentiate()
+	return s
+}
+
+// Objective returns f.
+func (s *quasiNewtonState) Objective() float64 { return s.at.objective }
+
+// Factors returns the iterate.
+func (s *quasiNewtonState) Factors() (topics, scores *mat.Dense) { return s.at.topics, s.at.scores }
+
+// Finish returns the factors and evaluates the objective once more.
+func (s *quasiNewtonState) Finish() (topics, scores *mat.Dense, objective float64) {
+	s.loss.evaluate(s.at)
+	return s.at.topics, s.at.scores, s.at.objective
+}
+
+// Update makes one update.
+func (s *quasiNewtonState) Update() solver.Status {
+	s.precondition()
+	for {
+		slope := s.direct()
+		if slope < 0 && s.search() {
+			return solver.NotTerminated
+		}
+		switch {
+		case len(s.pairs) > 0:
+			s.forget()
+		case -slope <= clearSlope*s.threshold:
+			return solver.Stationary
+		default: // a slope that is not a number as well
+			return solver.SearchFailed
+		}
+	}
+}
+
+// forget drops the pairs.
+func (s *quasiNewtonState) forget() {
+	s.spare = append(s.spare, s.pairs...)
+	s.pairs = s.pairs[:0]
+}
+
+// differentiate stores the gradient on the constraint FᵀF = I.
+func (s *quasiNewtonState) differentiate() {
+	s.gradient.topics.Copy(s.at.topicsGradient)
+	s.gradient.scores.Copy(s.at.scoresGradient)
+	s.tangent(s.gradient.topics)
+	if s.fixTopics {
+		s.gradient.topics.Zero()
+	}
+	if s.fixScores {
+		s.gradient.scores.Zero()
+	}
+}
+
+// tangent subtracts F·(FᵀV + VᵀF)/2 from V, which leaves what is tangent to the orthonormal matrices at F.
+func (s *quasiNewtonState) tangent(v *mat.Dense) {
+	linalg.InnerTo(s.small, s.at.topics, v)
+	k, _ := s.small.Dims()
+	for i := range k {
+		for j := range i + 1 {
+			mean := (s.small.At(i, j) + s.small.At(j, i)) / 2
+			s.small.Set(i, j, mean)
+			s.small.Set(j, i, mean)
+		}
+	}
+	linalg.MulTo(s.moved, s.at.topics, s.small)
+	v.Sub(v, s.moved)
+}
+
+// hold sets entries to 0 whose score is 0 and would fall.
+func (s *quasiNewtonState) hold(v *mat.Dense) {
+	n, _ := v.Dims()
+	for i := range n {
+		row, gradient := v.RawRowView(i), s.gradient.scores.RawRowView(i)
+		for t, score := range s.at.scores.RawRowView(i) {
+			if score == 0 && gradient[t] > 0 {
+				row[t] = 0
+			}
+		}
+	}
+}
+
+// precondition computes the curvatures c and the inverse of Gᵀ·diag(c)·G. Where the latter has no inverse, because all
+// scores are 0, the identity stands for it.
+func (s *quasiNewtonState) precondition() {
+	n, k := s.at.scores.Dims()
+	_, p := s.loss.x.Dims()
+	var mean float64
+	for i, sum := range s.at.curvature {
+		s.curvature[i] = sum / float64(p)
+		mean += s.curvature[i] / float64(n)
+	}
+	for i, c := range s.curvature {
+		s.curvature[i] = max(c, minCurvature*mean, leastMean)
+		root := math.Sqrt(s.curvature[i])
+		row := s.weighted.RawRowView(i)
+		for t, score := range s.at.scores.RawRowView(i) {
+			row[t] = root * score
+		}
+	}
+	linalg.GramTo(s.small, s.weighted)
+	lift := minCurvature * mat.Trace(s.small) / float64(k)
+	for t := range k {
+		s.small.Set(t, t, s.small.At(t, t)+lift)
+	}
+	if err := s.inverse.Inverse(s.small); err != nil {
+		s.inverse.Zero()
+		for t := range k {
+			s.inverse.Set(t, t, 1)
+		}
+	}
+}
+
+// apply stores in dst the product of H's first approximation and v.
+func (s *quasiNewtonState) apply(dst, v *factorPair) {
+	linalg.MulTo(dst.topics, v.topics, s.inverse)
+	for i, c := range s.curvature {
+		row := dst.scores.RawRowView(i)
+		for t, entry := range v.scores.RawRowView(i) {
+			row[t] = entry / c
+		}
+	}
+}
+
+// direct stores the direction in step and returns the slope of the objective along it.
+func (s *quasiNewtonState) direct() (slope float64) {
+	blas64.Copy(s.gradient.Vector, s.other.Vector)
+	s.hold(s.other.scores)
+	for i := len(s.pairs) - 1; i >= 0; i-- {
+		pair := &s.pairs[i]
+		s.weights[i] = pair.step.dot(s.other) / pair.product
+		s.other.add(-s.weights[i], pair.change)
+	}
+	scale := 1.0
+	if m := len(s.pairs); m > 0 {
+		last := &s.pairs[m-1]
+		s.apply(s.step, last.change)
+		scale = last.product / last.change.dot(s.step)
+	}
+	s.apply(s.step, s.other)
+	blas64.Scal(-scale, s.step.Vector)
+	for i := range s.pairs {
+		pair := &s.pairs[i]
+		s.step.add(-s.weights[i]-pair.change.dot(s.step)/pair.product, pair.step)
+	}
+	s.tangent(s.step.topics)
+	s.hold(s.step.scores)
+	return s.step.dot(s.gradient)
+}
+
+// search moves the iterate along the step to a lower objective and reports whether there is one.
+func (s *quasiNewtonState) search() bool {
+	// Longer than 1 the topics would turn by more than a right angle or so.
+	length := min(1, 1/mat.Norm(s.step.topics, 2))
+	for range maxTrials {
+		promised, ok := s.try(length)
+		change := s.trial.objective - s.at.objective
+		switch {
+		case ok && change <= sufficient*promised && change < -s.threshold:
+			s.accept()
+			return true
+		case -promised < s.threshold:
+			return false
+		}
+		cut := largestCut
+		if parabola := -promised / (2 * (change - promised)); parabola > cut {
+			cut = min(parabola, leastCut)
+		}
+		length *= cut
+	}
+	return false
+}
+
+// try evaluates the point that is the given length along the step, and returns by how much the slopes promise its
+// objective to change. It reports false where the point is not finite.
+func (s *quasiNewtonState) try(length float64) (promised float64, ok bool) {
+	s.moved.Scale(length, s.step.topics)
+	promised = linalg.Dot(s.moved, s.gradient.topics)
+	s.moved.Add(s.at.topics, s.moved)
+	n, _ := s.at.scores.Dims()
+	for i := range n {
+		row, step, gradient := s.trial.scores.RawRowView(i), s.step.scores.RawRowView(i), s.gradient.scores.RawRowView(i)
+		for t, score := range s.at.scores.RawRowView(i) {
+			row[t] = max(0, score+length*step[t])
+			promised += gradient[t] * (row[t] - score)
+		}
+	}
+	if s.fixTopics {
+		s.trial.topics.Copy(s.at.topics)
+	} else if err := s.polar.To(s.trial.topics, s.moved); err != nil {
+		return promised, false
+	}
+	s.loss.evaluate(s.trial)
+	return promised, true
+}
+
+// accept makes the trial the iterate and remembers what the step told about the curvature.
+func (s *quasiNewtonState) accept() {
+	if len(s.spare) == 0 {
+		s.spare = append(s.spare, s.pairs[0])
+		s.pairs = append(s.pairs[:0], s.pairs[1:]...)
+	}
+	pair := s.spare[len(s.spare)-1]
+	pair.step.topics.Sub(s.trial.topics, s.at.topics)
+	pair.step.scores.Sub(s.trial.scores, s.at.scores)
+	blas64.Copy(s.gradient.Vector, pair.change.Vector)
+	s.at, s.trial = s.trial, s.at
+	s.differentiate()
+	blas64.Scal(-1, pair.change.Vector)
+	pair.change.add(1, s.gradient)
+	pair.product = pair.step.dot(pair.change)
+	if pair.product > minCosine*blas64.Nrm2(pair.step.Vector)*blas64.Nrm2(pair.change.Vector) {
+		s.spare = s.spare[:len(s.spare)-1]
+		s.pairs = append(s.pairs, pair)
+	}
+}
+
+// settle makes updates with one factor fixed, until they change the objective little.
+func (s *quasiNewtonState) settle(fixTopics, fixScores bool) {
+	s.fixTopics, s.fixScores = fixTopics, fixScores
+	s.differentiate()
+	for range maxSettling {
+		before := s.at.objective
+		if s.Update() != solver.NotTerminated || before-s.at.objective <= settled*before {
+			break
+		}
+	}
+	s.fixTopics, s.fixScores = false, false
+	s.forget()
+	s.differentiate()
+}

@@ -1,0 +1,232 @@
+package sonmf
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// coins returns an n×p matrix of 0 and 1, where 1 has the given share.
+func coins(stream uint64, n, p int, share float64) *mat.Dense {
+	x := random(stream, n, p)
+	cut := math.Sqrt2 * math.Erfinv(2*share-1)
+	x.Apply(func(_, _ int, v float64) float64 {
+		if v < cut {
+			return 1
+		}
+		return 0
+	}, x)
+	return x
+}
+
+// sparseOf returns x in compressed rows.
+func sparseOf(t *testing.T, x *mat.Dense) *linalg.CSR {
+	t.Helper()
+	n, p := x.Dims()
+	indptr := []int{0}
+	var indices []int32
+	var values []float64
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			if v != 0 {
+				indices, values = append(indices, int32(j)), append(values, v)
+			}
+		}
+		indptr = append(indptr, len(values))
+	}
+	s, err := linalg.NewCSR(n, p, indptr, indices, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func positive(stream uint64, n, k int) *mat.Dense {
+	scores := random(stream, n, k)
+	scores.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, scores)
+	return scores
+}
+
+func solveBinary(t *testing.T, x linalg.Operator, settings solver.Settings, s BinarySettings) *solver.Result {
+	t.Helper()
+	m, err := NewBinary(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := solver.Solve(t.Context(), x, settings, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Gradients and curvatures are those of the objective by differences, over the borders of tiles and of lanes, for both
+// kinds of matrix.
+func TestBinaryDerivatives(t *testing.T) {
+	t.Parallel()
+	const n, p, k, h = 37, tileColumns + 40, 3, 1e-4
+	x := coins(20, n, p, 0.2)
+	topics, scores := orthonormal(t, 21, p, k), positive(22, n, k)
+	topics.Scale(30, topics) // log-odds of either sign and some size
+	for name, operator := range map[string]linalg.Operator{"dense": linalg.Dense{Dense: x}, "sparse": sparseOf(t, x)} {
+		loss := newLogisticLoss(operator, k)
+		at := newLossPoint(topics, scores)
+		at.scoresCurvature = mat.NewDense(n, k, nil)
+		loss.evaluate(at)
+		moved := func(entry func(*lossPoint) *float64, by float64) float64 {
+			point := newLossPoint(mat.DenseCopyOf(topics), mat.DenseCopyOf(scores))
+			*entry(point) += by
+			loss.evaluate(point)
+			return point.objective
+		}
+		for c := range k {
+			for _, i := range []int{0, 4, 5, n - 1} {
+				entry := func(point *lossPoint) *float64 { return &point.scores.RawRowView(i)[c] }
+				up, down := moved(entry, h), moved(entry, -h)
+				if want, got := (up-down)/(2*h), at.scoresGradient.At(i, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+					t.Errorf("%s: gradient of score %d, %d is %g, by differences %g", name, i, c, got, want)
+				}
+				if want, got := (up-2*at.objective+down)/(h*h), at.scoresCurvature.At(i, c); math.Abs(got-want) > 1e-3*(1+want) {
+					t.Errorf("%s: curvature of score %d, %d is %g, by differences %g", name, i, c, got, want)
+				}
+			}
+			for _, j := range []int{0, tileColumns - 1, tileColumns, p - 1} {
+				entry := func(point *lossPoint) *float64 { return &point.topics.RawRowView(j)[c] }
+				if want, got := (moved(entry, h)-moved(entry, -h))/(2*h), at.topicsGradient.At(j, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+					t.Errorf("%s: gradient of topic entry %d, %d is %g, by differences %g", name, j, c, got, want)
+				}
+			}
+		}
+	}
+}
+
+// No log-odds overflow: those that fit cost nothing, those that do not cost what they are.
+func TestBinaryLossOfLargeLogOdds(t *testing.T) {
+	t.Parallel()
+	x := linalg.Dense{Dense: mat.NewDense(1, 2, []float64{1, 0})}
+	for _, size := range []float64{40, 400, 800, 1e10, 1e150} {
+		loss := newLogisticLoss(x, 2)
+		fitting := newLossPoint(mat.NewDense(2, 2, []float64{1, 0, 0, -1}), mat.NewDense(1, 2, []float64{size, size}))
+		loss.evaluate(fitting)
+		opposite := newLossPoint(mat.NewDense(2, 2, []float64{-1, 0, 0, 1}), mat.NewDense(1, 2, []float64{size, size}))
+		loss.evaluate(opposite)
+		if got, want := fitting.objective, 2*math.Log1p(math.Exp(-size)); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("log-odds of ±%g that fit cost %g, want %g", size, got, want)
+		}
+		if got, want := opposite.objective, 2*size; math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("log-odds of ±%g that do not fit cost %g, want %g", size, got, want)
+		}
+	}
+}
+
+// From saturated scores, where curvatures vanish and exp(m) overflows, no step explodes: the objective falls, and what is
+// reported is that of the factors.
+func TestBinaryFromSaturatedScores(t *testing.T) {
+	t.Parallel()
+	x := linalg.Dense{Dense: coins(23, 20, 12, 0.3)}
+	for _, step := range []BinaryStep{BinaryStepQuasiNewton, BinaryStepFixed} {
+		for _, size := range []float64{1e2, 1e4, 1e150} {
+			scores := positive(24, 20, 3)
+			scores.Scale(size, scores)
+			r := solveBinary(t, x, solver.Settings{Rank: 3, MaxIter: 300, StartTopics: orthonormal(t, 25, 12, 3), StartScores: scores}, BinarySettings{Step: step})
+			first := r.Trace[0].Objective
+			if r.Status == solver.NonFinite || !(r.Objective > 0) || !(r.Objective <= first) {
+				t.Errorf("%s from scores of %g: status %v, objective %g from %g", step, size, r.Status, r.Objective, first)
+			}
+			if step == BinaryStepQuasiNewton && size < 1e5 && r.MeanObjective > math.Ln2 {
+				t.Errorf("from scores of %g: mean objective %g, without topics it is log 2", size, r.MeanObjective)
+			}
+		}
+	}
+}
+
+// A fixed step that is too long neither raises the objective nor ends as a success with objective 0.
+func TestBinaryTooLongSteps(t *testing.T) {
+	t.Parallel()
+	x := linalg.Dense{Dense: coins(26, 30, 20, 0.4)}
+	r := solveBinary(t, x, solver.Settings{Rank: 3, MaxIter: 200, RelTol: 1e-6}, BinarySettings{Step: BinaryStepFixed, Eta: 1e4})
+	if r.Status != solver.SearchFailed || r.Status.Err() == nil {
+		t.Errorf("status %v, want search-failed", r.Status)
+	}
+	last := r.Trace[len(r.Trace)-1].Objective
+	if r.Objective != last || !(r.Objective > 0) || r.Objective > r.Trace[0].Objective {
+		t.Errorf("objective %g, of the last iterate %g, of the first %g", r.Objective, last, r.Trace[0].Objective)
+	}
+}
+
+// Where documents separate the likelihood has no maximum. The run ends without failure, however small the objective gets.
+func TestBinarySeparableDocuments(t *testing.T) {
+	t.Parallel()
+	x := mat.NewDense(30, 12, nil)
+	for i := range 30 {
+		for j := i % 3; j < 12; j += 3 {
+			x.Set(i, j, 1)
+		}
+	}
+	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 6, MaxIter: 2000}, BinarySettings{})
+	if r.Status == solver.SearchFailed || r.Status == solver.NonFinite || r.MeanObjective > 1e-6 || !(r.Objective >= 0) {
+		t.Errorf("status %v, mean objective %g", r.Status, r.MeanObjective)
+	}
+}
+
+// A direction that a wrong gradient promises ends the run as a failure that leaves the iterate as it is, and a promise that is not a
+// number is none of convergence.
+func TestBinaryFailedSearchIsAStatus(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(s *quasiNewtonState){
+		"wrong":        func(s *quasiNewtonState) { blasScale(s, -1) },
+		"not a number": func(s *quasiNewtonState) { blasScale(s, math.NaN()) },
+	} {
+		s := newQuasiNewtonState(linalg.Dense{Dense: coins(27, 20, 10, 0.5)}, orthonormal(t, 28, 10, 2), positive(29, 20, 2))
+		topics, scores, objective := mat.DenseCopyOf(s.at.topics), mat.DenseCopyOf(s.at.scores), s.at.objective
+		spoil(s)
+		if got := s.Update(); got != solver.SearchFailed {
+			t.Errorf("%s gradient: status %v", name, got)
+		}
+		if !mat.Equal(s.at.topics, topics) || !mat.Equal(s.at.scores, scores) || s.Objective() != objective {
+			t.Errorf("%s gradient: the iterate has changed", name)
+		}
+	}
+}
+
+func blasScale(s *quasiNewtonState, factor float64) {
+	for i := range s.gradient.Data {
+		s.gradient.Data[i] *= factor
+	}
+}
+
+// A start without an intercept sits near log 2 for some updates, whose changes are small: that is no convergence.
+func TestBinaryDoesNotStopAtTheStart(t *testing.T) {
+	t.Parallel()
+	const n, p, k = 300, 200, 4
+	x := coins(30, n, p, 0.02)
+	linear := &solver.Problem{X: linalg.Dense{Dense: x}, Settings: solver.Settings{Rank: k, Init: solver.InitSVD}}
+	topics, err := linear.OrthonormalTopics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := mat.NewDense(n, k, nil)
+	scores.Mul(x, topics)
+	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores}, BinarySettings{})
+	if first := r.Trace[0].Objective / (n * p); math.Abs(first-math.Ln2) > 0.05 {
+		t.Fatalf("starts at %g: no test of what it is for", first)
+	}
+	// The log-odds of the mean alone cost the entropy of a coin of 0.02.
+	if limit := -0.02*math.Log(0.02) - 0.98*math.Log(0.98); r.MeanObjective > limit {
+		t.Errorf("mean objective %g, status %v after %d updates, want at most %g", r.MeanObjective, r.Status, r.Iterations, limit)
+	}
+}
+
+func TestNewBinaryRefuses(t *testing.T) {
+	t.Parallel()
+	for _, s := range []BinarySettings{{Step: "newton"}, {Eta: -1}, {Eta: math.NaN()}, {Eta: math.Inf(1)}} {
+		if _, err := NewBinary(s); !errors.Is(err, solver.ErrSettings) {
+			t.Errorf("NewBinary(%+v): error %v", s, err)
+		}
+	}
+}
