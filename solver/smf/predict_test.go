@@ -65,7 +65,7 @@ func labelPart(x *mat.Dense, data smf.Data, s smf.Settings, r *solver.Result) fl
 func TestSupervisedCoding(t *testing.T) {
 	t.Parallel()
 	for _, kappa := range []int{1, 3} {
-		const n, p, k = 40, 9, 4
+		const n, p, k = 20, 9, 4
 		x, aux := normal(1, n, p), normal(2, n, 2)
 		m := &smf.Model{Variant: smf.VariantH, Xi: 0.02, Topics: normal(3, p, k), Head: &solver.Head{
 			Coefficients: normal(4, kappa, k), AuxCoefficients: normal(5, kappa, 2), Intercept: normal(6, 1, kappa).RawRowView(0),
@@ -115,7 +115,7 @@ func coding(m *smf.Model, x, aux []float64, y int) float64 {
 	length := func(a *mat.Dense) float64 { v := mat.Norm(a, 2); return v * v }
 	step := 1 / (2*m.Xi*length(m.Topics) + length(m.Head.Coefficients)/2)
 	gradient := mat.NewVecDense(k, nil)
-	for range 3000 {
+	for range 2000 {
 		evaluate()
 		gradient.MulVec(m.Topics.T(), fit)
 		gradient.ScaleVec(2*m.Xi, gradient)
