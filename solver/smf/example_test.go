@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	r, err := solver.Solve(context.Background(), x, solver.Settings{Rank: 1, RelTol: 1e-9}, method)
+	r, err := solver.Solve(context.Background(), x, solver.Settings{Rank: 1, RelTol: solver.DefaultRelTol}, method)
 	if err != nil {
 		panic(err)
 	}

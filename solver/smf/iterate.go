@@ -3,6 +3,7 @@ package smf
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -38,23 +39,26 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	r := it.rank
 	coef := mat.DenseCopyOf(it.head.Slice(0, it.kappa, 0, r))
 	it.rotate(coef)
+	left, right := make([]float64, r), make([]float64, r)
+	images, coefs := columnNorms(it.image), columnNorms(coef)
+	below, beside := largestEntries(it.image), largestEntries(coef)
+	if it.Variant == VariantW {
+		below, beside = largestEntries(it.basis), make([]float64, r)
+	}
 	for t := range r {
-		strength := math.Hypot(columnNorm(it.image, t), columnNorm(coef, t))
-		_, sign := largestEntry(it.basis, t)
-		if it.Variant == VariantH {
-			var size float64
-			size, sign = largestEntry(coef, t)
-			if below, s := largestEntry(it.image, t); below > size {
-				sign = s
-			}
+		largest := beside[t] // the first of equals: coefficients stand above topics
+		if math.Abs(below[t]) > math.Abs(largest) {
+			largest = below[t]
 		}
-		root := math.Sqrt(strength)
-		scaleColumn(it.basis, t, sign*root)
+		sign, root := math.Copysign(1, largest), math.Sqrt(math.Hypot(images[t], coefs[t]))
+		left[t] = sign * root
 		if root > 0 {
-			scaleColumn(it.image, t, sign/root)
-			scaleColumn(coef, t, sign/root)
+			right[t] = sign / root
 		}
 	}
+	scaleColumns(it.basis, left)
+	scaleColumns(it.image, right)
+	scaleColumns(coef, right)
 	topics, scores = it.Factors()
 	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
 	it.result = headOf(it.head, r)
@@ -166,18 +170,40 @@ func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 	return values, vectors, true
 }
 
-func columnNorm(a *mat.Dense, j int) float64 { return mat.Norm(a.ColView(j), 2) }
-
-// largestEntry returns magnitude and sign of the largest entry of a column; of several the first.
-func largestEntry(a *mat.Dense, j int) (size, sign float64) {
-	rows, _ := a.Dims()
-	sign = 1
+// largestEntries returns the entry of largest magnitude of each column, of several the first.
+func largestEntries(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	largest := make([]float64, cols)
 	for i := range rows {
-		if v := a.At(i, j); math.Abs(v) > size {
-			size, sign = math.Abs(v), math.Copysign(1, v)
+		for j, v := range a.RawRowView(i) {
+			if math.Abs(v) > math.Abs(largest[j]) {
+				largest[j] = v
+			}
 		}
 	}
-	return size, sign
+	return largest
+}
+
+func columnNorms(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	norms := make([]float64, cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i) {
+			norms[j] += v * v
+		}
+	}
+	for j, v := range norms {
+		norms[j] = math.Sqrt(v)
+	}
+	return norms
+}
+
+// scaleColumns multiplies each column by its factor.
+func scaleColumns(a *mat.Dense, factors []float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		floats.Mul(a.RawRowView(i), factors)
+	}
 }
 
 func scaleColumn(a *mat.Dense, j int, factor float64) {

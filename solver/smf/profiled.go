@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -18,6 +17,8 @@ const (
 	updateSteps = 3
 	fitShare    = 1e-11
 	gainShare   = 1e-3
+	// finishShare is what the result leaves, in units of the label part of the objective.
+	finishShare = 1e-15
 	// dependent is the eigenvalue of the Gram matrix of unit directions below which one is dropped, and lost the share of
 	// a direction that must be left of it.
 	dependent = 1e-10
@@ -183,6 +184,12 @@ func (s *profiledState) Update() solver.Status {
 	return solver.Stationary
 }
 
+// Finish fits the coefficients to the end and hands out the factors in the gauge of the package comment.
+func (s *profiledState) Finish() (topics, scores *mat.Dense, objective float64) {
+	s.regression.fit(finishShare*s.regression.objective, startSteps)
+	return s.iterate.Finish()
+}
+
 // products stores X̂·Y in the first columns of back and ∇ in gradient.
 func (s *profiledState) products() {
 	r := s.rank
@@ -248,9 +255,7 @@ func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least fl
 			scales[t] = 1 / norm
 		}
 	}
-	for i := range rows {
-		floats.Mul(a.RawRowView(i), scales)
-	}
+	scaleColumns(a, scales)
 	gram := mat.NewDense(cols, cols, nil)
 	linalg.GramTo(gram, a)
 	values, vectors, ok := eigen(gram)
@@ -466,18 +471,4 @@ func (s *profiledState) straighten() {
 		linalg.MulTo(turned, a, root)
 		a.Copy(turned)
 	}
-}
-
-func columnNorms(a *mat.Dense) []float64 {
-	rows, cols := a.Dims()
-	norms := make([]float64, cols)
-	for i := range rows {
-		for j, v := range a.RawRowView(i) {
-			norms[j] += v * v
-		}
-	}
-	for j, v := range norms {
-		norms[j] = math.Sqrt(v)
-	}
-	return norms
 }

@@ -41,18 +41,17 @@ type regression struct {
 	activations, probs *mat.Dense // n×κ, of coef
 	loss, objective    float64    // of coef, without and with the ridge
 
-	gradient, step, hstep, conjugate, solved *mat.Dense // κ×m
-	moved, trial                             *mat.Dense // n×κ
-	residual                                 *mat.Dense // n×κ
-	weighted                                 *mat.Dense // n×m
-	factor                                   blas64.Symmetric
-	factored                                 bool
+	gradient, step, conjugate, rest, product, solved *mat.Dense // κ×m
+	moved, trial, residual                           *mat.Dense // n×κ
+	weighted                                         *mat.Dense // n×m
+	factor                                           blas64.Symmetric
+	factored                                         bool
 }
 
 func newRegression(l labels, kappa int, design *mat.Dense, ridge float64) *regression {
 	n, m := design.Dims()
 	g := &regression{labels: l, ridge: ridge, design: design, coef: mat.NewDense(kappa, m, nil)}
-	for _, a := range []**mat.Dense{&g.gradient, &g.step, &g.hstep, &g.conjugate, &g.solved} {
+	for _, a := range []**mat.Dense{&g.gradient, &g.step, &g.conjugate, &g.rest, &g.product, &g.solved} {
 		*a = mat.NewDense(kappa, m, nil)
 	}
 	for _, a := range []**mat.Dense{&g.activations, &g.probs, &g.moved, &g.trial, &g.residual} {
@@ -96,22 +95,21 @@ func (g *regression) fit(tol float64, limit int) {
 		if !g.factored {
 			g.factorize()
 		}
-		slope, inner := g.newton()
-		if !(slope < 0) {
+		promised, inner := g.newton(2 * tol)
+		if !(promised > 2*tol) {
 			return
 		}
 		if inner > staleInner {
 			g.factored = false
 		}
-		if !g.search(slope) || -slope <= 2*tol {
+		if !g.search(-promised) {
 			return
 		}
 	}
 }
 
-// search goes along step as far as the objective falls, and reports whether it does.
+// search goes along step, with activations moved, as far as the objective falls, and reports whether it does.
 func (g *regression) search(slope float64) bool {
-	activate(g.moved, g.design, g.step)
 	across, along := 2*g.ridge*linalg.Dot(g.coef, g.step), g.ridge*linalg.Dot(g.step, g.step)
 	base := g.objective - g.loss
 	t := 1.0
@@ -131,35 +129,40 @@ func (g *regression) search(slope float64) bool {
 	return false
 }
 
-// newton stores the solution of Hessian·step = −gradient and returns gradientᵀstep, which is negative unless the
-// gradient is 0 or the Hessian is singular, and the number of iterations.
-func (g *regression) newton() (slope float64, iterations int) {
-	// The residual of the system replaces gradient after slope is no longer computed from it.
-	r := g.hstep
+// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep, which is
+// positive unless the gradient is 0 or the Hessian is singular, and the number of iterations. It makes none where the
+// preconditioner promises no more than enough.
+func (g *regression) newton(enough float64) (promised float64, iterations int) {
+	r := g.rest
 	r.Scale(-1, g.gradient)
 	g.step.Zero()
+	g.moved.Zero()
 	g.solve(g.solved, r)
 	g.conjugate.Copy(g.solved)
 	rz := linalg.Dot(r, g.solved)
+	if !(rz > enough) {
+		return rz, 0
+	}
 	target := rz * gradientShare * gradientShare
-	product := mat.DenseCopyOf(r)
 	for ; iterations < maxInner && rz > target; iterations++ {
-		activate(g.moved, g.design, g.conjugate)
-		g.labels.curve(g.moved, g.probs)
-		g.accumulate(product, g.moved, g.conjugate)
-		curvature := linalg.Dot(g.conjugate, product)
+		activate(g.residual, g.design, g.conjugate)
+		g.trial.Copy(g.residual)
+		g.labels.curve(g.trial, g.probs)
+		g.accumulate(g.product, g.trial, g.conjugate)
+		curvature := linalg.Dot(g.conjugate, g.product)
 		if !(curvature > 0) || math.IsInf(curvature, 1) {
 			break
 		}
 		alpha := rz / curvature
 		addScaledTo(g.step, g.step, alpha, g.conjugate)
-		addScaledTo(r, r, -alpha, product)
+		addScaledTo(g.moved, g.moved, alpha, g.residual)
+		addScaledTo(r, r, -alpha, g.product)
 		g.solve(g.solved, r)
 		next := linalg.Dot(r, g.solved)
 		addScaledTo(g.conjugate, g.solved, next/rz, g.conjugate)
 		rz = next
 	}
-	return linalg.Dot(g.gradient, g.step), iterations
+	return -linalg.Dot(g.gradient, g.step), iterations
 }
 
 // factorize computes the Cholesky factor of designᵀ·diag(h)·design + 2ν·I, h the mean curvature of a document's classes.
