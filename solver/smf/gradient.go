@@ -13,10 +13,12 @@ import (
 const (
 	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition.
 	exactDim = 128
-	// guard is the number of columns beyond the rank, and powerSteps that of power iterations, of one projection
-	// otherwise. The block starts from that of the projection before.
-	guard      = 7
-	powerSteps = 3
+	// guard is the least number of columns beyond the rank, up to the next multiple of blockColumns, which products take
+	// best, and powerSteps the number of power iterations, of one projection otherwise. The block starts from that of the
+	// projection before.
+	guard        = 4
+	blockColumns = 8
+	powerSteps   = 3
 	// normShare makes up for an estimate of ‖X‖₂² from below.
 	normShare = 1.01
 	// patience is the number of updates without a new lowest objective after which a run is said to cycle; stillShare is
@@ -38,7 +40,7 @@ const (
 // for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
 //
 // A given step too long for the problem ends the run as Cycling. An update costs two products of X̂ for each power step
-// and two more, all of k + 7 columns. Θ½ is known by its products and never formed, but for a small one, and where B
+// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed, but for a small one, and where B
 // has bounds, which need a dense X.
 type gradientState struct {
 	iterate
@@ -46,7 +48,7 @@ type gradientState struct {
 	design      *mat.Dense // [features | z]
 	products    *mat.Dense // X̂ᵀQ, e×r
 	probs       *mat.Dense // n×κ
-	block       *mat.Dense // start of the next projection, d×(r+guard)
+	block       *mat.Dense // start of the next projection, d×(r+guard) or wider
 	lowest      float64
 	since       int // updates since the lowest objective
 }
@@ -243,7 +245,7 @@ func (s *gradientState) project(half *lifted) bool {
 // iterateBlock stores the leading singular vectors by block power iteration.
 func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool {
 	r, wide := s.rank, s.kappa+s.e
-	width := min(r+guard, s.d, wide)
+	width := min((r+guard+blockColumns-1)/blockColumns*blockColumns, s.d, wide)
 	if s.block == nil {
 		s.block = mat.NewDense(s.d, width, nil)
 		s.block.Copy(s.basis)
@@ -291,9 +293,7 @@ func (l *lifted) MulTo(dst, d *mat.Dense) {
 	inner := mat.NewDense(r, m, nil)
 	linalg.InnerTo(inner, l.image, right)
 	l.add(dst, l.basis, inner)
-	var thin mat.Dense
-	thin.Mul(l.a, d.Slice(0, kappa, 0, m))
-	dst.Add(dst, &thin)
+	linalg.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
 }
 
 // MulTransTo stores Θ½ᵀ·D in dst.
@@ -309,13 +309,11 @@ func (l *lifted) MulTransTo(dst, d *mat.Dense) {
 	linalg.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
 }
 
-// add turns dst into weight·dst + keep·left·inner.
+// add turns dst into weight·dst + keep·left·inner. It scales inner.
 func (l *lifted) add(dst, left, inner *mat.Dense) {
-	rows, m := dst.Dims()
-	product := mat.NewDense(rows, m, nil)
-	linalg.MulTo(product, left, inner)
 	dst.Scale(l.weight, dst)
-	addScaledTo(dst, dst, l.keep, product)
+	inner.Scale(l.keep, inner)
+	linalg.AddMulTo(dst, left, inner)
 }
 
 // dense returns Θ½.

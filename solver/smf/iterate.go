@@ -128,9 +128,9 @@ func (it *iterate) gradientTo(dst, k *mat.Dense) {
 
 // addRidge adds 2ν·Q·b to dst.
 func (it *iterate) addRidge(dst *mat.Dense) {
-	product := mat.NewDense(it.d, it.kappa, nil)
-	product.Mul(it.basis, it.coef().T())
-	addScaledTo(dst, dst, 2*it.Ridge, product)
+	coef := mat.DenseCopyOf(it.coef().T())
+	coef.Scale(2*it.Ridge, coef)
+	linalg.AddMulTo(dst, it.basis, coef)
 }
 
 // coef returns bᵀ, κ×r, which aliases the head.

@@ -55,7 +55,11 @@ const (
 // of Knyazev 2001. Then the regression is fitted again. Q′ is taken if the objective falls, else λ rises; since ∇ is
 // close to orthogonal to Q after a fit, λ may be far below the bound on the whole curvature.
 //
-// An update costs one product of X̂ with k + κ columns and one of X̂ᵀ, and about (d + e)·10·k² multiply-adds, beside the
+// Where the curvature of the label loss of SMF-W is far from that of the ridge, A first makes a Newton step among those
+// directions, and the bound is developed there; see advanced. A step that does not lower the objective is tried again
+// without, and then with larger λ, so that the objective never rises.
+//
+// An update costs one product of X̂ with k + κ columns and one of X̂ᵀ, and about (18·d + 11·e)·k² multiply-adds, beside the
 // Newton steps of the regression, each some passes over its n×(k+1+q) design.
 type profiledState struct {
 	iterate
@@ -210,31 +214,27 @@ func (s *profiledState) products() {
 // coordinates of all that follows are then at most one, and errors of rounding do not grow from update to update.
 func (s *profiledState) directions() int {
 	r, kept := s.rank, s.rank+s.previous
-	inner := mat.NewDense(s.d, r, nil)
-	inner.Mul(s.gradient, s.coef())
-	for i := range s.d {
-		out, turned := s.back.RawRowView(i), inner.RawRowView(i)
-		for t := range r {
-			out[t] = 2*s.Xi*out[t] - turned[t]
-		}
-		copy(out[r:], s.gradient.RawRowView(i))
-	}
+	coef := mat.DenseCopyOf(s.coef())
+	coef.Scale(-1, coef)
+	turned := s.back.Slice(0, s.d, 0, r).(*mat.Dense)
+	turned.Scale(2*s.Xi, turned)
+	linalg.AddMulTo(turned, s.gradient, coef)
+	s.back.Slice(0, s.d, r, r+s.kappa).(*mat.Dense).Copy(s.gradient)
 	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
-	fresh, least := s.back, 0.0
+	fresh, other, least := s.back, s.spare, 0.0
 	for range 2 { // the second time for what rounding left of the first
 		_, width := fresh.Dims()
-		along, part := mat.NewDense(kept, width, nil), s.spare.Slice(0, s.d, 0, width).(*mat.Dense)
-		sizes := columnNorms(fresh)
+		sizes, along := columnNorms(fresh), mat.NewDense(kept, width, nil)
 		linalg.InnerTo(along, old, fresh)
-		linalg.MulTo(part, old, along)
-		part.Sub(fresh, part)
+		along.Scale(-1, along)
+		linalg.AddMulTo(fresh, old, along)
 		if least > wellApart {
-			fresh = part
 			break
 		}
-		if fresh, least = independent(s.back, part, sizes); fresh == nil {
+		if fresh, least = independent(other, fresh, sizes); fresh == nil {
 			return kept
 		}
+		other = s.back
 	}
 	_, width := fresh.Dims()
 	s.wide.Slice(0, s.d, kept, kept+width).(*mat.Dense).Copy(fresh)

@@ -74,6 +74,22 @@ func BenchmarkJobs(b *testing.B) {
 	}
 }
 
+// BenchmarkGradient makes 20 updates of algorithm 1.
+func BenchmarkGradient(b *testing.B) {
+	c := readCase(b, "b_jobs")
+	for _, variant := range variants {
+		b.Run(string(variant), func(b *testing.B) {
+			m := newMethod(b, c.data, smf.Settings{Variant: variant, Xi: 5, Ridge: 2, Step: 0.001})
+			least := math.Inf(1)
+			for b.Loop() {
+				r := solve(b, c.x, solver.Settings{Rank: c.rank, MaxIter: 20}, m)
+				least = min(least, r.Seconds.Solve/20)
+			}
+			b.ReportMetric(1e3*least, "least-ms/update")
+		})
+	}
+}
+
 func benchmark(b *testing.B, x linalg.Operator, rank int, m *smf.Method) {
 	b.Helper()
 	b.ReportAllocs()
