@@ -26,7 +26,7 @@ type factorizeCmd struct {
 	Trace            bool     `help:"Write the objective of every iterate into result.json."`
 	StartTopics      string   `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
 	StartScores      string   `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
-	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: adaptive or newton-fixed, the paper's (default: ${binaryStep})." placeholder:"STEP"`
+	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: quasi-newton or newton-fixed, the paper's (default: ${binaryStep})." placeholder:"STEP"`
 	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
 	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -103,10 +104,10 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 func (w *Polar) polarOf(r *mat.Dense, inverseNorm float64) error {
 	k, _ := r.Dims()
 	GramTo(w.gram, r)
-	s := math.Sqrt(mat.Norm(w.gram, 1)) // s² = ‖RᵀR‖₁ ≥ ‖R‖₂²
+	s := math.Sqrt(mat.Norm(w.gram, math.Inf(1))) // s² = ‖RᵀR‖∞ ≥ ‖R‖₂²
 	if l := 1 / (s * inverseNorm); l >= schulzRcond {
 		w.small.Scale(1/s, r)
-		w.gram.Scale(1/(s*s), w.gram)
+		floats.Scale(1/(s*s), w.gram.RawMatrix().Data)
 		for range maxSchulz {
 			done := distanceFromIdentity(w.gram) <= schulzDone
 			rho := math.Sqrt(3 / (1 + l + l*l))

@@ -106,9 +106,24 @@ func (f *cholesky) factorize(a *mat.Dense) (rcond float64) {
 	return rcond
 }
 
-// inverseNorm returns an upper bound on ‖R⁻¹‖₂.
+// inverseNorm returns √(‖R⁻¹‖₁·‖R⁻¹‖∞), an upper bound on ‖R⁻¹‖₂.
 func (f *cholesky) inverseNorm() float64 {
-	return math.Sqrt(mat.Norm(f.inverse, 1) * mat.Norm(f.inverse, math.Inf(1)))
+	raw := f.inverse.RawMatrix()
+	sums := f.work[:raw.Cols]
+	clear(sums)
+	var rows, columns float64
+	for i := range raw.Rows {
+		var sum float64
+		for j, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
+			sum += math.Abs(v)
+			sums[j] += math.Abs(v)
+		}
+		rows = max(rows, sum)
+	}
+	for _, sum := range sums {
+		columns = max(columns, sum)
+	}
+	return math.Sqrt(rows * columns)
 }
 
 // householderQR is thinQR by reflections: slower, and accurate for every A.

@@ -32,8 +32,6 @@ func AddMulTo(dst, a, b *mat.Dense) {
 }
 
 // mulTo stores the product of the view left of a, whose inner dimension is given, and b in dst, or adds it.
-//
-//nolint:revive // six arguments: a view does not know its sizes, nor a its orientation
 func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int, add bool) {
 	n, p := a.Dims()
 	checkProduct(dst, b, n+p-inner, inner)

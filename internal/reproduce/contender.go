@@ -257,9 +257,6 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	if result.Status == solver.NonFinite {
 		return nil, fmt.Errorf("update %d: %w", result.Iterations, result.Status.Err())
 	}

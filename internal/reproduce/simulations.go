@@ -178,7 +178,11 @@ func (s *Simulations) run(ctx context.Context, c *cell, trial int) error {
 	found := make([]*outcome, len(c.contenders))
 	for i := range c.contenders {
 		seed := s.Seed + uint64(trial)
-		if found[i], err = c.contenders[i].run(ctx, c, t, seed); err != nil {
+		found[i], err = c.contenders[i].run(ctx, c, t, seed)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
 			return fail(fmt.Errorf("%s: %w", c.contenders[i].name, err))
 		}
 	}

@@ -137,7 +137,7 @@ func TestSimulateStopped(t *testing.T) {
 	s := small(Table3)
 	s.Trials = 50
 	var cells atomic.Int64
-	s.Progress = func(done, total int) {
+	s.Progress = func(_, total int) {
 		if total != 150 {
 			t.Errorf("told of %d matrices, want 150", total)
 		}

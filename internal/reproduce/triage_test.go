@@ -171,8 +171,10 @@ func TestTriageTablesGolden(t *testing.T) {
 		return TriageCell{Complaint: complaint, Method: fit.BagOfWords, Weighting: w, Documents: 5220, Positives: 2670, Terms: 5126, Accuracy: accuracy, AccuracyError: 0.001, AUROC: 0.8}
 	}
 	topics := func(complaint string, m fit.Method, w textproc.Weighting, rank int) TriageCell {
-		return TriageCell{Complaint: complaint, Method: m, Weighting: w, Rank: rank, Documents: 5220, Positives: 2670, Terms: 5126,
-			Residual: value(0.1374), SparsityTopics: value(0), SparsityScores: value(23.29), Accuracy: 0.7398, AUROC: 0.81, FitSeconds: 1.25}
+		return TriageCell{
+			Complaint: complaint, Method: m, Weighting: w, Rank: rank, Documents: 5220, Positives: 2670, Terms: 5126,
+			Residual: value(0.1374), SparsityTopics: value(0), SparsityScores: value(23.29), Accuracy: 0.7398, AUROC: 0.81, FitSeconds: 1.25,
+		}
 	}
 	var b strings.Builder
 	for _, table := range TriageTables([]TriageCell{

@@ -73,7 +73,9 @@ func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 		entries += len(tf)
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", s.Documents, s.Terms, entries)
+	if _, err := fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", s.Documents, s.Terms, entries); err != nil {
+		return err
+	}
 	for i, tf := range documents {
 		terms := slices.Sorted(maps.Keys(tf))
 		var squares float64
@@ -82,8 +84,10 @@ func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 			squares += tf[j] * tf[j]
 		}
 		for _, j := range terms {
-			fmt.Fprintf(out, "%d %d %.17g\n", i+1, j+1, tf[j]/math.Sqrt(squares))
+			if _, err := fmt.Fprintf(out, "%d %d %.17g\n", i+1, j+1, tf[j]/math.Sqrt(squares)); err != nil {
+				return err
+			}
 		}
 	}
-	return out.Flush() // which tells of every write that failed
+	return out.Flush()
 }

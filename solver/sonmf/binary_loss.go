@@ -69,7 +69,7 @@ type lossLane struct {
 
 func newLogisticLoss(x linalg.Operator, k int) *logisticLoss {
 	n, p := x.Dims()
-	l := &logisticLoss{x: x, transposed: mat.NewDense(k, p, nil), squared: mat.NewDense(p, k, nil)}
+	l := &logisticLoss{x: x, transposed: mat.NewDense(k, p, nil)}
 	size := (n + lossLanes - 1) / lossLanes
 	rows, columns := min(tileRows, size), min(tileColumns, p)
 	for from := 0; from < n; from += size {
@@ -89,6 +89,9 @@ func (l *logisticLoss) evaluate(at *lossPoint) {
 	l.transposed.Copy(at.topics.T())
 	at.scoresGradient.Zero()
 	if at.scoresCurvature != nil {
+		if l.squared == nil {
+			l.squared = newLike(at.topics)
+		}
 		l.squared.MulElem(at.topics, at.topics)
 		at.scoresCurvature.Zero()
 	}

@@ -13,9 +13,8 @@
 //	K                Settings.Rank      k
 //	τ                Settings.Tau       positive
 //	η                BinarySettings.Eta positive
-//	D₁, R            gradients of the likelihood in Scores (n×k) and Topics (p×k)
 //
-// For fixed F the best G is ⟨XF⟩₊, the positive part, which leaves the objective ‖X‖² − ‖⟨XF⟩₊‖². Three steps for F
+// In the continuous case the best G for fixed F is ⟨XF⟩₊, the positive part, which leaves the objective ‖X‖² − ‖⟨XF⟩₊‖². Three steps for F
 // are offered; all of them touch X only through X·F and Xᵀ·G, so that a sparse X is never made dense.
 //
 // Invariants: FᵀF = I to 1e-10 and G ≥ 0 at every iterate; no update raises the objective, but for rounding of
