@@ -3,6 +3,7 @@ package smf_test
 import (
 	"errors"
 	"math"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -162,5 +163,60 @@ func TestBounds(t *testing.T) {
 		if _, err := solver.Solve(t.Context(), csr(t, x), solver.Settings{Rank: 3}, newMethod(t, data, s)); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%s: bounds of B on a sparse matrix: error %v", variant, err)
 		}
+	}
+}
+
+// A run goes on from the factors of another, leaves them, the matrix and the data as they were, and one method value serves
+// several runs at a time.
+func TestGivenStart(t *testing.T) {
+	t.Parallel()
+	x, data := planted(50, 20, 2)
+	kept, aux := mat.DenseCopyOf(x), mat.DenseCopyOf(data.Aux)
+	for _, variant := range variants {
+		for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
+			s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update}
+			first := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5}, newMethod(t, data, s))
+			before := parts(first)
+			for i, m := range before {
+				before[i] = mat.DenseCopyOf(m)
+			}
+			s.StartHead = first.Head
+			m := newMethod(t, data, s)
+			results := make([]*solver.Result, 3)
+			var wg sync.WaitGroup
+			for i := range results {
+				wg.Go(func() {
+					r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5, StartTopics: first.Topics, StartScores: first.Scores}, m)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					results[i] = r
+				})
+			}
+			wg.Wait()
+			for _, r := range results {
+				if r == nil || !mat.Equal(r.Topics, results[0].Topics) {
+					t.Fatalf("%s, %s: runs of one method differ", variant, update)
+				}
+			}
+			if start := results[0].Trace[0].Objective; start > first.Objective*(1+1e-10) {
+				t.Errorf("%s, %s: starts at %.15g, was at %.15g", variant, update, start, first.Objective)
+			}
+			for i, m := range parts(first) {
+				if !mat.Equal(m, before[i]) {
+					t.Errorf("%s, %s: start factor %d was modified", variant, update, i)
+				}
+			}
+			for name, settings := range map[string]solver.Settings{"topics": {StartTopics: first.Topics}, "scores": {StartScores: first.Scores}} {
+				settings.Rank, settings.MaxIter = 3, 50
+				if r := solve(t, linalg.Dense{Dense: x}, settings, m); r.Status.Early() && r.Status != solver.IterationLimit {
+					t.Errorf("%s, %s, from %s alone: %v", variant, update, name, r.Status)
+				}
+			}
+		}
+	}
+	if !mat.Equal(x, kept) || !mat.Equal(data.Aux, aux) {
+		t.Error("matrix or auxiliary features were modified")
 	}
 }

@@ -173,6 +173,24 @@ func half(x *mat.Dense, data smf.Data, from int) (*mat.Dense, smf.Data) {
 	return part, kept
 }
 
+// Balanced weights let the intercept alone predict each class alike.
+func TestBalanced(t *testing.T) {
+	t.Parallel()
+	data := smf.Data{Labels: []int{0, 0, 0, 0, 0, 0, 1, 1, 2}}
+	data.Weights = smf.Balanced(data.Labels)
+	s := smf.Settings{Variant: smf.VariantW, Xi: 1}
+	m := newMethod(t, data, s)
+	r := solve(t, linalg.Dense{Dense: mat.NewDense(9, 2, nil)}, solver.Settings{Rank: 1}, m)
+	for c, v := range r.Head.Intercept {
+		if math.Abs(v) > 1e-6 {
+			t.Errorf("log-odds of class %d are %g, want 0", c+1, v)
+		}
+	}
+	if want := 9 * math.Log(3); math.Abs(r.Objective-want) > 1e-9 {
+		t.Errorf("objective %g, want %g", r.Objective, want)
+	}
+}
+
 // Where the label follows a weak direction, topics of the same number predict it only if they know it.
 func TestSupervisionFindsWeakDirections(t *testing.T) {
 	t.Parallel()

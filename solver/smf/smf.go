@@ -134,6 +134,19 @@ func (d *Data) check() error {
 	return checkAux(d.Aux, len(d.Labels))
 }
 
+// Balanced returns weights of documents for Data that give each class in labels the same total, and all n of them the total n.
+func Balanced(labels []int) []float64 {
+	counts := map[int]float64{}
+	for _, y := range labels {
+		counts[y]++
+	}
+	weights := make([]float64, len(labels))
+	for i, y := range labels {
+		weights[i] = float64(len(labels)) / (float64(len(counts)) * counts[y])
+	}
+	return weights
+}
+
 // checkAux returns why aux are no auxiliary features of n documents.
 func checkAux(aux *mat.Dense, n int) error {
 	if aux == nil {
