@@ -77,7 +77,7 @@ func (l *labels) residualTo(dst, probs *mat.Dense) {
 	}
 }
 
-// curveTo replaces directions, n×κ, by the product with the Hessian of the loss by the activations: for document i
+// curve replaces directions, n×κ, by the product with the Hessian of the loss by the activations: for document i
 //
 //	wᵢ·(diag(p) − p·pᵀ)·direction.
 func (l *labels) curve(directions, probs *mat.Dense) {

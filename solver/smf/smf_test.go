@@ -204,7 +204,7 @@ func TestReconstructionAlone(t *testing.T) {
 	t.Parallel()
 	x, data := planted(40, 20, 1)
 	data.Weights = make([]float64, 40)
-	want := solve2(t, x, 3)
+	want := leastResidual(t, x, 3)
 	for _, variant := range variants {
 		for name, s := range map[string]smf.Settings{
 			"profiled":      {Variant: variant, Xi: 1},
@@ -218,8 +218,8 @@ func TestReconstructionAlone(t *testing.T) {
 	}
 }
 
-// solve2 returns the least squared residual of rank k.
-func solve2(t *testing.T, x *mat.Dense, k int) float64 {
+// leastResidual returns the least squared residual of rank k.
+func leastResidual(t *testing.T, x *mat.Dense, k int) float64 {
 	t.Helper()
 	r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: k}, solver.SVD{})
 	if err != nil {
