@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -319,7 +320,7 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 	if len(t.validation.Chosen) == 0 {
 		t.validation = nil
 	} else if err := t.validate(ctx, x, search); err != nil {
-		return fmt.Errorf("choosing %v: %w", t.validation.Chosen, err)
+		return fmt.Errorf("choosing %s: %w", strings.Join(t.validation.Chosen, " and "), err)
 	}
 	t.method, err = smf.New(t.data, t.settings)
 	return err
