@@ -67,41 +67,42 @@ func (o *Options) supervised() bool { return slices.Contains(methods.Supervised(
 
 // checkSupervised returns the settings of the method as far as they stand in the options; weights to choose are 0.
 func (o *Options) checkSupervised() (s smf.Settings, err error) {
-	missing := func(problem string) (smf.Settings, error) { return s, fmt.Errorf("%w: %s", ErrOptions, problem) }
+	refuse := func(problem string) (smf.Settings, error) { return s, fmt.Errorf("%w: %s", ErrOptions, problem) }
 	switch {
 	case o.Labels == "":
-		return missing(o.Method + " wants labels")
+		return refuse(o.Method + " wants labels")
 	case o.Choices.L1Topics != nil || o.Choices.L1Scores != nil:
-		return missing(o.Method + " has no ℓ1 penalties")
+		return refuse(o.Method + " has no ℓ1 penalties")
 	case (o.TestInput == "") != (o.TestLabels == ""):
-		return missing("test documents want an input and labels")
+		return refuse("test documents want an input and labels")
 	case o.TestAux != "" && o.TestInput == "":
-		return missing("auxiliary features of no test documents")
+		return refuse("auxiliary features of no test documents")
 	case o.TestInput != "" && (o.Aux == "") != (o.TestAux == ""):
-		return missing("training and test documents want auxiliary features alike")
+		return refuse("training and test documents want auxiliary features alike")
 	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
-		return missing("start coefficients want the start topics and start scores that they belong to")
+		return refuse("start coefficients want the start topics and start scores that they belong to")
 	}
 	s.Variant = smf.Variant(o.Method)
+	o.Xi, o.Ridge = cmp.Or(o.Xi, Auto), cmp.Or(o.Ridge, Auto)
 	if s.Xi, err = weight("xi", o.Xi); err != nil {
 		return s, err
 	}
-	if s.Xi == 0 && o.Xi != Auto && o.Xi != "" {
-		return missing("xi is 0, must be a positive number or auto")
+	if o.Xi != Auto && s.Xi == 0 {
+		return refuse("xi is 0, must be positive or auto")
 	}
 	if s.Ridge, err = weight("ridge", o.Ridge); err != nil || o.Choices.Step == "" {
 		return s, err
 	}
 	s.Step, err = strconv.ParseFloat(o.Choices.Step, 64)
 	if err != nil || !(s.Step > 0) || math.IsInf(s.Step, 1) {
-		return missing(fmt.Sprintf("step %q of %s is not a positive number", o.Choices.Step, o.Method))
+		return refuse(fmt.Sprintf("step %q of %s is not a positive number", o.Choices.Step, o.Method))
 	}
 	return s, nil
 }
 
 // weight returns the weight that the text says, 0 for Auto.
 func weight(name, text string) (float64, error) {
-	if text == "" || text == Auto {
+	if text == Auto {
 		return 0, nil
 	}
 	v, err := strconv.ParseFloat(text, 64)
@@ -302,25 +303,22 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
-	t.validation = &CrossValidation{Folds: search.Folds}
-	for _, w := range []struct {
-		name, given string
-		value       *float64
-		candidates  *[]float64
-	}{
-		{"xi", o.Xi, &t.settings.Xi, &search.Xi},
-		{"ridge", o.Ridge, &t.settings.Ridge, &search.Ridge},
-	} {
-		if cmp.Or(w.given, Auto) == Auto {
-			t.validation.Chosen = append(t.validation.Chosen, w.name)
-		} else {
-			*w.candidates = []float64{*w.value}
-		}
+	var chosen []string
+	if o.Xi == Auto {
+		chosen = append(chosen, "xi")
+	} else {
+		search.Xi = []float64{t.settings.Xi}
 	}
-	if len(t.validation.Chosen) == 0 {
-		t.validation = nil
-	} else if err := t.validate(ctx, x, search); err != nil {
-		return fmt.Errorf("choosing %s: %w", strings.Join(t.validation.Chosen, " and "), err)
+	if o.Ridge == Auto {
+		chosen = append(chosen, "ridge")
+	} else {
+		search.Ridge = []float64{t.settings.Ridge}
+	}
+	if chosen != nil {
+		t.validation = &CrossValidation{Folds: search.Folds, Chosen: chosen}
+		if err := t.validate(ctx, x, search); err != nil {
+			return fmt.Errorf("choosing %s: %w", strings.Join(chosen, " and "), err)
+		}
 	}
 	t.method, err = smf.New(t.data, t.settings)
 	return err
