@@ -88,6 +88,9 @@ func (c *evaluateCmd) comparison() (fit.Comparison, error) {
 		weightings = append(weightings, textproc.Weighting(w))
 	}
 	candidates, err := fit.Candidates(c.Methods, weightings, c.Ranks)
+	if err == nil && (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of fit.Candidate) bool { return of.Method == fit.L1NMF }) {
+		err = usageError{errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods")}
+	}
 	return fit.Comparison{Candidates: candidates, Settings: s}, err
 }
 

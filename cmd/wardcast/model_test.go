@@ -207,7 +207,11 @@ func TestMethods(t *testing.T) {
 		})
 	}
 	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"}, "log-nmf", "binary")
-	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--l1-scores", "1"}, "no ℓ1 penalties")
+	for _, method := range []string{"sonmf", "bow"} {
+		fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "no ℓ1 penalties", method)
+	}
+	fail(t, exitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"}, "--l1-topics", "l1-nmf")
+	succeed(t, "", "evaluate", "--input", notes, "--methods", "sonmf,l1-nmf+words", "--ranks", "2", "--folds", "2", "--l1-topics", "0.1")
 }
 
 // TestMoreThanTwoOutcomes: the log tells of labels that nobody named, but never of what may be a text.

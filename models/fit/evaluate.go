@@ -76,6 +76,15 @@ func (c Candidate) String() string {
 	return string(c.Method)
 }
 
+// settings returns those of the candidate where it is compared under s.
+func (c Candidate) settings(s Settings) (Settings, error) {
+	s.Method, s.Words, s.Rank, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), c.Weighting
+	if c.Method != L1NMF {
+		s.L1Topics, s.L1Scores = nil, nil
+	}
+	return s, s.check()
+}
+
 // Score is what a candidate reached on one group of notes: means over the repeats, in each of which the predictions
 // of all folds are measured together. Folds of unlike prevalence so count against a candidate that only knows it.
 type Score struct {
@@ -103,7 +112,7 @@ type Score struct {
 type Comparison struct {
 	Candidates []Candidate
 	Repeats    Repeats
-	Settings   Settings // what the candidates share
+	Settings   Settings // what the candidates share; the weights of l1-nmf are its own
 	Progress   Progress // may be nil
 }
 
@@ -256,11 +265,10 @@ func (t *trial) run(ctx context.Context, c Candidate, s Settings) ([]float64, fl
 		}
 		return p, 0.5, nil
 	}
-	s.Method, s.Words, s.Rank, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), c.Weighting
-	if err := s.check(); err != nil {
+	s, err := c.settings(s)
+	if err != nil {
 		return nil, 0, err
 	}
-	var err error
 	tx := t.texts[c.Weighting]
 	if tx == nil {
 		if tx, err = vectorize(t.train, s.Text); err != nil {

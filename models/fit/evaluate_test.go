@@ -202,6 +202,32 @@ func TestEvaluateSameBits(t *testing.T) {
 	}
 }
 
+// TestEvaluateWeights: the ℓ1 weights are those of l1-nmf alone, whichever methods it is compared with.
+func TestEvaluateWeights(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 150)
+	repeats, err := CrossValidation(rows, 2, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(s Settings) []Score {
+		scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Candidates: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scores
+	}
+	weighted := small()
+	weighted.L1Topics = new(0.5)
+	got, want := run(weighted), run(small())
+	if d := cmp.Diff(want[:2], got[:2]); d != "" {
+		t.Errorf("methods without weights: %s", d)
+	}
+	if got[2].LogLoss == want[2].LogLoss {
+		t.Errorf("l1-nmf has a log loss of %v with the weight and without", got[2].LogLoss)
+	}
+}
+
 func TestEvaluateRefuses(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 120)

@@ -16,8 +16,8 @@ type Factorization struct {
 
 // Factorize makes text rows and topics of all notes as Evaluate does of those that it trains on.
 func Factorize(ctx context.Context, all []notes.Row, c Candidate, s Settings) (*Factorization, error) {
-	s.Method, s.Words, s.Rank, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), c.Weighting
-	if err := s.check(); err != nil {
+	s, err := c.settings(s)
+	if err != nil {
 		return nil, err
 	}
 	r, err := newRows(Data{Rows: all}, s.Text.MinDF)

@@ -20,6 +20,7 @@ type Method string
 const (
 	SONMF      Method = methods.SONMF // the default
 	SVD        Method = methods.SVD   // truncated SVD: latent semantic analysis
+	L1NMF      Method = methods.L1NMF // the only one with weights to choose
 	BagOfWords Method = "bow"         // no topics, single words alone
 )
 
@@ -72,7 +73,7 @@ type Settings struct {
 	Rank   int               `json:"rank"`  // topics; fewer where the notes or terms are fewer
 	Words  bool              `json:"words"` // single words stand beside the topics
 	Text   textproc.Settings `json:"-"`     // the manifest has a place of its own for them
-	// L1Topics and L1Scores are the weights of l1-nmf; nil leaves them to it.
+	// L1Topics and L1Scores are the weights of l1-nmf; nil leaves them to it. No other method has any.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
 	// WarmStart begins from the topics of the previous version where that has as many of the same method. New terms
@@ -117,6 +118,8 @@ func (s *Settings) check() error {
 		problem = fmt.Sprintf("method %q is none of %s", s.Method, strings.Join(Methods(), ", "))
 	case s.Method.binary() && s.Text.Weighting != textproc.Binary:
 		problem = s.Method.wantsBinary()
+	case s.Method != L1NMF && (s.L1Topics != nil || s.L1Scores != nil):
+		problem = fmt.Sprintf("method %q has no ℓ1 penalties", s.Method)
 	case s.Method != BagOfWords && s.Rank < 1:
 		problem = fmt.Sprintf("rank %d is less than 1", s.Rank)
 	case s.Folds < 2:
