@@ -59,43 +59,37 @@ func (d Domain) holds(v float64) bool {
 }
 
 // Check returns a *DomainError for the first entry of X outside the domain, nil where there is none. It reads each
-// stored entry once.
+// stored entry once. It returns an error that wraps ErrSettings where the domain is not Real and the entries of X cannot be
+// read (linalg.RowsOf).
 func (d Domain) Check(x linalg.Operator) error {
-	if row, col, v, ok := firstOutside(x, d); ok {
-		return &DomainError{Row: row, Col: col, Value: v, Domain: d}
+	row := linalg.RowsOf(x)
+	if row == nil {
+		if d == Real {
+			return nil
+		}
+		return fmt.Errorf("checking that entries are %v: %w: it needs a matrix with rows", d, ErrSettings)
+	}
+	n, _ := x.Dims()
+	for i := range n {
+		columns, values := row(i)
+		for j, v := range values {
+			if d.holds(v) {
+				continue
+			}
+			if columns != nil {
+				j = int(columns[j])
+			}
+			return &DomainError{Row: i, Col: j, Value: v, Domain: d}
+		}
 	}
 	return nil
 }
 
-// firstOutside finds the first entry outside the domain, row by row. Only the entries of linalg's matrices are known.
-func firstOutside(x linalg.Operator, d Domain) (row, col int, v float64, ok bool) {
-	switch x := x.(type) {
-	case *linalg.CSR:
-		for i := range x.N {
-			columns, values := x.Row(i)
-			for c, v := range values {
-				if !d.holds(v) {
-					return i, int(columns[c]), v, true
-				}
-			}
-		}
-	case linalg.Dense:
-		n, _ := x.Dims()
-		for i := range n {
-			for j, v := range x.RawRowView(i) {
-				if !d.holds(v) {
-					return i, j, v, true
-				}
-			}
-		}
-	}
-	return 0, 0, 0, false
-}
-
 // firstNonFinite returns the error for a matrix whose squared norm is not finite.
 func firstNonFinite(x linalg.Operator) error {
-	if row, col, v, ok := firstOutside(x, Real); ok {
-		return &NonFiniteError{Row: row, Col: col, Value: v}
+	var at *DomainError
+	if errors.As(Real.Check(x), &at) {
+		return &NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value}
 	}
 	return fmt.Errorf("%w: the sum of squares overflows", ErrNonFinite)
 }

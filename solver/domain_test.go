@@ -42,3 +42,14 @@ func TestDomains(t *testing.T) {
 		}
 	}
 }
+
+// Entries that cannot be read are not taken for good ones.
+func TestDomainOfUnknownEntries(t *testing.T) {
+	t.Parallel()
+	x := struct{ linalg.Operator }{linalg.Dense{Dense: mat.NewDense(1, 1, []float64{0.5})}}
+	for domain, want := range map[solver.Domain]error{solver.Real: nil, solver.NonNegative: solver.ErrSettings, solver.Binary: solver.ErrSettings} {
+		if err := domain.Check(x); !errors.Is(err, want) {
+			t.Errorf("%v: error %v, want %v", domain, err, want)
+		}
+	}
+}

@@ -132,19 +132,15 @@ func columnNorms(c *mat.Dense) []float64 {
 
 // rowNorms returns ‖xᵢ‖² of the rows of X.
 func rowNorms(x linalg.Operator) ([]float64, error) {
-	n, _ := x.Dims()
-	norms := make([]float64, n)
-	var row func(i int) []float64
-	switch x := x.(type) {
-	case *linalg.CSR:
-		row = func(i int) []float64 { _, values := x.Row(i); return values }
-	case linalg.Dense:
-		row = x.RawRowView
-	default:
+	row := linalg.RowsOf(x)
+	if row == nil {
 		return nil, fmt.Errorf("%w: start %q needs a matrix with rows", ErrSettings, InitKMeans)
 	}
+	n, _ := x.Dims()
+	norms := make([]float64, n)
 	for i := range norms {
-		for _, v := range row(i) {
+		_, values := row(i)
+		for _, v := range values {
 			norms[i] += v * v
 		}
 	}

@@ -93,8 +93,9 @@ type Problem struct {
 type Method interface {
 	// Name returns the method's name on the command line.
 	Name() string
-	// Start returns the state at iteration 0. It is safe for concurrent use.
-	Start(p *Problem) (State, error)
+	// Start returns the state at iteration 0. It is safe for concurrent use. A start that makes updates of its own asks
+	// before each whether ctx has ended, and then returns the state that it has reached.
+	Start(ctx context.Context, p *Problem) (State, error)
 }
 
 // State is one run of a method.
@@ -144,8 +145,9 @@ type Seconds struct {
 	Init, Solve float64
 }
 
-// Solve factorizes the n×p matrix X by the method. When ctx ends, it returns within one update, with Status Cancelled
-// and no error.
+// Solve factorizes the n×p matrix X by the method. When ctx ends, it returns within one update, be it one of the start,
+// with Status Cancelled and no error; iteration 0 is what the start has reached by then. The singular vectors or the
+// centroids that a start begins with are not interrupted.
 //
 // It returns an error that wraps ErrShape, ErrRank, ErrSettings or ErrNonFinite for input that cannot be solved, and
 // the errors of the method's start, among them a *DomainError for an entry that the method does not take.
@@ -155,7 +157,7 @@ func Solve(ctx context.Context, x linalg.Operator, settings Settings, method Met
 	if err := problem.check(); err != nil {
 		return nil, fmt.Errorf("solving by %s: %w", method.Name(), err)
 	}
-	state, err := method.Start(problem)
+	state, err := method.Start(ctx, problem)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", method.Name(), err)
 	}

@@ -21,7 +21,7 @@ type script struct {
 
 func (s *script) Name() string { return "script" }
 
-func (s *script) Start(*solver.Problem) (solver.State, error) { return s, nil }
+func (s *script) Start(context.Context, *solver.Problem) (solver.State, error) { return s, nil }
 
 func (s *script) Update() solver.Status {
 	if s.at+1 == len(s.objectives) {

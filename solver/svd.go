@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"context"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -27,8 +28,8 @@ type SVD struct{}
 // Name returns "svd".
 func (SVD) Name() string { return "svd" }
 
-// Start computes the decomposition.
-func (SVD) Start(p *Problem) (State, error) {
+// Start computes the decomposition, to its end.
+func (SVD) Start(_ context.Context, p *Problem) (State, error) {
 	if p.Settings.StartTopics != nil || p.Settings.StartScores != nil {
 		return nil, fmt.Errorf("%w: the singular value decomposition takes no start factors", ErrSettings)
 	}

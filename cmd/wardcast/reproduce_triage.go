@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/reproduce"
 	"github.com/wardcast/wardcast/models/fit"
 )
@@ -31,12 +30,9 @@ func (c *triageCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return usageError{err}
 	}
-	t, err := notes.Read(c.files(), columns)
+	t, err := c.read(d, columns, c.files())
 	if err != nil {
 		return err
-	}
-	if t.Empty > 0 {
-		d.log.Warn("rows without text are left out", "rows", t.Empty)
 	}
 	data := fit.Data{Rows: t.Rows}
 	groups := []fit.Group{{Data: data}}
@@ -47,8 +43,11 @@ func (c *triageCmd) Run(ctx context.Context, d *deps) error {
 	}
 	bar := newProgress(d.err, "cross-validating")
 	triage := reproduce.Triage{
-		TriageSettings: reproduce.TriageSettings{Methods: c.Methods, Ranks: c.Ranks, Runs: c.Runs, Folds: c.Folds, MinDF: c.MinDF, Seed: c.Seed, Input: c.files()},
-		Cells:          c.Out, Progress: bar.set,
+		TriageSettings: reproduce.TriageSettings{
+			Methods: c.Methods, Ranks: c.Ranks, Runs: c.Runs, Folds: c.Folds, MinDF: c.MinDF, Seed: c.Seed,
+			Input: c.files(), Columns: columns, PerComplaint: fit.Policy(c.PerComplaint), MinDocuments: c.MinDocuments,
+		},
+		Cells: c.Out, Progress: bar.set,
 	}
 	cells, err := triage.Run(ctx, groups)
 	bar.finish()

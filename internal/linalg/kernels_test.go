@@ -144,10 +144,17 @@ func TestMultiplySparse(t *testing.T) {
 		start := strided(random, n, k, margin)
 		from := rapid.IntRange(0, n).Draw(t, "from")
 		to := rapid.IntRange(from, n).Draw(t, "to")
+		var vector []float64
 		for _, l := range levels() {
 			dst := start
 			dst.Data = slices.Clone(start.Data)
 			l.multiplySparse(dst, x, d, from, to)
+			if l.lanes > 0 {
+				if vector != nil && !slices.Equal(dst.Data, vector) {
+					t.Fatalf("%s: other bits than of more lanes", l.name)
+				}
+				vector = dst.Data
+			}
 			for i := range n {
 				for j := range dst.Stride {
 					want, magnitude := start.Data[i*dst.Stride+j], 0.0
@@ -233,6 +240,12 @@ func TestLogisticTo(t *testing.T) {
 		values = append(values, x)
 	}
 	for _, l := range levels() {
+		if l.lanes > 0 {
+			got, want := make([]float64, len(values)), make([]float64, len(values))
+			if l.logisticTo(got, values) != best.logisticTo(want, values) || !slices.Equal(got, want) {
+				t.Errorf("%s: other bits than of %s", l.name, best.name)
+			}
+		}
 		for _, x := range values {
 			e := math.Exp(-math.Abs(x))
 			sigma := 1 / (1 + e)
@@ -273,10 +286,18 @@ func TestSoftplusSum(t *testing.T) {
 			carry = (next - want) - term
 			want = next
 		}
+		var vector []float64
 		for _, l := range levels() {
 			dst := make([]float64, n)
-			if got := l.logisticTo(dst, m); math.Abs(got/want-1) > 1e-14 {
+			got := l.logisticTo(dst, m)
+			if math.Abs(got/want-1) > 1e-14 {
 				t.Errorf("%s: n=%d: %g, want %g: off by %g", l.name, n, got, want, got/want-1)
+			}
+			if bits := append(slices.Clone(dst), got); l.lanes > 0 {
+				if vector != nil && !slices.Equal(bits, vector) {
+					t.Errorf("%s: n=%d: other bits than of more lanes", l.name, n)
+				}
+				vector = bits
 			}
 			again := slices.Clone(m)
 			l.logisticTo(again, again)

@@ -21,6 +21,19 @@ type Operator interface {
 	NormSquared() float64
 }
 
+// RowsOf returns what gives the stored entries of a row of X, ascending by column: nil columns stand for all of them. The
+// slices alias X. It is nil for an X of another type than this package's matrices, which is known by its products alone.
+func RowsOf(x Operator) func(i int) (columns []int32, values []float64) {
+	switch x := x.(type) {
+	case *CSR:
+		return x.Row
+	case Dense:
+		return func(i int) ([]int32, []float64) { return nil, x.RawRowView(i) }
+	default:
+		return nil
+	}
+}
+
 const (
 	errShape = "linalg: shape mismatch"
 

@@ -20,20 +20,20 @@ const (
 // Columns says where a table holds what. An empty name is the default; the complaint, time and id columns may
 // then be absent, while a column that was named must be there.
 type Columns struct {
-	Text      string
-	Label     string
-	Positive  string // the label's value that counts as admitted
-	Complaint string
-	Time      string
-	ID        string
-	Aux       []Aux
+	Text      string `json:"text,omitempty"`
+	Label     string `json:"label,omitempty"`
+	Positive  string `json:"positive,omitempty"` // the label's value that counts as admitted
+	Complaint string `json:"complaint,omitempty"`
+	Time      string `json:"time,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Aux       []Aux  `json:"aux,omitempty"`
 }
 
 // Aux is an auxiliary column: Column in the file, Name in the note.
 type Aux struct {
-	Column string
-	Kind   models.AuxKind
-	Name   string
+	Column string         `json:"column"`
+	Kind   models.AuxKind `json:"kind"`
+	Name   string         `json:"name"`
 }
 
 // ParseAux reads "Age:numeric=age,sex:categorical": column, kind and, where it is not the column's name in

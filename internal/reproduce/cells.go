@@ -2,6 +2,8 @@ package reproduce
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +13,25 @@ import (
 	"github.com/wardcast/wardcast/models/fit"
 )
 
-// cellsFile is a file of JSON lines: the settings, then the cells that were computed under them.
+// cellsHeader is the first line of a file of cells: what they were computed from.
+type cellsHeader struct {
+	TriageSettings
+	Notes string `json:"notes"` // fingerprint
+}
+
+// fingerprint returns the SHA-256 of all that cells depend on in the notes.
+func fingerprint(groups []fit.Group) string {
+	h := sha256.New() // which accepts every write
+	for _, g := range groups {
+		_, _ = fmt.Fprintf(h, "%q\n", g.Complaint)
+		for i := range g.Rows {
+			_, _ = fmt.Fprintf(h, "%q %q %t\n", g.Rows[i].Visit, g.Rows[i].Text, g.Rows[i].Positive)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// cellsFile is a file of JSON lines: the header, then the cells that were computed under it.
 type cellsFile struct {
 	path  string
 	file  *os.File // nil without a path
@@ -19,8 +39,8 @@ type cellsFile struct {
 }
 
 // openCells reads the cells of a file and opens it for more. A last line without its end, which a killed run leaves, is
-// dropped. A file of other settings is an error that wraps ErrSettings.
-func openCells(path string, s TriageSettings) (_ *cellsFile, err error) {
+// dropped. A file of another header is an error that wraps ErrSettings.
+func openCells(path string, h cellsHeader) (_ *cellsFile, err error) {
 	c := &cellsFile{path: path}
 	if path == "" {
 		return c, nil
@@ -41,12 +61,12 @@ func openCells(path string, s TriageSettings) (_ *cellsFile, err error) {
 	if err := errors.Join(c.file.Truncate(int64(len(whole))), seek(c.file, int64(len(whole)))); err != nil {
 		return nil, err
 	}
-	header, err := json.Marshal(s)
+	header, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
 	if len(whole) == 0 {
-		return c, c.write(s)
+		return c, c.write(h)
 	}
 	lines := bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
 	if !bytes.Equal(lines[0], header) {
@@ -56,6 +76,9 @@ func openCells(path string, s TriageSettings) (_ *cellsFile, err error) {
 		var cell TriageCell
 		if err := json.Unmarshal(line, &cell); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		if cell.Method != fit.BagOfWords && (cell.Residual == nil || cell.SparsityTopics == nil || cell.SparsityScores == nil) {
+			return nil, fmt.Errorf("line %d: topics without residual or sparsity", i+2)
 		}
 		c.known = append(c.known, cell)
 	}

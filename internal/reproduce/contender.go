@@ -155,8 +155,9 @@ func floor(m *mat.Dense) {
 }
 
 // clusters starts from G = 0.4 + the membership of k clusters of documents, found by Lloyd's algorithm from k of them,
-// and the best F for it. The default start of Semi-NMF is better: it makes the method end before the paper's begins to
-// converge.
+// and the best F for it. The documents are drawn uniformly, as R's kmeans does: those that Problem.Centroids draws, far
+// from one another, lead in scenario 2 at K = 10 to a residual 4 % above the printed one, which these meet within 1 %.
+// The default start of Semi-NMF is better: it makes the method end before the paper's begins to converge.
 func clusters(p *solver.Problem, random *rand.Rand) error {
 	x, k := p.X.(linalg.Dense), p.Settings.Rank
 	n, terms := x.Dims()
@@ -224,7 +225,7 @@ type outcome struct {
 	sparsityTopics, sparsityScores                         float64
 	seconds                                                float64 // from the matrix to that iterate
 	iterations                                             int     // of it, the start counted as the paper does
-	unmet                                                  bool    // the criterion was not met in all updates
+	unmet                                                  bool    // the criterion was not met in all updates, or the method failed before
 	curve                                                  []float64
 	probabilityCurve                                       []float64 // ε_P at every probabilityEvery-th update
 }
@@ -264,7 +265,8 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if o.topics == nil {
 		o.keep(result.Trace[result.Iterations], result.Topics, result.Scores)
 		found.objective = result.MeanObjective
-		found.unmet = result.Status == solver.IterationLimit && of.scenario != Bernoulli
+		// The binary scenario has no criterion: its runs are to make all updates.
+		found.unmet = result.Status.Early() && (result.Status != solver.IterationLimit || of.scenario != Bernoulli)
 	}
 	found.seconds += outside + result.Seconds.Init
 	return found, found.measure(t, o.topics, o.scores)

@@ -28,7 +28,7 @@ type Value struct {
 	// Mean is nil where the measure is not defined for the method.
 	Mean          *float64 `json:"mean"`
 	StandardError float64  `json:"standard_error"`
-	// Unmet counts the trials that had not met the criterion after all updates.
+	// Unmet counts the trials that had not met the criterion after all updates, or whose method failed before.
 	Unmet int `json:"unmet,omitempty"`
 	// Paper is what the paper prints, as it prints it; "" where it has nothing.
 	Paper string `json:"paper,omitempty"`
@@ -70,7 +70,7 @@ type column struct {
 	name, format string
 	of           func(*outcome) float64
 	orthogonal   bool // for contenders with orthogonal topics only
-	unmet        bool // "+" where the criterion was not met
+	unmet        bool // "+" where Value.Unmet counts any
 }
 
 func objectiveColumn(name string) column {
@@ -127,7 +127,9 @@ func (s *Simulations) columns(p Part) []column {
 			}
 			return least
 		}}
-		return []column{after(50), after(100), after(s.Updates), truthColumn(), least, probability, topics}
+		last := after(s.Updates)
+		last.unmet = true
+		return []column{after(50), after(100), last, truthColumn(), least, probability, topics}
 	default:
 		return append(append([]column{objectiveColumn("average residual"), orthogonality, topics, scores}, lastColumns()...), iterationsColumn())
 	}

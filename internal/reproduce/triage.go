@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
@@ -19,7 +20,7 @@ func TriageMethods() []string {
 	return []string{methods.SONMF, methods.NMF, methods.ONMF, methods.SemiNMF, methods.SONMFBinary, methods.LogNMF}
 }
 
-// TriageSettings say how the tables are made. Files of cells hold them, so that a run continues under its own only.
+// TriageSettings say how the tables are made.
 type TriageSettings struct {
 	Methods []string `json:"methods"`
 	Ranks   []int    `json:"ranks"`
@@ -27,14 +28,18 @@ type TriageSettings struct {
 	Folds   int      `json:"folds"`
 	MinDF   int      `json:"min_df"` // least number of visits with a term
 	Seed    uint64   `json:"seed"`
-	Input   []string `json:"input"` // for the record
+	// These say which notes Run is given, for the record: they choose none of them.
+	Input        []string      `json:"input"`
+	Columns      notes.Columns `json:"columns"`
+	PerComplaint fit.Policy    `json:"per_complaint"`
+	MinDocuments int           `json:"min_documents"`
 }
 
 // Triage is what Triage.Run does.
 type Triage struct {
 	TriageSettings
 	// Cells is the path of a file of cells, JSON lines, to which each is added as it comes; those that it holds are not
-	// computed again. "" is none.
+	// computed again. It goes on under the same settings and notes only. "" is none.
 	Cells string
 	// Progress, when not nil, is told how many of the cross-validations' parts are done. It may be called from several
 	// goroutines.
@@ -105,7 +110,7 @@ func (t *Triage) Run(ctx context.Context, groups []fit.Group) (_ []TriageCell, e
 	if err != nil {
 		return nil, err
 	}
-	file, err := openCells(t.Cells, t.TriageSettings)
+	file, err := openCells(t.Cells, cellsHeader{t.TriageSettings, fingerprint(groups)})
 	if err != nil {
 		return nil, err
 	}

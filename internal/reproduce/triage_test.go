@@ -129,16 +129,40 @@ func TestTriageGoesOn(t *testing.T) {
 		t.Errorf("%d lines in the file, %v; want settings and %d cells", strings.Count(string(data), "\n"), err, len(all))
 	}
 
-	other := triage
-	other.Seed = 2
-	if _, err := other.Run(t.Context(), groups); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), triage.Cells) {
-		t.Errorf("cells of another seed were taken, or their file is not named: %v", err)
+	for _, line := range []string{"no cell", `{"method":"sonmf","weighting":"tf-idf","rank":8}`} {
+		if err := os.WriteFile(triage.Cells, append(data, line+"\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := triage.Run(t.Context(), groups); err == nil || !strings.Contains(err.Error(), "line 6") {
+			t.Errorf("the line %s: %v", line, err)
+		}
 	}
-	if err := os.WriteFile(triage.Cells, append(data, "no cell\n"...), 0o600); err != nil {
+}
+
+// TestTriageOfOther: a file of cells goes on under its own settings and notes only.
+func TestTriageOfOther(t *testing.T) {
+	t.Parallel()
+	triage := smallTriage()
+	triage.Methods, triage.Ranks, triage.Cells = []string{"svd"}, []int{2}, filepath.Join(t.TempDir(), "cells.jsonl")
+	if _, err := triage.Run(t.Context(), generatedNotes(t, 60)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := triage.Run(t.Context(), groups); err == nil || !strings.Contains(err.Error(), "line 6") {
-		t.Errorf("a damaged line: %v", err)
+	for name, change := range map[string]func(*Triage, *fit.Group){
+		"another seed":      func(s *Triage, _ *fit.Group) { s.Seed = 2 },
+		"another column":    func(s *Triage, _ *fit.Group) { s.Columns.Label = "discharged" },
+		"of each complaint": func(s *Triage, _ *fit.Group) { s.PerComplaint = fit.Always },
+		"smaller groups":    func(s *Triage, _ *fit.Group) { s.MinDocuments = 7 },
+		"another label":     func(_ *Triage, g *fit.Group) { g.Rows[3].Positive = !g.Rows[3].Positive },
+		"another text":      func(_ *Triage, g *fit.Group) { g.Rows[59].Text += " cough" },
+		"another visit":     func(_ *Triage, g *fit.Group) { g.Rows[0].Visit = g.Rows[1].Visit },
+		"another complaint": func(_ *Triage, g *fit.Group) { g.Complaint = "Cough" },
+		"fewer notes":       func(_ *Triage, g *fit.Group) { g.Rows = g.Rows[1:] },
+	} {
+		other, groups := triage, generatedNotes(t, 60)
+		change(&other, &groups[0])
+		if _, err := other.Run(t.Context(), groups); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), triage.Cells) {
+			t.Errorf("%s: cells of other results were taken, or their file is not named: %v", name, err)
+		}
 	}
 }
 

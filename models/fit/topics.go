@@ -48,9 +48,6 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	var start *mat.Dense
 	if s.WarmStart && earlier != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == k {
 		start = earlier
-		if s.Method == methods.NMF {
-			start = filled(earlier)
-		}
 	}
 	with := *t
 	if with.solver, err = t.solve(ctx, s, solver.Settings{Rank: k, StartTopics: start}); err != nil {
@@ -125,21 +122,6 @@ func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, er
 		}
 	}
 	return out, nil
-}
-
-// filled returns topics with the mean of their column in place of 0, which multiplicative updates never leave.
-func filled(topics *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(topics)
-	p, k := out.Dims()
-	for t := range k {
-		mean := mat.Sum(out.ColView(t)) / float64(p)
-		for j := range p {
-			if out.At(j, t) == 0 {
-				out.Set(j, t, mean)
-			}
-		}
-	}
-	return out
 }
 
 // aligned returns topics with their columns in the order of the earlier ones that they are nearest to, p×l, those

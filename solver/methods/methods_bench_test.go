@@ -75,7 +75,7 @@ func update(b *testing.B, name string, s shape) {
 	}
 	problem := &solver.Problem{X: s.matrix(b), Settings: solver.Settings{Rank: s.k, Init: solver.InitRandom}}
 	start := func() solver.State {
-		state, err := method.Start(problem)
+		state, err := method.Start(b.Context(), problem)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -60,12 +61,12 @@ func (m *L1) Weights(x linalg.Operator, rank int) (topics, scores float64) {
 
 // Start returns the state at the start factors; a start of our own is that of NMF, with the penalties. It returns a
 // *solver.DomainError for a negative entry of X.
-func (m *L1) Start(p *solver.Problem) (solver.State, error) {
+func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
 	}
 	topics, scores := m.Weights(p.X, p.Settings.Rank)
-	s, err := startNonNegative(p, topics, scores)
+	s, err := startNonNegative(ctx, p, topics, scores)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -18,7 +19,7 @@ const (
 
 // Start returns the state at the start factors; scores that are not given are 0, or found by steps for given topics. It
 // returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
-func (LogNMF) Start(p *solver.Problem) (solver.State, error) {
+func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
@@ -43,15 +44,13 @@ func (LogNMF) Start(p *solver.Problem) (solver.State, error) {
 	switch {
 	case givenTopics && givenScores:
 	case givenScores:
-		for range aloneLogistic {
-			s.updateTopics()
-		}
+		repeat(ctx, aloneLogistic, s.updateTopics)
 		s.predictScores()
 	case givenTopics:
-		for range aloneLogistic {
+		repeat(ctx, aloneLogistic, func() {
 			s.updateScores()
 			s.predictScores()
-		}
+		})
 	}
 	return s, nil
 }

@@ -1,6 +1,8 @@
 package nmf
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -15,11 +17,11 @@ const negligible = 1e-290
 // Multiplicative updates nearly keep what they begin with. A start of our own is therefore the better of two that
 // coordinate descent has improved, at the cost of some sixty updates. Zeros of a start are raised to 1e-10 of the factor's
 // largest entry; only where both factors are given they stay, and no update changes them.
-func (NMF) Start(p *solver.Problem) (solver.State, error) {
+func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
 	}
-	s, err := startNonNegative(p, 0, 0)
+	s, err := startNonNegative(ctx, p, 0, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -29,23 +29,23 @@ func TestContract(t *testing.T) {
 	}{
 		{"NMF", nmf.NMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 5e-3, RelTol: 1e-7,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 5e-3, RelTol: 1e-7,
 		}},
 		{"ONMF", nmf.ONMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Unique: true,
-			Objective: squaredResidual, Stationarity: scoresOnly, MaxStationarity: 1e-6,
+			SettledStart: true, Objective: squaredResidual, Stationarity: scoresOnly, MaxStationarity: 1e-6,
 		}},
 		{"SemiNMF", nmf.SemiNMF{}, solvertest.Promises{
 			NonNegativeScores: true, Monotone: true,
-			Objective: squaredResidual, Stationarity: squaredStationarity(math.NaN(), 0), MaxStationarity: 1e-3,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(math.NaN(), 0), MaxStationarity: 1e-3,
 		}},
 		{"L1 without penalty", plain, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			Objective: penalized(plain), Stationarity: squaredStationarity(0, 0), MaxStationarity: 1e-5,
+			SettledStart: true, Objective: penalized(plain), Stationarity: squaredStationarity(0, 0), MaxStationarity: 1e-5,
 		}},
 		{"L1", l1, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			Objective: penalized(l1), MaxStationarity: 1e-5,
+			SettledStart: true, Objective: penalized(l1), MaxStationarity: 1e-5,
 			Stationarity: func(x, topics, scores *mat.Dense) float64 {
 				_, k := topics.Dims()
 				onTopics, onScores := l1.Weights(linalg.Dense{Dense: x}, k)
@@ -54,7 +54,7 @@ func TestContract(t *testing.T) {
 		}},
 		{"LogNMF", nmf.LogNMF{}, solvertest.Promises{
 			Domain: solver.Binary, NonNegativeTopics: true, Monotone: true,
-			Objective: logLoss, Stationarity: logStationarity, MaxStationarity: 1e-2, RelTol: 1e-5,
+			SettledStart: true, Objective: logLoss, Stationarity: logStationarity, MaxStationarity: 1e-2, RelTol: 1e-5,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -14,6 +15,8 @@ const (
 	orthogonalLeast = 1e-10
 	// trialUpdates is the number of updates by which two starts are told apart, and which the better one makes then.
 	trialUpdates = 25
+	// minNormal is the least number of full precision. Inverses of smaller ones may overflow.
+	minNormal = 0x1p-1022
 	// lastRounds is the number of rounds that bring the scores to the best ones for the final topics.
 	lastRounds = 10
 )
@@ -22,31 +25,29 @@ const (
 //
 // Where the updates end depends on the start. From InitSVD, 25 updates are made from the singular vectors and from the
 // centroids of InitKMeans, and 25 more from the iterate with the lower objective, which is the start then.
-func (ONMF) Start(p *solver.Problem) (solver.State, error) {
+func (ONMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
 	}
-	s, err := newOrthogonal(p)
+	s, err := newOrthogonal(ctx, p)
 	givenTopics, givenScores := given(p)
 	if err != nil || givenTopics || givenScores || p.Settings.Init != solver.InitSVD {
 		return s, err
 	}
 	other := *p
 	other.Settings.Init = solver.InitKMeans
-	fromCentroids, err := newOrthogonal(&other)
+	fromCentroids, err := newOrthogonal(ctx, &other)
 	if err != nil {
 		return nil, err
 	}
-	for range trialUpdates {
+	repeat(ctx, trialUpdates, func() {
 		s.Update()
 		fromCentroids.Update()
-	}
+	})
 	if fromCentroids.residual < s.residual {
 		s = fromCentroids
 	}
-	for range trialUpdates {
-		s.Update()
-	}
+	repeat(ctx, trialUpdates, func() { s.Update() })
 	return s, nil
 }
 
@@ -59,16 +60,17 @@ func (ONMF) Start(p *solver.Problem) (solver.State, error) {
 // keeps the topics nearly orthogonal, and may raise the residual.
 type orthogonal struct {
 	*state
+	unit               float64   // a power of two near ‖X‖², which XᵀG and GᵀG are divided by lest h² overflow
 	leastTopic         float64   // replaces negative entries of fₜ before it is scaled
 	total, rest, topic []float64 // Σ over all topics, s and fₜ, of p entries
 }
 
-func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
+func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) {
 	s, err := newState(p, nonNegative)
 	if err != nil {
 		return nil, err
 	}
-	s.complete(p)
+	s.complete(ctx, p)
 	terms, _ := s.topics.Dims()
 	o := &orthogonal{
 		state: s, leastTopic: orthogonalLeast,
@@ -81,12 +83,20 @@ func newOrthogonal(p *solver.Problem) (*orthogonal, error) {
 		o.leastScore *= math.Sqrt(s.squared / float64(n) / float64(terms))
 		o.leastTopic *= s.squared / float64(n) / float64(terms)
 	}
+	o.unit = 1
+	if s.squared > minNormal {
+		_, exponent := math.Frexp(s.squared)
+		o.unit = math.Ldexp(1, exponent-1)
+	}
+	o.leastTopic /= o.unit
 	return o, nil
 }
 
 // Update makes one update.
 func (s *orthogonal) Update() solver.Status {
 	s.projectOnScores()
+	s.topicsCross.Scale(1/s.unit, s.topicsCross)
+	s.scoresGram.Scale(1/s.unit, s.scoresGram)
 	for j := range s.total {
 		s.total[j] = 0
 		for _, v := range s.topics.RawRowView(j) {

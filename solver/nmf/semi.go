@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -11,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// maxCondition is the condition number of a Gram matrix from which directions are left out of a solution.
+// maxCondition is the condition number of a Gram matrix of columns near length one from which directions are left out of a solution.
 const maxCondition = 1e12
 
 // maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
@@ -19,15 +20,15 @@ const maxExponent = 32
 
 // Start returns the state at the start factors. From the start that Init names, twenty rounds of coordinate descent on
 // the scores and exact steps of the topics are made first; zeros of the scores are raised as by NMF.
-func (SemiNMF) Start(p *solver.Problem) (solver.State, error) {
+func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	s, err := newState(p, anySign)
 	if err != nil {
 		return nil, err
 	}
-	s.complete(p)
+	s.complete(ctx, p)
 	topics, scores := given(p)
 	if !topics && !scores {
-		s.polish()
+		s.polish(ctx)
 	}
 	if !topics || !scores {
 		lift(s.scores)
@@ -98,35 +99,66 @@ func (s *semi) rescale() {
 }
 
 // solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive
-// semi-definite. A well-conditioned Q is factorized, never inverted. Directions in which a Q is smaller than 1e-12 of
-// its largest are left out, so that dependent columns do no harm. The cost is r·k² multiply-adds beside O(k³).
+// semi-definite, and C is 0 in the columns where Q is. Q is factorized, never inverted, after its rows and columns are
+// scaled to a diagonal near 1, since columns of unequal lengths are not dependent. Directions in which a scaled Q is
+// smaller than 1e-12 of its largest are left out, so that dependent columns do no harm; then dst is allocated once more.
+// The cost is r·k² multiply-adds beside O(k³).
 func solve(dst, c, q *mat.Dense) {
 	k, _ := q.Dims()
-	symmetric := mat.NewSymDense(k, q.RawMatrix().Data)
+	scale := make([]float64, k) // powers of two, which round nothing
+	for t := range scale {
+		if length := math.Sqrt(q.At(t, t)); length > 0 {
+			_, exponent := math.Frexp(length)
+			scale[t] = math.Ldexp(1, -exponent)
+		}
+	}
+	scaled := mat.NewSymDense(k, nil)
+	for t := range k {
+		for u := t; u < k; u++ {
+			scaled.SetSym(t, u, scale[t]*q.At(t, u)*scale[u])
+		}
+		if scale[t] == 0 {
+			scaled.SetSym(t, t, 1)
+		}
+	}
 	var cholesky mat.Cholesky
-	if cholesky.Factorize(symmetric) && cholesky.Cond() < maxCondition {
+	if cholesky.Factorize(scaled) && cholesky.Cond() < maxCondition {
 		r := cholesky.RawU().(*mat.TriDense).RawTriangular()
-		dst.Copy(c)
+		scaleColumns(dst, c, scale)
 		blas64.Trsm(blas.Right, blas.NoTrans, 1, r, dst.RawMatrix())
 		blas64.Trsm(blas.Right, blas.Trans, 1, r, dst.RawMatrix())
+		scaleColumns(dst, dst, scale)
 		return
 	}
 	var eigen mat.EigenSym
-	if !eigen.Factorize(symmetric, true) {
+	if !eigen.Factorize(scaled, true) {
 		return
 	}
-	var vectors, scaled, inverse mat.Dense
+	var vectors, weighted, inverse mat.Dense
 	eigen.VectorsTo(&vectors)
 	values := eigen.Values(nil)
-	scaled.CloneFrom(&vectors)
+	weights := make([]float64, k)
 	for t, value := range values {
-		weight := 0.0
 		if value > values[k-1]/maxCondition {
-			weight = 1 / value
+			weights[t] = 1 / value
 		}
-		column := scaled.ColView(t).(*mat.VecDense)
-		column.ScaleVec(weight, column)
 	}
-	inverse.Mul(&scaled, vectors.T())
-	linalg.MulTo(dst, c, &inverse)
+	weighted.CloneFrom(&vectors)
+	scaleColumns(&weighted, &weighted, weights)
+	inverse.Mul(&weighted, vectors.T())
+	right := newLike(c)
+	scaleColumns(right, c, scale)
+	linalg.MulTo(dst, right, &inverse)
+	scaleColumns(dst, dst, scale)
+}
+
+// scaleColumns stores A·diag(w) in dst, which may be A.
+func scaleColumns(dst, a *mat.Dense, w []float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		out := dst.RawRowView(i)
+		for t, v := range a.RawRowView(i) {
+			out[t] = w[t] * v
+		}
+	}
 }

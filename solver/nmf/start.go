@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -37,67 +38,69 @@ func given(p *solver.Problem) (topics, scores bool) {
 //
 // Where no factor is given, it is the better of two after rounds of coordinate descent on both factors: of what Init
 // names, and of what that becomes by updates of ONMF. The second is the better one where topics share few terms.
-func startNonNegative(p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
+func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
 	s, err := newState(p, nonNegative)
 	if err != nil {
 		return nil, err
 	}
 	s.topicsWeight, s.scoresWeight = topicsWeight, scoresWeight
-	s.complete(p)
+	s.complete(ctx, p)
 	if topics, scores := given(p); topics || scores {
 		return s, nil
 	}
-	apart, err := newOrthogonal(p)
+	apart, err := newOrthogonal(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	for range polishing {
-		apart.Update()
-	}
+	repeat(ctx, polishing, func() { apart.Update() })
 	apart.leastScore = 0
 	apart.topicsWeight, apart.scoresWeight = topicsWeight, scoresWeight
-	s.polish()
-	apart.polish()
+	s.polish(ctx)
+	apart.polish(ctx)
 	if apart.residual/2+apart.penalty() < s.residual/2+s.penalty() {
 		return apart.state, nil
 	}
 	return s, nil
 }
 
+// repeat makes so many rounds of a start, or as many as ctx leaves the time for.
+func repeat(ctx context.Context, rounds int, round func()) {
+	for range rounds {
+		if ctx.Err() != nil {
+			return
+		}
+		round()
+	}
+}
+
 // complete makes the factors of a new state a start: one that is not given becomes the best one for the other, nearly,
 // by coordinate descent.
-func (s *state) complete(p *solver.Problem) {
+func (s *state) complete(ctx context.Context, p *solver.Problem) {
 	switch topics, scores := given(p); {
 	case topics && scores:
 	case scores:
 		s.projectOnScores()
-		for range alone {
-			s.improveTopics()
-		}
+		repeat(ctx, alone, s.improveTopics)
 	case topics:
 		s.projectOnTopics()
-		for range alone {
-			s.improveScores()
-		}
+		repeat(ctx, alone, s.improveScores)
 	default:
 		s.projectOnTopics()
-		for range first {
-			s.improveScores()
-		}
+		repeat(ctx, first, s.improveScores)
 	}
 	s.projectOnScores()
 	s.measureTopics()
 }
 
 // polish makes rounds of coordinate descent on both factors.
-func (s *state) polish() {
-	for range polishing {
+func (s *state) polish(ctx context.Context) {
+	repeat(ctx, polishing, func() {
 		s.projectOnScores()
 		s.improveTopics()
 		s.projectOnTopics()
 		s.improveScores()
 		s.balance()
-	}
+	})
 	s.projectOnScores()
 	s.measureTopics()
 }

@@ -53,6 +53,26 @@ func TestEmptyAndDependentTopics(t *testing.T) {
 	}
 }
 
+// Topics may be of any lengths against their scores: none raises the objective, or is lost.
+func TestSemiNMFOfUnequalLengths(t *testing.T) {
+	t.Parallel()
+	x := uniform(12, 40, 30)
+	x.Apply(func(_, _ int, v float64) float64 { return v - 0.4 }, x)
+	end := run(t, x, solver.Settings{Rank: 4, MaxIter: 2000, RelTol: 1e-10}, SemiNMF{})
+	for column := range 4 {
+		for _, factor := range []float64{1e-6, 1e6} {
+			topics, scores := mat.DenseCopyOf(end.Topics), mat.DenseCopyOf(end.Scores)
+			shorter, longer := scores.ColView(column).(*mat.VecDense), topics.ColView(column).(*mat.VecDense)
+			shorter.ScaleVec(factor, shorter)
+			longer.ScaleVec(1/factor, longer)
+			r := run(t, x, solver.Settings{Rank: 4, MaxIter: 1, StartTopics: topics, StartScores: scores}, SemiNMF{})
+			if r.Objective > end.Objective*(1+1e-9) {
+				t.Errorf("scores of topic %d times %g: objective rises from %g to %g", column, factor, end.Objective, r.Objective)
+			}
+		}
+	}
+}
+
 // With one topic there are no others to be orthogonal to, and the best factors are the first singular vectors.
 func TestONMFOfOneTopic(t *testing.T) {
 	t.Parallel()
@@ -71,7 +91,7 @@ func TestONMFOfOneTopic(t *testing.T) {
 // A topic that no term should have becomes constant, as in the published program, and of length one.
 func TestONMFOfRejectedTopic(t *testing.T) {
 	t.Parallel()
-	s, err := newOrthogonal(&solver.Problem{X: linalg.Dense{Dense: uniform(5, 9, 4)}, Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
+	s, err := newOrthogonal(t.Context(), &solver.Problem{X: linalg.Dense{Dense: uniform(5, 9, 4)}, Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
 	if err != nil {
 		t.Fatal(err)
 	}

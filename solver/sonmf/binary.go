@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -70,7 +71,7 @@ func (b *Binary) Settings() BinarySettings { return b.settings }
 
 // Start returns the state at the start factors of the problem. A factor that is given alone is kept until updates of the
 // other have settled. It returns a *solver.DomainError for an entry other than 0 and 1.
-func (b *Binary) Start(p *solver.Problem) (solver.State, error) {
+func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (b *Binary) Start(p *solver.Problem) (solver.State, error) {
 	}
 	s := newQuasiNewtonState(p.X, topics, scores)
 	if onlyTopics, onlyScores := p.Settings.StartScores == nil, p.Settings.StartTopics == nil; onlyTopics != onlyScores {
-		s.settle(onlyTopics, onlyScores)
+		s.settle(ctx, onlyTopics, onlyScores)
 	}
 	if b.settings.Step == BinaryStepFixed {
 		return newFixedState(s.loss, s.at, b.settings.Eta), nil

@@ -1,6 +1,8 @@
 package sonmf
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
@@ -24,7 +26,7 @@ const (
 // they are and ends the run, as Stationary where the last trials changed the objective by no more than rounding, and else as
 // SearchFailed. With an η too long for the data that is how it ends.
 //
-// An update costs one pass over the cells, with a product more, and one for each trial.
+// An update costs one pass over the cells, and one with a product more for each trial.
 type fixedState struct {
 	loss             *logisticLoss
 	at, moved, trial *lossPoint // the iterate, (F, G′) and (Y, G′)
@@ -38,7 +40,7 @@ func newFixedState(loss *logisticLoss, at *lossPoint, eta float64) *fixedState {
 	s := &fixedState{
 		loss:      loss,
 		at:        at,
-		moved:     newLossPoint(newLike(at.topics), newLike(at.scores)),
+		moved:     newLossPoint(at.topics, newLike(at.scores)),
 		trial:     newLossPoint(newLike(at.topics), newLike(at.scores)),
 		curve:     newCayleyCurve(at.topics),
 		eta:       eta,
@@ -72,19 +74,20 @@ func (s *fixedState) Update() solver.Status {
 			row[t] = max(0, score-s.eta*slope[t]/max(curvature[t], leastCurvature))
 		}
 	}
-	s.moved.topics.Copy(s.at.topics)
-	s.trial.scores.Copy(s.moved.scores)
+	s.moved.topics, s.trial.scores = s.at.topics, s.moved.scores
 	s.loss.evaluate(s.moved)
 	s.curve.gradient.Copy(s.moved.topicsGradient)
 	s.curve.aim(s.at.topics)
 
-	tau := s.tau
+	tau, last := s.tau, math.NaN() // the objective of the last trial
 	for range maxHalvings + 1 {
 		if s.curve.solve(tau) && s.curve.form(s.at.topics, tau) {
 			s.trial.topics.Copy(s.curve.next)
 			s.loss.evaluate(s.trial)
+			last = s.trial.objective
 			if s.at.objective-s.trial.objective > s.threshold {
 				s.at, s.trial = s.trial, s.at
+				s.moved.scores = s.trial.scores // those of s.at stay as they are
 				s.curve.topicsGram, s.curve.nextGram = s.curve.nextGram, s.curve.topicsGram
 				s.tau = 2 * tau
 				return solver.NotTerminated
@@ -92,7 +95,7 @@ func (s *fixedState) Update() solver.Status {
 		}
 		tau /= 2
 	}
-	if s.trial.objective-s.at.objective <= s.threshold {
+	if math.Abs(last-s.at.objective) <= s.threshold {
 		return solver.Stationary
 	}
 	return solver.SearchFailed

@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -272,10 +273,10 @@ func (s *quasiNewtonState) search() bool {
 	// Longer than 1 the topics would turn by more than a right angle or so.
 	length := min(1, 1/mat.Norm(s.step.topics, 2))
 	for range maxTrials {
-		promised, ok := s.try(length)
+		promised := s.try(length)
 		change := s.trial.objective - s.at.objective
 		switch {
-		case ok && change <= sufficient*promised && change < -s.threshold:
+		case change <= sufficient*promised && change < -s.threshold:
 			s.accept()
 			return true
 		case -promised < s.threshold:
@@ -291,8 +292,8 @@ func (s *quasiNewtonState) search() bool {
 }
 
 // try evaluates the point that is the given length along the step, and returns by how much the slopes promise its
-// objective to change. It reports false where the point is not finite.
-func (s *quasiNewtonState) try(length float64) (promised float64, ok bool) {
+// objective to change. The objective of a point that is not finite is ∞.
+func (s *quasiNewtonState) try(length float64) (promised float64) {
 	s.moved.Scale(length, s.step.topics)
 	promised = linalg.Dot(s.moved, s.gradient.topics)
 	s.moved.Add(s.at.topics, s.moved)
@@ -307,10 +308,11 @@ func (s *quasiNewtonState) try(length float64) (promised float64, ok bool) {
 	if s.fixTopics {
 		s.trial.topics.Copy(s.at.topics)
 	} else if err := s.polar.To(s.trial.topics, s.moved); err != nil {
-		return promised, false
+		s.trial.objective = math.Inf(1)
+		return promised
 	}
 	s.loss.evaluate(s.trial)
-	return promised, true
+	return promised
 }
 
 // accept makes the trial the iterate and remembers what the step told about the curvature.
@@ -334,11 +336,14 @@ func (s *quasiNewtonState) accept() {
 	}
 }
 
-// settle makes updates with one factor fixed, until they change the objective little.
-func (s *quasiNewtonState) settle(fixTopics, fixScores bool) {
+// settle makes updates with one factor fixed, until they change the objective little or ctx ends.
+func (s *quasiNewtonState) settle(ctx context.Context, fixTopics, fixScores bool) {
 	s.fixTopics, s.fixScores = fixTopics, fixScores
 	s.differentiate()
 	for range maxSettling {
+		if ctx.Err() != nil {
+			break
+		}
 		before := s.at.objective
 		if s.Update() != solver.NotTerminated || before-s.at.objective <= settled*before {
 			break

@@ -25,6 +25,7 @@ func TestBinaryContract(t *testing.T) {
 				OrthonormalTopics: true,
 				NonNegativeScores: true,
 				Monotone:          true,
+				SettledStart:      true,
 				Objective:         logisticLoss,
 				Stationarity:      binaryStationarity,
 				MaxStationarity:   end.stationarity,

@@ -160,6 +160,30 @@ func TestBinaryTooLongSteps(t *testing.T) {
 	}
 }
 
+// Steps so long that no trial is finite are no stationary point.
+func TestBinaryStepsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	x := linalg.Dense{Dense: coins(28, 30, 20, 0.3)}
+	for _, eta := range []float64{1e200, 1e300, math.MaxFloat64} {
+		r := solveBinary(t, x, solver.Settings{Rank: 3}, BinarySettings{Step: BinaryStepFixed, Eta: eta})
+		if r.Status != solver.SearchFailed || r.Iterations != 0 {
+			t.Errorf("eta %g: %v after %d updates, want a failed search after 0", eta, r.Status, r.Iterations)
+		}
+	}
+}
+
+// A trial that is not finite is not judged by the objective of the one before.
+func TestBinaryTrialThatOverflows(t *testing.T) {
+	t.Parallel()
+	s := newQuasiNewtonState(linalg.Dense{Dense: coins(29, 30, 20, 0.3)}, orthonormal(t, 30, 20, 3), positive(31, 30, 3))
+	s.trial.objective = -1
+	s.step.topics.Set(0, 0, math.NaN())
+	s.try(1)
+	if !math.IsInf(s.trial.objective, 1) {
+		t.Errorf("the objective of a trial that is not finite is %g", s.trial.objective)
+	}
+}
+
 // Where documents separate the likelihood has no maximum. The run ends without failure, however small the objective gets.
 func TestBinarySeparableDocuments(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -63,7 +64,7 @@ func (m *Method) Settings() Settings { return m.settings }
 
 // Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores only decide
 // where no start topics are given.
-func (m *Method) Start(p *solver.Problem) (solver.State, error) {
+func (m *Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) {
 	topics, err := p.OrthonormalTopics()
 	if err != nil {
 		return nil, err

@@ -42,71 +42,127 @@ func constant(v float64) operand.Mem {
 	return m
 }
 
-// logistic writes the kernel of LogisticTo: with e = exp(−|m|) and one division,
-//
-//	q = 1/((1+e)·d), 1/(1+e) = q·d, log1p(e) = log 2·[e > split] + log1p(f), s = f/(2+f) = c·q·(1+e),
-//
-// where c/d = e/(2+e), or (e−1)/(e+3) above the split, f = e or (e−1)/2.
+// logistic writes the kernel of LogisticTo. Softplus is added to eight sums, by the place of an element in a group of eight, at
+// both levels: they give the same bits.
 func (l *level) logistic() {
 	name := "logistic" + l.name
 	TEXT(name, attr.NOSPLIT, "func(n int, dst, m *float64) (softplus float64)")
 	Pragma("noescape")
-	Doc(name + " stores σ(m) in dst for n elements, a positive multiple of the lanes of a vector, and returns Σ log(1+eᵐ).")
+	Doc(name + " stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).")
 	n := Load(Param("n"), GP64())
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("m"), GP64())
-	sum := l.vector()
+	sum, other := l.vector(), l.vector() // AVX2 swaps them, AVX-512 needs one
 	l.zero(sum)
-
-	broadcast := func(v float64) reg.VecVirtual {
-		r := l.vector()
-		VBROADCASTSD(constant(v), r)
-		return r
+	if l.lanes == 4 {
+		l.zero(other)
 	}
-	// fma stores a·b + c in a.
-	fma := func(a, b reg.VecVirtual, c float64) {
-		if l.lanes == 8 {
-			VFMADD213PD_BCST(constant(c), b, a)
-			return
-		}
-		VFMADD213PD(broadcast(c), b, a)
-	}
-	one := broadcast(1)
+	one := l.broadcast(1)
 
 	Label("vector")
 	x := l.vector()
 	VMOVUPD(operand.Mem{Base: src}, x)
+	e := l.expOfNegative(x)
+	sigma, softplus := l.log1p(e, one)
 
-	// e = exp(t), t = max(−|x|, underflow), NaN in x passed on: t = n·log 2 + r.
+	positive := l.vector()
+	l.zero(positive)
+	VMAXPD(x, positive, positive)
+	VADDPD(positive, softplus, softplus)
+	if l.lanes == 8 {
+		VADDPD(softplus, sum, sum)
+	} else {
+		VADDPD(softplus, sum, softplus)
+		VMOVAPD(other, sum)
+		VMOVAPD(softplus, other)
+	}
+
+	// σ is 1/(1+e), or e/(1+e) where x < 0.
+	VMULPD(sigma, e, e)
+	if l.lanes == 8 {
+		zero := l.vector()
+		l.zero(zero)
+		VCMPPD(operand.U8(1), zero, x, reg.K2)
+		VMOVAPD(e, reg.K2, sigma)
+	} else {
+		VBLENDVPD(x, e, sigma, sigma)
+	}
+	VMOVUPD(sigma, operand.Mem{Base: dst})
+
+	ADDQ(operand.U8(8*l.lanes), src)
+	ADDQ(operand.U8(8*l.lanes), dst)
+	SUBQ(operand.U8(l.lanes), n)
+	JNZ(operand.LabelRef("vector"))
+
+	y := sum.AsY()
+	if l.lanes == 8 {
+		other = YMM()
+		VEXTRACTF64X4(operand.U8(1), sum, other)
+	}
+	VADDPD(other, y, y)
+	upper, total := XMM(), sum.AsX()
+	VEXTRACTF128(operand.U8(1), y, upper)
+	VADDPD(upper, total, total)
+	VHADDPD(total, total, total)
+	VZEROUPPER()
+	Store(total, ReturnIndex(0))
+	RET()
+}
+
+// broadcast returns a vector of one value.
+func (l *level) broadcast(v float64) reg.VecVirtual {
+	r := l.vector()
+	VBROADCASTSD(constant(v), r)
+	return r
+}
+
+// fma stores a·b + c in a.
+func (l *level) fma(a, b reg.VecVirtual, c float64) {
+	if l.lanes == 8 {
+		VFMADD213PD_BCST(constant(c), b, a)
+		return
+	}
+	VFMADD213PD(l.broadcast(c), b, a)
+}
+
+// expOfNegative returns exp(t), t = max(−|x|, underflow), NaN in x passed on: with t = n·log 2 + r it is 2ⁿ·exp(r).
+func (l *level) expOfNegative(x reg.VecVirtual) (e reg.VecVirtual) {
 	t := l.vector()
-	sign := broadcast(math.Copysign(0, -1))
+	sign := l.broadcast(math.Copysign(0, -1))
 	VORPD(sign, x, t)
-	VMAXPD(t, broadcast(underflow), t)
+	VMAXPD(t, l.broadcast(underflow), t)
 	power, r := l.vector(), l.vector()
-	VMULPD(broadcast(math.Log2E), t, power)
+	VMULPD(l.broadcast(math.Log2E), t, power)
 	if l.lanes == 8 {
 		VRNDSCALEPD(operand.U8(0), power, power)
 	} else {
 		VROUNDPD(operand.U8(0), power, power)
 	}
 	VMOVAPD(t, r)
-	VFNMADD231PD(broadcast(ln2High), power, r)
-	VFNMADD231PD(broadcast(ln2Low), power, r)
-	e := broadcast(1 / math.Gamma(taylor+1))
+	VFNMADD231PD(l.broadcast(ln2High), power, r)
+	VFNMADD231PD(l.broadcast(ln2Low), power, r)
+	e = l.broadcast(1 / math.Gamma(taylor+1))
 	for i := taylor - 1; i >= 0; i-- {
-		fma(e, r, 1/math.Gamma(float64(i)+1))
+		l.fma(e, r, 1/math.Gamma(float64(i)+1))
 	}
 	if l.lanes == 8 {
 		VSCALEFPD(power, e, e)
 	} else {
 		l.scale(e, power)
 	}
+	return e
+}
 
-	// Above the split c = e − 1, d = e + 3.
+// log1p returns 1/(1+e) and log(1+e) for 0 ≤ e ≤ 1 by one division,
+//
+//	q = 1/((1+e)·d), 1/(1+e) = q·d, log1p(e) = log 2·[e > split] + log1p(f), s = f/(2+f) = c·q·(1+e),
+//
+// where c/d = e/(2+e), or (e−1)/(e+3) above the split, f = e or (e−1)/2.
+func (l *level) log1p(e, one reg.VecVirtual) (inverse, log reg.VecVirtual) {
 	plus, c, d := l.vector(), l.vector(), l.vector()
 	VADDPD(one, e, plus)
 	shift := l.vector() // [e > split]
-	splitAt := broadcast(split)
+	splitAt := l.broadcast(split)
 	if l.lanes == 8 {
 		VCMPPD(operand.U8(14), splitAt, e, reg.K2)
 		VMOVAPD_Z(one, reg.K2, shift)
@@ -118,49 +174,23 @@ func (l *level) logistic() {
 	VADDPD(one, plus, d)
 	VADDPD(shift, d, d)
 
-	q, half := l.vector(), l.vector()
+	q, inverse := l.vector(), l.vector()
 	VMULPD(plus, d, q)
 	VDIVPD(q, one, q)
-	VMULPD(q, d, half) // 1/(1+e)
+	VMULPD(q, d, inverse)
 	s, z := l.vector(), l.vector()
 	VMULPD(plus, q, s)
 	VMULPD(c, s, s)
 	VMULPD(s, s, z)
-	p := broadcast(logCoefficients[len(logCoefficients)-1])
+	log = l.broadcast(logCoefficients[len(logCoefficients)-1])
 	for i := len(logCoefficients) - 2; i >= 0; i-- {
-		fma(p, z, logCoefficients[i])
+		l.fma(log, z, logCoefficients[i])
 	}
-	VMULPD(z, p, p)
+	VMULPD(z, log, log)
 	VADDPD(s, s, z)
-	VFMADD213PD(z, s, p) // log1p(f)
-	VFMADD231PD(broadcast(math.Ln2), shift, p)
-
-	positive := l.vector()
-	l.zero(positive)
-	VMAXPD(x, positive, positive)
-	VADDPD(positive, p, p)
-	VADDPD(p, sum, sum)
-
-	// σ is 1/(1+e), or e/(1+e) where x < 0.
-	VMULPD(half, e, e)
-	if l.lanes == 8 {
-		zero := l.vector()
-		l.zero(zero)
-		VCMPPD(operand.U8(1), zero, x, reg.K2)
-		VMOVAPD(e, reg.K2, half)
-	} else {
-		VBLENDVPD(x, e, half, half)
-	}
-	VMOVUPD(half, operand.Mem{Base: dst})
-
-	ADDQ(operand.U8(8*l.lanes), src)
-	ADDQ(operand.U8(8*l.lanes), dst)
-	SUBQ(operand.U8(l.lanes), n)
-	JNZ(operand.LabelRef("vector"))
-
-	l.storeSum(sum)
-	VZEROUPPER()
-	RET()
+	VFMADD213PD(z, s, log)
+	VFMADD231PD(l.broadcast(math.Ln2), shift, log)
+	return inverse, log
 }
 
 // scale multiplies e by 2ⁿ in two factors, so that a subnormal result is rounded once.
@@ -177,19 +207,4 @@ func (l *level) scale(e, power reg.VecVirtual) {
 		VPADDQ(bias, wide, wide)
 		VMULPD(wide, e, e)
 	}
-}
-
-// storeSum returns the sum of the lanes.
-func (l *level) storeSum(sum reg.VecVirtual) {
-	y := sum.AsY()
-	if l.lanes == 8 {
-		upper := YMM()
-		VEXTRACTF64X4(operand.U8(1), sum, upper)
-		VADDPD(upper, y, y)
-	}
-	upper, x := XMM(), sum.AsX()
-	VEXTRACTF128(operand.U8(1), y, upper)
-	VADDPD(upper, x, x)
-	VHADDPD(x, x, x)
-	Store(x, ReturnIndex(0))
 }
