@@ -1,6 +1,7 @@
 package smf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -174,7 +175,7 @@ func (m *Method) Settings() Settings { return m.settings }
 
 // Start returns the state at iteration 0: given start factors, or else what Init says for the topics and their least
 // squares scores X·Topics. UpdateProfiled takes from them the span alone and fits the rest.
-func (m *Method) Start(p *solver.Problem) (solver.State, error) {
+func (m *Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
 		return nil, err
