@@ -116,6 +116,8 @@ type State interface {
 type Result struct {
 	// Topics is p×k, Scores is n×k.
 	Topics, Scores *mat.Dense
+	// Head is that of a supervised method, nil for any other.
+	Head *Head
 	// Objective belongs to Topics and Scores and is recomputed from them; MeanObjective is Objective/(n·p).
 	Objective, MeanObjective float64
 	// OrthogonalityResidual is ‖TopicsᵀTopics − I‖², the sum of squares of the entries.
@@ -165,6 +167,9 @@ func Solve(ctx context.Context, x linalg.Operator, settings Settings, method Met
 	r.Status, r.Trace = iterate(ctx, problem, state, started)
 	r.Iterations = len(r.Trace) - 1
 	r.Topics, r.Scores, r.Objective = state.Finish()
+	if s, ok := state.(Supervised); ok {
+		r.Head = s.Head()
+	}
 	n, p := x.Dims()
 	r.MeanObjective = r.Objective / (float64(n) * float64(p))
 	r.OrthogonalityResidual = orthogonalityResidual(r.Topics)

@@ -93,10 +93,10 @@ func TestCancelledBeforeTheStart(t *testing.T) {
 func TestStatusNames(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for s := solver.NotTerminated; s <= solver.NonFinite; s++ {
+	for s := solver.NotTerminated; s <= solver.Cycling; s++ {
 		names = append(names, s.String())
 	}
-	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "search-failed", "non-finite"}
+	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "search-failed", "non-finite", "cycling"}
 	if !slices.Equal(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}

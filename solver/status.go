@@ -22,6 +22,9 @@ const (
 	SearchFailed
 	// NonFinite means that the objective became NaN or infinite at Result.Iterations; the factors are of no use.
 	NonFinite
+	// Cycling means that updates of a given step length no longer lower the objective: the step is too long. The result
+	// is the last iterate.
+	Cycling
 )
 
 var statuses = [...]struct {
@@ -36,6 +39,7 @@ var statuses = [...]struct {
 	Cancelled:      {name: "cancelled", early: true, err: errors.New("run cancelled")},
 	SearchFailed:   {name: "search-failed", early: true, err: errors.New("line search found no descent")},
 	NonFinite:      {name: "non-finite", early: true, err: errors.New("objective is not finite")},
+	Cycling:        {name: "cycling", early: true, err: errors.New("step too long: objective no longer falls")},
 }
 
 // String returns the name of the status as it stands in result files.

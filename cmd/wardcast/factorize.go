@@ -26,9 +26,19 @@ type factorizeCmd struct {
 	Trace            bool     `help:"Write the objective of every iterate into result.json."`
 	StartTopics      string   `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
 	StartScores      string   `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
-	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: quasi-newton or newton-fixed, the paper's (default: ${binaryStep})." placeholder:"STEP"`
+	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: quasi-newton or newton-fixed, the paper's (default: ${binaryStep}). Of smf-w and smf-h the step length of the paper's algorithm, a number (default: faster updates that choose their own)." placeholder:"STEP"`
 	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
 	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
+
+	Labels            string `help:"Labels 0, 1 … of the documents for smf-w and smf-h, a line or a column." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	Aux               string `help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	Xi                string `help:"Weight of the reconstruction, a number, or auto: by 5-fold cross-validation (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	Ridge             string `help:"Weight of the squares of the coefficients, a number or auto (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	TestInput         string `help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	TestLabels        string `help:"Their labels." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	TestAux           string `help:"Their auxiliary features." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	StartCoefficients string `help:"Begin from these coefficients, k × κ, beside --start-topics and --start-scores." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	StartAux          string `help:"Begin from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 }
 
 func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
@@ -37,6 +47,10 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
 		Init: solver.Init(c.Init), Seed: c.Seed, Restarts: c.Restarts, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
 		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
+		Supervised: factorize.Supervised{
+			Labels: c.Labels, Aux: c.Aux, Xi: c.Xi, Ridge: c.Ridge, TestInput: c.TestInput, TestLabels: c.TestLabels, TestAux: c.TestAux,
+			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux,
+		},
 	}, bar)
 	bar.finish()
 	if err != nil {
@@ -45,10 +59,24 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 	if c.json() {
 		return printJSON(d.out, report)
 	}
-	return printTable(d.out, []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}, [][]string{{
+	head := []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}
+	row := []string{
 		report.Method, report.Status, strconv.Itoa(report.Iterations), strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
 		strconv.FormatFloat(report.OrthogonalityResidual, 'e', 1, 64), digits(&report.Seconds.Load, 3), digits(&report.Seconds.Init, 3), digits(&report.Seconds.Solve, 3),
-	}})
+	}
+	if s := report.Settings.SupervisedSettings; s != nil {
+		head = append(head, "XI", "RIDGE")
+		row = append(row, strconv.FormatFloat(s.Xi, 'g', 4, 64), strconv.FormatFloat(s.Ridge, 'g', 4, 64))
+	}
+	for _, measure := range []struct {
+		name  string
+		value *float64
+	}{{"TRAIN ACCURACY", report.TrainAccuracy}, {"TEST ACCURACY", report.TestAccuracy}, {"TEST AUROC", report.TestAUROC}} {
+		if measure.value != nil {
+			head, row = append(head, measure.name), append(row, digits(measure.value, 3))
+		}
+	}
+	return printTable(d.out, head, [][]string{row})
 }
 
 // iterations shows the updates of a solver and their objectives as they come.

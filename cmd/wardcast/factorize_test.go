@@ -226,3 +226,60 @@ func TestFactorizeFlags(t *testing.T) {
 		})
 	}
 }
+
+// TestFactorizeLabels drives smf-w and smf-h by their flags.
+func TestFactorizeLabels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	x, y, aux := write("x.csv", "hip,glf,cough\n2,1,0\n1,2,0\n0,1,2\n0,0,3\n3,1,0\n0,1,1\n"), write("y.csv", "1,1,0,0,1,0\n"), write("aux.csv", "age\n80\n71\n30\n22\n66\n41\n")
+	args := func(more ...string) []string {
+		return append([]string{"factorize", "--input", x, "--rank", "2", "--out", filepath.Join(t.TempDir(), "out")}, more...)
+	}
+	for _, method := range methods.Supervised() {
+		given := []string{"--method", method, "--labels", y, "--aux", aux, "--test-input", x, "--test-labels", y, "--test-aux", aux, "--xi", "1"}
+		got := object(t, succeed(t, "", args(append(given, "--ridge", "0.1", "--output=json")...)...))
+		wantFields(t, method, got, "method", "status", "objective", "train_accuracy", "test_accuracy", "test_auroc", "settings")
+		settings := got["settings"].(map[string]any)
+		if got["train_accuracy"] != 1. || got["test_auroc"] != 1. || settings["xi"] != 1. || settings["ridge"] != .1 || settings["cross_validation"] != nil {
+			t.Errorf("%s gives %v", method, got)
+		}
+		settings = object(t, succeed(t, "", args(append(given, "--ridge", "auto", "--output=json")...)...))["settings"].(map[string]any)
+		if v, _ := settings["cross_validation"].(map[string]any); v["folds"] != 5. || fmt.Sprint(v["chosen"]) != "[ridge]" {
+			t.Errorf("%s with ridge auto says %v", method, settings)
+		}
+		table := succeed(t, "", args(append(given, "--ridge", "0.1")...)...)
+		for _, column := range []string{"XI", "RIDGE", "TRAIN ACCURACY", "TEST ACCURACY", "TEST AUROC"} {
+			if !strings.Contains(table, column) {
+				t.Errorf("%s prints %q, want %s in it", method, table, column)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		code int
+		args []string
+		want []string
+	}{
+		"none":            {exitUsage, []string{"--method", "smf-w"}, []string{"wants labels"}},
+		"of sonmf":        {exitUsage, []string{"--labels", y}, []string{"learns no labels"}},
+		"xi of nmf":       {exitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "learns no labels"}},
+		"xi":              {exitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"}},
+		"name for a step": {exitUsage, []string{"--method", "smf-h", "--labels", y, "--step", "cayley"}, []string{"cayley", "number"}},
+		"number as name":  {exitUsage, []string{"--method", "sonmf", "--step", "0.1"}, []string{"0.1", "cayley"}},
+		"test alone":      {exitUsage, []string{"--method", "smf-w", "--labels", y, "--test-input", x}, []string{"test documents"}},
+		"negative":        {exitFailed, []string{"--method", "smf-w", "--labels", write("bad.csv", "0\n1\n0\n-1\n0\n1\n")}, []string{"bad.csv", "line 4", "negative"}},
+		"one class":       {exitFailed, []string{"--method", "smf-w", "--labels", write("one.csv", "0,0,0,0,0,0\n")}, []string{"one.csv", "class 0"}},
+		"count":           {exitFailed, []string{"--method", "smf-w", "--labels", write("few.csv", "0,1\n")}, []string{"few.csv", "2 labels", "6 documents"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fail(t, c.code, args(c.args...), c.want...)
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/nmf"
+	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // Orientation tells what the rows of the input are.
@@ -32,7 +33,7 @@ var ErrOptions = errors.New("option out of range")
 
 // Options says what to do. Zero values mean what the fields say.
 type Options struct {
-	// Method is one of methods.Names.
+	// Method is one of methods.Names or methods.Supervised.
 	Method string
 	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
 	Input string
@@ -55,8 +56,11 @@ type Options struct {
 	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
 	// the input; "" means none.
 	StartTopics, StartScores string
-	// Choices are the settings of the method's own.
+	// Choices are the settings of the method's own. The step of a supervised method is a number: algorithm 1 of the paper
+	// with steps of that length, where "" means the updates that are fastest.
 	Choices methods.Settings
+	// Supervised are for the methods of methods.Supervised alone.
+	Supervised
 	// Restarts is how many starts are tried, with the seeds Seed, Seed+1 …; the result of least objective is kept. 0 means 1.
 	// More want a start that the seed decides.
 	Restarts int
@@ -74,14 +78,16 @@ type Report struct {
 	Objective             float64             `json:"objective"`
 	MeanObjective         float64             `json:"mean_objective"`
 	OrthogonalityResidual float64             `json:"orthogonality_residual"`
-	TrainAccuracy         *float64            `json:"train_accuracy"` // nil for methods without labels
+	TrainAccuracy         *float64            `json:"train_accuracy"` // nil for methods without labels; of smf-h by the codes that predictions derive
+	TestAccuracy          *float64            `json:"test_accuracy,omitempty"`
+	TestAUROC             *float64            `json:"test_auroc,omitempty"` // nil too for more than two classes, and where all are of one
 	Seconds               Seconds             `json:"seconds"`
 	Trace                 []solver.TracePoint `json:"trace"` // empty unless asked for
 	Settings              Settings            `json:"settings"`
 	Version               string              `json:"version"`
 }
 
-// Seconds is the wall time of the parts of a run: reading, start, updates.
+// Seconds is the wall time of the parts of a run: reading, start with the choice of weights, updates.
 type Seconds struct {
 	Load  float64 `json:"load"`
 	Init  float64 `json:"init"`
@@ -107,6 +113,7 @@ type Settings struct {
 	Restarts    int         `json:"restarts"`
 	L1Topics    *float64    `json:"l1_topics,omitempty"`
 	L1Scores    *float64    `json:"l1_scores,omitempty"`
+	*SupervisedSettings
 }
 
 // Run reads the input, factorizes it and writes the output. The recorder, which may be nil, sees every iterate.
@@ -114,7 +121,7 @@ type Settings struct {
 // When ctx ends during the updates, the best iterate so far is written, and Run returns its report with an error that
 // wraps the context's. An objective that is not finite is an error, and nothing is written.
 func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, error) {
-	method, err := o.check()
+	method, supervised, err := o.check()
 	if err != nil {
 		return nil, err
 	}
@@ -124,24 +131,40 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return nil, fmt.Errorf("making the output folder: %w", err)
 	}
-
 	begin := time.Now()
 	x, settings, err := o.load(recorder)
 	if err != nil {
 		return nil, err
 	}
+	var t *task
+	if o.supervised() {
+		if t, err = o.loadTask(x, supervised); err != nil {
+			return nil, err
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("reading the input: %w", context.Cause(ctx))
 	}
-	load := time.Since(begin).Seconds()
-
+	loaded := time.Now()
+	if t != nil {
+		if err := t.choose(ctx, x, &o, settings); err != nil {
+			return nil, err
+		}
+		method = t.method
+	}
+	chosen := time.Now()
 	result, seconds, err := o.best(ctx, x, settings, method)
 	if err != nil {
 		return nil, err
 	}
 	report := o.report(x, method, result)
-	report.Seconds = Seconds{Load: load, Init: seconds.Init, Solve: seconds.Solve}
-	if err := write(o.Out, report, result.Topics, result.Scores); err != nil {
+	report.Seconds = Seconds{Load: loaded.Sub(begin).Seconds(), Init: chosen.Sub(loaded).Seconds() + seconds.Init, Solve: seconds.Solve}
+	if t != nil {
+		if err := t.describe(report, &o, x, result); err != nil {
+			return nil, err
+		}
+	}
+	if err := write(o.Out, report, result); err != nil {
 		return nil, err
 	}
 	if result.Status == solver.Cancelled {
@@ -218,13 +241,17 @@ func (o *Options) report(x linalg.Operator, method solver.Method, result *solver
 	return report
 }
 
-// check fills in the defaults and returns the method. The numbers are left to solver.Solve to check.
-func (o *Options) check() (solver.Method, error) {
+// check fills in the defaults and returns the method, or of a supervised one the settings as far as they are given. The
+// numbers are left to solver.Solve to check.
+func (o *Options) check() (method solver.Method, supervised smf.Settings, err error) {
+	fail := func(format string, args ...any) (solver.Method, smf.Settings, error) {
+		return nil, supervised, fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
+	}
 	if o.Orientation == "" {
 		o.Orientation = DocumentsByTerms
 	}
 	if o.Orientation != DocumentsByTerms && o.Orientation != TermsByDocuments {
-		return nil, fmt.Errorf("%w: input orientation %q is neither %s nor %s", ErrOptions, o.Orientation, DocumentsByTerms, TermsByDocuments)
+		return fail("input orientation %q is neither %s nor %s", o.Orientation, DocumentsByTerms, TermsByDocuments)
 	}
 	if o.Init == "" {
 		o.Init = solver.InitSVD
@@ -233,24 +260,28 @@ func (o *Options) check() (solver.Method, error) {
 		o.MaxIter = solver.DefaultMaxIter
 	}
 	if o.Threads < 0 {
-		return nil, fmt.Errorf("%w: %d threads", ErrOptions, o.Threads)
+		return fail("%d threads", o.Threads)
 	}
 	if o.Out == "" {
-		return nil, fmt.Errorf("%w: no output folder", ErrOptions)
+		return fail("no output folder")
 	}
 	if o.Restarts == 0 {
 		o.Restarts = 1
 	}
 	switch {
 	case o.Restarts < 0:
-		return nil, fmt.Errorf("%w: %d restarts", ErrOptions, o.Restarts)
+		return fail("%d restarts", o.Restarts)
 	case o.Restarts > 1 && (o.Init == solver.InitSVD || o.StartTopics != "" || o.StartScores != "" || o.Method == methods.SVD):
-		return nil, fmt.Errorf("%w: %d restarts from a start that the seed does not decide; take start random or kmeans", ErrOptions, o.Restarts)
+		return fail("%d restarts from a start that the seed does not decide; take start random or kmeans", o.Restarts)
 	}
-	var method solver.Method
-	var err error
-	method, o.Choices, err = methods.New(o.Method, o.Choices)
-	return method, err
+	if o.supervised() {
+		supervised, err = o.checkSupervised()
+		return nil, supervised, err
+	}
+	if method, o.Choices, err = methods.New(o.Method, o.Choices); err != nil {
+		return nil, supervised, err
+	}
+	return method, supervised, o.refuse(o.Method)
 }
 
 // load reads the files.
@@ -258,18 +289,24 @@ func (o *Options) load(recorder solver.Recorder) (linalg.Operator, solver.Settin
 	settings := solver.Settings{
 		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Recorder: recorder,
 	}
-	x, err := matrixio.Read(o.Input)
+	x, err := o.read(o.Input)
 	if err != nil {
 		return nil, settings, err
-	}
-	if o.Orientation == TermsByDocuments {
-		x = matrixio.Transposed(x)
 	}
 	if settings.StartTopics, err = readFactor(o.StartTopics); err != nil {
 		return nil, settings, err
 	}
 	settings.StartScores, err = readFactor(o.StartScores)
 	return x, settings, err
+}
+
+// read reads a matrix of documents in the orientation of the input.
+func (o *Options) read(path string) (linalg.Operator, error) {
+	x, err := matrixio.Read(path)
+	if err == nil && o.Orientation == TermsByDocuments {
+		x = matrixio.Transposed(x)
+	}
+	return x, err
 }
 
 // readFactor reads a dense matrix, nil for no path.

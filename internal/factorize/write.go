@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/models/safetensors"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // The files of the output folder.
@@ -22,12 +23,12 @@ const (
 )
 
 // write stores the factors, then the report. An older report goes first, so that none ever describes other factors.
-func write(dir string, report *Report, topics, scores *mat.Dense) error {
+func write(dir string, report *Report, result *solver.Result) error {
 	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replacing %q: %w", ResultFile, err)
 	}
 	err := replace(dir, FactorsFile, func(w io.Writer) error {
-		return safetensors.Write(w, []safetensors.Tensor{tensor("scores", scores), tensor("topics", topics)}, nil)
+		return safetensors.Write(w, tensors(result), nil)
 	})
 	if err != nil {
 		return err
@@ -55,6 +56,20 @@ func replace(dir, name string, content func(io.Writer) error) (err error) {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
+}
+
+// tensors returns the factors under their names, and the head of a supervised result.
+func tensors(r *solver.Result) []safetensors.Tensor {
+	t := []safetensors.Tensor{tensor("scores", r.Scores), tensor("topics", r.Topics)}
+	h := r.Head
+	if h == nil {
+		return t
+	}
+	aux := safetensors.Tensor{Name: "aux_coefficients", Shape: []int{len(h.Intercept), 0}, Data: []float64{}}
+	if h.AuxCoefficients != nil {
+		aux = tensor(aux.Name, h.AuxCoefficients)
+	}
+	return append(t, tensor("coefficients", h.Coefficients), aux, safetensors.Tensor{Name: "intercept", Shape: []int{len(h.Intercept)}, Data: h.Intercept})
 }
 
 // tensor returns the matrix under a name.

@@ -19,17 +19,10 @@ import (
 // It returns an *Error that wraps ErrFormat for rows of unequal width, an empty field, a field that is not a number
 // and a file without rows; linalg.ErrNonFinite for NaN, infinities and numbers beyond float64.
 func ReadCSV(r io.Reader) (*mat.Dense, error) {
-	in := bufio.NewReaderSize(r, bufferSize)
-	const byteOrderMark = "\xef\xbb\xbf"
-	if start, _ := in.Peek(len(byteOrderMark)); bytes.Equal(start, []byte(byteOrderMark)) {
-		if _, err := in.Discard(len(byteOrderMark)); err != nil {
-			return nil, err
-		}
+	records, err := newCSV(r)
+	if err != nil {
+		return nil, err
 	}
-	records := csv.NewReader(in)
-	records.FieldsPerRecord = -1 // checked below
-	records.ReuseRecord = true
-
 	var (
 		values []float64
 		width  int
@@ -68,6 +61,43 @@ func ReadCSV(r io.Reader) (*mat.Dense, error) {
 		return nil, malformed(0, 0, "no rows of numbers")
 	}
 	return mat.NewDense(len(values)/width, width, values), nil
+}
+
+// newCSV returns the records after a byte order mark.
+func newCSV(r io.Reader) (*csv.Reader, error) {
+	in := bufio.NewReaderSize(r, bufferSize)
+	const byteOrderMark = "\xef\xbb\xbf"
+	if start, _ := in.Peek(len(byteOrderMark)); bytes.Equal(start, []byte(byteOrderMark)) {
+		if _, err := in.Discard(len(byteOrderMark)); err != nil {
+			return nil, err
+		}
+	}
+	records := csv.NewReader(in)
+	records.FieldsPerRecord = -1 // their width is for the caller to check
+	records.ReuseRecord = true
+	return records, nil
+}
+
+// lineOf returns the line of a row, from 0, of the numbers; 0 where there is none.
+func lineOf(r io.Reader, row int) int {
+	records, err := newCSV(r)
+	if err != nil {
+		return 0
+	}
+	for first := true; ; first = false {
+		record, err := records.Read()
+		if err != nil {
+			return 0
+		}
+		if first && isHeader(record) {
+			continue
+		}
+		if row == 0 {
+			line, _ := records.FieldPos(0)
+			return line
+		}
+		row--
+	}
 }
 
 // isHeader reports whether a field is neither empty nor a number.

@@ -22,6 +22,9 @@ var (
 	ErrUnsupported = errors.New("unsupported matrix")
 )
 
+// csvExt is the extension of comma-separated values.
+const csvExt = ".csv"
+
 // Error says where in a file reading ended.
 type Error struct {
 	Path   string // "" when the input was a reader
@@ -73,27 +76,17 @@ func Read(path string) (x linalg.Operator, err error) {
 			err = &Error{Path: path, Err: err}
 		}
 	}()
-	file, err := os.Open(path)
+	input, ext, err := open(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = errors.Join(err, input.Close()) }()
 
-	var input io.Reader = file
-	name := strings.ToLower(filepath.Base(path))
-	if plain, ok := strings.CutSuffix(name, ".gz"); ok {
-		name = plain
-		unzipped, err := gzip.NewReader(bufio.NewReaderSize(file, bufferSize))
-		if err != nil {
-			return nil, err
-		}
-		input = unzipped
-	}
 	var dense *mat.Dense
-	switch filepath.Ext(name) {
+	switch ext {
 	case ".mtx":
 		return ReadMTX(input)
-	case ".csv":
+	case csvExt:
 		dense, err = ReadCSV(input)
 	case ".npy":
 		dense, err = ReadNPY(input)
@@ -104,6 +97,42 @@ func Read(path string) (x linalg.Operator, err error) {
 		return nil, err
 	}
 	return linalg.Dense{Dense: dense}, nil
+}
+
+// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a CSV file stands; 0 for other files and rows.
+// It reads the file once more: it is for messages.
+func LineOf(path string, row int) int {
+	input, ext, err := open(path)
+	if err != nil {
+		return 0
+	}
+	defer input.Close() //nolint:errcheck // nothing was written
+	if ext != csvExt {
+		return 0
+	}
+	return lineOf(input, row)
+}
+
+// content is an open file, unzipped where it is zipped.
+type content struct {
+	io.Reader
+	io.Closer
+}
+
+// open returns the content of a file and the extension that tells its format.
+func open(path string) (*content, string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, "", cause(err)
+	}
+	name, zipped := strings.CutSuffix(strings.ToLower(filepath.Base(path)), ".gz")
+	opened := &content{file, file}
+	if zipped {
+		if opened.Reader, err = gzip.NewReader(bufio.NewReaderSize(file, bufferSize)); err != nil {
+			return nil, "", errors.Join(err, file.Close())
+		}
+	}
+	return opened, filepath.Ext(name), nil
 }
 
 // cause drops the path and operation that Error states itself.

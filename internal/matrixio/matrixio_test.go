@@ -377,3 +377,31 @@ func TestReadByName(t *testing.T) {
 		}
 	}
 }
+
+func TestLineOf(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, c := range map[string]struct {
+		content string
+		row     int
+		want    int
+	}{
+		"first.csv":  {"1,2\n3,4\n", 0, 1},
+		"header.csv": {"a,b\n1,2\n3,4\n", 1, 3},
+		"blank.csv":  {"\xef\xbb\xbf1\n\n\n2\n", 1, 4},
+		"none.csv":   {"1\n2\n", 2, 0},
+		"mark.csv":   {"\xef\xbb\xbf1\n2\n", 0, 1},
+		"array.mtx":  {"%%MatrixMarket matrix array real general\n1 1\n1\n", 0, 0},
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := LineOf(path, c.row); got != c.want {
+			t.Errorf("%s: row %d is on line %d, want %d", name, c.row, got, c.want)
+		}
+	}
+	if got := LineOf(filepath.Join(folder, "missing.csv"), 0); got != 0 {
+		t.Errorf("line %d of no file", got)
+	}
+}

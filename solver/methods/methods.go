@@ -7,6 +7,7 @@ import (
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/nmf"
+	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
@@ -22,9 +23,15 @@ const (
 	SVD         = "svd"
 )
 
-// Names returns the names of all methods.
+// Names returns the names of all methods that New makes.
 func Names() []string {
 	return []string{SONMF, SONMFBinary, NMF, ONMF, SemiNMF, LogNMF, L1NMF, SVD}
+}
+
+// Supervised returns the names of the methods that learn labels beside the matrix. They want data of their own: smf.New
+// makes them.
+func Supervised() []string {
+	return []string{string(smf.VariantW), string(smf.VariantH)}
 }
 
 // Domain returns what the entries of X must be for the method of this name.

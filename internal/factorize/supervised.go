@@ -1,0 +1,405 @@
+package factorize
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/matrixio"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+// Auto has a weight chosen by cross-validation on the training data; see smf.Search.
+const Auto = "auto"
+
+// Supervised are the options of the methods of methods.Supervised. Paths are those of matrices as Input is.
+type Supervised struct {
+	// Labels is the path of the labels 0 … κ, one for each document, in a line or a column. Every class must occur.
+	Labels string
+	// Aux is the path of auxiliary features, in the orientation of the input; "" means none.
+	Aux string
+	// Xi and Ridge are the weights ξ and ν, each a number or Auto; "" means Auto.
+	Xi, Ridge string
+	// TestInput, TestLabels and TestAux are documents to predict; TestInput "" means none.
+	TestInput, TestLabels, TestAux string
+	// StartCoefficients is the path of β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux that of
+	// Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
+	StartCoefficients, StartAux string
+}
+
+// SupervisedSettings are the options of a supervised run with their defaults filled in.
+type SupervisedSettings struct {
+	Labels  string     `json:"labels"`
+	Aux     string     `json:"aux,omitempty"`
+	Classes int        `json:"classes"`
+	Xi      float64    `json:"xi"`
+	Ridge   float64    `json:"ridge"`
+	Update  smf.Update `json:"update"`
+	// CrossValidation tells how Xi and Ridge were chosen; nil where both were given.
+	CrossValidation   *CrossValidation `json:"cross_validation,omitempty"`
+	TestInput         string           `json:"test_input,omitempty"`
+	TestLabels        string           `json:"test_labels,omitempty"`
+	TestAux           string           `json:"test_aux,omitempty"`
+	StartCoefficients string           `json:"start_coefficients,omitempty"`
+	StartAux          string           `json:"start_aux,omitempty"`
+}
+
+// CrossValidation is how weights were chosen: by the least log loss of the candidates.
+type CrossValidation struct {
+	Folds      int             `json:"folds"`
+	Chosen     []string        `json:"chosen"` // "xi", "ridge" or both
+	Candidates []smf.Candidate `json:"candidates"`
+}
+
+// supervised reports whether the method learns labels.
+func (o *Options) supervised() bool { return slices.Contains(methods.Supervised(), o.Method) }
+
+// checkSupervised returns the settings of the method as far as they stand in the options; weights to choose are 0.
+func (o *Options) checkSupervised() (s smf.Settings, err error) {
+	refuse := func(problem string) (smf.Settings, error) { return s, fmt.Errorf("%w: %s", ErrOptions, problem) }
+	switch {
+	case o.Labels == "":
+		return refuse(o.Method + " wants labels")
+	case o.Choices.L1Topics != nil || o.Choices.L1Scores != nil:
+		return refuse(o.Method + " has no ℓ1 penalties")
+	case (o.TestInput == "") != (o.TestLabels == ""):
+		return refuse("test documents want an input and labels")
+	case o.TestAux != "" && o.TestInput == "":
+		return refuse("auxiliary features of no test documents")
+	case o.TestInput != "" && (o.Aux == "") != (o.TestAux == ""):
+		return refuse("training and test documents want auxiliary features alike")
+	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
+		return refuse("start coefficients want the start topics and start scores that they belong to")
+	}
+	s.Variant = smf.Variant(o.Method)
+	o.Xi, o.Ridge = cmp.Or(o.Xi, Auto), cmp.Or(o.Ridge, Auto)
+	if s.Xi, err = weight("xi", o.Xi); err != nil {
+		return s, err
+	}
+	if o.Xi != Auto && s.Xi == 0 {
+		return refuse("xi is 0, must be positive or auto")
+	}
+	if s.Ridge, err = weight("ridge", o.Ridge); err != nil || o.Choices.Step == "" {
+		return s, err
+	}
+	s.Step, err = strconv.ParseFloat(o.Choices.Step, 64)
+	if err != nil || !(s.Step > 0) || math.IsInf(s.Step, 1) {
+		return refuse(fmt.Sprintf("step %q of %s is not a positive number", o.Choices.Step, o.Method))
+	}
+	return s, nil
+}
+
+// weight returns the weight that the text says, 0 for Auto.
+func weight(name, text string) (float64, error) {
+	if text == Auto {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0) || math.IsInf(v, 1) {
+		return 0, fmt.Errorf("%w: %s %q is neither a number from 0 on nor %s", ErrOptions, name, text, Auto)
+	}
+	return v, nil
+}
+
+// refuse returns an error for the first supervised option that is set.
+func (s *Supervised) refuse(method string) error {
+	for _, option := range [][2]string{
+		{"labels", s.Labels},
+		{"auxiliary features", s.Aux},
+		{"xi", s.Xi},
+		{"ridge", s.Ridge},
+		{"test input", s.TestInput},
+		{"test labels", s.TestLabels},
+		{"test auxiliary features", s.TestAux},
+		{"start coefficients", s.StartCoefficients},
+		{"start auxiliary coefficients", s.StartAux},
+	} {
+		if option[1] != "" {
+			return fmt.Errorf("%w: %s: method %q learns no labels", ErrOptions, option[0], method)
+		}
+	}
+	return nil
+}
+
+// task is a supervised factorization with its data.
+type task struct {
+	settings   smf.Settings
+	data       smf.Data
+	testX      linalg.Operator // nil without test documents
+	test       smf.Data
+	validation *CrossValidation
+	method     *smf.Method
+}
+
+// loadTask reads what belongs to the n documents of x.
+func (o *Options) loadTask(x linalg.Operator, s smf.Settings) (t *task, err error) {
+	t = &task{settings: s}
+	n, p := x.Dims()
+	if t.data, err = o.readData(o.Input, n, o.Labels, o.Aux); err != nil {
+		return nil, err
+	}
+	if t.data.Classes, err = classes(o.Labels, t.data.Labels); err != nil {
+		return nil, err
+	}
+	if t.settings.StartHead, err = o.startHead(t.data); err != nil || o.TestInput == "" {
+		return t, err
+	}
+	if t.testX, err = o.read(o.TestInput); err != nil {
+		return nil, err
+	}
+	n, terms := t.testX.Dims()
+	if terms != p {
+		return nil, fmt.Errorf("reading %q: %w: %d terms, %q has %d", o.TestInput, solver.ErrShape, terms, o.Input, p)
+	}
+	if t.test, err = o.readData(o.TestInput, n, o.TestLabels, o.TestAux); err != nil {
+		return nil, err
+	}
+	for i, y := range t.test.Labels {
+		if y >= t.data.Classes {
+			return nil, labelError(o.TestLabels, i, "label %d, the largest of training is %d", y, t.data.Classes-1)
+		}
+	}
+	if aux := t.data.Aux; aux != nil {
+		_, want := aux.Dims()
+		if _, got := t.test.Aux.Dims(); got != want {
+			return nil, fmt.Errorf("reading %q: %w: %d auxiliary features, %q has %d", o.TestAux, solver.ErrShape, got, o.Aux, want)
+		}
+	}
+	return t, nil
+}
+
+// readData reads labels and auxiliary features of the n documents in input.
+func (o *Options) readData(input string, n int, labels, aux string) (d smf.Data, err error) {
+	if d.Labels, err = readLabels(labels); err != nil {
+		return d, err
+	}
+	if got := len(d.Labels); got != n {
+		return d, fmt.Errorf("reading %q: %w: %d labels, %q has %d documents", labels, solver.ErrShape, got, input, n)
+	}
+	if aux == "" {
+		return d, nil
+	}
+	x, err := o.read(aux)
+	if err != nil {
+		return d, err
+	}
+	d.Aux = dense(x)
+	if got, _ := x.Dims(); got != n {
+		return d, fmt.Errorf("reading %q: %w: auxiliary features of %d documents (%s), %q has %d", aux, solver.ErrShape, got, o.Orientation, input, n)
+	}
+	return d, nil
+}
+
+// maxLabel bounds labels, so that a file of something else is refused before each class is looked for.
+const maxLabel = 1 << 20
+
+// readLabels reads the labels in a line or a column.
+func readLabels(path string) ([]int, error) {
+	x, err := matrixio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if rows, cols := x.Dims(); rows != 1 && cols != 1 {
+		return nil, fmt.Errorf("reading %q: %w: labels are one line or one column, not %d×%d", path, solver.ErrShape, rows, cols)
+	}
+	values := dense(x).RawMatrix().Data
+	labels := make([]int, len(values))
+	for i, v := range values {
+		switch {
+		case v != math.Trunc(v):
+			return nil, labelError(path, i, "label %v is not an integer", v)
+		case v < 0:
+			return nil, labelError(path, i, "label %v is negative", v)
+		case v > maxLabel:
+			return nil, labelError(path, i, "label %v is above %d", v, maxLabel)
+		}
+		labels[i] = int(v)
+	}
+	return labels, nil
+}
+
+// labelError is about the i-th label of a file.
+func labelError(path string, i int, format string, args ...any) error {
+	at := &matrixio.Error{Path: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1, fmt.Sprintf(format, args...))}
+	if at.Line = matrixio.LineOf(path, i); at.Line == 0 { // of a line, or no CSV file
+		at.Line, at.Column = matrixio.LineOf(path, 0), i+1
+	}
+	return at
+}
+
+// classes returns the number of classes, each of which must occur.
+func classes(path string, labels []int) (int, error) {
+	count := slices.Max(labels) + 1
+	seen := make([]bool, count)
+	for _, y := range labels {
+		seen[y] = true
+	}
+	if missing := slices.Index(seen, false); missing >= 0 {
+		return 0, fmt.Errorf("reading %q: %w: no document of class %d, the largest label is %d", path, smf.ErrLabels, missing, count-1)
+	}
+	if count < 2 {
+		return 0, fmt.Errorf("reading %q: %w: every document is of class 0", path, smf.ErrLabels)
+	}
+	return count, nil
+}
+
+// startHead reads the coefficients to begin from, nil for none.
+func (o *Options) startHead(data smf.Data) (*solver.Head, error) {
+	if o.StartCoefficients == "" && o.StartAux == "" {
+		return nil, nil
+	}
+	q := 0
+	if data.Aux != nil {
+		_, q = data.Aux.Dims()
+	}
+	kappa := data.Classes - 1
+	coefficients, err := readCoefficients(o.StartCoefficients, o.Rank, kappa)
+	if err != nil {
+		return nil, err
+	}
+	aux, err := readCoefficients(o.StartAux, 1+q, kappa)
+	if err != nil {
+		return nil, err
+	}
+	head := &solver.Head{Coefficients: coefficients, Intercept: mat.Col(nil, 0, aux)}
+	if q > 0 {
+		head.AuxCoefficients = mat.DenseCopyOf(aux.Slice(0, kappa, 1, 1+q))
+	}
+	return head, nil
+}
+
+// readCoefficients reads a rows×κ matrix and returns its transpose, zeros for no path. A line is a column for κ = 1.
+func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
+	if path == "" {
+		return mat.NewDense(kappa, rows, nil), nil
+	}
+	m, err := readFactor(path)
+	if err != nil {
+		return nil, err
+	}
+	r, c := m.Dims()
+	if kappa == 1 && r == 1 && c == rows {
+		return m, nil
+	}
+	if r != rows || c != kappa {
+		return nil, fmt.Errorf("reading %q: %w: %d×%d in place of %d×%d", path, solver.ErrShape, r, c, rows, kappa)
+	}
+	return mat.DenseCopyOf(m.T()), nil
+}
+
+// choose fills in the weights that are left to it and makes the method.
+func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settings solver.Settings) (err error) {
+	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed}
+	search.Method.StartHead = nil
+	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
+	var chosen []string
+	if o.Xi == Auto {
+		chosen = append(chosen, "xi")
+	} else {
+		search.Xi = []float64{t.settings.Xi}
+	}
+	if o.Ridge == Auto {
+		chosen = append(chosen, "ridge")
+	} else {
+		search.Ridge = []float64{t.settings.Ridge}
+	}
+	if chosen != nil {
+		t.validation = &CrossValidation{Folds: search.Folds, Chosen: chosen}
+		if err := t.validate(ctx, x, search); err != nil {
+			return fmt.Errorf("choosing %s: %w", strings.Join(chosen, " and "), err)
+		}
+	}
+	t.method, err = smf.New(t.data, t.settings)
+	return err
+}
+
+// validate takes the weights of the best candidate.
+func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Search) error {
+	best, candidates, err := smf.Choose(ctx, x, t.data, search)
+	if err != nil {
+		return err
+	}
+	infinite := func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 1) }
+	if infinite(*best) {
+		return solver.NonFinite.Err()
+	}
+	t.settings.Xi, t.settings.Ridge = best.Xi, best.Ridge
+	t.validation.Candidates = slices.DeleteFunc(candidates, infinite)
+	return nil
+}
+
+// describe adds to a report what belongs to a supervised result.
+func (t *task) describe(report *Report, o *Options, x linalg.Operator, result *solver.Result) error {
+	report.Settings.SupervisedSettings = &SupervisedSettings{
+		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update,
+		CrossValidation: t.validation, TestInput: o.TestInput, TestLabels: o.TestLabels, TestAux: o.TestAux,
+		StartCoefficients: o.StartCoefficients, StartAux: o.StartAux,
+	}
+	model := t.method.Model(result)
+	train, err := model.Predict(x, t.data.Aux)
+	if err != nil {
+		return err
+	}
+	report.TrainAccuracy = accuracy(train.Classes, t.data.Labels)
+	if t.testX == nil {
+		return nil
+	}
+	test, err := model.Predict(t.testX, t.test.Aux)
+	if err != nil {
+		return err
+	}
+	report.TestAccuracy = accuracy(test.Classes, t.test.Labels)
+	if t.data.Classes > 2 {
+		return nil
+	}
+	positive := make([]bool, len(t.test.Labels))
+	for i, y := range t.test.Labels {
+		positive[i] = y == 1
+	}
+	area, _, err := eval.AUROC(positive, mat.Col(nil, 1, test.Probabilities), nil)
+	if errors.Is(err, eval.ErrOneClass) {
+		return nil
+	}
+	report.TestAUROC = &area
+	return err
+}
+
+// accuracy returns the share of documents of their class.
+func accuracy(predicted, labels []int) *float64 {
+	right := 0
+	for i, y := range labels {
+		if predicted[i] == y {
+			right++
+		}
+	}
+	share := float64(right) / float64(len(labels))
+	return &share
+}
+
+// dense returns the matrix of a file as a dense one.
+func dense(x linalg.Operator) *mat.Dense {
+	sparse, ok := x.(*linalg.CSR)
+	if !ok {
+		return x.(linalg.Dense).Dense
+	}
+	n, p := x.Dims()
+	d := mat.NewDense(n, p, nil)
+	for i := range n {
+		columns, values := sparse.Row(i)
+		for c, j := range columns {
+			d.Set(i, int(j), values[c])
+		}
+	}
+	return d
+}

@@ -1,0 +1,68 @@
+package smf
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// TwoStage is the baseline that factorizes first and learns afterwards: the truncated singular value decomposition
+// X = U·S·Vᵀ of rank k and a ridge logistic regression on X·Topics,
+//
+//	minimize Σ wᵢ·ℓ(yᵢ, C·Topicsᵀxᵢ + Γᵀzᵢ) + Ridge·(‖C‖² + ‖Γ‖²).
+type TwoStage struct {
+	Rank  int
+	Ridge float64
+	// Scaled takes Topics = V·S (the paper's MF-LR), so that the ridge hardly reaches the strongest topics; otherwise
+	// Topics = V (PCA and logistic regression, but for the centring that is the caller's).
+	Scaled bool
+	// Seed starts the generator of the decomposition.
+	Seed uint64
+}
+
+// Fit returns the model, with predictions as of VariantW.
+func (s TwoStage) Fit(x linalg.Operator, data Data) (*Model, error) {
+	n, _ := x.Dims()
+	if err := data.check(); err != nil {
+		return nil, fmt.Errorf("reading the labels: %w", err)
+	}
+	if len(data.Labels) != n || !(s.Ridge >= 0) {
+		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d, ridge %v", solver.ErrSettings, len(data.Labels), n, s.Ridge)
+	}
+	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: s.Rank, Seed: s.Seed})
+	if err != nil {
+		return nil, fmt.Errorf("decomposing the matrix: %w", err)
+	}
+	topics := svd.V
+	if s.Scaled {
+		for t, sigma := range svd.S {
+			scaleColumn(topics, t, sigma)
+		}
+	}
+	z := withOnes(data.Aux, n)
+	_, q := z.Dims()
+	design := mat.NewDense(n, s.Rank+q, nil)
+	features := mat.NewDense(n, s.Rank, nil)
+	x.MulTo(features, topics)
+	design.Slice(0, n, 0, s.Rank).(*mat.Dense).Copy(features)
+	design.Slice(0, n, s.Rank, s.Rank+q).(*mat.Dense).Copy(z)
+	kappa := data.Classes - 1
+	g := newRegression(labels{of: data.Labels, weights: data.Weights}, kappa, design, s.Ridge)
+	g.evaluate()
+	g.fit(fitShare*g.objective, maxInner)
+	return &Model{Variant: VariantW, Topics: topics, Head: headOf(g.coef, s.Rank)}, nil
+}
+
+// headOf returns [C | Γᵀ] with k columns in C as a head.
+func headOf(coef *mat.Dense, k int) *solver.Head {
+	kappa, m := coef.Dims()
+	h := &solver.Head{Coefficients: mat.DenseCopyOf(coef.Slice(0, kappa, 0, k)), Intercept: make([]float64, kappa)}
+	mat.Col(h.Intercept, k, coef)
+	if m > k+1 {
+		h.AuxCoefficients = mat.DenseCopyOf(coef.Slice(0, kappa, k+1, m))
+	}
+	return h
+}

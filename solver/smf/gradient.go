@@ -1,0 +1,329 @@
+package smf
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+const (
+	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition.
+	exactDim = 128
+	// guard is the least number of columns beyond the rank, up to the next multiple of blockColumns, which products take
+	// best, and powerSteps the number of power iterations, of one projection otherwise. The block starts from that of the
+	// projection before.
+	guard        = 4
+	blockColumns = 8
+	powerSteps   = 3
+	// normShare makes up for an estimate of ‖X‖₂² from below.
+	normShare = 1.01
+	// patience is the number of updates without a new lowest objective after which a run is said to cycle; stillShare is
+	// the distance from the lowest, in units of its size, up to which it is said to stand still instead.
+	patience   = 50
+	stillShare = 1e-10
+)
+
+// gradientState is algorithm 1 of the paper. With both gradients at the iterate,
+//
+//	A½ = A − τ·∂F/∂A, B½ = B − 2τξ·(B − X̂), Γ½ = Γ − τ_Γ·∂F/∂Γ,
+//
+// which are moved into the bounds; then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
+//
+//	τ = 1/max(2ξ, 2ν + 2h·s), τ_Γ = 1/(2ν + 2h·‖Z‖₂²)
+//
+// where h bounds the curvature of the label loss (1/4 for two classes, 1/2 for more) and s = ‖X‖₂² for SMF-W, 1 for SMF-H;
+// the factor 2 is for both blocks moving together. The objective then never rises without bounds. (The paper has one τ
+// for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
+//
+// A given step too long for the problem ends the run as Cycling. An update costs two products of X̂ for each power step
+// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed, but for a small one, and where B
+// has bounds, which need a dense X.
+type gradientState struct {
+	iterate
+	tau, tauAux float64
+	design      *mat.Dense // [features | z]
+	products    *mat.Dense // X̂ᵀQ, e×r
+	probs       *mat.Dense // n×κ
+	block       *mat.Dense // start of the next projection, d×(r+guard) or wider
+	lowest      float64
+	since       int // updates since the lowest objective
+}
+
+func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
+	s := &gradientState{tau: t.Step, tauAux: t.Step, probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
+	s.task = t
+	if _, dense := t.x.(linalg.Dense); t.Bounds.B != nil && !dense {
+		return nil, fmt.Errorf("%w: bounds of the reconstruction need a dense matrix", solver.ErrSettings)
+	}
+	if t.Step == 0 {
+		if err := s.chooseSteps(); err != nil {
+			return nil, err
+		}
+	}
+	own, other := topics, scores
+	if t.Variant == VariantH {
+		own, other = scores, topics
+	}
+	if err := s.assume(own, other, t.startHead()); err != nil {
+		return nil, err
+	}
+	_, q := t.z.Dims()
+	s.design = mat.NewDense(t.n, t.rank+q, nil)
+	s.design.Slice(0, t.n, t.rank, t.rank+q).(*mat.Dense).Copy(t.z)
+	s.evaluate()
+	s.lowest = s.objective
+	return s, nil
+}
+
+// startHead returns StartHead as κ×(k+1+q), zeros where there is none.
+func (t *task) startHead() *mat.Dense {
+	_, q := t.z.Dims()
+	head := mat.NewDense(t.kappa, t.k+q, nil)
+	if t.StartHead == nil {
+		return head
+	}
+	head.Slice(0, t.kappa, 0, t.k).(*mat.Dense).Copy(t.StartHead.Coefficients)
+	head.SetCol(t.k, t.StartHead.Intercept)
+	if q > 1 {
+		head.Slice(0, t.kappa, t.k+1, t.k+q).(*mat.Dense).Copy(t.StartHead.AuxCoefficients)
+	}
+	return head
+}
+
+// assume makes Θ = own·[b, otherᵀ] the iterate, for a d×k matrix own of any rank, an e×k matrix other and a
+// κ×(k+1+q) head.
+func (it *iterate) assume(own, other, head *mat.Dense) error {
+	it.basis = mat.NewDense(it.d, it.rank, nil)
+	if err := linalg.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+		return fmt.Errorf("making the factors orthonormal: %w", err)
+	}
+	_, q := it.z.Dims()
+	var small mat.Dense // own = Q·small
+	small.Mul(it.basis.T(), own)
+	it.image = mat.NewDense(it.e, it.rank, nil)
+	it.image.Mul(other, small.T())
+	it.head = mat.NewDense(it.kappa, it.rank+q, nil)
+	it.coef().Mul(head.Slice(0, it.kappa, 0, it.k), small.T())
+	it.head.Slice(0, it.kappa, it.rank, it.rank+q).(*mat.Dense).Copy(head.Slice(0, it.kappa, it.k, it.k+q))
+	return nil
+}
+
+// chooseSteps sets the step lengths without a given one.
+func (s *gradientState) chooseSteps() error {
+	curvature := s.labels.curvature(s.kappa)
+	size := 1.0
+	if s.Variant == VariantW {
+		norm, err := squaredNorm(s.x)
+		if err != nil {
+			return err
+		}
+		size = norm
+	}
+	_, q := s.z.Dims()
+	gram := mat.NewDense(q, q, nil)
+	linalg.GramTo(gram, s.z)
+	s.tau = 1 / max(2*s.Xi, 2*s.Ridge+2*curvature*size)
+	s.tauAux = 1 / (2*s.Ridge + 2*curvature*largestEigenvalue(gram))
+	return nil
+}
+
+// squaredNorm returns ‖X‖₂², not below its value.
+func squaredNorm(x linalg.Operator) (float64, error) {
+	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1})
+	if err != nil {
+		return 0, fmt.Errorf("estimating a step length: %w", err)
+	}
+	return normShare * svd.S[0] * svd.S[0], nil
+}
+
+func largestEigenvalue(a *mat.Dense) float64 {
+	values, _, ok := eigen(a)
+	if !ok {
+		return math.NaN()
+	}
+	return values[0]
+}
+
+// evaluate computes the objective and what the next gradient needs.
+func (s *gradientState) evaluate() {
+	s.side.MulTransTo(s.products, s.basis)
+	s.design.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.products))
+	activate(s.probs, s.design, s.head)
+	loss := s.labels.loss(s.probs, s.probs)
+	residual := s.squared - 2*linalg.Dot(s.products, s.image) + linalg.Dot(s.image, s.image)
+	s.objective = s.Xi*residual + loss + s.Ridge*linalg.Dot(s.head, s.head)
+}
+
+// Update makes one update.
+func (s *gradientState) Update() solver.Status {
+	if s.since >= patience && s.Bounds.none() {
+		if s.objective-s.lowest <= stillShare*math.Abs(s.lowest) {
+			return solver.Stationary
+		}
+		return solver.Cycling
+	}
+	residual := mat.NewDense(s.n, s.kappa, nil)
+	s.labels.residualTo(residual, s.probs)
+	half := s.half(residual)
+	s.stepAux(residual)
+	if !s.project(half) {
+		return solver.NonFinite
+	}
+	s.evaluate()
+	s.since++
+	if s.objective < s.lowest {
+		s.lowest, s.since = s.objective, 0
+	}
+	return solver.NotTerminated
+}
+
+// half returns Θ½ in its bounds.
+func (s *gradientState) half(residual *mat.Dense) *lifted {
+	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
+	s.gradientTo(gradient, residual)
+	a.Mul(s.basis, s.coef().T())
+	addScaledTo(a, a, -s.tau, gradient)
+	s.Bounds.A.clip(a)
+	share := 2 * s.tau * s.Xi
+	half := &lifted{a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
+	if s.Bounds.B == nil {
+		return half
+	}
+	dense := half.dense().Slice(0, s.d, s.kappa, s.kappa+s.e).(*mat.Dense)
+	s.Bounds.B.clip(dense)
+	return &lifted{a: a, basis: s.basis, image: s.image, side: linalg.Dense{Dense: dense}, weight: 1}
+}
+
+// stepAux makes the step of Γ.
+func (s *gradientState) stepAux(residual *mat.Dense) {
+	_, q := s.z.Dims()
+	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
+	gradient := mat.NewDense(q, s.kappa, nil)
+	linalg.InnerTo(gradient, s.z, residual)
+	for c := range s.kappa {
+		row := gamma.RawRowView(c)
+		for j := range row {
+			row[j] -= s.tauAux * (gradient.At(j, c) + 2*s.Ridge*row[j])
+		}
+	}
+	if q > 1 {
+		s.Bounds.Aux.clip(gamma.Slice(0, s.kappa, 1, q).(*mat.Dense))
+	}
+}
+
+// project makes the truncated SVD of Θ½ the iterate.
+func (s *gradientState) project(half *lifted) bool {
+	r, wide := s.rank, s.kappa+s.e
+	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ
+	if min(s.d, wide) <= exactDim {
+		var svd mat.SVD
+		dense := half.dense()
+		if norm := mat.Norm(dense, 2); math.IsNaN(norm) || math.IsInf(norm, 0) || !svd.Factorize(dense, mat.SVDThin) {
+			return false
+		}
+		var u, v mat.Dense
+		svd.UTo(&u)
+		svd.VTo(&v)
+		found := min(r, wide)
+		basis.Copy(u.Slice(0, s.d, 0, found))
+		right.Copy(v.Slice(0, wide, 0, found))
+		for t, sigma := range svd.Values(nil)[:found] {
+			scaleColumn(right, t, sigma)
+		}
+	} else if !s.iterateBlock(half, basis, right) {
+		return false
+	}
+	s.coef().Copy(right.Slice(0, s.kappa, 0, r))
+	s.basis, s.image = basis, mat.DenseCopyOf(right.Slice(s.kappa, wide, 0, r))
+	return true
+}
+
+// iterateBlock stores the leading singular vectors by block power iteration.
+func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool {
+	r, wide := s.rank, s.kappa+s.e
+	width := min((r+guard+blockColumns-1)/blockColumns*blockColumns, s.d, wide)
+	if s.block == nil {
+		s.block = mat.NewDense(s.d, width, nil)
+		s.block.Copy(s.basis)
+		if err := linalg.PolarTo(s.block, s.block); err != nil {
+			return false
+		}
+	}
+	z := mat.NewDense(wide, width, nil)
+	for range powerSteps {
+		half.MulTransTo(z, s.block)
+		half.MulTo(s.block, z)
+		if err := linalg.PolarTo(s.block, s.block); err != nil {
+			return false
+		}
+	}
+	half.MulTransTo(z, s.block)
+	gram := mat.NewDense(width, width, nil)
+	linalg.GramTo(gram, z)
+	_, vectors, ok := eigen(gram)
+	if !ok {
+		return false
+	}
+	turned := mat.NewDense(s.d, width, nil)
+	linalg.MulTo(turned, s.block, vectors)
+	s.block = turned
+	basis.Copy(turned.Slice(0, s.d, 0, r))
+	linalg.MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
+	return true
+}
+
+// lifted is Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), by its products.
+type lifted struct {
+	a, basis, image *mat.Dense
+	side            linalg.Operator
+	keep, weight    float64
+}
+
+// MulTo stores Θ½·D in dst.
+func (l *lifted) MulTo(dst, d *mat.Dense) {
+	_, kappa := l.a.Dims()
+	rows, m := d.Dims()
+	right := d.Slice(kappa, rows, 0, m).(*mat.Dense)
+	l.side.MulTo(dst, right)
+	_, r := l.image.Dims()
+	inner := mat.NewDense(r, m, nil)
+	linalg.InnerTo(inner, l.image, right)
+	l.add(dst, l.basis, inner)
+	linalg.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
+}
+
+// MulTransTo stores Θ½ᵀ·D in dst.
+func (l *lifted) MulTransTo(dst, d *mat.Dense) {
+	_, kappa := l.a.Dims()
+	rows, m := dst.Dims()
+	below := dst.Slice(kappa, rows, 0, m).(*mat.Dense)
+	l.side.MulTransTo(below, d)
+	_, r := l.basis.Dims()
+	inner := mat.NewDense(r, m, nil)
+	linalg.InnerTo(inner, l.basis, d)
+	l.add(below, l.image, inner)
+	linalg.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
+}
+
+// add turns dst into weight·dst + keep·left·inner. It scales inner.
+func (l *lifted) add(dst, left, inner *mat.Dense) {
+	dst.Scale(l.weight, dst)
+	inner.Scale(l.keep, inner)
+	linalg.AddMulTo(dst, left, inner)
+}
+
+// dense returns Θ½.
+func (l *lifted) dense() *mat.Dense {
+	d, kappa := l.a.Dims()
+	e, _ := l.image.Dims()
+	dst, eye := mat.NewDense(d, kappa+e, nil), mat.NewDense(kappa+e, kappa+e, nil)
+	for i := range kappa + e {
+		eye.Set(i, i, 1)
+	}
+	l.MulTo(dst, eye)
+	return dst
+}

@@ -1,0 +1,222 @@
+package smf_test
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+func csr(t testing.TB, x *mat.Dense) *linalg.CSR {
+	t.Helper()
+	n, p := x.Dims()
+	indptr := make([]int, 1, n+1)
+	var indices []int32
+	var values []float64
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			if v != 0 {
+				indices, values = append(indices, int32(j)), append(values, v)
+			}
+		}
+		indptr = append(indptr, len(values))
+	}
+	s, err := linalg.NewCSR(n, p, indptr, indices, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// lpgd is algorithm 1 with complete matrices, in the paper's orientation: X p×n, Θ of SMF-W [A, B], of SMF-H Aᵀ and Bᵀ.
+func lpgd(x *mat.Dense, data smf.Data, s smf.Settings, start *solver.Result, updates int) (a, b *mat.Dense) {
+	n, _ := x.Dims()
+	kappa := len(start.Head.Intercept)
+	var gamma *mat.Dense
+	a, b, gamma = theta(s.Variant, start)
+	side := mat.DenseCopyOf(x.T())
+	if s.Variant == smf.VariantH {
+		a, b, side = mat.DenseCopyOf(a.T()), mat.DenseCopyOf(b.T()), x
+	}
+	for range updates {
+		var activations, gradient, half mat.Dense
+		if s.Variant == smf.VariantW {
+			activations.Mul(x, a)
+		} else {
+			activations.CloneFrom(a)
+		}
+		residual, step := mat.NewDense(n, kappa, nil), mat.DenseCopyOf(gamma)
+		step.Scale(2*s.Ridge, step)
+		for i, y := range data.Labels {
+			z := append([]float64{1}, data.Aux.RawRowView(i)...)
+			odds := make([]float64, kappa)
+			sum := 1.0
+			for c := range odds {
+				odds[c] = activations.At(i, c)
+				for j, v := range z {
+					odds[c] += v * gamma.At(j, c)
+				}
+				sum += math.Exp(odds[c])
+			}
+			for c, v := range odds {
+				k := math.Exp(v) / sum
+				if c == y-1 {
+					k--
+				}
+				residual.Set(i, c, k)
+				for j, v := range z {
+					step.Set(j, c, step.At(j, c)+k*v)
+				}
+			}
+		}
+		if s.Variant == smf.VariantW {
+			gradient.Mul(x.T(), residual)
+		} else {
+			gradient.CloneFrom(residual)
+		}
+		d, e := side.Dims()
+		half.Augment(a, b)
+		half.Apply(func(i, j int, v float64) float64 {
+			if j < kappa {
+				return v - s.Step*(gradient.At(i, j)+2*s.Ridge*v)
+			}
+			return v - s.Step*2*s.Xi*(v-side.At(i, j-kappa))
+		}, &half)
+		gamma.Apply(func(i, j int, v float64) float64 { return v - s.Step*step.At(i, j) }, gamma)
+		var svd mat.SVD
+		svd.Factorize(&half, mat.SVDThin)
+		var u, v, cut mat.Dense
+		svd.UTo(&u)
+		svd.VTo(&v)
+		_, k := start.Topics.Dims()
+		values := svd.Values(nil)[:k]
+		left := mat.DenseCopyOf(u.Slice(0, d, 0, k))
+		left.Apply(func(_, j int, w float64) float64 { return w * values[j] }, left)
+		cut.Mul(left, v.Slice(0, kappa+e, 0, k).T())
+		a, b = mat.DenseCopyOf(cut.Slice(0, d, 0, kappa)), mat.DenseCopyOf(cut.Slice(0, d, kappa, kappa+e))
+	}
+	if s.Variant == smf.VariantH {
+		return mat.DenseCopyOf(a.T()), mat.DenseCopyOf(b.T())
+	}
+	return a, b
+}
+
+// The gradient update is algorithm 1, for matrices too large for complete decompositions as for small ones.
+func TestGradientIsAlgorithm1(t *testing.T) {
+	t.Parallel()
+	for _, variant := range variants {
+		for _, size := range [][2]int{{30, 20}, {140, 132}} {
+			x, data := planted(size[0], size[1], 2)
+			start := &solver.Result{Topics: normal(6, size[1], 3), Scores: normal(7, size[0], 3), Head: &solver.Head{
+				Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2},
+			}}
+			s := smf.Settings{Variant: variant, Xi: 2, Ridge: 0.5, Step: 0.002, StartHead: start.Head}
+			r := solve(t, csr(t, x), solver.Settings{Rank: 3, MaxIter: 3, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+			a, b, _ := theta(variant, r)
+			wantA, wantB := lpgd(x, data, s, start, 3)
+			if d := max(gap(a, wantA), gap(b, wantB)); d > 1e-8 {
+				t.Errorf("%s, %d×%d: iterates differ by %g", variant, size[0], size[1], d)
+			}
+		}
+	}
+}
+
+// A step too long for the problem is said to cycle, never to converge; the default steps are not too long.
+func TestLongStepsCycle(t *testing.T) {
+	t.Parallel()
+	x, data := planted(120, 10, 1)
+	for _, variant := range variants {
+		settings := solver.Settings{Rank: 2, MaxIter: 300, RelTol: 1e-7}
+		r := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Step: 0.3}))
+		if r.Status != solver.Cycling || r.Status.Err() == nil {
+			t.Errorf("%s: a step of 0.3 ends %v after %d updates", variant, r.Status, r.Iterations)
+		}
+		r = solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Update: smf.UpdateGradient}))
+		if r.Status == solver.Cycling || r.Objective > r.Trace[len(r.Trace)/2].Objective {
+			t.Errorf("%s: the default step ends %v after %d updates", variant, r.Status, r.Iterations)
+		}
+	}
+}
+
+// Γ keeps to its bounds exactly, A as far as the projection leaves it, and B needs a dense matrix.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	x, data := planted(60, 12, 1)
+	for _, variant := range variants {
+		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Bounds: smf.Bounds{
+			A: &smf.Range{Min: -0.05, Max: 0.05}, B: &smf.Range{Min: 0, Max: math.Inf(1)}, Aux: &smf.Range{Min: 0, Max: 0.01},
+		}}
+		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 300}, newMethod(t, data, s))
+		if low, high := mat.Min(r.Head.AuxCoefficients), mat.Max(r.Head.AuxCoefficients); low < 0 || high > 0.01 {
+			t.Errorf("%s: auxiliary coefficients from %g to %g", variant, low, high)
+		}
+		a, _, _ := theta(variant, r)
+		if size := max(mat.Max(a), -mat.Min(a)); size > 0.1 {
+			t.Errorf("%s: entries of A up to %g", variant, size)
+		}
+		if _, err := solver.Solve(t.Context(), csr(t, x), solver.Settings{Rank: 3}, newMethod(t, data, s)); !errors.Is(err, solver.ErrSettings) {
+			t.Errorf("%s: bounds of B on a sparse matrix: error %v", variant, err)
+		}
+	}
+}
+
+// A run goes on from the factors of another, leaves them, the matrix and the data as they were, and one method value serves
+// several runs at a time.
+func TestGivenStart(t *testing.T) {
+	t.Parallel()
+	x, data := planted(50, 20, 2)
+	kept, aux := mat.DenseCopyOf(x), mat.DenseCopyOf(data.Aux)
+	for _, variant := range variants {
+		for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
+			s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update}
+			first := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5}, newMethod(t, data, s))
+			before := parts(first)
+			for i, m := range before {
+				before[i] = mat.DenseCopyOf(m)
+			}
+			s.StartHead = first.Head
+			m := newMethod(t, data, s)
+			results := make([]*solver.Result, 3)
+			var wg sync.WaitGroup
+			for i := range results {
+				wg.Go(func() {
+					r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5, StartTopics: first.Topics, StartScores: first.Scores}, m)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					results[i] = r
+				})
+			}
+			wg.Wait()
+			for _, r := range results {
+				if r == nil || !mat.Equal(r.Topics, results[0].Topics) {
+					t.Fatalf("%s, %s: runs of one method differ", variant, update)
+				}
+			}
+			if start := results[0].Trace[0].Objective; start > first.Objective*(1+1e-10) {
+				t.Errorf("%s, %s: starts at %.15g, was at %.15g", variant, update, start, first.Objective)
+			}
+			for i, m := range parts(first) {
+				if !mat.Equal(m, before[i]) {
+					t.Errorf("%s, %s: start factor %d was modified", variant, update, i)
+				}
+			}
+			for name, settings := range map[string]solver.Settings{"topics": {StartTopics: first.Topics}, "scores": {StartScores: first.Scores}} {
+				settings.Rank, settings.MaxIter = 3, 50
+				if r := solve(t, linalg.Dense{Dense: x}, settings, m); r.Status.Early() && r.Status != solver.IterationLimit {
+					t.Errorf("%s, %s, from %s alone: %v", variant, update, name, r.Status)
+				}
+			}
+		}
+	}
+	if !mat.Equal(x, kept) || !mat.Equal(data.Aux, aux) {
+		t.Error("matrix or auxiliary features were modified")
+	}
+}

@@ -1,0 +1,214 @@
+package smf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// iterate is Θ = [A, B] = Q·[b, Yᵀ] with Γ.
+type iterate struct {
+	*task
+	basis     *mat.Dense // Q, d×r, orthonormal
+	image     *mat.Dense // Y, e×r
+	head      *mat.Dense // [bᵀ | Γᵀ], κ×(r+1+q)
+	objective float64
+	result    *solver.Head
+}
+
+// Objective returns the objective of the iterate.
+func (it *iterate) Objective() float64 { return it.objective }
+
+// Factors returns the iterate, not in its final gauge.
+func (it *iterate) Factors() (topics, scores *mat.Dense) {
+	if it.Variant == VariantW {
+		return it.basis, it.image
+	}
+	return widened(it.image, it.k), widened(it.basis, it.k)
+}
+
+// Head returns the coefficients after Finish.
+func (it *iterate) Head() *solver.Head { return it.result }
+
+// Finish turns the iterate into the gauge of the package comment and recomputes the objective.
+func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
+	r := it.rank
+	coef := mat.DenseCopyOf(it.head.Slice(0, it.kappa, 0, r))
+	it.rotate(coef)
+	left, right := make([]float64, r), make([]float64, r)
+	images, coefs := columnNorms(it.image), columnNorms(coef)
+	below, beside := largestEntries(it.image), largestEntries(coef)
+	if it.Variant == VariantW {
+		below, beside = largestEntries(it.basis), make([]float64, r)
+	}
+	for t := range r {
+		largest := beside[t] // the first of equals: coefficients stand above topics
+		if math.Abs(below[t]) > math.Abs(largest) {
+			largest = below[t]
+		}
+		sign, root := math.Copysign(1, largest), math.Sqrt(math.Hypot(images[t], coefs[t]))
+		left[t] = sign * root
+		if root > 0 {
+			right[t] = sign / root
+		}
+	}
+	scaleColumns(it.basis, left)
+	scaleColumns(it.image, right)
+	scaleColumns(coef, right)
+	topics, scores = it.Factors()
+	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
+	it.result = headOf(it.head, r)
+	it.result.Coefficients = widened(coef, it.k)
+	return topics, scores, it.recompute(topics, scores)
+}
+
+// rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal, longest
+// first.
+func (it *iterate) rotate(coef *mat.Dense) {
+	gram, small := mat.NewDense(it.rank, it.rank, nil), mat.NewDense(it.rank, it.rank, nil)
+	linalg.GramTo(gram, it.image)
+	linalg.GramTo(small, coef)
+	gram.Add(gram, small)
+	_, vectors, ok := eigen(gram)
+	if !ok {
+		return
+	}
+	for _, a := range []*mat.Dense{it.basis, it.image, coef} {
+		rows, cols := a.Dims()
+		turned := mat.NewDense(rows, cols, nil)
+		linalg.MulTo(turned, a, vectors)
+		a.Copy(turned)
+	}
+}
+
+// recompute returns the objective of factors and result by its definition.
+func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
+	on := topics
+	if it.Variant == VariantH {
+		on = scores
+	}
+	rows, _ := on.Dims()
+	a := mat.NewDense(rows, it.kappa, nil)
+	a.Mul(on, it.result.Coefficients.T())
+	activations := a
+	if it.Variant == VariantW {
+		activations = mat.NewDense(it.n, it.kappa, nil)
+		it.x.MulTo(activations, a)
+	}
+	_, m := it.head.Dims()
+	gamma := it.head.Slice(0, it.kappa, it.rank, m).(*mat.Dense)
+	total := mat.NewDense(it.n, it.kappa, nil)
+	activate(total, it.z, gamma)
+	total.Add(total, activations)
+	loss := it.labels.loss(total, total)
+	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss + it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
+}
+
+// features returns what the activations are linear in: X̂ᵀQ for SMF-W, which the caller has, and Q for SMF-H.
+func (t *task) features(basis, products *mat.Dense) *mat.Dense {
+	if t.Variant == VariantW {
+		return products
+	}
+	return basis
+}
+
+// gradientTo stores ∂F/∂A = X·K or K, plus 2ν·Q·b, in the d×κ matrix dst for the residuals K, n×κ, of the label loss.
+func (it *iterate) gradientTo(dst, k *mat.Dense) {
+	if it.Variant == VariantW {
+		it.side.MulTo(dst, k)
+	} else {
+		dst.Copy(k)
+	}
+	it.addRidge(dst)
+}
+
+// addRidge adds 2ν·Q·b to dst.
+func (it *iterate) addRidge(dst *mat.Dense) {
+	coef := mat.DenseCopyOf(it.coef().T())
+	coef.Scale(2*it.Ridge, coef)
+	linalg.AddMulTo(dst, it.basis, coef)
+}
+
+// coef returns bᵀ, κ×r, which aliases the head.
+func (it *iterate) coef() *mat.Dense { return it.head.Slice(0, it.kappa, 0, it.rank).(*mat.Dense) }
+
+// widened returns a with columns of zeros up to k.
+func widened(a *mat.Dense, k int) *mat.Dense {
+	rows, cols := a.Dims()
+	if cols == k {
+		return a
+	}
+	wide := mat.NewDense(rows, k, nil)
+	wide.Slice(0, rows, 0, cols).(*mat.Dense).Copy(a)
+	return wide
+}
+
+// eigen returns eigenvalues, largest first, and eigenvectors of a symmetric matrix.
+func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
+	n, _ := a.Dims()
+	var e mat.EigenSym
+	if norm := mat.Norm(a, 2); math.IsNaN(norm) || math.IsInf(norm, 0) || !e.Factorize(mat.NewSymDense(n, mat.DenseCopyOf(a).RawMatrix().Data), true) {
+		return nil, nil, false
+	}
+	values = e.Values(nil)
+	var ascending mat.Dense
+	e.VectorsTo(&ascending)
+	vectors = mat.NewDense(n, n, nil)
+	for i := range n {
+		row, from := vectors.RawRowView(i), ascending.RawRowView(i)
+		for j := range row {
+			row[j] = from[n-1-j]
+		}
+	}
+	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
+		values[i], values[j] = values[j], values[i]
+	}
+	return values, vectors, true
+}
+
+// largestEntries returns the entry of largest magnitude of each column, of several the first.
+func largestEntries(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	largest := make([]float64, cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i) {
+			if math.Abs(v) > math.Abs(largest[j]) {
+				largest[j] = v
+			}
+		}
+	}
+	return largest
+}
+
+func columnNorms(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	norms := make([]float64, cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i) {
+			norms[j] += v * v
+		}
+	}
+	for j, v := range norms {
+		norms[j] = math.Sqrt(v)
+	}
+	return norms
+}
+
+// scaleColumns multiplies each column by its factor.
+func scaleColumns(a *mat.Dense, factors []float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		floats.Mul(a.RawRowView(i), factors)
+	}
+}
+
+func scaleColumn(a *mat.Dense, j int, factor float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		a.Set(i, j, factor*a.At(i, j))
+	}
+}

@@ -1,0 +1,309 @@
+package smf_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+// Log-odds of the training documents under SMF-W are those that it was trained with, and each is a sum of contributions.
+func TestPredictIsTheModel(t *testing.T) {
+	t.Parallel()
+	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
+		m := newMethod(t, data, s)
+		r := solve(t, csr(t, x), solver.Settings{Rank: 4}, m)
+		p, err := m.Model(r).Predict(csr(t, x), data.Aux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range data.Labels {
+			probabilities := p.Probabilities.RawRowView(i)
+			if math.Abs(floats.Sum(probabilities)-1) > 1e-12 || floats.Min(probabilities) < 0 {
+				t.Fatalf("document %d: probabilities %v", i, probabilities)
+			}
+			for c, intercept := range r.Head.Intercept {
+				sum := intercept + floats.Dot(r.Head.Coefficients.RawRowView(c), p.Scores.RawRowView(i))
+				if data.Aux != nil {
+					sum += floats.Dot(r.Head.AuxCoefficients.RawRowView(c), data.Aux.RawRowView(i))
+				}
+				if math.Abs(sum-p.LogOdds.At(i, c)) > 1e-12 || math.Abs(math.Log(probabilities[c+1]/probabilities[0])-sum) > 1e-9 {
+					t.Fatalf("document %d, class %d: log-odds %g, contributions %g, probabilities %v", i, c+1, p.LogOdds.At(i, c), sum, probabilities)
+				}
+			}
+		}
+		var loss float64
+		for i, y := range data.Labels {
+			w := 1.0
+			if data.Weights != nil {
+				w = data.Weights[i]
+			}
+			loss -= w * math.Log(p.Probabilities.At(i, y))
+		}
+		if want := labelPart(x, data, s, r); s.Variant == smf.VariantW && math.Abs(loss/want-1) > 1e-9 {
+			t.Errorf("label loss of the predictions is %g, in training it was %g", loss, want)
+		}
+	})
+}
+
+// labelPart returns the label loss of a result.
+func labelPart(x *mat.Dense, data smf.Data, s smf.Settings, r *solver.Result) float64 {
+	total := objective(x, data, s, r)
+	data.Weights = make([]float64, len(data.Labels))
+	return total - objective(x, data, s, r)
+}
+
+// The classes of supervised coding are those of the least ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖² over all h, minimized without the reduction to κ
+// unknowns. The data lie far from the topics, so that classes differ from those of the least squares codes.
+func TestSupervisedCoding(t *testing.T) {
+	t.Parallel()
+	for _, kappa := range []int{1, 3} {
+		const n, p, k = 20, 9, 4
+		x, aux := normal(1, n, p), normal(2, n, 2)
+		m := &smf.Model{Variant: smf.VariantH, Xi: 0.02, Topics: normal(3, p, k), Head: &solver.Head{
+			Coefficients: normal(4, kappa, k), AuxCoefficients: normal(5, kappa, 2), Intercept: normal(6, 1, kappa).RawRowView(0),
+		}}
+		m.Head.Coefficients.Scale(2, m.Head.Coefficients)
+		got, err := m.Predict(linalg.Dense{Dense: x}, aux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turned, classes := 0, m.Code(got)
+		for i := range n {
+			least, want := math.Inf(1), 0
+			for y := range kappa + 1 {
+				if v := coding(m, x.RawRowView(i), aux.RawRowView(i), y); v < least {
+					least, want = v, y
+				}
+			}
+			if classes[i] != want {
+				t.Errorf("kappa %d, document %d: class %d, want %d", kappa, i, classes[i], want)
+			}
+			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != got.Classes[i] {
+				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, got.Classes[i], got.Probabilities.RawRowView(i))
+			}
+			if got.Classes[i] != want {
+				turned++
+			}
+		}
+		if (turned > 0) != (kappa > 1) {
+			t.Errorf("kappa %d: %d documents are of another class than by their least squares codes", kappa, turned)
+		}
+	}
+}
+
+// coding minimizes over the whole code by many short gradient steps.
+func coding(m *smf.Model, x, aux []float64, y int) float64 {
+	p, k := m.Topics.Dims()
+	fit, h := mat.NewVecDense(p, nil), mat.NewVecDense(k, nil)
+	odds := make([]float64, 1+len(m.Head.Intercept))
+	evaluate := func() float64 {
+		fit.MulVec(m.Topics, h)
+		fit.SubVec(fit, mat.NewVecDense(p, x))
+		for c, v := range m.Head.Intercept {
+			odds[c+1] = v + floats.Dot(m.Head.Coefficients.RawRowView(c), h.RawVector().Data) + floats.Dot(m.Head.AuxCoefficients.RawRowView(c), aux)
+		}
+		return floats.LogSumExp(odds) - odds[y] + m.Xi*mat.Dot(fit, fit)
+	}
+	length := func(a *mat.Dense) float64 { v := mat.Norm(a, 2); return v * v }
+	step := 1 / (2*m.Xi*length(m.Topics) + length(m.Head.Coefficients)/2)
+	gradient := mat.NewVecDense(k, nil)
+	for range 2000 {
+		evaluate()
+		gradient.MulVec(m.Topics.T(), fit)
+		gradient.ScaleVec(2*m.Xi, gradient)
+		all := floats.LogSumExp(odds)
+		for c := range m.Head.Intercept {
+			residual := math.Exp(odds[c+1] - all)
+			if c == y-1 {
+				residual--
+			}
+			gradient.AddScaledVec(gradient, residual, mat.NewVecDense(k, m.Head.Coefficients.RawRowView(c)))
+		}
+		h.AddScaledVec(h, -step, gradient)
+	}
+	return evaluate()
+}
+
+func TestPredictRefuses(t *testing.T) {
+	t.Parallel()
+	m := &smf.Model{Variant: smf.VariantW, Topics: normal(1, 5, 2), Head: &solver.Head{Coefficients: normal(2, 1, 2), Intercept: []float64{0}}}
+	if _, err := m.Predict(linalg.Dense{Dense: normal(3, 4, 6)}, nil); !errors.Is(err, solver.ErrShape) {
+		t.Errorf("6 terms for 5: error %v", err)
+	}
+	if _, err := m.Predict(linalg.Dense{Dense: normal(3, 4, 5)}, normal(4, 4, 1)); !errors.Is(err, solver.ErrShape) {
+		t.Errorf("auxiliary features for a model without: error %v", err)
+	}
+	m.Head.AuxCoefficients = normal(5, 1, 1)
+	if _, err := m.Predict(linalg.Dense{Dense: normal(3, 4, 5)}, normal(4, 3, 1)); !errors.Is(err, solver.ErrShape) {
+		t.Errorf("auxiliary features of 3 documents for 4: error %v", err)
+	}
+}
+
+func accuracy(t *testing.T, m *smf.Model, x *mat.Dense, data smf.Data) float64 {
+	t.Helper()
+	p, err := m.Predict(linalg.Dense{Dense: x}, data.Aux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := 0
+	for i, y := range data.Labels {
+		if p.Classes[i] == y {
+			right++
+		}
+	}
+	return float64(right) / float64(len(data.Labels))
+}
+
+// half returns every second document, from the given one on.
+func half(x *mat.Dense, data smf.Data, from int) (*mat.Dense, smf.Data) {
+	n, p := x.Dims()
+	part, kept := mat.NewDense((n-from+1)/2, p, nil), smf.Data{Classes: data.Classes}
+	for i := from; i < n; i += 2 {
+		part.SetRow(i/2, x.RawRowView(i))
+		kept.Labels = append(kept.Labels, data.Labels[i])
+	}
+	return part, kept
+}
+
+// Balanced weights let the intercept alone predict each class alike.
+func TestBalanced(t *testing.T) {
+	t.Parallel()
+	data := smf.Data{Labels: []int{0, 0, 0, 0, 0, 0, 1, 1, 2}}
+	data.Weights = smf.Balanced(data.Labels)
+	s := smf.Settings{Variant: smf.VariantW, Xi: 1}
+	m := newMethod(t, data, s)
+	r := solve(t, linalg.Dense{Dense: mat.NewDense(9, 2, nil)}, solver.Settings{Rank: 1}, m)
+	for c, v := range r.Head.Intercept {
+		if math.Abs(v) > 1e-6 {
+			t.Errorf("log-odds of class %d are %g, want 0", c+1, v)
+		}
+	}
+	if want := 9 * math.Log(3); math.Abs(r.Objective-want) > 1e-9 {
+		t.Errorf("objective %g, want %g", r.Objective, want)
+	}
+}
+
+// Where the label follows a weak direction, topics of the same number predict it only if they know it.
+func TestSupervisionFindsWeakDirections(t *testing.T) {
+	t.Parallel()
+	x, data := planted(400, 60, 2)
+	train, known := half(x, data, 0)
+	test, unknown := half(x, data, 1)
+	var got []float64
+	for _, scaled := range []bool{false, true} {
+		m, err := smf.TwoStage{Rank: 3, Ridge: 0.1, Scaled: scaled}.Fit(linalg.Dense{Dense: train}, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, accuracy(t, m, test, unknown))
+	}
+	for _, variant := range variants {
+		m := newMethod(t, known, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1})
+		got = append(got, accuracy(t, m.Model(solve(t, linalg.Dense{Dense: train}, solver.Settings{Rank: 3}, m)), test, unknown))
+	}
+	t.Logf("accuracy: two stages %.3f, scaled %.3f, SMF-W %.3f, SMF-H %.3f", got[0], got[1], got[2], got[3])
+	if got[2] < 0.8 || slices.Max(got[:2]) > 0.6 || got[3] < slices.Max(got[:2]) {
+		t.Errorf("accuracy of two stages %v, of SMF-W and SMF-H %v", got[:2], got[2:])
+	}
+}
+
+// The two stages are what the joint problem becomes as the reconstruction outweighs the labels.
+func TestTwoStageIsTheLimit(t *testing.T) {
+	t.Parallel()
+	x, data := planted(60, 12, 2)
+	two, err := smf.TwoStage{Rank: 3, Ridge: 0.1}.Fit(linalg.Dense{Dense: x}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMethod(t, data, smf.Settings{Variant: smf.VariantW, Xi: 1e7, Ridge: 0.1})
+	r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, RelTol: 1e-15}, m)
+	want, err := m.Model(r).Predict(linalg.Dense{Dense: x}, data.Aux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := two.Predict(linalg.Dense{Dense: x}, data.Aux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := gap(got.LogOdds, want.LogOdds); d > 1e-4 {
+		t.Errorf("log-odds differ by %g", d)
+	}
+	for _, bad := range []smf.TwoStage{{Rank: 0}, {Rank: 13}, {Rank: 2, Ridge: -1}} {
+		if _, err := bad.Fit(linalg.Dense{Dense: x}, data); err == nil {
+			t.Errorf("%+v: no error", bad)
+		}
+	}
+}
+
+// Cross-validation prefers settings that let the labels in, repeats itself, and holds documents out.
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	x, data := planted(120, 20, 1)
+	for i := range data.Labels { // nothing to learn for one half: the log loss cannot be small
+		if i%2 == 0 {
+			data.Labels[i] = i / 2 % 2
+		}
+	}
+	search := smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{MaxIter: 60, RelTol: 1e-6},
+		Xi: []float64{0.01, 1000}, Ridge: []float64{0.1, 1e6}, Ranks: []int{1, 4}, Seed: 3,
+	}
+	best, all, err := smf.Choose(t.Context(), csr(t, x), data, search)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 8 || all[0].Rank != 1 || all[1].Ridge != 1e6 || all[2].Xi != 1000 {
+		t.Fatalf("candidates %+v", all)
+	}
+	for _, c := range all {
+		if c.LogLoss < best.LogLoss || !(c.StandardError > 0) || c.LogLoss < 0.3 {
+			t.Errorf("candidate %+v beside the chosen %+v", c, best)
+		}
+	}
+	if best.Ridge != 0.1 {
+		t.Errorf("chosen %+v: a ridge that forbids all learning", best)
+	}
+	again, _, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	if err != nil || again.Xi != best.Xi || again.Ridge != best.Ridge || again.Rank != best.Rank || math.Abs(again.LogLoss/best.LogLoss-1) > 1e-4 {
+		t.Errorf("dense matrix: %+v, sparse %+v, error %v", again, best, err)
+	}
+
+	// A scale of X that each fold takes away again changes nothing, and only documents of training count for it.
+	search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
+		if n, _ := train.Dims(); n != 96 {
+			t.Errorf("scaled by %d documents of 120 in five folds", n)
+		}
+		factor := math.Sqrt(96 / train.NormSquared())
+		return func(x linalg.Operator) linalg.Operator {
+			_, p := x.Dims()
+			return linalg.NewStandardized(x, make([]float64, p), slices.Repeat([]float64{factor}, p))
+		}
+	}
+	scaled, _, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Scale(5, x)
+	if again, _, err = smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search); err != nil || math.Abs(again.LogLoss/scaled.LogLoss-1) > 1e-6 {
+		t.Errorf("five times the matrix: %+v, before %+v, error %v", again, scaled, err)
+	}
+	search.Prepare = nil
+	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
+	small, few := half(x, data, 0)
+	if _, all, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(all) != 20 {
+		t.Errorf("default candidates: %d, error %v", len(all), err)
+	}
+	few.Labels = append([]int{2}, few.Labels[1:]...)
+	few.Classes = 3
+	if _, _, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); !errors.Is(err, smf.ErrLabels) {
+		t.Errorf("a class of one document: error %v", err)
+	}
+}

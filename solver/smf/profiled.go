@@ -1,0 +1,474 @@
+package smf
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+const (
+	// startSteps and updateSteps bound the Newton steps of the coefficients at the start and in an update. They leave a
+	// change of the objective of fitShare, in units of its size, or of gainShare of what the update before gained.
+	startSteps  = 20
+	updateSteps = 3
+	fitShare    = 1e-11
+	gainShare   = 1e-3
+	// finishShare is what the result leaves, in units of the label part of the objective.
+	finishShare = 1e-15
+	// dependent is the eigenvalue of the Gram matrix of unit directions below which one is dropped, and lost the share of
+	// a direction that must be left of it.
+	dependent = 1e-10
+	lost      = 1e-13
+	// wellApart is the least eigenvalue of that matrix from which rounding leaves its basis orthonormal at once.
+	wellApart = 1e-2
+	// maxDrift is the largest entry of |SᵀS − I| that is left.
+	maxDrift = 1e-13
+	// maxRaises bounds how often an update raises the curvature before it gives up; raise is by how much.
+	maxRaises = 12
+	raise     = 4
+	// Of the promised decrease, an update that reaches less than poorShare makes the next one shorter, and one that
+	// reaches more than richShare makes it longer.
+	poorShare = 0.75
+	richShare = 1
+	lengthen  = 1.5
+	// uneven is the ratio of λ to the curvature of the ridge, the least there is, from which a Newton step pays.
+	uneven = 4
+	// leastShare is the lower bound of λ in units of a bound on the curvature of the label loss.
+	leastShare = 1e-6
+)
+
+// profiledState minimizes over the span of Q alone: for a given Q the best Y is X̂ᵀQ, which leaves ξ·(‖X‖² − ‖Y‖²), and
+// the best b and Γ are a ridge logistic regression on X·Q (SMF-W) or Q (SMF-H).
+//
+// With ∇ the gradient by A at the iterate and λ a bound on its curvature, the objective is at most
+//
+//	F + ⟨∇, A′ − A⟩ + λ/2·‖A′ − A‖² + ξ·(‖X̂ − B′‖² − ‖X̂ − B‖²)
+//
+// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ: a
+// lifted projected gradient step with one length 1/(2ξ) for B and another, 1/λ, for A. Its Q′ spans the leading
+// eigenvectors of ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ. They are not computed to the end: Q′ is the best basis in the span of Q, of the
+// gradient by Q and ∇, and of the directions of the update before, as in the locally optimal block conjugate gradients
+// of Knyazev 2001. Then the regression is fitted again. Q′ is taken if the objective falls, else λ rises; since ∇ is
+// close to orthogonal to Q after a fit, λ may be far below the bound on the whole curvature.
+//
+// Where the curvature of the label loss of SMF-W is far from that of the ridge, A first makes a Newton step among those
+// directions, and the bound is developed there; see advanced. A step that does not lower the objective is tried again
+// without, and then with larger λ, so that the objective never rises.
+//
+// An update costs one product of X̂ with k + κ columns and one of X̂ᵀ, and about (18·d + 11·e)·k² multiply-adds, beside the
+// Newton steps of the regression, each some passes over its n×(k+1+q) design.
+type profiledState struct {
+	iterate
+	regression *regression
+	lambda     float64 // λ
+	least      float64 // lower bound of λ
+	gained     float64 // by the update before
+	previous   int     // columns of the directions of the update before
+
+	wide, wideImage *mat.Dense // [Q, P, R] and X̂ᵀ[Q, P, R]: d×(3r+κ) and e×(3r+κ)
+	next, nextImage *mat.Dense // the same of the next update
+	back            *mat.Dense // X̂·[Y | K], d×(r+κ)
+	spare           *mat.Dense // d×(r+κ)
+	stacked         *mat.Dense // [Y | K] of SMF-W, e×(r+κ)
+	gradient        *mat.Dense // ∇, d×κ
+	residual        *mat.Dense // K, n×κ
+}
+
+// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H).
+func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
+	start := topics
+	if t.Variant == VariantH {
+		start = scores
+	}
+	width := 3*t.rank + t.kappa
+	s := &profiledState{
+		wide:      mat.NewDense(t.d, width, nil),
+		wideImage: mat.NewDense(t.e, width, nil),
+		next:      mat.NewDense(t.d, width, nil),
+		nextImage: mat.NewDense(t.e, width, nil),
+		gradient:  mat.NewDense(t.d, t.kappa, nil),
+		residual:  mat.NewDense(t.n, t.kappa, nil),
+		back:      mat.NewDense(t.d, t.rank+t.kappa, nil),
+		spare:     mat.NewDense(t.d, t.rank+t.kappa, nil),
+	}
+	s.task = t
+	if t.Variant == VariantW {
+		s.stacked = mat.NewDense(t.e, t.rank+t.kappa, nil)
+	}
+	s.adopt()
+	if err := linalg.PolarTo(s.basis, start.Slice(0, t.d, 0, t.rank).(*mat.Dense)); err != nil {
+		return nil, fmt.Errorf("making the start orthonormal: %w", err)
+	}
+	t.side.MulTransTo(s.image, s.basis)
+	s.regression = newRegression(t.labels, t.kappa, s.design(nil), t.Ridge)
+	s.regression.evaluate()
+	s.regression.fit(fitShare*(t.Xi*t.squared+s.regression.objective), startSteps)
+	s.head = s.regression.coef
+	s.objective = s.total(s.image) + s.regression.objective
+	curvature := t.labels.curvature(t.kappa)
+	if t.Variant == VariantW {
+		curvature *= linalg.Dot(s.image, s.image) / float64(t.rank)
+	}
+	s.lambda, s.least = 2*t.Ridge+curvature, 2*t.Ridge+leastShare*curvature
+	if s.least == 0 { // then A does not matter
+		s.lambda, s.least = t.Xi, t.Xi
+	}
+	return s, nil
+}
+
+// adopt lets basis and image be the first columns of wide and wideImage.
+func (s *profiledState) adopt() {
+	s.basis = s.wide.Slice(0, s.d, 0, s.rank).(*mat.Dense)
+	s.image = s.wideImage.Slice(0, s.e, 0, s.rank).(*mat.Dense)
+}
+
+// design stores [features | z] in dst, or in a new matrix, and returns it.
+func (s *profiledState) design(dst *mat.Dense) *mat.Dense {
+	_, q := s.z.Dims()
+	if dst == nil {
+		dst = mat.NewDense(s.n, s.rank+q, nil)
+		dst.Slice(0, s.n, s.rank, s.rank+q).(*mat.Dense).Copy(s.z)
+	}
+	dst.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.image))
+	return dst
+}
+
+// total returns ξ·(‖X‖² − ‖Y‖²).
+func (s *profiledState) total(image *mat.Dense) float64 {
+	return s.Xi * (s.squared - linalg.Dot(image, image))
+}
+
+// Update makes one update.
+func (s *profiledState) Update() solver.Status {
+	s.labels.residualTo(s.residual, s.regression.probs)
+	s.products()
+	used := s.directions()
+	plain := s.reduce(used)
+	small := plain
+	if s.Variant == VariantW && s.lambda > uneven*2*s.Ridge {
+		if advanced, ok := s.advanced(plain); ok {
+			small = advanced
+		}
+	}
+	kept, previous := s.regression.snapshot(), s.previous
+	for range maxRaises + 1 {
+		coordinates, bound, ok := small.best(s.lambda)
+		if !ok {
+			return solver.NonFinite
+		}
+		s.move(coordinates, small.target(s.lambda))
+		objective := s.total(s.image) + s.regression.objective
+		if math.IsNaN(objective) || math.IsInf(objective, 0) {
+			return solver.NonFinite
+		}
+		gained, promised := s.objective-objective, s.objective-bound
+		if gained > s.rounding {
+			s.objective, s.gained = objective, gained
+			switch {
+			case gained < poorShare*promised:
+				s.lambda *= lengthen
+			case gained > richShare*promised:
+				s.lambda = max(s.lambda/lengthen, s.least)
+			}
+			return solver.NotTerminated
+		}
+		s.swap()
+		s.previous = previous
+		s.regression.restore(kept, s.design(s.regression.design))
+		if small != plain {
+			small = plain
+		} else {
+			s.lambda *= raise
+		}
+	}
+	return solver.Stationary
+}
+
+// Finish fits the coefficients to the end and hands out the factors in the gauge of the package comment.
+func (s *profiledState) Finish() (topics, scores *mat.Dense, objective float64) {
+	s.regression.fit(finishShare*s.regression.objective, startSteps)
+	return s.iterate.Finish()
+}
+
+// products stores X̂·Y in the first columns of back and ∇ in gradient.
+func (s *profiledState) products() {
+	r := s.rank
+	if s.Variant == VariantW {
+		s.stacked.Slice(0, s.e, 0, r).(*mat.Dense).Copy(s.image)
+		s.stacked.Slice(0, s.e, r, r+s.kappa).(*mat.Dense).Copy(s.residual)
+		s.side.MulTo(s.back, s.stacked)
+		s.gradient.Copy(s.back.Slice(0, s.d, r, r+s.kappa))
+	} else {
+		s.side.MulTo(s.back.Slice(0, s.d, 0, r).(*mat.Dense), s.image)
+		s.gradient.Copy(s.residual)
+	}
+	s.addRidge(s.gradient)
+}
+
+// directions stores an orthonormal basis of the new directions [2ξ·X̂Y − ∇·b, ∇], less their parts in the span of Q and P,
+// behind these in wide, with their images, and returns the columns in use. Only what is orthonormal gets an image: the
+// coordinates of all that follows are then at most one, and errors of rounding do not grow from update to update.
+func (s *profiledState) directions() int {
+	r, kept := s.rank, s.rank+s.previous
+	coef := mat.DenseCopyOf(s.coef())
+	coef.Scale(-1, coef)
+	turned := s.back.Slice(0, s.d, 0, r).(*mat.Dense)
+	turned.Scale(2*s.Xi, turned)
+	linalg.AddMulTo(turned, s.gradient, coef)
+	s.back.Slice(0, s.d, r, r+s.kappa).(*mat.Dense).Copy(s.gradient)
+	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
+	fresh, other, least := s.back, s.spare, 0.0
+	for range 2 { // the second time for what rounding left of the first
+		_, width := fresh.Dims()
+		sizes, along := columnNorms(fresh), mat.NewDense(kept, width, nil)
+		linalg.InnerTo(along, old, fresh)
+		along.Scale(-1, along)
+		linalg.AddMulTo(fresh, old, along)
+		if least > wellApart {
+			break
+		}
+		if fresh, least = independent(other, fresh, sizes); fresh == nil {
+			return kept
+		}
+		other = s.back
+	}
+	_, width := fresh.Dims()
+	s.wide.Slice(0, s.d, kept, kept+width).(*mat.Dense).Copy(fresh)
+	s.side.MulTransTo(s.wideImage.Slice(0, s.e, kept, kept+width).(*mat.Dense), fresh)
+	return kept + width
+}
+
+// independent stores in the first columns of dst an orthonormal basis of the columns of a, without those that are no more
+// than rounding of the given sizes and those that depend on others. It returns the basis and the least eigenvalue of the
+// Gram matrix that was kept, nil where none was. The eigenvectors of the Gram matrix of the columns, scaled to length
+// one, are taken for it (Stathopoulos and Wu 2002).
+func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least float64) {
+	rows, cols := a.Dims()
+	scales := columnNorms(a)
+	for t, norm := range scales {
+		scales[t] = 0
+		if norm > lost*sizes[t] {
+			scales[t] = 1 / norm
+		}
+	}
+	scaleColumns(a, scales)
+	gram := mat.NewDense(cols, cols, nil)
+	linalg.GramTo(gram, a)
+	values, vectors, ok := eigen(gram)
+	if !ok {
+		return nil, 0
+	}
+	kept := 0
+	for kept < cols && values[kept] > dependent {
+		scaleColumn(vectors, kept, 1/math.Sqrt(values[kept]))
+		kept++
+	}
+	if kept == 0 {
+		return nil, 0
+	}
+	basis = dst.Slice(0, rows, 0, kept).(*mat.Dense)
+	linalg.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
+	return basis, values[kept-1]
+}
+
+// reduced is the problem of an update in the coordinates of the orthonormal directions S in use, u columns.
+type reduced struct {
+	images *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
+	// point is where the label loss is developed, Sᵀ·A or further along; gradient is that of the loss with its ridge there,
+	// and lower its value below that of the iterate. All u×κ.
+	point, gradient *mat.Dense
+	lower           float64
+	objective       float64 // of the iterate, but for −ξ·‖Y‖²
+	xi              float64
+	rank            int
+}
+
+// reduce computes the reduced problem of the first columns of wide.
+func (s *profiledState) reduce(used int) *reduced {
+	m := &reduced{
+		images: mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
+		objective: s.Xi*s.squared + s.regression.objective,
+		xi:        s.Xi, rank: s.rank,
+	}
+	linalg.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	linalg.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
+	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
+	return m
+}
+
+// advanced returns the problem developed after a Newton step of A among the directions S of SMF-W, for
+//
+//	ℓ + ν·‖A‖² + ξ·(the least squared residual of a basis whose span holds A).
+//
+// It weighs documents by the mean curvature of their classes and takes the coupling of A and Γ, and the off-diagonal
+// curvature of the last term, for zero: the point need not be exact, since the bound is one at every point.
+func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
+	used, kappa := m.point.Dims()
+	r := m.rank
+	hessian := mat.NewDense(used, used, nil)
+	weighted := mat.NewDense(s.e, used, nil)
+	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	linalg.GramTo(hessian, weighted)
+	for j := range used {
+		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
+	}
+
+	// The residual by A: moving A by δ, orthogonal to Q, turns Q by δ·(bᵀb)⁻¹·bᵀ.
+	b := m.point.Slice(0, r, 0, kappa).(*mat.Dense)
+	var gram, turned, pull mat.Dense
+	gram.Mul(b.T(), b)
+	turned.Mul(m.images.Slice(0, used, 0, r), b)
+	along := linalg.Dot(turned.Slice(0, r, 0, kappa).(*mat.Dense), b)
+	size := mat.Trace(&gram)
+	if !(size > 0) {
+		return nil, false
+	}
+	pull.Mul(&turned, pseudoInverse(&gram))
+	pull.Slice(0, r, 0, kappa).(*mat.Dense).Zero()
+	step := mat.NewDense(used, kappa, nil)
+	addScaledTo(step, m.gradient, -2*m.xi, &pull)
+	step.Scale(-1, step)
+	system := mat.DenseCopyOf(hessian)
+	for j := r; j < used; j++ {
+		system.Set(j, j, system.At(j, j)+2*m.xi*float64(kappa)/size*max(0, along/size-m.images.At(j, j)))
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(mat.NewSymDense(used, system.RawMatrix().Data)) {
+		return nil, false
+	}
+	if err := factor.SolveTo(step, step); err != nil {
+		return nil, false
+	}
+	var curved mat.Dense
+	curved.Mul(hessian, step)
+	next := *m
+	next.point, next.gradient = mat.NewDense(used, kappa, nil), mat.NewDense(used, kappa, nil)
+	next.point.Add(m.point, step)
+	next.gradient.Add(m.gradient, &curved)
+	next.lower = -linalg.Dot(m.gradient, step) - linalg.Dot(&curved, step)/2
+	return &next, true
+}
+
+// target returns Sᵀ·Â for a curvature λ.
+func (m *reduced) target(lambda float64) *mat.Dense {
+	target := mat.DenseCopyOf(m.point)
+	addScaledTo(target, target, -1/lambda, m.gradient)
+	return target
+}
+
+// best returns the coordinates of the best basis for a curvature λ, u×r, and the bound on the objective there. The basis is
+// turned to lie as close as can be to the one before, so that the regression starts near its end.
+func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, ok bool) {
+	target := m.target(lambda)
+	var combined, image, inner, turned mat.Dense
+	combined.Mul(target, target.T())
+	combined.Scale(lambda/2, &combined)
+	addScaledTo(&combined, &combined, m.xi, m.images)
+	_, vectors, ok := eigen(&combined)
+	if !ok {
+		return nil, 0, false
+	}
+	used, _ := vectors.Dims()
+	coordinates = mat.DenseCopyOf(vectors.Slice(0, used, 0, m.rank))
+	image.Mul(m.images, coordinates)
+	inner.Mul(coordinates.T(), target)
+	rest := linalg.Dot(target, target) - linalg.Dot(&inner, &inner)
+	bound = m.objective - m.lower - m.xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
+
+	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
+	if err := linalg.PolarTo(polar, polar); err != nil {
+		return nil, 0, false
+	}
+	turned.Mul(coordinates, polar.T())
+	return &turned, bound, true
+}
+
+// onward returns orthonormal coordinates of what is new in a basis, orthogonal to it: the directions that the next update
+// takes along. It is nil where nothing is.
+func onward(coordinates *mat.Dense) *mat.Dense {
+	used, r := coordinates.Dims()
+	fresh := mat.DenseCopyOf(coordinates)
+	fresh.Slice(0, r, 0, r).(*mat.Dense).Zero()
+	for range 2 {
+		sizes := columnNorms(fresh)
+		var along, part mat.Dense
+		along.Mul(coordinates.T(), fresh)
+		part.Mul(coordinates, &along)
+		part.Sub(fresh, &part)
+		if fresh, _ = independent(mat.NewDense(used, r, nil), &part, sizes); fresh == nil {
+			return nil
+		}
+	}
+	_, width := fresh.Dims()
+	both := mat.NewDense(used, r+width, nil)
+	both.Slice(0, used, 0, r).(*mat.Dense).Copy(coordinates)
+	both.Slice(0, used, r, r+width).(*mat.Dense).Copy(fresh)
+	return both
+}
+
+// move makes the basis of the given coordinates the iterate, with the coefficients of the step of A to start from.
+func (s *profiledState) move(coordinates, target *mat.Dense) {
+	used, r := coordinates.Dims()
+	both := onward(coordinates)
+	if both == nil {
+		both = coordinates
+	}
+	_, width := both.Dims()
+	linalg.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
+	linalg.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
+	s.swap()
+	s.previous = width - r
+	s.straighten()
+	s.coef().Mul(target.T(), coordinates)
+	s.design(s.regression.design)
+	s.regression.evaluate()
+	s.regression.fit(max(fitShare*(s.Xi*s.squared+s.regression.objective), gainShare*s.gained), updateSteps)
+}
+
+// swap exchanges the directions of two updates.
+func (s *profiledState) swap() {
+	s.wide, s.next = s.next, s.wide
+	s.wideImage, s.nextImage = s.nextImage, s.wideImage
+	s.adopt()
+}
+
+// straighten makes Q and P orthonormal again where rounding has added up.
+func (s *profiledState) straighten() {
+	width := s.rank + s.previous
+	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
+	gram := mat.NewDense(width, width, nil)
+	linalg.GramTo(gram, directions)
+	var drift float64
+	for i := range width {
+		for j := range width {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			drift = max(drift, math.Abs(gram.At(i, j)-want))
+		}
+	}
+	if drift <= maxDrift {
+		return
+	}
+	values, vectors, ok := eigen(gram)
+	if !ok || !(values[width-1] > 0) {
+		return // not finite, which the objective says too
+	}
+	scaled := mat.DenseCopyOf(vectors)
+	for t, v := range values {
+		scaleColumn(scaled, t, 1/math.Sqrt(v))
+	}
+	root := mat.NewDense(width, width, nil)
+	root.Mul(scaled, vectors.T())
+	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
+		rows, _ := a.Dims()
+		turned := mat.NewDense(rows, width, nil)
+		linalg.MulTo(turned, a, root)
+		a.Copy(turned)
+	}
+}

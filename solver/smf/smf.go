@@ -1,0 +1,295 @@
+package smf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// ErrLabels is returned for labels that cannot be learnt from.
+var ErrLabels = errors.New("labels do not serve")
+
+// Variant names how the label depends on the factors.
+type Variant string
+
+const (
+	// VariantW predicts from the filtered document Topicsᵀx (filter-based, SMF-W).
+	VariantW Variant = "smf-w"
+	// VariantH predicts from the scores of the document (feature-based, SMF-H).
+	VariantH Variant = "smf-h"
+)
+
+// Update names an algorithm.
+type Update string
+
+const (
+	// UpdateProfiled is the default: a lifted projected gradient step in the metric in which the reconstruction is
+	// exact, refined in a small subspace, with coefficients that are fitted anew each time. See profiled.
+	UpdateProfiled Update = "profiled"
+	// UpdateGradient is lifted projected gradient descent as the paper has it (algorithm 1).
+	UpdateGradient Update = "gradient"
+	// UpdateBlocks is block coordinate descent on the factors, the baseline.
+	UpdateBlocks Update = "blocks"
+)
+
+// Data is what documents have beside their row of X. It is not modified.
+type Data struct {
+	// Labels holds the class 0 … κ of each of the n documents.
+	Labels []int
+	// Classes is κ+1; 0 means the largest label and one.
+	Classes int
+	// Aux holds q auxiliary features of each document, n×q, or is nil.
+	Aux *mat.Dense
+	// Weights holds the weight wᵢ ≥ 0 of each document in the label loss; nil means all 1.
+	Weights []float64
+}
+
+// Settings chooses problem and updates.
+type Settings struct {
+	// Variant is VariantW or VariantH.
+	Variant Variant
+	// Xi is the weight ξ > 0 of the squared residual of X.
+	Xi float64
+	// Ridge is ν ≥ 0. Without it coefficients of separable data grow without bound.
+	Ridge float64
+	// Update is the algorithm; "" means UpdateGradient where Step or Bounds is set, and UpdateProfiled otherwise.
+	Update Update
+	// Step is the step length τ of UpdateGradient for A, B and Γ alike. 0 means one length for A and B and another for
+	// Γ, both short enough that the objective never rises.
+	Step float64
+	// Bounds limits A, B and Γ under UpdateGradient.
+	Bounds Bounds
+	// StartHead are the coefficients of iteration 0 of UpdateGradient and UpdateBlocks; nil means zero. They belong to
+	// the start topics and scores of the solver's settings.
+	StartHead *solver.Head
+}
+
+// Method is the factorization as a solver.Method. It holds the labels, and so serves one set of documents.
+type Method struct {
+	data     Data
+	settings Settings
+}
+
+// New returns the method. It returns an error that wraps ErrLabels, solver.ErrSettings, solver.ErrShape or
+// solver.ErrNonFinite for data and settings without meaning, and names the first document that is wrong, from 0.
+func New(data Data, s Settings) (*Method, error) {
+	if err := data.check(); err != nil {
+		return nil, fmt.Errorf("reading the labels: %w", err)
+	}
+	if s.Variant != VariantW && s.Variant != VariantH {
+		return nil, fmt.Errorf("%w: variant %q is none of smf-w, smf-h", solver.ErrSettings, s.Variant)
+	}
+	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step, 1) {
+		return nil, fmt.Errorf("%w: xi %v, ridge %v, step %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step)
+	}
+	if err := s.Bounds.check(); err != nil {
+		return nil, err
+	}
+	gradient := s.Step > 0 || !s.Bounds.none()
+	switch s.Update {
+	case "":
+		s.Update = UpdateProfiled
+		if gradient {
+			s.Update = UpdateGradient
+		}
+	case UpdateGradient:
+	case UpdateProfiled, UpdateBlocks:
+		if gradient {
+			return nil, fmt.Errorf("%w: update %q takes no step length and no bounds", solver.ErrSettings, s.Update)
+		}
+	default:
+		return nil, fmt.Errorf("%w: update %q is none of profiled, gradient, blocks", solver.ErrSettings, s.Update)
+	}
+	return &Method{data: data, settings: s}, nil
+}
+
+// check completes the number of classes.
+func (d *Data) check() error {
+	largest := -1
+	for i, y := range d.Labels {
+		if y < 0 {
+			return fmt.Errorf("%w: label %d of document %d", ErrLabels, y, i)
+		}
+		largest = max(largest, y)
+	}
+	if d.Classes == 0 {
+		d.Classes = largest + 1
+	}
+	if d.Classes < 2 || largest >= d.Classes {
+		return fmt.Errorf("%w: %d classes, largest label %d", ErrLabels, d.Classes, largest)
+	}
+	if d.Weights != nil && len(d.Weights) != len(d.Labels) {
+		return fmt.Errorf("%w: %d weights of %d documents", solver.ErrShape, len(d.Weights), len(d.Labels))
+	}
+	for i, w := range d.Weights {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return fmt.Errorf("%w: weight %v of document %d", solver.ErrSettings, w, i)
+		}
+	}
+	return checkAux(d.Aux, len(d.Labels))
+}
+
+// Balanced returns weights of documents for Data that give each class in labels the same total, and all n of them the total n.
+func Balanced(labels []int) []float64 {
+	counts := map[int]float64{}
+	for _, y := range labels {
+		counts[y]++
+	}
+	weights := make([]float64, len(labels))
+	for i, y := range labels {
+		weights[i] = float64(len(labels)) / (float64(len(counts)) * counts[y])
+	}
+	return weights
+}
+
+// checkAux returns why aux are no auxiliary features of n documents.
+func checkAux(aux *mat.Dense, n int) error {
+	if aux == nil {
+		return nil
+	}
+	rows, _ := aux.Dims()
+	if rows != n {
+		return fmt.Errorf("%w: auxiliary features of %d documents, labels of %d", solver.ErrShape, rows, n)
+	}
+	for i := range rows {
+		for j, v := range aux.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: i, Col: j, Value: v})
+			}
+		}
+	}
+	return nil
+}
+
+// Name returns "smf-w" or "smf-h".
+func (m *Method) Name() string { return string(m.settings.Variant) }
+
+// Settings returns the settings with their defaults filled in.
+func (m *Method) Settings() Settings { return m.settings }
+
+// Start returns the state at iteration 0: given start factors, or else what Init says for the topics and their least
+// squares scores X·Topics. UpdateProfiled takes from them the span alone and fits the rest.
+func (m *Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) {
+	t, err := m.newTask(p)
+	if err != nil {
+		return nil, err
+	}
+	topics, scores, err := startFactors(p)
+	if err != nil {
+		return nil, err
+	}
+	switch m.settings.Update {
+	case UpdateGradient:
+		return newGradient(t, topics, scores)
+	case UpdateBlocks:
+		return newBlocks(t, topics, scores)
+	default:
+		return newProfiled(t, topics, scores)
+	}
+}
+
+// startFactors returns the factors at iteration 0.
+func startFactors(p *solver.Problem) (topics, scores *mat.Dense, err error) {
+	s := &p.Settings
+	if s.StartTopics != nil && s.StartScores != nil {
+		return mat.DenseCopyOf(s.StartTopics), mat.DenseCopyOf(s.StartScores), nil
+	}
+	topics, err = p.OrthonormalTopics()
+	if err != nil {
+		return nil, nil, err
+	}
+	n, _ := p.X.Dims()
+	scores = mat.NewDense(n, s.Rank, nil)
+	p.X.MulTo(scores, topics)
+	return topics, scores, nil
+}
+
+// task is a problem in the form that both variants share; see the package comment for X̂, d and e.
+type task struct {
+	Settings
+	x        linalg.Operator // X, n×p
+	side     linalg.Operator // X̂, d×e
+	n, d, e  int
+	k, rank  int        // rank is at most d, so that a basis of that width exists; k is what was asked
+	kappa    int        // κ
+	labels   labels     // of the documents
+	z        *mat.Dense // n×(1+q)
+	squared  float64    // ‖X‖²
+	rounding float64    // changes of the objective up to it are rounding
+}
+
+// noise is the change of the objective, in units of its size, below which it is taken for rounding.
+const noise = 1e-15
+
+func (m *Method) newTask(p *solver.Problem) (*task, error) {
+	n, _ := p.X.Dims()
+	if len(m.data.Labels) != n {
+		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(m.data.Labels), n)
+	}
+	t := &task{Settings: m.settings, x: p.X, side: p.X, n: n, k: p.Settings.Rank, kappa: m.data.Classes - 1, squared: p.X.NormSquared()}
+	if t.Variant == VariantW {
+		t.side = transposed{p.X}
+	}
+	t.d, t.e = t.side.Dims()
+	t.rank = min(t.k, t.d)
+	t.labels = labels{of: m.data.Labels, weights: m.data.Weights}
+	t.z = withOnes(m.data.Aux, n)
+	t.rounding = noise * (t.Xi*t.squared + float64(n))
+	return t, t.checkHead()
+}
+
+// checkHead returns why the start head does not fit.
+func (t *task) checkHead() error {
+	h := t.StartHead
+	if h == nil {
+		return nil
+	}
+	_, m := t.z.Dims()
+	if h.Coefficients == nil || len(h.Intercept) != t.kappa || (h.AuxCoefficients == nil) != (m == 1) {
+		return fmt.Errorf("reading the start coefficients: %w: %d classes, %d auxiliary features", solver.ErrShape, t.kappa+1, m-1)
+	}
+	if r, c := h.Coefficients.Dims(); r != t.kappa || c != t.k {
+		return fmt.Errorf("reading the start coefficients: %w: %d×%d in place of %d×%d", solver.ErrShape, r, c, t.kappa, t.k)
+	}
+	if h.AuxCoefficients != nil {
+		if r, c := h.AuxCoefficients.Dims(); r != t.kappa || c != m-1 {
+			return fmt.Errorf("reading the start coefficients: %w: %d×%d auxiliary ones in place of %d×%d", solver.ErrShape, r, c, t.kappa, m-1)
+		}
+	}
+	return nil
+}
+
+// withOnes returns [1 | aux].
+func withOnes(aux *mat.Dense, n int) *mat.Dense {
+	q := 0
+	if aux != nil {
+		_, q = aux.Dims()
+	}
+	z := mat.NewDense(n, 1+q, nil)
+	for i := range n {
+		row := z.RawRowView(i)
+		row[0] = 1
+		if q > 0 {
+			copy(row[1:], aux.RawRowView(i))
+		}
+	}
+	return z
+}
+
+// transposed is Xᵀ.
+type transposed struct{ linalg.Operator }
+
+func (x transposed) Dims() (p, n int) {
+	n, p = x.Operator.Dims()
+	return p, n
+}
+
+func (x transposed) MulTo(dst, d *mat.Dense) { x.Operator.MulTransTo(dst, d) }
+
+func (x transposed) MulTransTo(dst, d *mat.Dense) { x.Operator.MulTo(dst, d) }
