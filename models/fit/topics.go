@@ -14,7 +14,8 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// The solver's bounds: topics for a classifier are stable long before the objective's last digits.
+// The solver's bounds: topics for a classifier are stable long before the objective's last digits. Updates that a start
+// makes by itself are beside solverMaxIter.
 const (
 	solverMaxIter = 200
 	solverRelTol  = 1e-5
