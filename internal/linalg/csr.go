@@ -16,7 +16,8 @@ var ErrFormat = errors.New("malformed sparse matrix")
 // CSR is a sparse n×p matrix in compressed rows: the entries of row i are Values[Indptr[i]:Indptr[i+1]], their
 // columns the same range of Indices, ascending and without repeats.
 //
-// The fields are for reading; a CSR is immutable once it has been used.
+// The fields are for reading: they must not be changed, and the elements of the arrays neither, once they make up a CSR. The
+// products trust them.
 type CSR struct {
 	N, P    int
 	Indptr  []int     // n+1
@@ -126,9 +127,12 @@ func (x *CSR) transpose() *CSR {
 // NormSquared returns the sum of the squares of the entries, summed once in storage order.
 func (x *CSR) NormSquared() float64 { return x.norm() }
 
-// MulTo stores X·D in dst. The cost is nnz·k multiply-adds; nothing is allocated on one thread.
+// MulTo stores X·D in dst. It panics for arrays that NewCSR would refuse for their lengths. The cost is nnz·k multiply-adds; nothing is allocated on one thread.
 func (x *CSR) MulTo(dst, d *mat.Dense) {
 	checkProduct(dst, d, x.N, x.P)
+	if len(x.Indptr) != x.N+1 || x.Indptr[x.N] != len(x.Values) || len(x.Indices) != len(x.Values) {
+		panic(errArrays)
+	}
 	parallelRows(x.N, len(x.Values)*d.RawMatrix().Cols, sparseProduct{best, dst.RawMatrix(), x, d.RawMatrix()})
 }
 

@@ -133,6 +133,27 @@ func TestShapeMismatchPanics(t *testing.T) {
 	}
 }
 
+func TestChangedArraysPanic(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(x *CSR){
+		"row starts": func(x *CSR) { x.Indptr = x.Indptr[:3] },
+		"last start": func(x *CSR) { x.Indptr[3]++ },
+		"columns":    func(x *CSR) { x.Indices = x.Indices[1:] },
+		"values":     func(x *CSR) { x.Values = append(x.Values, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := sparse(t, normal(1, 3, 2))
+			change(x)
+			defer func() {
+				if got := recover(); got != errArrays {
+					t.Errorf("panic %v, want %q", got, errArrays)
+				}
+			}()
+			x.MulTo(mat.NewDense(3, 1, nil), mat.NewDense(2, 1, nil))
+		})
+	}
+}
+
 // Not parallel: it sets GOMAXPROCS of the process.
 func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 	const n, p, k = 1200, 700, 70

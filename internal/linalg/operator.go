@@ -35,7 +35,8 @@ func RowsOf(x Operator) func(i int) (columns []int32, values []float64) {
 }
 
 const (
-	errShape = "linalg: shape mismatch"
+	errShape  = "linalg: shape mismatch"
+	errArrays = "linalg: sparse matrix changed after it was made"
 
 	// minParallel is the number of multiply-adds below which a second goroutine costs more than it saves.
 	minParallel = 1 << 16
