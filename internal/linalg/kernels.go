@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"sort"
 	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -55,6 +56,9 @@ const (
 	// sparseCols is the width of the panels of a product with a sparse matrix that does not take one: that of 5,000 rows
 	// stays in the second-level cache.
 	sparseCols = 40
+
+	// maxEntries bounds the entries of a call: assembly cannot be preempted, and a garbage collection waits for it.
+	maxEntries = 1 << 16
 )
 
 // view is a matrix of any strides: element (i, j) is Data[i·row + j·col].
@@ -187,10 +191,20 @@ func (l *kernels) multiplySparse(dst blas64.General, x *CSR, d blas64.General, f
 	for j, panels := 0, l.panels(dst.Cols, widest); panels > 0; panels-- {
 		vectors := (l.vectors(dst.Cols-j) + panels - 1) / panels
 		width := min(vectors*l.lanes, dst.Cols-j)
-		l.sparse[vectors-1](to-from, &x.Indptr[from], &x.Indices[0], &x.Values[0], &d.Data[j], d.Stride,
-			&dst.Data[from*dst.Stride+j], dst.Stride, width-(vectors-1)*l.lanes)
+		for first := from; first < to; {
+			end := x.rowsWithin(maxEntries, first, to)
+			l.sparse[vectors-1](end-first, &x.Indptr[first], &x.Indices[0], &x.Values[0], &d.Data[j], d.Stride,
+				&dst.Data[first*dst.Stride+j], dst.Stride, width-(vectors-1)*l.lanes)
+			first = end
+		}
 		j += width
 	}
+}
+
+// rowsWithin returns the end ≤ to of as many rows from the first on, at least one, as have so many rows and entries.
+func (x *CSR) rowsWithin(entries, first, to int) int {
+	to = min(to, first+entries)
+	return first + 1 + sort.Search(to-first-1, func(i int) bool { return x.Indptr[first+i+2]-x.Indptr[first] > entries })
 }
 
 func multiplySparseGo(dst blas64.General, x *CSR, d blas64.General, from, to int) {

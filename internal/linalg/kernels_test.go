@@ -27,6 +27,23 @@ func strided(random *rand.Rand, r, c, margin int) blas64.General {
 	return a
 }
 
+// accurate is a sum of products with the rounding of each operation carried along, and that of their magnitudes.
+type accurate struct{ sum, rest, magnitude float64 }
+
+func (s *accurate) add(a, b float64) {
+	product := a * b
+	next := s.sum + product
+	part := next - s.sum
+	s.rest += math.FMA(a, b, -product) + (s.sum - (next - part)) + (product - part)
+	s.sum = next
+	s.magnitude += math.Abs(product)
+}
+
+// off reports whether got is farther from the sum than kernels allows for an inner dimension k.
+func (s *accurate) off(got float64, k int) bool {
+	return !(math.Abs(got-s.sum-s.rest) <= float64(k+1)*0x1p-52*s.magnitude)
+}
+
 // checkMultiply compares the product by each level with a loop, within the bound that kernels states, and vector levels
 // with one another to the bit.
 func checkMultiply(t rapid.TB, seed uint64, m, n, k, margin int, transpose, add bool) {
@@ -46,22 +63,18 @@ func checkMultiply(t rapid.TB, seed uint64, m, n, k, margin int, transpose, add 
 		l.multiply(c, a, b, add)
 		for i := range m {
 			for j := range c.Stride {
-				got, want := c.Data[i*c.Stride+j], canary
-				var sum, magnitude float64
+				got, want := c.Data[i*c.Stride+j], accurate{sum: canary}
 				if j < n {
+					want = accurate{}
 					if add {
-						sum = start.Data[i*c.Stride+j]
-						magnitude = math.Abs(sum)
+						want.add(1, start.Data[i*c.Stride+j])
 					}
 					for t := range k {
-						product := a.data[i*a.row+t*a.col] * b.Data[t*b.Stride+j]
-						sum += product
-						magnitude += math.Abs(product)
+						want.add(a.data[i*a.row+t*a.col], b.Data[t*b.Stride+j])
 					}
-					want = sum
 				}
-				if bound := 2 * float64(k+2) * 0x1p-52 * magnitude; !(math.Abs(got-want) <= bound) {
-					t.Fatalf("%s: m=%d n=%d k=%d: element (%d, %d) = %g, want %g ± %g", l.name, m, n, k, i, j, got, want, bound)
+				if want.off(got, k) {
+					t.Fatalf("%s: m=%d n=%d k=%d: element (%d, %d) = %g, want %g of %g", l.name, m, n, k, i, j, got, want.sum, want.magnitude)
 				}
 			}
 		}
@@ -157,23 +170,52 @@ func TestMultiplySparse(t *testing.T) {
 			}
 			for i := range n {
 				for j := range dst.Stride {
-					want, magnitude := start.Data[i*dst.Stride+j], 0.0
+					columns, values := x.Row(i)
+					want := accurate{sum: start.Data[i*dst.Stride+j]}
 					if from <= i && i < to && j < k {
-						want = 0
-						columns, values := x.Row(i)
+						want = accurate{}
 						for e, c := range columns {
-							product := values[e] * d.Data[int(c)*d.Stride+j]
-							want += product
-							magnitude += math.Abs(product)
+							want.add(values[e], d.Data[int(c)*d.Stride+j])
 						}
 					}
-					if got := dst.Data[i*dst.Stride+j]; !(math.Abs(got-want) <= float64(p+2)*0x1p-52*magnitude) {
-						t.Fatalf("%s: element (%d, %d) = %g, want %g", l.name, i, j, got, want)
+					if got := dst.Data[i*dst.Stride+j]; want.off(got, len(columns)) {
+						t.Fatalf("%s: element (%d, %d) = %g, want %g", l.name, i, j, got, want.sum)
 					}
 				}
 			}
 		}
 	})
+}
+
+// TestMultiplySparseInParts compares a product of more entries than a call takes with that of each row by itself.
+func TestMultiplySparseInParts(t *testing.T) {
+	t.Parallel()
+	const n, p, k = 3000, 900, 90
+	x, d := text(1, n, p, 60), normal(2, p, k)
+	if x.NNZ() < 2*maxEntries {
+		t.Fatalf("%d entries are too few", x.NNZ())
+	}
+	for _, l := range levels() {
+		got, want := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
+		l.multiplySparse(got.RawMatrix(), x, d.RawMatrix(), 0, n)
+		for i := range n {
+			l.multiplySparse(want.RawMatrix(), x, d.RawMatrix(), i, i+1)
+		}
+		if !mat.Equal(got, want) {
+			t.Errorf("%s: other values than of single rows", l.name)
+		}
+	}
+	for _, c := range []struct{ entries, first, to, want int }{
+		{1, 0, n, 1},               // a row has more
+		{maxEntries, n - 1, n, n},  // the last
+		{x.Indptr[7], 0, n, 7},     // as many as fit
+		{x.Indptr[7] - 1, 0, n, 6}, // one entry too many
+		{x.NNZ(), 0, n, n},         // all
+	} {
+		if got := x.rowsWithin(c.entries, c.first, c.to); got != c.want {
+			t.Errorf("rows from %d on with %d entries end at %d, want %d", c.first, c.entries, got, c.want)
+		}
+	}
 }
 
 func TestGramIsSymmetric(t *testing.T) {
