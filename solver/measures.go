@@ -54,15 +54,6 @@ func orthogonalityResidual(a *mat.Dense) float64 {
 	_, k := a.Dims()
 	gram := mat.NewDense(k, k, nil)
 	linalg.GramTo(gram, a)
-	var sum float64
-	for i := range k {
-		for j := range k {
-			d := gram.At(i, j)
-			if i == j {
-				d--
-			}
-			sum += d * d
-		}
-	}
-	return sum
+	distance := linalg.DistanceFromIdentity(gram)
+	return distance * distance
 }

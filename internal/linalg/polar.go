@@ -109,7 +109,7 @@ func (w *Polar) polarOf(r *mat.Dense, inverseNorm float64) error {
 		w.small.Scale(1/s, r)
 		floats.Scale(1/(s*s), w.gram.RawMatrix().Data)
 		for range maxSchulz {
-			done := distanceFromIdentity(w.gram) <= schulzDone
+			done := DistanceFromIdentity(w.gram) <= schulzDone
 			rho := math.Sqrt(3 / (1 + l + l*l))
 			if done {
 				rho = 1
@@ -147,8 +147,8 @@ func schulzFactor(a *mat.Dense, rho float64) {
 	}
 }
 
-// distanceFromIdentity returns ‖A − I‖, the root of the sum of squares.
-func distanceFromIdentity(a *mat.Dense) float64 {
+// DistanceFromIdentity returns ‖A − I‖ for a square A, the root of the sum of squares of the entries.
+func DistanceFromIdentity(a *mat.Dense) float64 {
 	raw := a.RawMatrix()
 	var sum float64
 	for i := range raw.Rows {

@@ -214,7 +214,7 @@ func (c *cayleyCurve) form(topics *mat.Dense, tau float64) bool {
 	c.next.Scale(-tau, c.next)
 	c.next.Add(topics, c.next)
 	linalg.GramTo(c.nextGram, c.next)
-	if drift := distanceFromIdentity(c.nextGram); !(drift <= maxDrift) {
+	if drift := linalg.DistanceFromIdentity(c.nextGram); !(drift <= maxDrift) {
 		if err := c.polar.To(c.next, c.next); err != nil {
 			return false
 		}
@@ -233,20 +233,4 @@ func traceOfProduct(a, b *mat.Dense) float64 {
 		}
 	}
 	return sum
-}
-
-// distanceFromIdentity returns ‖A − I‖, the root of the sum of squares.
-func distanceFromIdentity(a *mat.Dense) float64 {
-	k, _ := a.Dims()
-	var sum float64
-	for i := range k {
-		for j := range k {
-			d := a.At(i, j)
-			if i == j {
-				d--
-			}
-			sum += d * d
-		}
-	}
-	return math.Sqrt(sum)
 }

@@ -144,7 +144,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	}
 	var gram mat.Dense
 	gram.Mul(s.topics.T(), s.topics)
-	if drift := distanceFromIdentity(&gram); drift > maxDrift {
+	if drift := linalg.DistanceFromIdentity(&gram); drift > maxDrift {
 		t.Errorf("topics are orthonormal to %g", drift)
 	}
 }
