@@ -9,8 +9,9 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// negligible is below what the entries of a factor count: as subnormal numbers they would only slow the products.
-const negligible = 1e-290
+// negligible is the share of a factor's largest entry below which an entry counts as 0: subnormal numbers would only slow
+// the products.
+const negligible = 1e-150
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
@@ -57,16 +58,17 @@ func (s *multiplicative) Update() solver.Status {
 // multiply stores A ∘ C/(A·Q) in A. Where A·Q is 0 the entry is 0 or has no effect, and becomes 0.
 func multiply(a, c, q, fit *mat.Dense) {
 	linalg.MulTo(fit, a, q)
+	least := negligible * mat.Max(a)
 	rows, _ := a.Dims()
 	for i := range rows {
 		row, numerator, denominator := a.RawRowView(i), c.RawRowView(i), fit.RawRowView(i)
 		for t, v := range row {
-			if d := denominator[t]; d > 0 {
+			if d := denominator[t]; v > 0 && d > 0 { // for v = 0 the quotient may overflow
 				v *= numerator[t] / d
 			} else {
 				v = 0
 			}
-			if v < negligible {
+			if v < least {
 				v = 0
 			}
 			row[t] = v

@@ -66,15 +66,16 @@ func (s *semi) Update() solver.Status {
 	}
 	linalg.MulTo(s.fitPlus, s.scores, s.gramPlus)
 	linalg.MulTo(s.fitMinus, s.scores, s.gramMinus)
+	least := negligible * mat.Max(s.scores)
 	n, _ := s.scores.Dims()
 	for i := range n {
 		row, cross := s.scores.RawRowView(i), s.scoresCross.RawRowView(i)
 		plus, minus := s.fitPlus.RawRowView(i), s.fitMinus.RawRowView(i)
 		for t, c := range cross {
-			if divisor := max(-c, 0) + plus[t]; divisor > 0 {
+			if divisor := max(-c, 0) + plus[t]; row[t] > 0 && divisor > 0 { // for a score of 0 the quotient may overflow
 				row[t] *= math.Sqrt((max(c, 0) + minus[t]) / divisor)
 			}
-			if row[t] < negligible {
+			if row[t] < least {
 				row[t] = 0
 			}
 		}

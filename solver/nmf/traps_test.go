@@ -73,6 +73,39 @@ func TestSemiNMFOfUnequalLengths(t *testing.T) {
 	}
 }
 
+// A divisor near the least number, beside a score of 0: the quotient overflows, the product is 0.
+func TestTinyDivisor(t *testing.T) {
+	t.Parallel()
+	x := uniform(13, 6, 5)
+	topics, scores := uniform(14, 5, 2), uniform(15, 6, 2)
+	scores.Set(2, 0, 0)
+	for j := range 5 {
+		topics.Set(j, 1, 1e-310)
+	}
+	for _, method := range []solver.Method{NMF{}, SemiNMF{}} {
+		r := run(t, x, solver.Settings{Rank: 2, MaxIter: 5, StartTopics: topics, StartScores: scores}, method)
+		if r.Status != solver.IterationLimit || !(r.Objective < r.Trace[0].Objective) {
+			t.Errorf("%s: status %v, objective %g", method.Name(), r.Status, r.Objective)
+		}
+	}
+}
+
+// A score that is small because X is small is kept.
+func TestSmallFactorsAreKept(t *testing.T) {
+	t.Parallel()
+	x := uniform(16, 6, 5)
+	topics, scores := uniform(17, 5, 2), uniform(18, 6, 2)
+	scores.Set(0, 0, 1e-140)
+	x.Scale(1e-153, x)
+	scores.Scale(1e-153, scores)
+	for _, method := range []solver.Method{NMF{}, SemiNMF{}} {
+		r := run(t, x, solver.Settings{Rank: 2, MaxIter: 1, StartTopics: topics, StartScores: scores}, method)
+		if r.Scores.At(0, 0) == 0 {
+			t.Errorf("%s: a score that is 1e-140 of the largest is lost", method.Name())
+		}
+	}
+}
+
 // With one topic there are no others to be orthogonal to, and the best factors are the first singular vectors.
 func TestONMFOfOneTopic(t *testing.T) {
 	t.Parallel()
