@@ -20,6 +20,10 @@ const (
 
 // Start returns the state at the start factors; scores that are not given are 0, or found by steps for given topics. It
 // returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
+//
+// Given factors should not be far too large: the bound moves the log-odds by about 4 in an update, so that from log-odds
+// of 1e6 the objective falls for as many updates, and by less than RelTol each. Nor does a topic of zeros come back: where
+// all become 0 the run ends there, a stationary point whose objective is n·p·log 2.
 func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
