@@ -44,7 +44,7 @@ func (c *triageCmd) Run(ctx context.Context, d *deps) error {
 	bar := newProgress(d.err, "cross-validating")
 	triage := reproduce.Triage{
 		TriageSettings: reproduce.TriageSettings{
-			Methods: c.Methods, Ranks: c.Ranks, Runs: c.Runs, Folds: c.Folds, MinDF: c.MinDF, Seed: c.Seed,
+			Methods: c.Methods, Ranks: c.Ranks, Runs: c.Runs, Folds: c.Folds, MinDF: c.MinDF, Seed: c.Seed, Version: version,
 			Input: c.files(), Columns: columns, PerComplaint: fit.Policy(c.PerComplaint), MinDocuments: c.MinDocuments,
 		},
 		Cells: c.Out, Progress: bar.set,

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/gofrs/flock"
 
 	"github.com/wardcast/wardcast/models/fit"
 )
@@ -34,12 +37,14 @@ func fingerprint(groups []fit.Group) string {
 // cellsFile is a file of JSON lines: the header, then the cells that were computed under it.
 type cellsFile struct {
 	path  string
+	lock  *flock.Flock
 	file  *os.File // nil without a path
 	known []TriageCell
 }
 
-// openCells reads the cells of a file and opens it for more. A last line without its end, which a killed run leaves, is
-// dropped. A file of another header is an error that wraps ErrSettings.
+// openCells reads the cells of a file and opens it for more, which no other process may until it is closed. A last line
+// without its end, which a killed run leaves, is dropped. A file that begins with another header stays as it is and is an
+// error that wraps ErrSettings; what it holds may be what patients said, and is not told.
 func openCells(path string, h cellsHeader) (_ *cellsFile, err error) {
 	c := &cellsFile{path: path}
 	if path == "" {
@@ -50,32 +55,37 @@ func openCells(path string, h cellsHeader) (_ *cellsFile, err error) {
 			err = fmt.Errorf("opening cells %s: %w", path, errors.Join(err, c.close()))
 		}
 	}()
+	header, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	header = append(header, '\n')
 	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return nil, err
+	}
+	c.lock = flock.New(path)
+	if locked, err := c.lock.TryLock(); err != nil || !locked {
+		return nil, cmp.Or(err, fmt.Errorf("%w: another run is adding to it", ErrSettings))
 	}
 	data, err := io.ReadAll(c.file)
 	if err != nil {
 		return nil, err
 	}
+	if begun := data[:min(len(data), len(header))]; !bytes.HasPrefix(header, begun) {
+		return nil, foreign(data, header)
+	}
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
 	if err := errors.Join(c.file.Truncate(int64(len(whole))), seek(c.file, int64(len(whole)))); err != nil {
 		return nil, err
 	}
-	header, err := json.Marshal(h)
-	if err != nil {
-		return nil, err
-	}
 	if len(whole) == 0 {
-		return c, c.write(h)
+		_, err := c.file.Write(header)
+		return c, err
 	}
-	lines := bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
-	if !bytes.Equal(lines[0], header) {
-		return nil, fmt.Errorf("%w: it holds results of %s, not of %s", ErrSettings, lines[0], header)
-	}
-	for i, line := range lines[1:] {
+	for i, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))[1:] {
 		var cell TriageCell
 		if err := json.Unmarshal(line, &cell); err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+2, err)
+			return nil, fmt.Errorf("line %d is no line of a table", i+2)
 		}
 		if cell.Method != fit.BagOfWords && (cell.Residual == nil || cell.SparsityTopics == nil || cell.SparsityScores == nil) {
 			return nil, fmt.Errorf("line %d: topics without residual or sparsity", i+2)
@@ -83,6 +93,22 @@ func openCells(path string, h cellsHeader) (_ *cellsFile, err error) {
 		c.known = append(c.known, cell)
 	}
 	return c, nil
+}
+
+// foreign returns why a file does not go on under a header.
+func foreign(data, header []byte) error {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	var other cellsHeader
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&other); err != nil || other.Notes == "" {
+		return fmt.Errorf("%w: it is there, and no file of triage tables of this version", ErrSettings)
+	}
+	was, err := json.Marshal(other)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: it holds results of %s, not of %s", ErrSettings, was, bytes.TrimSpace(header))
 }
 
 func seek(f *os.File, offset int64) error {
@@ -121,8 +147,12 @@ func (c *cellsFile) write(v any) error {
 }
 
 func (c *cellsFile) close() error {
-	if c.file == nil {
-		return nil
+	var err error
+	if c.file != nil {
+		err = c.file.Close()
 	}
-	return c.file.Close()
+	if c.lock != nil {
+		err = errors.Join(err, c.lock.Close())
+	}
+	return err
 }

@@ -28,6 +28,8 @@ type TriageSettings struct {
 	Folds   int      `json:"folds"`
 	MinDF   int      `json:"min_df"` // least number of visits with a term
 	Seed    uint64   `json:"seed"`
+	// Version is that of the program, which the numbers depend on.
+	Version string `json:"version"`
 	// These say which notes Run is given, for the record: they choose none of them.
 	Input        []string      `json:"input"`
 	Columns      notes.Columns `json:"columns"`

@@ -149,6 +149,7 @@ func TestTriageOfOther(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Triage, *fit.Group){
 		"another seed":      func(s *Triage, _ *fit.Group) { s.Seed = 2 },
+		"another version":   func(s *Triage, _ *fit.Group) { s.Version = "2" },
 		"another column":    func(s *Triage, _ *fit.Group) { s.Columns.Label = "discharged" },
 		"of each complaint": func(s *Triage, _ *fit.Group) { s.PerComplaint = fit.Always },
 		"smaller groups":    func(s *Triage, _ *fit.Group) { s.MinDocuments = 7 },
@@ -163,6 +164,77 @@ func TestTriageOfOther(t *testing.T) {
 		if _, err := other.Run(t.Context(), groups); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), triage.Cells) {
 			t.Errorf("%s: cells of other results were taken, or their file is not named: %v", name, err)
 		}
+	}
+}
+
+// TestTriageOfForeignFile: a file of something else stays as it is, and what it holds is not told.
+func TestTriageOfForeignFile(t *testing.T) {
+	t.Parallel()
+	groups := generatedNotes(t, 60)
+	for name, content := range map[string]string{
+		"lines":         "the secret first line\nthe last, without its end",
+		"one line":      "a secret without its end",
+		"notes":         `{"text":"secret","label":1}` + "\n",
+		"half a header": `{"methods":["sonmf"],"ranks":[2,4],"secret`,
+	} {
+		triage := smallTriage()
+		triage.Cells = filepath.Join(t.TempDir(), "cells.jsonl")
+		if err := os.WriteFile(triage.Cells, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := triage.Run(t.Context(), groups)
+		if !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), triage.Cells) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadFile(triage.Cells); err != nil || string(left) != content {
+			t.Errorf("%s: the file now holds %q, %v", name, left, err)
+		}
+	}
+}
+
+// TestTriageFromTheStart: a run that was killed in its first line begins anew.
+func TestTriageFromTheStart(t *testing.T) {
+	t.Parallel()
+	triage := smallTriage()
+	triage.Methods, triage.Ranks, triage.Cells = []string{"svd"}, []int{2}, filepath.Join(t.TempDir(), "cells.jsonl")
+	whole := func() []byte {
+		if _, err := triage.Run(t.Context(), generatedNotes(t, 60)); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(triage.Cells)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	first := whole()
+	if err := os.WriteFile(triage.Cells, first[:40], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := whole(); strings.Count(string(again), "\n") != strings.Count(string(first), "\n") || string(again[:40]) != string(first[:40]) {
+		t.Errorf("%d lines, want %d", strings.Count(string(again), "\n"), strings.Count(string(first), "\n"))
+	}
+}
+
+// TestTriageTwice: of two runs with one file the second is refused.
+func TestTriageTwice(t *testing.T) {
+	t.Parallel()
+	groups := generatedNotes(t, 60)
+	triage := smallTriage()
+	triage.Cells = filepath.Join(t.TempDir(), "cells.jsonl")
+	var second error
+	triage.Progress = func(done, _ int) {
+		if done == 1 {
+			other := triage
+			other.Progress = nil
+			_, second = other.Run(t.Context(), groups)
+		}
+	}
+	if _, err := triage.Run(t.Context(), groups); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(second, ErrSettings) || !strings.Contains(second.Error(), triage.Cells) {
+		t.Errorf("a second run at once: %v", second)
 	}
 }
 
