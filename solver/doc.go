@@ -8,6 +8,6 @@
 //
 // Iteration 0 is the start; iteration t is the state after t updates. Ending is a Status, never an error: errors
 // are for input that cannot be solved at all. Equal input, settings and seed give equal bits for every GOMAXPROCS,
-// on one GOARCH and GOAMD64 level with or without the vector kernels of linalg. A run keeps all its state to itself, so that methods and operators may be shared
-// by concurrent runs.
+// on one GOARCH and GOAMD64 level, and there with the vector kernels of linalg or without. A run keeps all its state to
+// itself, so that methods and operators may be shared by concurrent runs.
 package solver

@@ -13,5 +13,5 @@
 //	cut      = threshold chosen on the calibrated out-of-fold probabilities
 //
 // All of it is a pure function of rows, Settings and the version before: equal input gives equal bits, whatever
-// GOMAXPROCS is, on one architecture with or without the vector kernels of linalg.
+// GOMAXPROCS is, on one architecture, and there with the vector kernels of linalg or without.
 package fit
