@@ -108,20 +108,23 @@ func New(parts Parts) (*Model, error) {
 	return m, nil
 }
 
-// label names topic t by the words of largest |weight| among those whose weight has the sign of the largest:
-// the two ends of a topic of mixed signs are different things.
+// label names topic t by the words of largest positive weight, as its direction, its prevalence and a positive score are
+// of that end: the two ends of a topic of mixed signs are different things. Only a topic without positive weights is named
+// by the words of the other end.
 func (m *Model) label(t int) string {
-	top := m.TopTerms(t, 1)
-	if len(top) == 0 {
-		return ""
-	}
-	sign := math.Copysign(1, top[0].Weight)
+	all := m.TopTerms(t, len(m.terms))
+	mixed := slices.ContainsFunc(all, func(w TermWeight) bool { return w.Weight > 0 })
 	var words []string
-	for _, w := range m.TopTerms(t, 8*labelTerms) {
+	for _, w := range all {
+		if mixed && w.Weight < 0 {
+			continue
+		}
 		// One shorthand can stand for several terms.
-		word := display(m.terms[w.Column])
-		if len(words) < labelTerms && w.Weight*sign > 0 && !slices.Contains(words, word) {
+		if word := display(m.terms[w.Column]); !slices.Contains(words, word) {
 			words = append(words, word)
+		}
+		if len(words) == labelTerms {
+			break
 		}
 	}
 	return strings.Join(words, " ")

@@ -170,8 +170,11 @@ func TestTopTermsAndLabel(t *testing.T) {
 	if got := len(m.TopTerms(0, 100)); got != 6 {
 		t.Errorf("%d terms have a weight, want 6", got)
 	}
-	// The largest weight is negative: only words of that end of the topic name it.
-	for at, want := range []string{"chest rotated", "cough", ""} {
+	// Direction and prevalence are of the positive end, though the largest weight is negative: its words name the topic.
+	parts.Topics.Set(0, 2, -0.2)
+	parts.Topics.Set(1, 2, -0.3)
+	m = newModel(t, parts)
+	for at, want := range []string{"pain cough fever", "cough", "chest ankle"} {
 		if got := m.labels[at]; got != want {
 			t.Errorf("label %q, want %q", got, want)
 		}
