@@ -15,7 +15,6 @@ import (
 	"github.com/wardcast/wardcast/internal/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
-	"github.com/wardcast/wardcast/solver/nmf"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -103,6 +102,7 @@ type Settings struct {
 	Rank        int         `json:"rank"`
 	Init        solver.Init `json:"init"`
 	Seed        uint64      `json:"seed"`
+	SeedKept    uint64      `json:"seed_kept"` // of the restart that is described
 	MaxIter     int         `json:"max_iter"`
 	RelTol      float64     `json:"rel_tol"`
 	AbsTol      float64     `json:"abs_tol"`
@@ -153,18 +153,18 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 		method = t.method
 	}
 	chosen := time.Now()
-	result, seconds, err := o.best(ctx, x, settings, method)
+	result, err := o.best(ctx, x, settings, method)
 	if err != nil {
 		return nil, err
 	}
 	report := o.report(x, method, result)
-	report.Seconds = Seconds{Load: loaded.Sub(begin).Seconds(), Init: chosen.Sub(loaded).Seconds() + seconds.Init, Solve: seconds.Solve}
+	report.Seconds = Seconds{Load: loaded.Sub(begin).Seconds(), Init: chosen.Sub(loaded).Seconds() + result.total.Init, Solve: result.total.Solve}
 	if t != nil {
-		if err := t.describe(report, &o, x, result); err != nil {
+		if err := t.describe(report, &o, x, result.Result); err != nil {
 			return nil, err
 		}
 	}
-	if err := write(o.Out, report, result); err != nil {
+	if err := write(o.Out, report, result.Result); err != nil {
 		return nil, err
 	}
 	if result.Status == solver.Cancelled {
@@ -173,17 +173,29 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	return report, nil
 }
 
-// best returns the result of least objective of all starts, the first of equals, and the time that all took.
-func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (best *solver.Result, total solver.Seconds, err error) {
+// kept is the result of least objective of all starts.
+type kept struct {
+	*solver.Result
+	seed  uint64
+	total solver.Seconds // of all starts
+}
+
+// best returns the result of least objective of all starts, the first of equals. A start that ends without a finite
+// objective is passed over, unless there is no other.
+func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*kept, error) {
+	var best kept
+	var failed error
 	for range o.Restarts {
 		result, err := o.solve(ctx, x, settings, method)
 		if err != nil {
-			return nil, total, err
+			return nil, err
 		}
-		total.Init += result.Seconds.Init
-		total.Solve += result.Seconds.Solve
-		if best == nil || result.Objective < best.Objective {
-			best = result
+		best.total.Init += result.Seconds.Init
+		best.total.Solve += result.Seconds.Solve
+		if result.Status == solver.NonFinite || !finite(result.Objective) {
+			failed = fmt.Errorf("factorizing by %s, update %d: %w", o.Method, result.Iterations, solver.NonFinite.Err())
+		} else if best.Result == nil || result.Objective < best.Objective {
+			best.Result, best.seed = result, settings.Seed
 		}
 		if result.Status == solver.Cancelled {
 			best.Status = solver.Cancelled
@@ -191,8 +203,13 @@ func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.S
 		}
 		settings.Seed++
 	}
-	return best, total, nil
+	if best.Result == nil {
+		return nil, failed
+	}
+	return &best, nil
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // solve runs the method once. An error about an entry of the matrix names its place in the input.
 func (o *Options) solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
@@ -204,17 +221,16 @@ func (o *Options) solve(ctx context.Context, x linalg.Operator, settings solver.
 		}
 		return nil, fmt.Errorf("factorizing %q by %s: %w: row %d, column %d is %v, must be %v", o.Input, o.Method, solver.ErrDomain, row, column, outside.Value, outside.Domain)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if result.Status == solver.NonFinite || math.IsNaN(result.Objective) || math.IsInf(result.Objective, 0) {
-		return nil, fmt.Errorf("factorizing by %s, update %d: %w", o.Method, result.Iterations, solver.NonFinite.Err())
-	}
-	return result, nil
+	return result, err
+}
+
+// penalized is a method with ℓ1 penalties.
+type penalized interface {
+	Weights(x linalg.Operator, rank int) (topics, scores float64)
 }
 
 // report describes a result.
-func (o *Options) report(x linalg.Operator, method solver.Method, result *solver.Result) *Report {
+func (o *Options) report(x linalg.Operator, method solver.Method, result *kept) *Report {
 	n, p := x.Dims()
 	report := &Report{
 		Method:                o.Method,
@@ -225,7 +241,7 @@ func (o *Options) report(x linalg.Operator, method solver.Method, result *solver
 		OrthogonalityResidual: result.OrthogonalityResidual,
 		Trace:                 []solver.TracePoint{},
 		Settings: Settings{
-			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed,
+			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed, SeedKept: result.seed,
 			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: runtime.GOMAXPROCS(0),
 			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Choices.Step, Restarts: o.Restarts,
 		},
@@ -234,7 +250,7 @@ func (o *Options) report(x linalg.Operator, method solver.Method, result *solver
 	if o.Trace {
 		report.Trace = result.Trace
 	}
-	if l1, ok := method.(*nmf.L1); ok {
+	if l1, ok := method.(penalized); ok {
 		topics, scores := l1.Weights(x, o.Rank)
 		report.Settings.L1Topics, report.Settings.L1Scores = &topics, &scores
 	}

@@ -295,6 +295,7 @@ func TestRestarts(t *testing.T) {
 	const restarts = 4
 	least := math.Inf(1)
 	var want *mat.Dense
+	var kept uint64
 	seen := map[float64]bool{}
 	for seed := range uint64(restarts) {
 		single := o
@@ -302,7 +303,7 @@ func TestRestarts(t *testing.T) {
 		report, topics := run(single)
 		seen[report.Objective] = true
 		if report.Objective < least {
-			least, want = report.Objective, topics
+			least, want, kept = report.Objective, topics, single.Seed
 		}
 	}
 	if len(seen) < 2 {
@@ -310,6 +311,9 @@ func TestRestarts(t *testing.T) {
 	}
 	o.Restarts = restarts
 	report, topics := run(o)
+	if report.Settings.SeedKept != kept {
+		t.Errorf("seed %d is said to be kept, want %d", report.Settings.SeedKept, kept)
+	}
 	if report.Objective != least || !mat.Equal(topics, want) || report.Settings.Restarts != restarts || len(report.Trace) != report.Iterations+1 {
 		t.Errorf("objective %v of %d restarts, the best single run has %v; %d points of %d updates", report.Objective, report.Settings.Restarts, least, len(report.Trace), report.Iterations)
 	}
