@@ -22,6 +22,8 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Stationarity is bounded a little above what is reached: 1e-3 by NMF and 6e-4 by LogNMF, which near a minimum so slowly
+	// that their runs end at a larger RelTol; 2e-6 by SemiNMF, 1e-8 by L1 and rounding by ONMF.
 	for _, c := range []struct {
 		name     string
 		method   solver.Method
@@ -29,23 +31,23 @@ func TestContract(t *testing.T) {
 	}{
 		{"NMF", nmf.NMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 5e-3, RelTol: 1e-7,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 2e-3, RelTol: 1e-7,
 		}},
 		{"ONMF", nmf.ONMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Unique: true,
-			SettledStart: true, Objective: squaredResidual, Stationarity: scoresOnly, MaxStationarity: 1e-6,
+			SettledStart: true, Objective: squaredResidual, Stationarity: scoresOnly, MaxStationarity: 1e-12,
 		}},
 		{"SemiNMF", nmf.SemiNMF{}, solvertest.Promises{
 			NonNegativeScores: true, Monotone: true,
-			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(math.NaN(), 0), MaxStationarity: 1e-3,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(math.NaN(), 0), MaxStationarity: 2e-5,
 		}},
 		{"L1 without penalty", plain, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			SettledStart: true, Objective: penalized(plain), Stationarity: squaredStationarity(0, 0), MaxStationarity: 1e-5,
+			SettledStart: true, Objective: penalized(plain), Stationarity: squaredStationarity(0, 0), MaxStationarity: 1e-7,
 		}},
 		{"L1", l1, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			SettledStart: true, Objective: penalized(l1), MaxStationarity: 1e-5,
+			SettledStart: true, Objective: penalized(l1), MaxStationarity: 1e-7,
 			Stationarity: func(x, topics, scores *mat.Dense) float64 {
 				_, k := topics.Dims()
 				onTopics, onScores := l1.Weights(linalg.Dense{Dense: x}, k)
@@ -54,7 +56,7 @@ func TestContract(t *testing.T) {
 		}},
 		{"LogNMF", nmf.LogNMF{}, solvertest.Promises{
 			Domain: solver.Binary, NonNegativeTopics: true, Monotone: true,
-			SettledStart: true, Objective: logLoss, Stationarity: logStationarity, MaxStationarity: 1e-2, RelTol: 1e-5,
+			SettledStart: true, Objective: logLoss, Stationarity: logStationarity, MaxStationarity: 2e-3, RelTol: 1e-5,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

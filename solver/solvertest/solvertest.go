@@ -383,16 +383,25 @@ func (s *suite) givenStart(t *testing.T) {
 	}
 }
 
-// sameBits compares runs on one and several threads, and a second run of one method.
+// sameBits compares runs on one and several threads, and a second run of one method. The longer sides are of
+// more rows than are summed at once, and more columns than are of one tile.
 func (s *suite) sameBits(t *testing.T) {
-	x := csr(t, s.sparse(300, 200))
-	dense := linalg.Dense{Dense: s.noisy(120, 100)}
-	for _, operator := range []linalg.Operator{x, dense} {
+	for _, c := range []struct {
+		x    linalg.Operator
+		rank int
+	}{
+		{csr(t, s.sparse(300, 200)), 20},
+		{linalg.Dense{Dense: s.noisy(120, 100)}, 20},
+		{csr(t, s.sparse(1100, 40)), 8},
+		{csr(t, s.sparse(40, 1100)), 8},
+		{linalg.Dense{Dense: s.noisy(1100, 40)}, 8},
+		{linalg.Dense{Dense: s.noisy(40, 1100)}, 8},
+	} {
 		method := s.newMethod(t)
 		var want *solver.Result
 		for _, threads := range []int{1, 4, 4} {
 			before := runtime.GOMAXPROCS(threads)
-			r, err := solver.Solve(t.Context(), operator, solver.Settings{Rank: 20, MaxIter: 10, Seed: 5}, method)
+			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 10, Seed: 5}, method)
 			runtime.GOMAXPROCS(before)
 			if err != nil {
 				t.Fatal(err)
@@ -402,7 +411,8 @@ func (s *suite) sameBits(t *testing.T) {
 				continue
 			}
 			if !mat.Equal(r.Topics, want.Topics) || !mat.Equal(r.Scores, want.Scores) || r.Objective != want.Objective {
-				t.Errorf("%T: other bits on %d threads", operator, threads)
+				n, p := c.x.Dims()
+				t.Errorf("%T of %d×%d: other bits on %d threads", c.x, n, p, threads)
 			}
 		}
 	}
