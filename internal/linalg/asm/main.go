@@ -129,94 +129,123 @@ func (l *level) product(rows, v int) {
 	bRow := bytes("bRow")
 	c := Load(Param("c"), GP64())
 	cRow := bytes("cRow")
-	aRow3, at, at4, bt, k := GP64(), GP64(), GP64(), GP64(), GP64()
+	t := tile{level: l, rows: rows, v: v, aRow: aRow, aRow3: GP64(), at: GP64(), at4: GP64(), c: c, cRow: cRow}
+	bt, k := GP64(), GP64()
 	if rows >= 4 {
-		LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, aRow3)
+		LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, t.aRow3)
 	}
-	element := func(i int) operand.Mem {
-		base := at
-		if i >= 4 {
-			base = at4
-		}
-		switch i % 4 {
-		case 1:
-			return operand.Mem{Base: base, Index: aRow, Scale: 1}
-		case 2:
-			return operand.Mem{Base: base, Index: aRow, Scale: 2}
-		case 3:
-			return operand.Mem{Base: base, Index: aRow3, Scale: 1}
-		}
-		return operand.Mem{Base: base}
+	for range rows {
+		t.sums = append(t.sums, l.vectors(v))
 	}
-	sums := make([][]reg.VecVirtual, rows)
-	for i := range sums {
-		sums[i] = l.vectors(v)
-	}
-	right, left := l.vectors(v), l.vector()
-	column := func(base reg.Register, j int) operand.Mem {
-		return operand.Mem{Base: base, Disp: 8 * l.lanes * j}
-	}
+	t.right, t.left = l.vectors(v), l.vector()
 
 	Label("tile")
-	add, fresh := operand.LabelRef("add"), operand.LabelRef("multiply")
-	flag := Load(Param("add"), GP8())
-	TESTB(flag, flag)
-	JNZ(add)
-	for i := range rows {
-		for j := range v {
-			l.zero(sums[i][j])
-		}
-	}
-	JMP(fresh)
-	Label("add")
-	MOVQ(c, at)
-	for i := range rows {
-		for j := range v {
-			l.load(j, v, column(at, j), sums[i][j], left)
-		}
-		ADDQ(cRow, at)
-	}
-
-	Label("multiply")
-	MOVQ(a, at)
+	t.begin()
+	MOVQ(a, t.at)
 	if rows > 4 {
-		LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, at4)
+		LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, t.at4)
 	}
 	MOVQ(b, bt)
 	Load(Param("k"), k)
 	Label("step")
-	for j := range v {
-		l.load(j, v, column(bt, j), right[j], left)
-	}
-	for i := range rows {
-		if l.lanes == 8 && v == 1 {
-			VFMADD231PD_BCST(element(i), right[0], sums[i][0])
-			continue
-		}
-		VBROADCASTSD(element(i), left)
-		for j := range v {
-			VFMADD231PD(left, right[j], sums[i][j])
-		}
-	}
-	ADDQ(aCol, at)
+	t.step(bt)
+	ADDQ(aCol, t.at)
 	if rows > 4 {
-		ADDQ(aCol, at4)
+		ADDQ(aCol, t.at4)
 	}
 	ADDQ(bRow, bt)
 	DECQ(k)
 	JNZ(operand.LabelRef("step"))
-
-	for i := range rows {
-		for j := range v {
-			l.store(j, v, sums[i][j], column(c, j), left)
-		}
-		ADDQ(cRow, c)
-	}
+	t.end()
 	LEAQ(operand.Mem{Base: a, Index: aRow, Scale: uint8(min(rows, 8))}, a)
 	SUBQ(operand.U8(rows), m)
 	JNZ(operand.LabelRef("tile"))
 	VZEROUPPER()
 	RET()
+}
+
+// tile is what a product kernel holds in registers: rows of C, of v vectors each, and what they meet.
+type tile struct {
+	*level
+	rows, v     int
+	sums        [][]reg.VecVirtual
+	right       []reg.VecVirtual // a row of B
+	left        reg.VecVirtual   // an element of A
+	at, at4     reg.GPVirtual    // a column of A, and its fifth element
+	aRow, aRow3 reg.Register
+	c, cRow     reg.Register
+}
+
+// element returns where element i of the column of A is.
+func (t *tile) element(i int) operand.Mem {
+	base := t.at
+	if i >= 4 {
+		base = t.at4
+	}
+	switch i % 4 {
+	case 1:
+		return operand.Mem{Base: base, Index: t.aRow, Scale: 1}
+	case 2:
+		return operand.Mem{Base: base, Index: t.aRow, Scale: 2}
+	case 3:
+		return operand.Mem{Base: base, Index: t.aRow3, Scale: 1}
+	}
+	return operand.Mem{Base: base}
+}
+
+// column returns where vector j of a row is.
+func (t *tile) column(row reg.Register, j int) operand.Mem {
+	return operand.Mem{Base: row, Disp: 8 * t.lanes * j}
+}
+
+// begin loads the sums from C where they are added to it, and else makes them 0.
+func (t *tile) begin() {
+	add, fresh := operand.LabelRef("add"), operand.LabelRef("multiply")
+	flag := Load(Param("add"), GP8())
+	TESTB(flag, flag)
+	JNZ(add)
+	for i := range t.rows {
+		for j := range t.v {
+			t.zero(t.sums[i][j])
+		}
+	}
+	JMP(fresh)
+	Label("add")
+	MOVQ(t.c, t.at)
+	for i := range t.rows {
+		for j := range t.v {
+			t.load(j, t.v, t.column(t.at, j), t.sums[i][j], t.left)
+		}
+		ADDQ(t.cRow, t.at)
+	}
+	Label("multiply")
+}
+
+// step adds the product of a column of A and a row of B.
+func (t *tile) step(b reg.Register) {
+	for j := range t.v {
+		t.load(j, t.v, t.column(b, j), t.right[j], t.left)
+	}
+	for i := range t.rows {
+		if t.lanes == 8 && t.v == 1 {
+			VFMADD231PD_BCST(t.element(i), t.right[0], t.sums[i][0])
+			continue
+		}
+		VBROADCASTSD(t.element(i), t.left)
+		for j := range t.v {
+			VFMADD231PD(t.left, t.right[j], t.sums[i][j])
+		}
+	}
+}
+
+// end stores the sums in C and moves on to its next rows.
+func (t *tile) end() {
+	for i := range t.rows {
+		for j := range t.v {
+			t.store(j, t.v, t.sums[i][j], t.column(t.c, j), t.left)
+		}
+		ADDQ(t.cRow, t.c)
+	}
 }
 
 // sparse writes a kernel for rows of a sparse matrix: v vectors of a row of the result stay in registers while its
