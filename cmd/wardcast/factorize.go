@@ -59,10 +59,14 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 	if c.json() {
 		return printJSON(d.out, report)
 	}
+	orthogonality := "-"
+	if r := report.OrthogonalityResidual; r != nil {
+		orthogonality = strconv.FormatFloat(*r, 'e', 1, 64)
+	}
 	head := []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}
 	row := []string{
 		report.Method, report.Status, strconv.Itoa(report.Iterations), strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
-		strconv.FormatFloat(report.OrthogonalityResidual, 'e', 1, 64), digits(&report.Seconds.Load, 3), digits(&report.Seconds.Init, 3), digits(&report.Seconds.Solve, 3),
+		orthogonality, digits(&report.Seconds.Load, 3), digits(&report.Seconds.Init, 3), digits(&report.Seconds.Solve, 3),
 	}
 	if s := report.Settings.SupervisedSettings; s != nil {
 		head = append(head, "XI", "RIDGE")

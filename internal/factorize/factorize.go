@@ -76,7 +76,7 @@ type Report struct {
 	Iterations            int                 `json:"iterations"`
 	Objective             float64             `json:"objective"`
 	MeanObjective         float64             `json:"mean_objective"`
-	OrthogonalityResidual float64             `json:"orthogonality_residual"`
+	OrthogonalityResidual *float64            `json:"orthogonality_residual"` // nil where it overflows
 	TrainAccuracy         *float64            `json:"train_accuracy"` // nil for methods without labels; of smf-h by the codes that predictions derive
 	TestAccuracy          *float64            `json:"test_accuracy,omitempty"`
 	TestAUROC             *float64            `json:"test_auroc,omitempty"` // nil too for more than two classes, and where all are of one
@@ -185,6 +185,7 @@ type kept struct {
 func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*kept, error) {
 	var best kept
 	var failed error
+	cancelled := false
 	for range o.Restarts {
 		result, err := o.solve(ctx, x, settings, method)
 		if err != nil {
@@ -198,13 +199,16 @@ func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.S
 			best.Result, best.seed = result, settings.Seed
 		}
 		if result.Status == solver.Cancelled {
-			best.Status = solver.Cancelled
+			cancelled = true
 			break
 		}
 		settings.Seed++
 	}
-	if best.Result == nil {
+	switch {
+	case best.Result == nil:
 		return nil, failed
+	case cancelled:
+		best.Status = solver.Cancelled
 	}
 	return &best, nil
 }
@@ -238,7 +242,6 @@ func (o *Options) report(x linalg.Operator, method solver.Method, result *kept) 
 		Iterations:            result.Iterations,
 		Objective:             result.Objective,
 		MeanObjective:         result.MeanObjective,
-		OrthogonalityResidual: result.OrthogonalityResidual,
 		Trace:                 []solver.TracePoint{},
 		Settings: Settings{
 			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed, SeedKept: result.seed,
@@ -246,6 +249,9 @@ func (o *Options) report(x linalg.Operator, method solver.Method, result *kept) 
 			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Choices.Step, Restarts: o.Restarts,
 		},
 		Version: o.Version,
+	}
+	if finite(result.OrthogonalityResidual) {
+		report.OrthogonalityResidual = &result.OrthogonalityResidual
 	}
 	if o.Trace {
 		report.Trace = result.Trace

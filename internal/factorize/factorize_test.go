@@ -260,6 +260,20 @@ func TestReportNames(t *testing.T) {
 	}
 }
 
+// Of topics whose fourth powers overflow, all but their distance from orthonormal is written.
+func TestHugeTopics(t *testing.T) {
+	t.Parallel()
+	x := example()
+	x.Scale(1e81, x)
+	o := factorize.Options{Method: "nmf", Input: writeCSV(t, x), Rank: 2, Init: solver.InitKMeans, MaxIter: 5, Out: t.TempDir()}
+	if _, err := factorize.Run(t.Context(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if report, _, _ := output(t, o.Out); report.OrthogonalityResidual != nil || !(report.Objective > 0) {
+		t.Errorf("%+v", report)
+	}
+}
+
 // A run goes on from the factors of another.
 func TestRunFromFactors(t *testing.T) {
 	t.Parallel()

@@ -22,21 +22,25 @@ const (
 	ResultFile  = "result.json"
 )
 
-// write stores the factors, then the report. An older report goes first, so that none ever describes other factors.
+// write stores the factors, then the report. An older report goes first, so that none ever describes other factors. A
+// report that cannot be encoded leaves all as it was.
 func write(dir string, report *Report, result *solver.Result) error {
+	encoded, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	}
 	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replacing %q: %w", ResultFile, err)
 	}
-	err := replace(dir, FactorsFile, func(w io.Writer) error {
+	err = replace(dir, FactorsFile, func(w io.Writer) error {
 		return safetensors.Write(w, tensors(result), nil)
 	})
 	if err != nil {
 		return err
 	}
 	return replace(dir, ResultFile, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		_, err := w.Write(append(encoded, '\n'))
+		return err
 	})
 }
 
