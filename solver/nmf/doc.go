@@ -15,8 +15,9 @@
 //	K                Settings.Rank      k
 //
 // Except for LogNMF, X is touched only through X·F and Xᵀ·G, so that an update costs nnz·k and (n+p)·k² multiply-adds
-// and a sparse X is never made dense. LogNMF forms every entry of M twice, by tiles: 4·n·p·k multiply-adds and 2·n·p logistic functions. Updates
-// allocate nothing of the size of a factor.
+// and a sparse X is never made dense. LogNMF forms every entry of M twice, by tiles: 4·n·p·k multiply-adds and 2·n·p
+// logistic functions. Updates allocate nothing of the size of a factor, but for SemiNMF and LogNMF where columns are
+// dependent.
 //
 // Start factors that are given are used as they are, but for negative entries of a factor that must have none, which
 // become 0. One that is given alone is completed by the best other one for it.

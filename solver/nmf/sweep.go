@@ -17,8 +17,8 @@ const noCurvature = 1e-32
 //
 // where A and C are r×k and Q is k×k, positive semi-definite: each entry in turn becomes the best one for the others. For
 // Q = FᵀF and C = X·F this is ½‖X − A·Fᵀ‖² + w·‖A‖₁, and a round over columns of all rows at once (HALS) is the same
-// arithmetic, since the rows do not touch one another. Negative entries become least, which is 0 for the best. An entry of no curvature becomes 0 if
-// it is penalized, and else stays. The cost is r·k² multiply-adds.
+// arithmetic, since the rows do not touch one another. Negative entries become least, which is 0 for the best. An entry of
+// no curvature becomes 0 if it is penalized, and else stays. The cost is r·k² multiply-adds.
 func sweep(a, c, q *mat.Dense, w, least float64) {
 	rows, k := a.Dims()
 	var none float64
