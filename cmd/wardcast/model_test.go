@@ -211,6 +211,8 @@ func TestMethods(t *testing.T) {
 		fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "no ℓ1 penalties", method)
 	}
 	fail(t, exitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"}, "--l1-topics", "l1-nmf")
+	fail(t, exitUsage, []string{"evaluate", "--input", notes, "--methods", "sonmf", "--ranks=-3"}, "rank -3")
+	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "l1-nmf", "--l1-topics=-1"}, "-1")
 	succeed(t, "", "evaluate", "--input", notes, "--methods", "sonmf,l1-nmf+words", "--ranks", "2", "--folds", "2", "--l1-topics", "0.1")
 }
 

@@ -78,11 +78,6 @@ func (t *Triage) check() ([]fit.Candidate, error) {
 	case t.Folds < 2:
 		return nil, fmt.Errorf("%w: %d folds", ErrSettings, t.Folds)
 	}
-	for _, k := range t.Ranks {
-		if k < 1 {
-			return nil, fmt.Errorf("%w: rank %d", ErrSettings, k)
-		}
-	}
 	candidates := []fit.Candidate{{Method: fit.BagOfWords, Weighting: textproc.TFIDF}, {Method: fit.BagOfWords, Weighting: textproc.Binary}}
 	found, err := fit.Candidates(t.Methods, nil, t.Ranks)
 	if err != nil {

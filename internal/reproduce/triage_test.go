@@ -246,7 +246,7 @@ func TestTriageRefuses(t *testing.T) {
 	}{
 		"no runs":        {func(s *Triage) { s.Runs = 0 }, ErrSettings},
 		"one fold":       {func(s *Triage) { s.Folds = 1 }, ErrSettings},
-		"rank 0":         {func(s *Triage) { s.Ranks = []int{10, 0} }, ErrSettings},
+		"rank 0":         {func(s *Triage) { s.Ranks = []int{10, 0} }, fit.ErrSettings},
 		"words":          {func(s *Triage) { s.Methods = []string{"bow"} }, ErrSettings},
 		"words beside":   {func(s *Triage) { s.Methods = []string{"sonmf+words"} }, ErrSettings},
 		"unknown method": {func(s *Triage) { s.Methods = []string{"lda"} }, fit.ErrSettings},

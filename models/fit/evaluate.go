@@ -34,8 +34,14 @@ const wordsSuffix = "+words"
 
 // Candidates returns one candidate for each method, weighting and rank. A method without topics stands once
 // for each weighting, Majority once. Without weightings each method has the rows of Method.Weighting; with some, one
-// that needs binary rows has these alone, and it is an error if they are not among them.
+// that needs binary rows has these alone, and it is an error if they are not among them; so it is if a rank is less than
+// 1, or a candidate would stand twice.
 func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) ([]Candidate, error) {
+	for _, k := range ranks {
+		if k < 1 {
+			return nil, fmt.Errorf("%w: rank %d is less than 1", ErrSettings, k)
+		}
+	}
 	var all []Candidate
 	for _, name := range methods {
 		base, words := strings.CutSuffix(name, wordsSuffix)
@@ -64,6 +70,13 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: nothing to compare", ErrSettings)
+	}
+	seen := map[Candidate]bool{}
+	for _, c := range all {
+		if seen[c] {
+			return nil, fmt.Errorf("%w: %s, %s, rank %d would be compared with itself", ErrSettings, c, c.Weighting, c.Rank)
+		}
+		seen[c] = true
 	}
 	return all, nil
 }

@@ -55,6 +55,11 @@ func TestCandidates(t *testing.T) {
 		methods []string
 		ranks   []int
 	}{
+		"rank 0":          {[]string{"sonmf"}, []int{10, 0}},
+		"negative rank":   {[]string{"sonmf"}, []int{-3}},
+		"a rank twice":    {[]string{"sonmf"}, []int{2, 3, 2}},
+		"a method twice":  {[]string{"sonmf", "bow", "sonmf"}, []int{2}},
+		"majority twice":  {[]string{"majority", "majority"}, []int{2}},
 		"unknown":         {[]string{"lda"}, []int{1}},
 		"empty":           {[]string{""}, []int{1}},
 		"nothing":         {nil, []int{1}},

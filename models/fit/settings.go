@@ -120,6 +120,10 @@ func (s *Settings) check() error {
 		problem = s.Method.wantsBinary()
 	case s.Method != L1NMF && (s.L1Topics != nil || s.L1Scores != nil):
 		problem = fmt.Sprintf("method %q has no ℓ1 penalties", s.Method)
+	case s.L1Topics != nil && !(*s.L1Topics >= 0):
+		problem = fmt.Sprintf("weight %v of topics is less than 0", *s.L1Topics)
+	case s.L1Scores != nil && !(*s.L1Scores >= 0):
+		problem = fmt.Sprintf("weight %v of scores is less than 0", *s.L1Scores)
 	case s.Method != BagOfWords && s.Rank < 1:
 		problem = fmt.Sprintf("rank %d is less than 1", s.Rank)
 	case s.Folds < 2:
