@@ -55,6 +55,12 @@ type simulationsCmd struct {
 }
 
 func (c *simulationsCmd) Run(ctx context.Context, d *deps) error {
+	// What is none to Simulate, which then takes its own, is a mistake on the command line.
+	for flag, n := range map[string]int{"updates": c.Updates, "size": c.Size, "study-trials": c.StudyTrials, "parts": len(c.Parts), "ranks": len(c.Ranks)} {
+		if n == 0 {
+			return usageError{fmt.Errorf("--%s %d is less than 1", flag, n)}
+		}
+	}
 	if c.Out != "" { // rather than after a quarter of an hour
 		if err := os.MkdirAll(c.Out, 0o755); err != nil {
 			return fmt.Errorf("making the output folder: %w", err)

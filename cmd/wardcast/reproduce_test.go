@@ -28,7 +28,7 @@ func TestReproduceSimulations(t *testing.T) {
 	got := object(t, succeed(t, "", append(args, "--parts", "rank-deficient", "--threads", "1", "--output=json")...))
 	wantFields(t, "simulations", got, "settings", "tables", "figures")
 
-	for flag, want := range map[string]string{"--trials=0": "0 and 1 trials", "--parts=table-9": "table-9", "--ranks=33": "rank 33", "--updates=-1": "-1 updates"} {
+	for flag, want := range map[string]string{"--trials=0": "0 and 1 trials", "--updates=0": "--updates 0", "--size=0": "--size 0", "--study-trials=0": "--study-trials 0", "--parts=": "--parts", "--parts=table-9": "table-9", "--ranks=33": "rank 33", "--updates=-1": "-1 updates"} {
 		fail(t, exitUsage, append(args, flag), want)
 	}
 	fail(t, exitFailed, append(args, "--parts", "table-3", "--out", file(t, "taken", "")), "taken")

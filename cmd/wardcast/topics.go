@@ -80,7 +80,7 @@ type topicsShowCmd struct {
 	output
 	Model   string `arg:"" help:"Name of the model."`
 	Version string `help:"Version; the champion where none is given."`
-	Topic   int    `help:"Only this topic, counted from 1." placeholder:"N"`
+	Topic   *int   `help:"Only this topic, counted from 1." placeholder:"N"`
 	Terms   int    `help:"Words from each end of a topic." default:"15"`
 }
 
@@ -96,11 +96,11 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *deps) error {
 	if len(topics) == 0 {
 		d.log.Warn("the model has no topics, only single words", "model", c.Model)
 	}
-	if c.Topic != 0 {
-		if c.Topic < 0 || c.Topic > len(topics) {
-			return usageError{fmt.Errorf("--topic %d: model %q has %d topics", c.Topic, c.Model, len(topics))}
+	if c.Topic != nil {
+		if *c.Topic < 1 || *c.Topic > len(topics) {
+			return usageError{fmt.Errorf("--topic %d: model %q has %d topics", *c.Topic, c.Model, len(topics))}
 		}
-		topics = topics[c.Topic-1 : c.Topic]
+		topics = topics[*c.Topic-1 : *c.Topic]
 	}
 	if c.json() {
 		return printJSON(d.out, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})

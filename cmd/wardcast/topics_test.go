@@ -102,6 +102,7 @@ func TestTopics(t *testing.T) {
 	}
 
 	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "5"}, "has 4 topics")
+	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "0"}, "has 4 topics")
 	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--terms", "0"}, "--terms 0")
 	fail(t, exitFailed, []string{"topics", "show", "--model-dir", dir, "nobody"}, "nobody")
 	fail(t, exitFailed, []string{"topics", "list", "--model-dir", dir, "--model", "nobody"}, "nobody")
