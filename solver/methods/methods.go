@@ -46,6 +46,21 @@ func Domain(name string) solver.Domain {
 	}
 }
 
+// NonNegative returns which factors the method of this name keeps non-negative and begins from as they are given. sonmf
+// has scores ≥ 0 too, but takes them from the topics.
+func NonNegative(name string) (topics, scores bool) {
+	switch name {
+	case NMF, ONMF, L1NMF:
+		return true, true
+	case SemiNMF, SONMFBinary:
+		return false, true
+	case LogNMF:
+		return true, false
+	default:
+		return false, false
+	}
+}
+
 // Settings are the choices that some methods offer. The zero value is the default.
 type Settings struct {
 	// Step is the update of sonmf or sonmf-binary; "" means its default.
@@ -67,6 +82,8 @@ func New(name string, s Settings) (solver.Method, Settings, error) {
 		return fail("has no step to choose")
 	case (s.L1Topics != nil || s.L1Scores != nil) && name != L1NMF:
 		return fail("has no ℓ1 penalties")
+	case s.L1Topics != nil && *s.L1Topics == nmf.Auto, s.L1Scores != nil && *s.L1Scores == nmf.Auto: // NewL1 refuses other negative weights
+		return fail(fmt.Sprintf("has no penalty of weight %v", nmf.Auto))
 	}
 	var method solver.Method
 	switch name {

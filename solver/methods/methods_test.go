@@ -41,6 +41,7 @@ func TestNewRefuses(t *testing.T) {
 		"unknown step":        {methods.SONMF, methods.Settings{Step: "newton"}, "newton"},
 		"penalty of nmf":      {methods.NMF, methods.Settings{L1Scores: value(0)}, "no ℓ1 penalties"},
 		"negative penalty":    {methods.L1NMF, methods.Settings{L1Topics: value(-2)}, "-2"},
+		"penalty of -1":       {methods.L1NMF, methods.Settings{L1Topics: value(-1)}, "-1"},
 		"penalty of no value": {methods.L1NMF, methods.Settings{L1Scores: value(math.NaN())}, "NaN"},
 	} {
 		if _, _, err := methods.New(c.method, c.settings); !errors.Is(err, solver.ErrSettings) || !strings.Contains(err.Error(), c.want) {
