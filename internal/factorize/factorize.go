@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"time"
 
@@ -26,6 +25,9 @@ const (
 	DocumentsByTerms Orientation = "documents-by-terms"
 	TermsByDocuments Orientation = "terms-by-documents"
 )
+
+// maxThreads bounds the threads: far more than processors only take memory and time to begin.
+const maxThreads = 1024
 
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
@@ -48,7 +50,7 @@ type Options struct {
 	MaxIter int
 	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
 	RelTol, AbsTol float64
-	// Threads is the number of threads for all of the process while Run runs; 0 leaves it as it is.
+	// Threads is the number of threads for all of the process while Run runs, at most 1024; 0 leaves it as it is.
 	Threads int
 	// Trace asks for the objective of each iterate in the report.
 	Trace bool
@@ -77,7 +79,7 @@ type Report struct {
 	Objective             float64             `json:"objective"`
 	MeanObjective         float64             `json:"mean_objective"`
 	OrthogonalityResidual *float64            `json:"orthogonality_residual"` // nil where it overflows
-	TrainAccuracy         *float64            `json:"train_accuracy"` // nil for methods without labels; of smf-h by the codes that predictions derive
+	TrainAccuracy         *float64            `json:"train_accuracy"`         // nil for methods without labels; of smf-h by the codes that predictions derive
 	TestAccuracy          *float64            `json:"test_accuracy,omitempty"`
 	TestAUROC             *float64            `json:"test_auroc,omitempty"` // nil too for more than two classes, and where all are of one
 	Seconds               Seconds             `json:"seconds"`
@@ -128,9 +130,6 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	if o.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Threads))
 	}
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return nil, fmt.Errorf("making the output folder: %w", err)
-	}
 	begin := time.Now()
 	x, settings, err := o.load(recorder)
 	if err != nil {
@@ -145,6 +144,11 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("reading the input: %w", context.Cause(ctx))
 	}
+	undo, err := makeFolder(o.Out) // an hour of updates is no time to learn that it cannot be made
+	if err != nil {
+		return nil, err
+	}
+	defer undo()
 	loaded := time.Now()
 	if t != nil {
 		if err := t.choose(ctx, x, &o, settings); err != nil {
@@ -237,12 +241,12 @@ type penalized interface {
 func (o *Options) report(x linalg.Operator, method solver.Method, result *kept) *Report {
 	n, p := x.Dims()
 	report := &Report{
-		Method:                o.Method,
-		Status:                result.Status.String(),
-		Iterations:            result.Iterations,
-		Objective:             result.Objective,
-		MeanObjective:         result.MeanObjective,
-		Trace:                 []solver.TracePoint{},
+		Method:        o.Method,
+		Status:        result.Status.String(),
+		Iterations:    result.Iterations,
+		Objective:     result.Objective,
+		MeanObjective: result.MeanObjective,
+		Trace:         []solver.TracePoint{},
 		Settings: Settings{
 			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed, SeedKept: result.seed,
 			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: runtime.GOMAXPROCS(0),
@@ -281,10 +285,14 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 	if o.MaxIter == 0 {
 		o.MaxIter = solver.DefaultMaxIter
 	}
-	if o.Threads < 0 {
-		return fail("%d threads", o.Threads)
-	}
-	if o.Out == "" {
+	switch {
+	case o.Rank < 1:
+		return fail("factorizing %q: %v: %d topics", o.Input, solver.ErrRank, o.Rank)
+	case o.Threads < 0 || o.Threads > maxThreads:
+		return fail("%d threads, must be 0 to %d", o.Threads, maxThreads)
+	case math.IsInf(o.RelTol, 1) || math.IsInf(o.AbsTol, 1):
+		return fail("tolerances %v and %v", o.RelTol, o.AbsTol)
+	case o.Out == "":
 		return fail("no output folder")
 	}
 	if o.Restarts == 0 {
@@ -315,11 +323,59 @@ func (o *Options) load(recorder solver.Recorder) (linalg.Operator, solver.Settin
 	if err != nil {
 		return nil, settings, err
 	}
-	if settings.StartTopics, err = readFactor(o.StartTopics); err != nil {
+	n, p := x.Dims()
+	if o.Rank > p {
+		return nil, settings, fmt.Errorf("%w: factorizing %q: %w: %d topics of %d terms", ErrOptions, o.Input, solver.ErrRank, o.Rank, p)
+	}
+	if settings.StartTopics, err = o.readStart(o.StartTopics, p); err != nil {
 		return nil, settings, err
 	}
-	settings.StartScores, err = readFactor(o.StartScores)
-	return x, settings, err
+	if settings.StartScores, err = o.readStart(o.StartScores, n); err != nil {
+		return nil, settings, err
+	}
+	return x, settings, o.checkSigns(&settings)
+}
+
+// readStart reads a start factor of so many rows, nil for no path.
+func (o *Options) readStart(path string, rows int) (*mat.Dense, error) {
+	m, err := readFactor(path)
+	if m == nil {
+		return nil, err
+	}
+	if r, c := m.Dims(); r != rows || c != o.Rank {
+		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d in place of %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, o.Rank)
+	}
+	return m, nil
+}
+
+// checkSigns refuses what a method with non-negative factors cannot begin from: negative entries of a factor that it keeps
+// non-negative, and nothing but zeros, which no update leaves. A single column of zeros is a topic without use, as runs
+// may end with.
+func (o *Options) checkSigns(s *solver.Settings) error {
+	topics, scores := methods.NonNegative(o.Method)
+	for _, start := range []struct {
+		path          string
+		factor, other *mat.Dense
+		nonNegative   bool
+	}{
+		{o.StartTopics, s.StartTopics, s.StartScores, topics},
+		{o.StartScores, s.StartScores, s.StartTopics, scores},
+	} {
+		if start.factor == nil {
+			continue
+		}
+		x := linalg.Dense{Dense: start.factor}
+		if start.nonNegative {
+			if outside, ok := errors.AsType[*solver.DomainError](solver.NonNegative.Check(x)); ok {
+				return fmt.Errorf("reading %q: %w: row %d, column %d is %v, must be non-negative for %s", start.path, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, o.Method)
+			}
+		}
+		locked := start.nonNegative || start.other == nil
+		if (topics || scores) && o.Method != methods.SONMFBinary && locked && x.NormSquared() == 0 {
+			return fmt.Errorf("reading %q: %w: every entry is 0, which no update of %s leaves", start.path, solver.ErrDomain, o.Method)
+		}
+	}
+	return nil
 }
 
 // read reads a matrix of documents in the orientation of the input.

@@ -338,6 +338,9 @@ func TestRunRefuses(t *testing.T) {
 	good := writeCSV(t, example())
 	below := mat.NewDense(3, 2, []float64{1, 0, 0, 3, -4, 1})
 	negative := writeCSV(t, below)
+	factor := func(rows, cols int, first ...float64) string {
+		return writeNPY(t, mat.NewDense(rows, cols, append(first, make([]float64, rows*cols-len(first))...)))
+	}
 	for name, c := range map[string]struct {
 		o    factorize.Options
 		want string
@@ -358,19 +361,28 @@ func TestRunRefuses(t *testing.T) {
 		"neg. turned":  {factorize.Options{Method: "onmf", Input: negative, Rank: 1, Orientation: factorize.TermsByDocuments}, "row 3, column 1 is -4, must be non-negative"},
 		"neg. sparse":  {factorize.Options{Method: "l1-nmf", Input: writeMTX(t, below), Rank: 1, Orientation: factorize.TermsByDocuments}, "row 3, column 1 is -4, must be non-negative"},
 		"not binary":   {factorize.Options{Method: "log-nmf", Input: negative, Rank: 1}, "row 2, column 2 is 3, must be 0 or 1"},
+		"many threads": {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: 100000}, "100000 threads, must be 0 to 1024"},
+		"tolerance":    {factorize.Options{Method: "svd", Input: good, Rank: 2, RelTol: math.Inf(1)}, "tolerances +Inf"},
+		"score shape":  {factorize.Options{Method: "svd", Input: good, Rank: 2, StartScores: factor(8, 2)}, "factor.npy\": shapes do not match: 8×2 in place of 12×2"},
+		"neg. topic":   {factorize.Options{Method: "nmf", Input: good, Rank: 2, StartTopics: factor(8, 2, 1, 1, 1, -2)}, "factor.npy\": value out of range: row 2, column 2 is -2, must be non-negative for nmf"},
+		"neg. score":   {factorize.Options{Method: "semi-nmf", Input: good, Rank: 2, StartScores: factor(12, 2, -1)}, "row 1, column 1 is -1, must be non-negative"},
+		"zero topics":  {factorize.Options{Method: "onmf", Input: good, Rank: 2, StartTopics: factor(8, 2), StartScores: factor(12, 2, 1)}, "every entry is 0"},
+		"zero scores":  {factorize.Options{Method: "l1-nmf", Input: good, Rank: 2, StartScores: factor(12, 2)}, "every entry is 0"},
+		"zero alone":   {factorize.Options{Method: "semi-nmf", Input: good, Rank: 2, StartTopics: factor(8, 2)}, "every entry is 0"},
 		"threads":      {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: -1}, "-1 threads"},
 		"no file":      {factorize.Options{Method: "svd", Input: good + ".gz", Rank: 2}, "no such file"},
 		"not a number": {factorize.Options{Method: "svd", Input: writeFile(t, "y.csv", "1,2\n3,x\n"), Rank: 1}, "line 2, column 2"},
 		"start shape":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, StartTopics: writeNPY(t, mat.NewDense(3, 2, nil))}, "3×2 in place of 8×2"},
 		"sparse start": {factorize.Options{Method: "sonmf", Input: good, Rank: 8, StartTopics: writeMTX(t, example())}, "start factors are dense"},
 	} {
-		c.o.Out = t.TempDir()
+		dir := t.TempDir()
+		c.o.Out = filepath.Join(dir, "made", "here")
 		_, err := factorize.Run(t.Context(), c.o, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
-		if entries, _ := os.ReadDir(c.o.Out); len(entries) != 0 {
-			t.Errorf("%s: %d files were written", name, len(entries))
+		if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+			t.Errorf("%s: %v was left behind", name, entries)
 		}
 	}
 	if _, err := factorize.Run(t.Context(), factorize.Options{Method: "svd", Input: good, Rank: 2}, nil); !errors.Is(err, factorize.ErrOptions) {

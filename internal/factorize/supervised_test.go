@@ -441,7 +441,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"start coefficients":  {func(o *factorize.Options) { o.StartCoefficients = aux }, true, "want the start topics and start scores"},
 		"shape of start aux":  {func(o *factorize.Options) { o.StartAux = aux }, false, "6×1 in place of 2×1"},
 		"restarts of its own": {func(o *factorize.Options) { o.Restarts = 2 }, true, "take start random or kmeans"},
-		"rank":                {func(o *factorize.Options) { o.Rank = 7 }, false, "rank out of range"},
+		"rank":                {func(o *factorize.Options) { o.Rank = 7 }, true, "rank out of range"},
 		"labels of sonmf": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "sonmf", Input: x, Rank: 1, Supervised: factorize.Supervised{Labels: y}}
 		}, true, `labels: method "sonmf" learns no labels`},

@@ -22,6 +22,27 @@ const (
 	ResultFile  = "result.json"
 )
 
+// makeFolder makes a folder and those above that are missing. The function it returns removes those that are still empty.
+func makeFolder(path string) (undo func(), err error) {
+	var made []string
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, dir)
+	}
+	undo = func() {
+		for _, dir := range made {
+			_ = os.Remove(dir) // refused where something is in it
+		}
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		undo()
+		return nil, fmt.Errorf("making the output folder: %w", err)
+	}
+	return undo, nil
+}
+
 // write stores the factors, then the report. An older report goes first, so that none ever describes other factors. A
 // report that cannot be encoded leaves all as it was.
 func write(dir string, report *Report, result *solver.Result) error {
