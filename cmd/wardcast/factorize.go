@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/factorize"
@@ -16,18 +17,18 @@ type factorizeCmd struct {
 	InputOrientation string   `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Rank             int      `help:"Number of topics." required:"" placeholder:"K"`
 	Out              string   `help:"Folder for factors.safetensors and result.json, made where it does not exist." required:"" placeholder:"DIR"`
-	Init             string   `help:"Start: svd, random or kmeans." enum:"svd,random,kmeans" default:"svd"`
-	Seed             uint64   `help:"Seed of the start." default:"1"`
+	Init             string   `help:"Start: svd, random or kmeans. Not used by svd, nor beside both start factors." enum:"svd,random,kmeans" default:"svd"`
+	Seed             uint64   `help:"Seed of the start; likewise." default:"1"`
 	Restarts         int      `help:"Try so many starts, with seeds that follow one another, and keep the result of least objective; more than 1 want --init random or kmeans." default:"1"`
 	MaxIter          int      `help:"Largest number of updates." default:"${maxIter}"`
 	RelTol           float64  `help:"End at this relative change of the objective; 0 is off." default:"${relTol}"`
 	AbsTol           float64  `help:"End at this absolute change of the mean objective; 0 is off." default:"0"`
-	Threads          int      `help:"Threads; 0 is one for each processor." default:"0"`
+	Threads          int      `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 	Trace            bool     `help:"Write the objective of every iterate into result.json."`
 	StartTopics      string   `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
 	StartScores      string   `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
 	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: quasi-newton or newton-fixed, the paper's (default: ${binaryStep}). Of smf-w and smf-h the step length of the paper's algorithm, a number (default: faster updates that choose their own)." placeholder:"STEP"`
-	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf, 0 or more (default: from the scale of the matrix)." placeholder:"WEIGHT"`
 	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
 
 	Labels            string `help:"Labels 0, 1 … of the documents for smf-w and smf-h, a line or a column." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
@@ -42,6 +43,13 @@ type factorizeCmd struct {
 }
 
 func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
+	// Of factorize.Options 0 means a default, which is not what it says here.
+	switch {
+	case c.MaxIter < 1:
+		return usageError{fmt.Errorf("--max-iter is %d, must be 1 or more", c.MaxIter)}
+	case c.Restarts < 1:
+		return usageError{fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts)}
+	}
 	bar := &iterations{progress: newProgress(d.err, "updates"), max: c.MaxIter}
 	report, err := factorize.Run(ctx, factorize.Options{
 		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,

@@ -195,7 +195,16 @@ func TestFactorizeFlags(t *testing.T) {
 		"penalty of sonmf": {[]string{"--l1-topics", "1"}, "no ℓ1 penalties"},
 		"negative penalty": {[]string{"--method", "l1-nmf", "--l1-scores=-3"}, "-3"},
 		"restarts of one":  {[]string{"--restarts", "3"}, "take start random or kmeans"},
-		"no restart":       {[]string{"--restarts=-1"}, "-1 restarts"},
+		"no restart":       {[]string{"--restarts=-1"}, "--restarts is -1"},
+		"zero restarts":    {[]string{"--restarts", "0"}, "--restarts is 0"},
+		"zero updates":     {[]string{"--max-iter", "0"}, "--max-iter is 0"},
+		"many threads":     {[]string{"--threads", "100000"}, "100000 threads"},
+		"penalty of -1":    {[]string{"--method", "l1-nmf", "--l1-topics=-1"}, "-1"},
+		"two inputs":       {[]string{"--input", files["x.mtx"]}, "--input takes one file"},
+		"rank of none":     {[]string{"--rank", "0"}, "x.csv"},
+		"negative rank":    {[]string{"--rank=-1"}, "x.csv"},
+		"rank too large":   {[]string{"--rank", "8"}, "x.csv"},
+		"start shape":      {[]string{"--start-topics", files["x.npy"]}, "x.npy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,16 +217,14 @@ func TestFactorizeFlags(t *testing.T) {
 		args    []string
 		want    []string
 	}{
-		"not a number":   {"1,2\n3,x\n", "m.csv", nil, []string{"m.csv", "line 2", "column 2"}},
-		"ragged":         {"1,2\n3\n", "m.csv", nil, []string{"m.csv", "line 2"}},
-		"outside":        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "m.mtx", nil, []string{"m.mtx", "line 3"}},
-		"no matrix":      {"hello", "m.npy", nil, []string{"m.npy"}},
-		"no gzip":        {"hello", "m.csv.gz", nil, []string{"m.csv.gz"}},
-		"unknown kind":   {"1,2\n3,4\n", "m.txt", nil, []string{"m.txt"}},
-		"negative":       {"1,2\n3,-4\n", "m.csv", []string{"--method", "nmf"}, []string{"m.csv", "row 2, column 2 is -4"}},
-		"not binary":     {"a,b,c\n1,0,1\n0,1,2\n", "m.csv", []string{"--method", "sonmf-binary", "--input-orientation", "terms-by-documents"}, []string{"m.csv", "row 2, column 3 is 2"}},
-		"rank too large": {"1,2\n3,4\n", "m.csv", []string{"--rank", "3"}, []string{"rank"}},
-		"rank of none":   {"1,2\n3,4\n", "m.csv", []string{"--rank", "0"}, []string{"rank"}},
+		"not a number": {"1,2\n3,x\n", "m.csv", nil, []string{"m.csv", "line 2", "column 2"}},
+		"ragged":       {"1,2\n3\n", "m.csv", nil, []string{"m.csv", "line 2"}},
+		"outside":      {"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "m.mtx", nil, []string{"m.mtx", "line 3"}},
+		"no matrix":    {"hello", "m.npy", nil, []string{"m.npy"}},
+		"no gzip":      {"hello", "m.csv.gz", nil, []string{"m.csv.gz"}},
+		"unknown kind": {"1,2\n3,4\n", "m.txt", nil, []string{"m.txt"}},
+		"negative":     {"1,2\n3,-4\n", "m.csv", []string{"--method", "nmf"}, []string{"m.csv", "row 2, column 2 is -4"}},
+		"not binary":   {"a,b,c\n1,0,1\n0,1,2\n", "m.csv", []string{"--method", "sonmf-binary", "--input-orientation", "terms-by-documents"}, []string{"m.csv", "row 2, column 3 is 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

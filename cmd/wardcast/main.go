@@ -82,6 +82,9 @@ func run() int {
 		return exitFailed
 	}
 	command, err := parser.Parse(os.Args[1:])
+	if err == nil {
+		err = refuseRepeated(command)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitUsage
@@ -111,6 +114,21 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitFailed
 	}
+}
+
+// refuseRepeated returns an error for a second file of a flag that takes one: elsewhere --input may be repeated. Of other
+// flags the last counts.
+func refuseRepeated(command *kong.Context) error {
+	seen := map[*kong.Flag]bool{}
+	for _, p := range command.Path {
+		if f := p.Flag; f != nil && !f.IsCumulative() && f.Tag.Type == "existingfile" {
+			if seen[f] {
+				return fmt.Errorf("--%s takes one file", f.Name)
+			}
+			seen[f] = true
+		}
+	}
+	return nil
 }
 
 // defaults are what help texts and flags take from the packages that own them.
