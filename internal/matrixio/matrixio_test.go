@@ -244,6 +244,7 @@ func TestReadNPYRefuses(t *testing.T) {
 		"a key twice":       {npy("{'descr': '<f8', 'descr': '<f8', 'shape': (1, 1)}", ""), ErrFormat},
 		"an unknown key":    {npy("{'descr': '<f8', 'fortran_order': False, 'size': (1, 1)}", ""), ErrFormat},
 		"neither order":     {npy("{'descr': '<f8', 'fortran_order': 0, 'shape': (1, 1)}", ""), ErrFormat},
+		"float16":           {npy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1)}", "\x00\x3c"), ErrUnsupported},
 		"complex":           {npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
 		"objects":           {npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
 		"structure":         {npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},

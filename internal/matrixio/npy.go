@@ -23,8 +23,8 @@ const (
 	npyAlign = 64
 )
 
-// ReadNPY reads a NumPy array (NEP 1, format versions 1 to 3) of booleans, integers or floats of any width up to
-// 64 bits and either byte order, in C or Fortran order. An array of one dimension is a single column.
+// ReadNPY reads a NumPy array (NEP 1, format versions 1 to 3) of booleans, integers of any width up to 64 bits,
+// or floats of 32 or 64, of either byte order, in C or Fortran order. An array of one dimension is a single column.
 // Integers beyond 2⁵³ are rounded.
 //
 // It returns an *Error that wraps ErrFormat for a header that does not parse, a shape without entries, or data
@@ -168,8 +168,11 @@ func cutQuoted(s string) (text, rest string, ok bool) {
 }
 
 func (h *npyHeader) setType(descr string) error {
+	if strings.HasSuffix(descr, "f2") {
+		return unsupported(0, "an array of float16; save it as float32")
+	}
 	if len(descr) != 3 {
-		return unsupported(0, "an array of another type than booleans, integers and floats")
+		return unsupported(0, "an array of another type than booleans, integers, float32 and float64")
 	}
 	switch descr[0] {
 	case '<', '|', '=':
@@ -184,7 +187,7 @@ func (h *npyHeader) setType(descr string) error {
 	case "b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8":
 		return nil
 	}
-	return unsupported(0, "an array of another type than booleans, integers and floats")
+	return unsupported(0, "an array of another type than booleans, integers, float32 and float64")
 }
 
 func (h *npyHeader) setShape(shape string) error {
