@@ -393,15 +393,13 @@ func (s *suite) sameBits(t *testing.T) {
 		{csr(t, s.sparse(300, 200)), 20},
 		{linalg.Dense{Dense: s.noisy(120, 100)}, 20},
 		{csr(t, s.sparse(1100, 40)), 8},
-		{csr(t, s.sparse(40, 1100)), 8},
-		{linalg.Dense{Dense: s.noisy(1100, 40)}, 8},
 		{linalg.Dense{Dense: s.noisy(40, 1100)}, 8},
 	} {
 		method := s.newMethod(t)
 		var want *solver.Result
 		for _, threads := range []int{1, 4, 4} {
 			before := runtime.GOMAXPROCS(threads)
-			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 10, Seed: 5}, method)
+			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 5, Seed: 5}, method)
 			runtime.GOMAXPROCS(before)
 			if err != nil {
 				t.Fatal(err)
