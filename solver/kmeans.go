@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -18,7 +19,9 @@ const maxRounds = 10
 // The first centres are documents drawn by k-means++. Of equally near clusters a document joins the first; a cluster
 // that loses its last document keeps its centre. Document i is at squared distance ‖xᵢ‖² − 2·xᵢᵀc + ‖c‖², so that X
 // is only multiplied.
-func (p *Problem) Centroids() (*mat.Dense, error) {
+//
+// When ctx ends, it returns what it has reached: the means of the last round, or the documents drawn by then and zeros.
+func (p *Problem) Centroids(ctx context.Context) (*mat.Dense, error) {
 	norms, err := rowNorms(p.X)
 	if err != nil {
 		return nil, err
@@ -26,12 +29,15 @@ func (p *Problem) Centroids() (*mat.Dense, error) {
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank
 	c := mat.NewDense(terms, k, nil)
-	p.seedCentroids(c, norms)
+	p.seedCentroids(ctx, c, norms)
 
 	products, members := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
 	means := mat.NewDense(terms, k, nil)
 	cluster, size := make([]int, n), make([]float64, k)
 	for round := range maxRounds {
+		if ctx.Err() != nil {
+			break
+		}
 		p.X.MulTo(products, c)
 		if moved := assign(cluster, products, columnNorms(c)); moved == 0 && round > 0 {
 			break
@@ -56,7 +62,7 @@ func (p *Problem) Centroids() (*mat.Dense, error) {
 
 // seedCentroids draws k documents, each with probability proportional to its squared distance from those drawn
 // before, and uniformly where all distances are 0.
-func (p *Problem) seedCentroids(c *mat.Dense, norms []float64) {
+func (p *Problem) seedCentroids(ctx context.Context, c *mat.Dense, norms []float64) {
 	n, terms := p.X.Dims()
 	_, k := c.Dims()
 	random := rand.New(rand.NewPCG(p.Settings.Seed, kmeansStream))
@@ -64,6 +70,9 @@ func (p *Problem) seedCentroids(c *mat.Dense, norms []float64) {
 	distance := make([]float64, n)
 	drawn := random.IntN(n)
 	for t := range k {
+		if ctx.Err() != nil {
+			return
+		}
 		pick.Zero()
 		pick.Set(drawn, 0, 1)
 		p.X.MulTransTo(centre, pick)

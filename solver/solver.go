@@ -146,8 +146,8 @@ type Seconds struct {
 }
 
 // Solve factorizes the n×p matrix X by the method. When ctx ends, it returns within one update, be it one of the start,
-// with Status Cancelled and no error; iteration 0 is what the start has reached by then. The singular vectors or the
-// centroids that a start begins with are not interrupted.
+// with Status Cancelled and no error; iteration 0 is what the start has reached by then. The singular vectors that a
+// start begins with are not interrupted.
 //
 // It returns an error that wraps ErrShape, ErrRank, ErrSettings or ErrNonFinite for input that cannot be solved, and
 // the errors of the method's start, among them a *DomainError for an entry that the method does not take.

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 
@@ -51,8 +52,9 @@ const (
 // InitRandom costs O(p·k²).
 //
 // InitKMeans takes the orthonormal matrix nearest to Centroids. It spans what Q of their QR decomposition spans (Li et
-// al., section 8.2), but does not depend on the order of the clusters.
-func (p *Problem) OrthonormalTopics() (*mat.Dense, error) {
+// al., section 8.2), but does not depend on the order of the clusters. When ctx
+// ends, it takes what Centroids has reached; the other starts are not interrupted.
+func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 	_, terms := p.X.Dims()
 	s := &p.Settings
 	topics := mat.NewDense(terms, s.Rank, nil)
@@ -74,7 +76,7 @@ func (p *Problem) OrthonormalTopics() (*mat.Dense, error) {
 		}
 		return topics, linalg.PolarTo(topics, topics)
 	case s.Init == InitKMeans:
-		centroids, err := p.Centroids()
+		centroids, err := p.Centroids(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package solver_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func start(t *testing.T, x linalg.Operator, s solver.Settings) *mat.Dense {
 	t.Helper()
 	p := &solver.Problem{X: x, Settings: s}
-	topics, err := p.OrthonormalTopics()
+	topics, err := p.OrthonormalTopics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,5 +145,48 @@ func TestGivenStart(t *testing.T) {
 	}
 	if !mat.EqualApprox(got, want, 1e-12) {
 		t.Error("start scores: not the best topics for them")
+	}
+}
+
+// asked is a context that ends after so many questions whether it has.
+type asked struct {
+	context.Context
+	left, after int
+}
+
+func (c *asked) Err() error {
+	if c.left > 0 {
+		c.left--
+		return nil
+	}
+	c.after++
+	return context.Canceled
+}
+
+// Clusters are neither drawn nor improved after the context has ended.
+func TestCentroidsCancelled(t *testing.T) {
+	t.Parallel()
+	const k = 6
+	p := &solver.Problem{X: linalg.Dense{Dense: uniform(3, 60, 20)}, Settings: solver.Settings{Rank: k, Seed: 1}}
+	var previous *mat.Dense
+	for left := range k + 3 {
+		ctx := &asked{Context: t.Context(), left: left}
+		c, err := p.Centroids(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn := 0
+		for t := range k {
+			if mat.Norm(c.ColView(t), 2) > 0 {
+				drawn++
+			}
+		}
+		if drawn != min(left, k) || ctx.after == 0 || ctx.after > 2 {
+			t.Errorf("%d answers: %d centroids, asked %d times after", left, drawn, ctx.after)
+		}
+		if left > k && mat.Equal(c, previous) {
+			t.Errorf("%d answers: the round after the last changes nothing", left)
+		}
+		previous = c
 	}
 }

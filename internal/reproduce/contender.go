@@ -46,8 +46,8 @@ type contender struct {
 	name       string
 	method     func() (solver.Method, error)
 	init       solver.Init
-	start      func(p *solver.Problem, random *rand.Rand) error // sets start factors; may be nil
-	orthogonal bool                                             // the table shows its orthogonal residual
+	start      func(ctx context.Context, p *solver.Problem, random *rand.Rand) error // sets start factors; may be nil
+	orthogonal bool                                                                  // the table shows its orthogonal residual
 }
 
 func cayley() (solver.Method, error) {
@@ -109,8 +109,8 @@ func starts() []contender {
 
 // truncatedSVD starts from F = [V]_δ and G = [X·F]_δ, V the right singular vectors of X and [·]_δ the maximum with
 // δ = 1e-10 (section 5.1).
-func truncatedSVD(p *solver.Problem, _ *rand.Rand) error {
-	topics, err := p.OrthonormalTopics()
+func truncatedSVD(ctx context.Context, p *solver.Problem, _ *rand.Rand) error {
+	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func truncatedSVD(p *solver.Problem, _ *rand.Rand) error {
 // arbitrarySVD starts from F = [V]_δ and G = [X·V]_δ, each column of V but the first with a random sign. The authors'
 // program leaves these signs to its SVD, so that chance decides which half of a vector is lost, and does not cut V for
 // G. Only so are the rows of NMF in tables 1 and 2 met; from truncatedSVD it ends lower and sooner.
-func arbitrarySVD(p *solver.Problem, random *rand.Rand) error {
-	topics, err := p.OrthonormalTopics()
+func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) error {
+	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func floor(m *mat.Dense) {
 // and the best F for it. The documents are drawn uniformly, as R's kmeans does: those that Problem.Centroids draws, far
 // from one another, lead in scenario 2 at K = 10 to a residual 4 % above the printed one, which these meet within 1 %.
 // The default start of Semi-NMF is better: it makes the method end before the paper's begins to converge.
-func clusters(p *solver.Problem, random *rand.Rand) error {
+func clusters(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 	x, k := p.X.(linalg.Dense), p.Settings.Rank
 	n, terms := x.Dims()
 	centres := mat.NewDense(k, terms, nil)
@@ -203,7 +203,7 @@ func clusters(p *solver.Problem, random *rand.Rand) error {
 }
 
 // uniformTopics starts from F ~ U(0,1) and G ~ N(0,1), as logNMF does in section 5.2.
-func uniformTopics(p *solver.Problem, random *rand.Rand) error {
+func uniformTopics(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 	n, terms := p.X.Dims()
 	topics, scores := mat.NewDense(terms, p.Settings.Rank, nil), mat.NewDense(n, p.Settings.Rank, nil)
 	for i := range topics.RawMatrix().Data {
@@ -245,7 +245,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 		if c.init == "" {
 			problem.Settings.Init = solver.InitSVD
 		}
-		if err := c.start(problem, rand.New(rand.NewPCG(seed, 0))); err != nil {
+		if err := c.start(ctx, problem, rand.New(rand.NewPCG(seed, 0))); err != nil {
 			return nil, fmt.Errorf("choosing the start: %w", err)
 		}
 	}

@@ -28,7 +28,7 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	topics, scores, err := factors(p, nonNegative)
+	topics, scores, err := factors(ctx, p, nonNegative)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ type orthogonal struct {
 }
 
 func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) {
-	s, err := newState(p, nonNegative)
+	s, err := newState(ctx, p, nonNegative)
 	if err != nil {
 		return nil, err
 	}

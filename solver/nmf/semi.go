@@ -21,7 +21,7 @@ const maxExponent = 32
 // Start returns the state at the start factors. From the start that Init names, twenty rounds of coordinate descent on
 // the scores and exact steps of the topics are made first; zeros of the scores are raised as by NMF.
 func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
-	s, err := newState(p, anySign)
+	s, err := newState(ctx, p, anySign)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func given(p *solver.Problem) (topics, scores bool) {
 // Where no factor is given, it is the better of two after rounds of coordinate descent on both factors: of what Init
 // names, and of what that becomes by updates of ONMF. The second is the better one where topics share few terms.
 func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
-	s, err := newState(p, nonNegative)
+	s, err := newState(ctx, p, nonNegative)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *state) polish(ctx context.Context) {
 
 // factors returns the factors that are given. Where neither is, the topics are what Init says and the scores 0: the
 // singular vectors, random numbers or centroids, made non-negative where they must be.
-func factors(p *solver.Problem, want sign) (topics, scores *mat.Dense, err error) {
+func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	set := &p.Settings
 	topics, scores = mat.NewDense(terms, set.Rank, nil), mat.NewDense(n, set.Rank, nil)
@@ -119,9 +119,9 @@ func factors(p *solver.Problem, want sign) (topics, scores *mat.Dense, err error
 		topics.Copy(set.StartTopics)
 	case set.StartScores != nil:
 	case set.Init == solver.InitKMeans:
-		topics, err = p.Centroids()
+		topics, err = p.Centroids(ctx)
 	default:
-		if topics, err = p.OrthonormalTopics(); err == nil && want == nonNegative {
+		if topics, err = p.OrthonormalTopics(ctx); err == nil && want == nonNegative {
 			foldTopics(p, topics)
 		}
 	}

@@ -1,6 +1,7 @@
 package nmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,8 +26,8 @@ type state struct {
 }
 
 // newState returns a state at the factors that the problem names; see factors.
-func newState(p *solver.Problem, topics sign) (*state, error) {
-	f, g, err := factors(p, topics)
+func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, error) {
+	f, g, err := factors(ctx, p, topics)
 	if err != nil {
 		return nil, err
 	}

@@ -175,12 +175,12 @@ func (m *Method) Settings() Settings { return m.settings }
 
 // Start returns the state at iteration 0: given start factors, or else what Init says for the topics and their least
 // squares scores X·Topics. UpdateProfiled takes from them the span alone and fits the rest.
-func (m *Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) {
+func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
 		return nil, err
 	}
-	topics, scores, err := startFactors(p)
+	topics, scores, err := startFactors(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -195,12 +195,12 @@ func (m *Method) Start(_ context.Context, p *solver.Problem) (solver.State, erro
 }
 
 // startFactors returns the factors at iteration 0.
-func startFactors(p *solver.Problem) (topics, scores *mat.Dense, err error) {
+func startFactors(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
 	s := &p.Settings
 	if s.StartTopics != nil && s.StartScores != nil {
 		return mat.DenseCopyOf(s.StartTopics), mat.DenseCopyOf(s.StartScores), nil
 	}
-	topics, err = p.OrthonormalTopics()
+	topics, err = p.OrthonormalTopics(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

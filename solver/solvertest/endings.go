@@ -67,7 +67,7 @@ func (c *asked) Err() error {
 }
 
 // maxAsked is the number of times that a run may ask again after its context has ended: once for each loop of the start.
-const maxAsked = 8
+const maxAsked = 12
 
 // cancelledStart ends the context before the start, and after each of its updates.
 func (s *suite) cancelledStart(t *testing.T) {
@@ -75,6 +75,7 @@ func (s *suite) cancelledStart(t *testing.T) {
 	given := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 2})
 	for name, settings := range map[string]solver.Settings{
 		"none":   {Rank: 3},
+		"kmeans": {Rank: 3, Init: solver.InitKMeans},
 		"topics": {Rank: 3, StartTopics: given.Topics},
 		"scores": {Rank: 3, StartScores: given.Scores},
 	} {

@@ -75,7 +75,7 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	topics, scores, err := b.start(p)
+	topics, scores, err := b.start(ctx, p)
 	if err != nil {
 		return nil, err
 	}

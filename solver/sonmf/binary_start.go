@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -27,7 +28,7 @@ const (
 // the matrix that Newton's method for logistic regression would fit. The scores are ⟨ZF⟩₊, and for InitSVD the topics are
 // the singular vectors of Z, those of X being all but unable to say that most entries are 0. d is (ΣX + ½)/(n·p + 1), so
 // that matrices of one value have finite log-odds. Z is known by its products and never formed.
-func (b *Binary) start(p *solver.Problem) (topics, scores *mat.Dense, err error) {
+func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank
 	size := float64(n) * float64(terms)
@@ -38,7 +39,7 @@ func (b *Binary) start(p *solver.Problem) (topics, scores *mat.Dense, err error)
 	if p.Settings.Init == solver.InitKMeans && p.Settings.StartScores == nil {
 		linear.X = p.X // clusters are of the rows of X
 	}
-	if topics, err = linear.OrthonormalTopics(); err != nil {
+	if topics, err = linear.OrthonormalTopics(ctx); err != nil {
 		return nil, nil, err
 	}
 	scores = mat.NewDense(n, k, nil)

@@ -150,7 +150,7 @@ func TestBinaryDoesNotStopAtTheStart(t *testing.T) {
 	const n, p, k = 300, 200, 4
 	x := coins(30, n, p, 0.02)
 	linear := &solver.Problem{X: linalg.Dense{Dense: x}, Settings: solver.Settings{Rank: k, Init: solver.InitSVD}}
-	topics, err := linear.OrthonormalTopics()
+	topics, err := linear.OrthonormalTopics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,8 +64,8 @@ func (m *Method) Settings() Settings { return m.settings }
 
 // Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores only decide
 // where no start topics are given.
-func (m *Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) {
-	topics, err := p.OrthonormalTopics()
+func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
+	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
 		return nil, err
 	}
