@@ -34,10 +34,7 @@ func (p *Problem) Centroids(ctx context.Context) (*mat.Dense, error) {
 	products, members := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
 	means := mat.NewDense(terms, k, nil)
 	cluster, size := make([]int, n), make([]float64, k)
-	for round := range maxRounds {
-		if ctx.Err() != nil {
-			break
-		}
+	for round := 0; round < maxRounds && ctx.Err() == nil; round++ {
 		p.X.MulTo(products, c)
 		if moved := assign(cluster, products, columnNorms(c)); moved == 0 && round > 0 {
 			break
