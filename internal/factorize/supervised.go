@@ -293,7 +293,7 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 		return m, nil
 	}
 	if r != rows || c != kappa {
-		return nil, fmt.Errorf("reading %q: %w: %d×%d in place of %d×%d", path, solver.ErrShape, r, c, rows, kappa)
+		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d in place of %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, kappa)
 	}
 	return mat.DenseCopyOf(m.T()), nil
 }

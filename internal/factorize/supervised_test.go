@@ -439,7 +439,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"test count":          {test(x, writeFile(t, "y.csv", "0\n1\n"), aux), false, "2 labels"},
 		"test features":       {test(x, y, x), false, "6 auxiliary features"},
 		"start coefficients":  {func(o *factorize.Options) { o.StartCoefficients = aux }, true, "want the start topics and start scores"},
-		"shape of start aux":  {func(o *factorize.Options) { o.StartAux = aux }, false, "6×1 in place of 2×1"},
+		"shape of start aux":  {func(o *factorize.Options) { o.StartAux = aux }, true, "6×1 in place of 2×1"},
 		"restarts of its own": {func(o *factorize.Options) { o.Restarts = 2 }, true, "take start random or kmeans"},
 		"rank":                {func(o *factorize.Options) { o.Rank = 7 }, true, "rank out of range"},
 		"labels of sonmf": {func(o *factorize.Options) {
