@@ -37,7 +37,7 @@ func (s shape) matrix(b *testing.B) *linalg.CSR {
 }
 
 // BenchmarkUpdate times one update of every method on one matrix, and of sonmf and sonmf-binary with one dimension of it
-// changed at a time. -cpu 1,2 gives the threads.
+// changed at a time. GOMAXPROCS is the number of threads.
 func BenchmarkUpdate(b *testing.B) {
 	text := shape{n: 5000, p: 5000, perRow: 25, k: 50}
 	shapes := map[string][]shape{}
