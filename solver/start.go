@@ -97,9 +97,7 @@ func orthonormalize(topics *mat.Dense) error {
 func (p *Problem) singularVectors(topics *mat.Dense, s linalg.SVDSettings) error {
 	n, terms := p.X.Dims()
 	s.Rank, s.Seed = min(n, terms, p.Settings.Rank), p.Settings.Seed
-	// Of entries of 1e100 the powers of X would overflow.
-	_, exponent := math.Frexp(math.Sqrt(p.X.NormSquared()))
-	svd, err := linalg.SVD(scaled{Operator: p.X, factor: math.Ldexp(1, -exponent)}, s)
+	svd, err := linalg.SVD(p.X, s)
 	if err != nil {
 		return err
 	}
@@ -114,27 +112,6 @@ func (p *Problem) singularVectors(topics *mat.Dense, s linalg.SVDSettings) error
 	}
 	return nil
 }
-
-// scaled is the matrix factor·X.
-type scaled struct {
-	linalg.Operator
-	factor float64
-}
-
-// MulTo stores the product with D in dst.
-func (s scaled) MulTo(dst, d *mat.Dense) {
-	s.Operator.MulTo(dst, d)
-	dst.Scale(s.factor, dst)
-}
-
-// MulTransTo stores the product of the transposed matrix with D in dst.
-func (s scaled) MulTransTo(dst, d *mat.Dense) {
-	s.Operator.MulTransTo(dst, d)
-	dst.Scale(s.factor, dst)
-}
-
-// NormSquared returns the sum of the squares of the entries.
-func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Operator.NormSquared()) }
 
 // mostlyNegative reports whether the negative entries of a column hold more than half of its squared norm.
 func mostlyNegative(m *mat.Dense, column int) bool {

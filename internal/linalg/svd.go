@@ -85,6 +85,40 @@ func SVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 	if norm := x.NormSquared(); norm-norm != 0 {
 		return nil, fmt.Errorf("computing a truncated SVD: %w", ErrNonFinite)
 	}
+	// The powers of an X with entries of 1e100 would overflow. A power of two rounds nothing.
+	_, exponent := math.Frexp(math.Sqrt(x.NormSquared()))
+	t, err := truncatedSVD(scaled{Operator: x, factor: math.Ldexp(1, -exponent)}, s)
+	if err != nil {
+		return nil, err
+	}
+	floats.Scale(math.Ldexp(1, exponent), t.S)
+	return t, nil
+}
+
+// scaled is the matrix factor·X.
+type scaled struct {
+	Operator
+	factor float64
+}
+
+// MulTo stores the product with D in dst.
+func (s scaled) MulTo(dst, d *mat.Dense) {
+	s.Operator.MulTo(dst, d)
+	dst.Scale(s.factor, dst)
+}
+
+// MulTransTo stores the product of the transposed matrix with D in dst.
+func (s scaled) MulTransTo(dst, d *mat.Dense) {
+	s.Operator.MulTransTo(dst, d)
+	dst.Scale(s.factor, dst)
+}
+
+// NormSquared returns the sum of the squares of the entries.
+func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Operator.NormSquared()) }
+
+// truncatedSVD is SVD of an X with a norm near 1.
+func truncatedSVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
+	n, p := x.Dims()
 	oversampling, iterations := s.Oversampling, s.PowerIterations
 	if oversampling == 0 {
 		oversampling = defaultOversampling + s.Rank/oversamplingShare
