@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/config"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/internal/reproduce"
 	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver"
@@ -136,7 +137,8 @@ func defaults() kong.Vars {
 	s, explain := fit.Default(), config.Default().Scoring
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
-		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
+		"triageMethods": strings.Join(reproduce.TriageMethods(), ","),
+		"methods":       strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,

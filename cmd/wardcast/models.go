@@ -50,14 +50,7 @@ type modelsShowCmd struct {
 }
 
 func (c *modelsShowCmd) Run(ctx context.Context, d *deps) error {
-	s := models.OpenDir(c.ModelDir)
-	if c.Version == "" {
-		var err error
-		if c.Version, err = s.Champion(ctx, c.Model); err != nil {
-			return err
-		}
-	}
-	b, err := s.Load(ctx, c.Model, c.Version)
+	b, err := loadBundle(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
 	if err != nil {
 		return err
 	}
@@ -73,6 +66,17 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *deps) error {
 	}
 	_, err = fmt.Fprintf(d.out, "## Manifest of %s\n\n%s\n", b.Version, manifest)
 	return err
+}
+
+// loadBundle returns a version of a model, the champion where version is "".
+func loadBundle(ctx context.Context, s models.Store, name, version string) (*models.Bundle, error) {
+	if version == "" {
+		var err error
+		if version, err = s.Champion(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return s.Load(ctx, name, version)
 }
 
 type modelsVerifyCmd struct {

@@ -11,7 +11,7 @@ import (
 type triageCmd struct {
 	table
 	paperOutput
-	Methods      []string `help:"Methods to compare, each on its rows: 0 and 1 for sonmf-binary and log-nmf, tf-idf for the others." default:"sonmf,nmf,onmf,semi-nmf,sonmf-binary,log-nmf"`
+	Methods      []string `help:"Methods to compare, each on its rows: 0 and 1 for sonmf-binary and log-nmf, tf-idf for the others." default:"${triageMethods}"`
 	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
 	Runs         int      `help:"Cross-validations that accuracies are averaged over." default:"20"`
 	Folds        int      `help:"Folds of each." default:"5"`

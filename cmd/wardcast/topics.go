@@ -158,13 +158,7 @@ func printTopic(d *deps, t *classifier.Topic) error {
 
 // loadModel returns a version of a model, the champion where version is "".
 func loadModel(ctx context.Context, s models.Store, name, version string) (*classifier.Model, error) {
-	if version == "" {
-		var err error
-		if version, err = s.Champion(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	b, err := s.Load(ctx, name, version)
+	b, err := loadBundle(ctx, s, name, version)
 	if err != nil {
 		return nil, err
 	}

@@ -29,14 +29,10 @@ func sparsity(m *mat.Dense) float64 {
 
 // orthogonality returns ‖AᵀA − I‖², equation (8).
 func orthogonality(a *mat.Dense) float64 {
-	_, k := a.Dims()
 	var gram mat.Dense
 	gram.Mul(a.T(), a)
-	for i := range k {
-		gram.Set(i, i, gram.At(i, i)-1)
-	}
-	norm := mat.Norm(&gram, 2)
-	return norm * norm
+	distance := linalg.DistanceFromIdentity(&gram)
+	return distance * distance
 }
 
 // subspaceDistance returns ‖H_A − H_B‖, the Frobenius norm of the difference of the projections on the column spaces
