@@ -33,7 +33,17 @@ func Calibrate(c *models.Calibration, logit float64) float64 {
 	}
 }
 
-func checkCalibration(c *models.Calibration) error {
+// checkCalibration returns an error that wraps ErrCalibration for what is no calibration of kappa log-odds.
+func checkCalibration(c *models.Calibration, kappa int) error {
+	if kappa > 1 && c.Kind == models.Isotonic {
+		return fmt.Errorf("%w: an isotonic one is of yes and no, not of %d classes", ErrCalibration, kappa+1)
+	}
+	if kappa > 1 && c.Kind == models.Platt && len(c.Offsets) != kappa {
+		return fmt.Errorf("%w: platt with %d offsets for %d classes beside the reference", ErrCalibration, len(c.Offsets), kappa)
+	}
+	if err := finite("offsets", c.Offsets); err != nil {
+		return fmt.Errorf("%w: %w", ErrCalibration, err)
+	}
 	switch c.Kind {
 	case models.Uncalibrated:
 	case models.Platt:

@@ -31,7 +31,7 @@ func TestExplanationGolden(t *testing.T) {
 		{Limits{}, "zebra", []msg.Value{{}, {}}},
 	} {
 		var p msg.Prediction
-		m.Scorer(c.limits).Score(c.text, c.aux, &p)
+		m.Scorer(Options{Limits: c.limits}).Score(c.text, c.aux, &p)
 		got = append(p.AppendJSON(got), '\n')
 	}
 	golden := filepath.Join("testdata", "explanations.golden.jsonl")

@@ -49,12 +49,12 @@ func smallParts(tb testing.TB) Parts {
 	words[4], words[6], words[8] = 0.25, -0.5, 1
 	return Parts{
 		Info:       msg.Model{Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf", SHA256: strings.Repeat("3f9c1a00", 8)},
-		Vectorizer: v, Topics: topics, Beta: []float64{1.5, -0.75, 0}, Prevalence: []float64{0.5, 0.25, 0}, Words: words,
+		Vectorizer: v, Topics: topics, Prevalence: []float64{0.5, 0.25, 0},
 		Aux: []models.AuxColumn{
 			{Name: "age", Kind: models.Numeric, Mean: []float64{52}},
 			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
 		},
-		Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25,
+		Heads:       []Head{{Beta: []float64{1.5, -0.75, 0}, Words: words, Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25}},
 		Calibration: models.Calibration{Kind: models.Platt, Slope: 1.5, Intercept: 0.25}, Threshold: 0.5,
 	}
 }
@@ -76,18 +76,18 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Parts)
 	}{
 		"topics of other terms":       {ErrModel, func(p *Parts) { p.Topics = mat.NewDense(9, 3, nil) }},
-		"too few coefficients":        {ErrModel, func(p *Parts) { p.Beta = p.Beta[:2] }},
+		"too few coefficients":        {ErrModel, func(p *Parts) { p.Heads[0].Beta = p.Heads[0].Beta[:2] }},
 		"coefficients, no topics":     {ErrModel, func(p *Parts) { p.Topics = nil }},
-		"words of other terms":        {ErrModel, func(p *Parts) { p.Words = p.Words[:9] }},
-		"too few aux coefficients":    {ErrModel, func(p *Parts) { p.Gamma = p.Gamma[:2] }},
+		"words of other terms":        {ErrModel, func(p *Parts) { p.Heads[0].Words = p.Heads[0].Words[:9] }},
+		"too few aux coefficients":    {ErrModel, func(p *Parts) { p.Heads[0].Gamma = p.Heads[0].Gamma[:2] }},
 		"threshold below":             {ErrModel, func(p *Parts) { p.Threshold = -0.1 }},
 		"threshold above":             {ErrModel, func(p *Parts) { p.Threshold = 1.1 }},
 		"threshold NaN":               {ErrModel, func(p *Parts) { p.Threshold = nan }},
 		"topics NaN":                  {ErrModel, func(p *Parts) { p.Topics.Set(1, 1, nan) }},
-		"coefficient infinite":        {ErrModel, func(p *Parts) { p.Beta[0] = inf }},
-		"word NaN":                    {ErrModel, func(p *Parts) { p.Words[0] = nan }},
-		"aux coefficient infinite":    {ErrModel, func(p *Parts) { p.Gamma[0] = -inf }},
-		"intercept NaN":               {ErrModel, func(p *Parts) { p.Intercept = nan }},
+		"coefficient infinite":        {ErrModel, func(p *Parts) { p.Heads[0].Beta[0] = inf }},
+		"word NaN":                    {ErrModel, func(p *Parts) { p.Heads[0].Words[0] = nan }},
+		"aux coefficient infinite":    {ErrModel, func(p *Parts) { p.Heads[0].Gamma[0] = -inf }},
+		"intercept NaN":               {ErrModel, func(p *Parts) { p.Heads[0].Intercept = nan }},
 		"calibration kind":            {ErrCalibration, func(p *Parts) { p.Calibration.Kind = "magic" }},
 		"platt falls":                 {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
 		"platt slope NaN":             {ErrCalibration, func(p *Parts) { p.Calibration.Slope = nan }},
@@ -104,7 +104,7 @@ func TestNewRefuses(t *testing.T) {
 		"no vectorizer":               {ErrModel, func(p *Parts) { p.Vectorizer = nil }},
 		"aux mean NaN":                {ErrModel, func(p *Parts) { p.Aux[0].Mean[0] = nan }},
 		"aux kind":                    {ErrModel, func(p *Parts) { p.Aux[0].Kind = "ordinal" }},
-		"numeric aux without mean":    {ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Gamma = nil, p.Gamma[1:] }},
+		"numeric aux without mean":    {ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Heads[0].Gamma = nil, p.Heads[0].Gamma[1:] }},
 		"levels do not match means":   {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F"} }},
 		"levels do not ascend":        {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"M", "F"} }},
 		"a level that is there twice": {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F", "F"} }},
@@ -130,11 +130,11 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
 		"all":             func(*Parts) {},
-		"no topics":       func(p *Parts) { p.Topics, p.Beta, p.Prevalence = nil, nil, nil },
+		"no topics":       func(p *Parts) { p.Topics, p.Heads[0].Beta, p.Prevalence = nil, nil, nil },
 		"no prevalence":   func(p *Parts) { p.Prevalence = nil },
-		"no words":        func(p *Parts) { p.Words = nil },
-		"no aux":          func(p *Parts) { p.Aux, p.Gamma = nil, nil },
-		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Gamma = nil, nil, p.Gamma[:1] },
+		"no words":        func(p *Parts) { p.Heads[0].Words = nil },
+		"no aux":          func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
+		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Heads[0].Gamma = nil, nil, p.Heads[0].Gamma[:1] },
 		"uncalibrated":    func(p *Parts) { p.Calibration = models.Calibration{Kind: models.Uncalibrated} },
 		"isotonic":        isotonic([]float64{-1, 1}, []float64{0.1, 0.9}),
 	} {
@@ -144,7 +144,7 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 			change(&parts)
 			var p msg.Prediction
 			m := newModel(t, parts)
-			m.Scorer(Limits{}).Score("hip pain", make([]msg.Value, len(m.Aux())), &p)
+			m.Scorer(Options{}).Score("hip pain", make([]msg.Value, len(m.Aux())), &p)
 			checkSums(t, &p)
 		})
 	}
@@ -195,10 +195,10 @@ func TestStoreRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
 		"all":           func(*Parts) {},
-		"no topics":     func(p *Parts) { p.Topics, p.Beta, p.Prevalence = nil, nil, nil },
+		"no topics":     func(p *Parts) { p.Topics, p.Heads[0].Beta, p.Prevalence = nil, nil, nil },
 		"no prevalence": func(p *Parts) { p.Prevalence = nil },
-		"no words":      func(p *Parts) { p.Words = nil },
-		"no aux":        func(p *Parts) { p.Aux, p.Gamma = nil, nil },
+		"no words":      func(p *Parts) { p.Heads[0].Words = nil },
+		"no aux":        func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
 		"isotonic":      isotonic([]float64{-1, 0.1, 1. / 3}, []float64{0.1, 0.2, 2. / 3}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,10 +235,37 @@ func TestStoreRoundTrip(t *testing.T) {
 	}
 }
 
+// TestYesNoBundleBytes holds the files of yes/no models, by the hash of their manifest, which holds the hashes of the others.
+func TestYesNoBundleBytes(t *testing.T) {
+	t.Parallel()
+	parts := smallParts(t)
+	idf := make([]float64, 10) // exact everywhere
+	for j := range idf {
+		idf[j] = 1 + float64(j)/4
+	}
+	var err error
+	if parts.Vectorizer, err = textproc.New(parts.Vectorizer.Settings(), parts.Vectorizer.Vocabulary(), idf); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string) {
+		t.Helper()
+		b := bundleOf(t, parts)
+		if _, err := models.OpenDir(t.TempDir()).Save(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if b.SHA256 != want {
+			t.Errorf("the manifest's hash became %s", b.SHA256)
+		}
+	}
+	check("9f65376acf93baee0225303bc6e621dde602bc6d2bd6d1021392212bcb52f953")
+	parts.Topics, parts.Prevalence, parts.Heads = nil, nil, []Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
+	check("2e052627b88d473a9a20be7ab00d9054bbf478c4d5a0d0c40779988e35a4c23e")
+}
+
 // answer is the bytes that a fresh scorer of the model sends.
 func answer(m *Model, text string, aux []msg.Value) string {
 	var p msg.Prediction
-	m.Scorer(Limits{}).Score(text, aux, &p)
+	m.Scorer(Options{}).Score(text, aux, &p)
 	return string(p.AppendJSON(nil))
 }
 

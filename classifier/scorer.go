@@ -24,6 +24,12 @@ type Limits struct {
 	Words  int // single words of a prediction
 }
 
+// Options says what a prediction tells of its reasons.
+type Options struct {
+	Limits
+	Class string // the class to explain; "" is the most probable one, as for a model that does not know the class
+}
+
 // Scorer scores notes with one model in one goroutine. It allocates nothing once its buffers have grown.
 type Scorer struct {
 	model               *Model
@@ -37,8 +43,8 @@ type Scorer struct {
 }
 
 // Scorer returns a scorer for one goroutine.
-func (m *Model) Scorer(limits Limits) *Scorer {
-	return &Scorer{model: m, limits: limits, text: m.parts.Vectorizer.Transformer(), scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Gamma)), topics: make([]float64, m.rank)}
+func (m *Model) Scorer(o Options) *Scorer {
+	return &Scorer{model: m, limits: o.Limits, text: m.parts.Vectorizer.Transformer(), scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)), topics: make([]float64, m.rank)}
 }
 
 // Probability returns the calibrated probability in [0, 1] without its explanation. aux holds one value per
@@ -53,7 +59,8 @@ func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
 	m := s.model
 	row := s.text.Row(text)
 	clear(s.scores)
-	logit := m.parts.Intercept
+	h := &m.parts.Heads[0]
+	logit := h.Intercept
 	for c, j := range row.Columns {
 		x := row.Values[c]
 		weights := m.topics[int(j)*m.rank : int(j)*m.rank+m.rank]
@@ -61,11 +68,11 @@ func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
 		for t, w := range weights {
 			scores[t] += x * w
 		}
-		if m.parts.Words != nil {
-			logit += m.parts.Words[j] * x
+		if h.Words != nil {
+			logit += h.Words[j] * x
 		}
 	}
-	for t, b := range m.parts.Beta {
+	for t, b := range h.Beta {
 		logit += b * s.scores[t]
 	}
 	at := 0
@@ -74,7 +81,7 @@ func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
 		width := len(column.Mean)
 		features := s.aux[at : at+width]
 		FeaturesTo(features, column, aux[i])
-		logit += dot(m.parts.Gamma[at:at+width], features)
+		logit += dot(h.Gamma[at:at+width], features)
 		at += width
 	}
 	return logit, row
@@ -87,7 +94,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	m := s.model
 	logit, row := s.logit(text, aux)
 	p.Model = m.parts.Info
-	p.Logit, p.Intercept = msg.Round(logit), msg.Round(m.parts.Intercept)
+	p.Logit, p.Intercept = msg.Round(logit), msg.Round(m.parts.Heads[0].Intercept)
 	p.Probability, p.Threshold = msg.Round(Calibrate(&m.parts.Calibration, logit)), m.parts.Threshold
 	p.KnownTermShare = 0
 	if row.Tokens > 0 {
@@ -108,7 +115,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 
 func (s *Scorer) explainTopics(row textproc.Row, p *msg.Prediction) {
 	m := s.model
-	beta := m.parts.Beta
+	beta := m.parts.Heads[0].Beta
 	p.Topics = p.Topics[:0]
 	for t, b := range beta {
 		s.topics[t] = b * s.scores[t]
@@ -150,7 +157,7 @@ func (s *Scorer) nextTopic(p *msg.Prediction) *msg.Topic {
 
 func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	m := s.model
-	if m.parts.Words == nil {
+	if m.parts.Heads[0].Words == nil {
 		p.Words = nil
 		return
 	}
@@ -159,7 +166,7 @@ func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	}
 	s.terms = s.terms[:0]
 	for c, j := range row.Columns {
-		s.terms = append(s.terms, m.parts.Words[j]*row.Values[c])
+		s.terms = append(s.terms, m.parts.Heads[0].Words[j]*row.Values[c])
 	}
 	shown, rest, more := s.termRank.largest(s.terms, s.limits.Words)
 	for _, c := range shown {
@@ -177,7 +184,7 @@ func (s *Scorer) explainAux(aux []msg.Value, p *msg.Prediction) {
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
 		width := len(c.Mean)
-		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: msg.Round(dot(s.model.parts.Gamma[at:at+width], s.aux[at:at+width]))})
+		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: msg.Round(dot(s.model.parts.Heads[0].Gamma[at:at+width], s.aux[at:at+width]))})
 		at += width
 	}
 }

@@ -55,13 +55,13 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	value := rapid.OneOf(rapid.Just(0.0), rapid.Map(rapid.IntRange(-24, 24), func(i int) float64 { return float64(i) / 8 }), rapid.Float64Range(-5, 5))
 	values := func(n int, name string) []float64 { return rapid.SliceOfN(value, n, n).Draw(t, name) }
 	p := len(v.Vocabulary())
-	parts := Parts{Vectorizer: v, Intercept: value.Draw(t, "intercept"), Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
+	parts := Parts{Vectorizer: v, Heads: []Head{{Intercept: value.Draw(t, "intercept")}}, Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
 	if k := rapid.IntRange(0, 6).Draw(t, "rank"); k > 0 {
 		parts.Topics = mat.NewDense(p, k, values(p*k, "topics"))
-		parts.Beta = values(k, "beta")
+		parts.Heads[0].Beta = values(k, "beta")
 	}
 	if rapid.Bool().Draw(t, "words") {
-		parts.Words = values(p, "words")
+		parts.Heads[0].Words = values(p, "words")
 	}
 	if rapid.Bool().Draw(t, "aux") {
 		parts.Aux = []models.AuxColumn{
@@ -69,7 +69,7 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 			{Name: "acuity", Kind: models.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3, "acuity means")},
 			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: values(2, "sex means")},
 		}
-		parts.Gamma = values(6, "gamma")
+		parts.Heads[0].Gamma = values(6, "gamma")
 	}
 	parts.Calibration = rapid.SampledFrom([]models.Calibration{
 		{Kind: models.Uncalibrated},
@@ -97,11 +97,11 @@ func naive(parts *Parts, text string, aux []msg.Value) float64 {
 	for e, j := range row.Indices {
 		x[j] = row.Values[e]
 	}
-	logit := parts.Intercept
-	for t, b := range parts.Beta {
+	logit := parts.Heads[0].Intercept
+	for t, b := range parts.Heads[0].Beta {
 		logit += b * mat.Dot(mat.NewVecDense(len(x), x), parts.Topics.ColView(t))
 	}
-	for j, w := range parts.Words {
+	for j, w := range parts.Heads[0].Words {
 		logit += w * x[j]
 	}
 	at := 0
@@ -114,13 +114,13 @@ func naive(parts *Parts, text string, aux []msg.Value) float64 {
 		for f, m := range c.Mean {
 			switch {
 			case c.Kind == models.Numeric && isNumber:
-				logit += parts.Gamma[at] * (number - m)
+				logit += parts.Heads[0].Gamma[at] * (number - m)
 			case c.Kind == models.Categorical && slices.Contains(c.Levels, level):
 				indicator := 0.0
 				if c.Levels[f] == level {
 					indicator = 1
 				}
-				logit += parts.Gamma[at] * (indicator - m)
+				logit += parts.Heads[0].Gamma[at] * (indicator - m)
 			}
 			at++
 		}
@@ -139,12 +139,12 @@ func TestExplanationSumsToLogit(t *testing.T) {
 		}
 		text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
 		var full, capped msg.Prediction
-		m.Scorer(Limits{}).Score(text, aux, &full)
+		m.Scorer(Options{}).Score(text, aux, &full)
 		checkSums(t, &full)
 		if want := naive(&parts, text, aux); math.Abs(full.Logit-want) > sumTolerance {
 			t.Fatalf("logit %v, by the formula %v", full.Logit, want)
 		}
-		if p := m.Scorer(Limits{}).Probability(text, aux); msg.Round(p) != full.Probability {
+		if p := m.Scorer(Options{}).Probability(text, aux); msg.Round(p) != full.Probability {
 			t.Fatalf("probability %v, in the prediction %v", p, full.Probability)
 		}
 		if (full.Decision == msg.Admit) != (full.Probability >= full.Threshold) {
@@ -153,7 +153,7 @@ func TestExplanationSumsToLogit(t *testing.T) {
 
 		limit := rapid.IntRange(0, 4)
 		limits := Limits{Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"), Words: limit.Draw(t, "words shown")}
-		m.Scorer(limits).Score(text, aux, &capped)
+		m.Scorer(Options{Limits: limits}).Score(text, aux, &capped)
 		checkSums(t, &capped)
 		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Decision != capped.Decision {
 			t.Fatalf("limits changed the prediction")
@@ -260,17 +260,17 @@ func TestScorerReuse(t *testing.T) {
 				t.Fatal(err)
 			}
 			limits := Limits{Topics: rapid.IntRange(0, 3).Draw(t, "topics shown"), Terms: rapid.IntRange(0, 2).Draw(t, "terms shown")}
-			s := m.Scorer(limits)
+			s := m.Scorer(Options{Limits: limits})
 			for range 4 {
 				text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
 				var fresh msg.Prediction
-				m.Scorer(limits).Score(text, aux, &fresh)
+				m.Scorer(Options{Limits: limits}).Score(text, aux, &fresh)
 				s.Score(text, aux, &reused)
 				if d := cmp.Diff(string(fresh.AppendJSON(nil)), string(reused.AppendJSON(nil))); d != "" {
 					t.Fatalf("a scorer that has scored before (+) answers otherwise: %s", d)
 				}
-				if (reused.Words == nil) != (parts.Words == nil) {
-					t.Fatalf("words %v of a model with words %v", reused.Words, parts.Words)
+				if (reused.Words == nil) != (parts.Heads[0].Words == nil) {
+					t.Fatalf("words %v of a model with words %v", reused.Words, parts.Heads[0].Words)
 				}
 			}
 		}
@@ -282,10 +282,11 @@ func TestMissingAuxContributesNothing(t *testing.T) {
 	parts := smallParts(t)
 	m := newModel(t, parts)
 	without := parts
-	without.Aux, without.Gamma = nil, nil
+	without.Aux, without.Heads = nil, []Head{parts.Heads[0]}
+	without.Heads[0].Gamma = nil
 	var bare, p msg.Prediction
-	newModel(t, without).Scorer(Limits{}).Score("hip pain", nil, &bare)
-	s := m.Scorer(Limits{})
+	newModel(t, without).Scorer(Options{}).Score("hip pain", nil, &bare)
+	s := m.Scorer(Options{})
 	for name, aux := range map[string][]msg.Value{
 		"missing":       {{}, {}},
 		"unknown level": {{}, msg.Text("X")},
@@ -316,7 +317,7 @@ func TestMissingAuxContributesNothing(t *testing.T) {
 func TestAbstain(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, smallParts(t))
-	s := m.Scorer(Limits{})
+	s := m.Scorer(Options{})
 	var p msg.Prediction
 	for _, c := range []struct {
 		text    string
@@ -348,11 +349,11 @@ func TestAbstain(t *testing.T) {
 func TestDecisionAtThreshold(t *testing.T) {
 	t.Parallel()
 	parts := smallParts(t)
-	parts.Intercept, parts.Calibration = 0, models.Calibration{Kind: models.Uncalibrated}
+	parts.Heads[0].Intercept, parts.Calibration = 0, models.Calibration{Kind: models.Uncalibrated}
 	for threshold, want := range map[float64]msg.Decision{0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit} {
 		parts.Threshold = threshold
 		var p msg.Prediction
-		newModel(t, parts).Scorer(Limits{}).Score("zebra", []msg.Value{{}, {}}, &p)
+		newModel(t, parts).Scorer(Options{}).Score("zebra", []msg.Value{{}, {}}, &p)
 		if p.Probability != 0.5 || p.Decision != want {
 			t.Errorf("probability %v at threshold %v: %s, want %s", p.Probability, threshold, p.Decision, want)
 		}
@@ -363,7 +364,7 @@ func TestDecisionAtThreshold(t *testing.T) {
 func TestScoreAllocatesNothing(t *testing.T) {
 	for name, limits := range map[string]Limits{"all": {}, "limited": {Topics: 1, Terms: 1, Words: 1}} {
 		m := newModel(t, smallParts(t))
-		s := m.Scorer(limits)
+		s := m.Scorer(Options{Limits: limits})
 		aux := []msg.Value{msg.Number(83), msg.Text("F")}
 		var p msg.Prediction
 		texts := []string{"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra"}

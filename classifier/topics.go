@@ -40,7 +40,7 @@ type TopicTerm struct {
 func (m *Model) Topics(n int) []Topic {
 	topics := make([]Topic, m.rank)
 	for t := range topics {
-		b := m.parts.Beta[t]
+		b := m.parts.Heads[0].Beta[t]
 		topic := Topic{Topic: t + 1, Label: m.labels[t], Coefficient: msg.Round(b), Direction: direction(b), Terms: []TopicTerm{}}
 		if m.parts.Prevalence != nil {
 			topic.Prevalence = &m.parts.Prevalence[t]

@@ -38,7 +38,7 @@ func TestTopics(t *testing.T) {
 	if got := newModel(t, parts).Topics(1)[0].Prevalence; got != nil {
 		t.Errorf("prevalence %v of a model that does not hold it", *got)
 	}
-	parts.Topics, parts.Beta = nil, nil
+	parts.Topics, parts.Heads[0].Beta = nil, nil
 	if got := newModel(t, parts).Topics(1); len(got) != 0 {
 		t.Errorf("%d topics of a model of words alone", len(got))
 	}

@@ -36,8 +36,10 @@ type Manifest struct {
 	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
 	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
 	Aux              []AuxColumn     `json:"aux,omitempty"`
-	Metrics          json.RawMessage `json:"metrics,omitempty"` // with confidence intervals
-	Parent           string          `json:"parent,omitempty"`  // version that this one was held against
+	Classes          []string        `json:"classes,omitempty"`           // of the outcome, the reference first; none for a yes/no model
+	AdmissionClasses []string        `json:"admission_classes,omitempty"` // those of the classes that mean a bed
+	Metrics          json.RawMessage `json:"metrics,omitempty"`           // with confidence intervals
+	Parent           string          `json:"parent,omitempty"`            // version that this one was held against
 	CreatedAt        time.Time       `json:"created_at"`
 	Wardcast         string          `json:"wardcast_version"`
 	Files            map[string]File `json:"files"` // set by Save
@@ -54,7 +56,8 @@ type Training struct {
 // CalibrationKind says how the logit z becomes the probability.
 type CalibrationKind string
 
-// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); piecewise linear.
+// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); piecewise linear. For several classes, the softmax of 0 for the
+// reference and of z, or Offsets+Slope·z, for the others; isotonic maps are of yes and no alone.
 const (
 	Uncalibrated CalibrationKind = "none"
 	Platt        CalibrationKind = "platt"
@@ -64,7 +67,8 @@ const (
 // Calibration is the map from logit to probability.
 type Calibration struct {
 	Kind          CalibrationKind `json:"kind"`
-	Intercept     float64         `json:"intercept,omitempty"`     // of Platt
+	Intercept     float64         `json:"intercept,omitempty"`     // of Platt for yes and no
+	Offsets       []float64       `json:"offsets,omitempty"`       // of Platt for several classes, one for each but the reference
 	Slope         float64         `json:"slope,omitempty"`         // of Platt
 	Logits        []float64       `json:"logits,omitempty"`        // of the isotonic map's points, ascending
 	Probabilities []float64       `json:"probabilities,omitempty"` // of the isotonic map's points
@@ -177,8 +181,42 @@ func (m *Manifest) check() error {
 			problem = fmt.Sprintf("aux column %q of kind %q", a.Name, a.Kind)
 		}
 	}
+	if err := m.checkClasses(); err != nil {
+		problem = err.Error()
+	}
 	if problem != "" {
 		return fmt.Errorf("%w: %s", ErrManifest, problem)
+	}
+	return nil
+}
+
+func (m *Manifest) checkClasses() error {
+	if m.Classes == nil && m.AdmissionClasses == nil {
+		return nil
+	}
+	if err := CheckClasses(m.Classes); err != nil {
+		return err
+	}
+	for _, c := range m.AdmissionClasses {
+		if !slices.Contains(m.Classes, c) {
+			return fmt.Errorf("admission class %q is none of the classes %q", c, m.Classes)
+		}
+	}
+	if n := len(m.AdmissionClasses); n == 0 || n == len(m.Classes) {
+		return fmt.Errorf("%d of %d classes mean admission", n, len(m.Classes))
+	}
+	return nil
+}
+
+// CheckClasses returns an error unless these are the names of several classes, no two the same.
+func CheckClasses(names []string) error {
+	if len(names) < 2 {
+		return fmt.Errorf("classes %q: want two at least", names)
+	}
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) {
+			return fmt.Errorf("classes %q: class %d is empty or there twice", names, i+1)
+		}
 	}
 	return nil
 }

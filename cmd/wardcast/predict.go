@@ -43,7 +43,7 @@ func (c *predictCmd) Run(ctx context.Context, d *deps) error {
 		bar = newProgress(d.err, "predictions")
 		out = &lineCounter{Writer: d.out, bar: bar}
 	}
-	counts, err := set.Lines(ctx, c.limits.limits(), in, out)
+	counts, err := set.Lines(ctx, classifier.Options{Limits: c.limits.limits()}, in, out)
 	bar.finish()
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a.use(set)
-	a.handler = NewHandler(set, classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}, c.Scoring.Source)
+	a.handler = NewHandler(set, classifier.Options{Limits: classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}}, c.Scoring.Source)
 	if a.handler.metrics, err = newPredictionMetrics(o.Registry); err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*mod
 		return nil, err
 	}
 	words := 0
-	for _, w := range f.Words {
+	for _, w := range f.Heads[0].Words {
 		if w != 0 {
 			words++
 		}

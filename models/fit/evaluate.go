@@ -307,7 +307,7 @@ func (t *trial) run(ctx context.Context, c Candidate, s Settings) ([]float64, fl
 	if err != nil {
 		return nil, 0, err
 	}
-	scorer := model.Scorer(classifier.Limits{})
+	scorer := model.Scorer(classifier.Options{})
 	for i, row := range t.test {
 		aux := row.Aux
 		if len(t.train.columns) > len(aux) {

@@ -204,20 +204,21 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if t.topics != nil {
 		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
 	}
-	f.Beta, f.Gamma, f.Intercept = beta[:k], beta[k+p:], cv.Intercept[at]
+	h := classifier.Head{Beta: beta[:k], Gamma: beta[k+p:], Intercept: cv.Intercept[at]}
 	if s.words() {
-		f.Words = beta[k : k+p]
+		h.Words = beta[k : k+p]
 	}
 	feature := 0
 	for c := range r.columns {
 		for _, mean := range r.columns[c].Mean {
-			f.Gamma[feature] /= scale[feature]
+			h.Gamma[feature] /= scale[feature]
 			if r.columns[c].Kind == models.Categorical {
-				f.Intercept += f.Gamma[feature] * mean // the scorer centres indicators
+				h.Intercept += h.Gamma[feature] * mean // the scorer centres indicators
 			}
 			feature++
 		}
 	}
+	f.Heads = []classifier.Head{h}
 	logits := cv.OutOfFold(at)
 	if f.Calibration, err = classifier.FitCalibration(s.Calibration, logits, r.y); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scorer := model.Scorer(classifier.Limits{})
+	scorer := model.Scorer(classifier.Options{})
 	p := make([]float64, len(fresh))
 	for i, r := range fresh {
 		p[i] = scorer.Probability(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)))
@@ -163,7 +163,7 @@ func TestScorerIsTheHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scorer := model.Scorer(classifier.Limits{})
+			scorer := model.Scorer(classifier.Options{})
 			var p msg.Prediction
 			for i, r := range rows {
 				scorer.Score(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)), &p)
