@@ -326,16 +326,16 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 
 // validate takes the weights of the best candidate.
 func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Search) error {
-	best, candidates, err := smf.Choose(ctx, x, t.data, search)
+	choice, err := smf.Choose(ctx, x, t.data, search)
 	if err != nil {
 		return err
 	}
 	infinite := func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 1) }
-	if infinite(*best) {
+	if infinite(choice.Best) {
 		return solver.NonFinite.Err()
 	}
-	t.settings.Xi, t.settings.Ridge = best.Xi, best.Ridge
-	t.validation.Candidates = slices.DeleteFunc(candidates, infinite)
+	t.settings.Xi, t.settings.Ridge = choice.Best.Xi, choice.Best.Ridge
+	t.validation.Candidates = slices.DeleteFunc(choice.Candidates, infinite)
 	return nil
 }
 
