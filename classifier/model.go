@@ -97,8 +97,8 @@ func New(parts Parts) (*Model, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(finite("topics", m.topics), finite("prevalence", parts.Prevalence)); err != nil {
-		return nil, err
+	if err := cmp.Or(finite("topics", m.topics), finite("prevalence", parts.Prevalence)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	if err := checkCalibration(&parts.Calibration, len(parts.Heads)); err != nil {
 		return nil, err
@@ -149,14 +149,17 @@ func (p *Parts) checkHead(at, k, terms, q int) error {
 	case len(h.Gamma) != q:
 		return fmt.Errorf("%w: %d auxiliary coefficients for %d features in head %d", ErrModel, len(h.Gamma), q, at)
 	}
-	return errors.Join(finite("coefficients", h.Beta), finite("word coefficients", h.Words), finite("auxiliary coefficients", h.Gamma), finite("intercept", []float64{h.Intercept}))
+	if err := cmp.Or(finite("coefficients", h.Beta), finite("word coefficients", h.Words), finite("auxiliary coefficients", h.Gamma), finite("intercept", []float64{h.Intercept})); err != nil {
+		return fmt.Errorf("%w: head %d: %w", ErrModel, at, err)
+	}
+	return nil
 }
 
-// finite returns an error that wraps ErrModel for the first value that is no number.
+// finite returns an error for the first value that is no number.
 func finite(name string, values []float64) error {
 	for i, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: %s hold %v at %d", ErrModel, name, v, i)
+			return fmt.Errorf("%s hold %v at %d", name, v, i)
 		}
 	}
 	return nil
