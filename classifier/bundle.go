@@ -37,12 +37,7 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	m := &b.Manifest
 	m.Text, m.Weighting = settings, string(p.Vectorizer.Settings().Weighting)
 	m.Method, m.Calibration, m.Threshold, m.Aux = p.Info.Method, p.Calibration, p.Threshold, p.Aux
-	m.Classes, m.AdmissionClasses = p.Classes, nil
-	for i, admission := range p.Admission {
-		if admission {
-			m.AdmissionClasses = append(m.AdmissionClasses, p.Classes[i])
-		}
-	}
+	m.Classes, m.AdmissionClasses = p.Classes, p.admissionClasses()
 	b.Tensors = models.Tensors{}
 	put := func(name string, data []float64, shape ...int) {
 		b.Tensors[name] = models.Tensor{Shape: shape, Data: data}
@@ -106,6 +101,11 @@ func Load(b *models.Bundle) (*Model, error) {
 	for j, t := range b.Vocabulary {
 		vocabulary[j] = textproc.Term(t)
 	}
+	if m.Classes != nil || m.AdmissionClasses != nil {
+		if err := models.CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
+			return fail(fmt.Errorf("%w: %w", ErrModel, err))
+		}
+	}
 	p, k := len(vocabulary), m.Rank
 	parts := Parts{Info: msg.Model{Name: m.Name, Version: b.Version, Method: m.Method, SHA256: b.SHA256}, Aux: m.Aux, Calibration: m.Calibration, Threshold: m.Threshold}
 	var err error
@@ -144,9 +144,9 @@ func Load(b *models.Bundle) (*Model, error) {
 	}
 	parts.Heads = make([]Head, kappa)
 	for c := range parts.Heads {
-		h := Head{Beta: row(beta, c, kappa), Gamma: row(gamma, c, kappa), Intercept: intercept[c]}
+		h := Head{Beta: rowOf(beta, c, kappa), Gamma: rowOf(gamma, c, kappa), Intercept: intercept[c]}
 		if words != nil {
-			h.Words = row(words, c, kappa)
+			h.Words = rowOf(words, c, kappa)
 		}
 		parts.Heads[c] = h
 	}
@@ -160,8 +160,8 @@ func Load(b *models.Bundle) (*Model, error) {
 	return model, nil
 }
 
-// row returns row i of a matrix of n rows.
-func row(data []float64, i, n int) []float64 {
+// rowOf returns row i of a matrix of n rows.
+func rowOf(data []float64, i, n int) []float64 {
 	width := len(data) / n
 	return slices.Clip(data[i*width : (i+1)*width])
 }

@@ -151,8 +151,8 @@ func (f *plattClasses) derive(theta []float64) {
 	}
 }
 
-// fitPlattClasses minimises the log loss by Newton steps with halving, from equal log-odds on, as fitPlatt does in the two
-// unknowns of yes and no.
+// fitPlattClasses minimises the log loss by Newton steps with halving, as fitPlatt does in the two unknowns of yes and no. A
+// slope that comes out negative is replaced by 0, and the probabilities by (n_c+1)/(n+κ+1).
 func fitPlattClasses(logOdds *mat.Dense, labels []int) models.Calibration {
 	_, kappa := logOdds.Dims()
 	f := &plattClasses{

@@ -52,6 +52,7 @@ type Model struct {
 	topics []float64 // F by rows: topics[j*rank+t]
 	labels []string  // of topics
 	heads  []string  // of terms, as predictions write them
+	turned []Head    // those of parts with the sign turned: of the reference against each class, nil for yes/no
 }
 
 // labelTerms is how many terms name a topic.
@@ -107,6 +108,11 @@ func New(parts Parts) (*Model, error) {
 	for j, t := range m.terms {
 		m.heads[j] = msg.TermHead(t.Text, t.Surface)
 	}
+	if parts.Classes != nil {
+		for _, h := range parts.Heads {
+			m.turned = append(m.turned, Head{Beta: turned(h.Beta), Words: turned(h.Words), Gamma: turned(h.Gamma), Intercept: 0 - h.Intercept})
+		}
+	}
 	m.labels = make([]string, m.rank)
 	for t := range m.labels {
 		m.labels[t] = m.label(t)
@@ -123,16 +129,24 @@ func (p *Parts) checkClasses() error {
 		}
 		return nil
 	}
-	if n := len(p.Classes); n < 2 || len(p.Heads) != n-1 || len(p.Admission) != n {
+	if n := len(p.Classes); len(p.Heads) != n-1 || len(p.Admission) != n {
 		return fmt.Errorf("%w: %d heads and %d marks of admission for %d classes", ErrModel, len(p.Heads), len(p.Admission), n)
 	}
-	if err := models.CheckClasses(p.Classes); err != nil {
+	if err := models.CheckAdmission(p.Classes, p.admissionClasses()); err != nil {
 		return fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	if !slices.Contains(p.Admission, true) || !slices.Contains(p.Admission, false) {
-		return fmt.Errorf("%w: the classes %q are all, or none, of admission", ErrModel, p.Classes)
-	}
 	return nil
+}
+
+// admissionClasses are the names of the classes that mean admission.
+func (p *Parts) admissionClasses() []string {
+	var names []string
+	for i, admission := range p.Admission {
+		if admission {
+			names = append(names, p.Classes[i])
+		}
+	}
+	return names
 }
 
 // checkHead returns an error that wraps ErrModel for a head that does not fit k topics, p terms and q auxiliary features,
@@ -153,6 +167,18 @@ func (p *Parts) checkHead(at, k, terms, q int) error {
 		return fmt.Errorf("%w: head %d: %w", ErrModel, at, err)
 	}
 	return nil
+}
+
+// turned returns the values with their sign turned, nil for nil.
+func turned(values []float64) []float64 {
+	if values == nil {
+		return nil
+	}
+	negative := make([]float64, len(values))
+	for i, v := range values {
+		negative[i] = 0 - v // which is never -0
+	}
+	return negative
 }
 
 // finite returns an error for the first value that is no number.
@@ -217,6 +243,9 @@ func (m *Model) TopTerms(t, n int) []TermWeight {
 
 // Info returns the model's name, version, method and hash.
 func (m *Model) Info() msg.Model { return m.parts.Info }
+
+// Classes returns the names of the outcomes, the reference first; nil for a yes/no model.
+func (m *Model) Classes() []string { return m.parts.Classes }
 
 // Aux returns the auxiliary columns in the order in which Score takes their values.
 func (m *Model) Aux() []models.AuxColumn { return m.parts.Aux }

@@ -181,8 +181,10 @@ func (m *Manifest) check() error {
 			problem = fmt.Sprintf("aux column %q of kind %q", a.Name, a.Kind)
 		}
 	}
-	if err := m.checkClasses(); err != nil {
-		problem = err.Error()
+	if m.Classes != nil || m.AdmissionClasses != nil {
+		if err := CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
+			problem = err.Error()
+		}
 	}
 	if problem != "" {
 		return fmt.Errorf("%w: %s", ErrManifest, problem)
@@ -190,33 +192,34 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-func (m *Manifest) checkClasses() error {
-	if m.Classes == nil && m.AdmissionClasses == nil {
-		return nil
+// maxClasses bounds the classes of a model: the rounded probabilities of so many sum to 1 within 1e-9.
+const maxClasses = 1000
+
+// CheckClasses returns an error unless these are the names of several classes, no two the same.
+func CheckClasses(names []string) error {
+	if n := len(names); n < 2 || n > maxClasses {
+		return fmt.Errorf("%d classes, want 2 to %d", n, maxClasses)
 	}
-	if err := CheckClasses(m.Classes); err != nil {
-		return err
-	}
-	for _, c := range m.AdmissionClasses {
-		if !slices.Contains(m.Classes, c) {
-			return fmt.Errorf("admission class %q is none of the classes %q", c, m.Classes)
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) {
+			return fmt.Errorf("class %d, %q, has no name or that of another", i+1, name)
 		}
-	}
-	if n := len(m.AdmissionClasses); n == 0 || n == len(m.Classes) {
-		return fmt.Errorf("%d of %d classes mean admission", n, len(m.Classes))
 	}
 	return nil
 }
 
-// CheckClasses returns an error unless these are the names of several classes, no two the same.
-func CheckClasses(names []string) error {
-	if len(names) < 2 {
-		return fmt.Errorf("classes %q: want two at least", names)
+// CheckAdmission returns the error of CheckClasses, or one unless the classes of admission are some of these, not all.
+func CheckAdmission(classes, admission []string) error {
+	if err := CheckClasses(classes); err != nil {
+		return err
 	}
-	for i, name := range names {
-		if name == "" || slices.Contains(names[:i], name) {
-			return fmt.Errorf("classes %q: class %d is empty or there twice", names, i+1)
+	for i, c := range admission {
+		if !slices.Contains(classes, c) || slices.Contains(admission[:i], c) {
+			return fmt.Errorf("admission class %q is there twice, or none of the classes %q", c, classes)
 		}
+	}
+	if n := len(admission); n == 0 || n == len(classes) {
+		return fmt.Errorf("%d of %d classes mean admission, want some and not all", n, len(classes))
 	}
 	return nil
 }
