@@ -44,6 +44,35 @@ func TestTopics(t *testing.T) {
 	}
 }
 
+func TestTopicsOfSeveralOutcomes(t *testing.T) {
+	t.Parallel()
+	parts := severalParts(t)
+	type read struct {
+		Coefficient  float64
+		Coefficients []ClassCoefficient
+		Direction    Direction
+	}
+	check := func(want ...read) {
+		t.Helper()
+		var got []read
+		for _, topic := range newModel(t, parts).Topics(1) {
+			got = append(got, read{topic.Coefficient, topic.Coefficients, topic.Direction})
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+	of := func(admitted, transferred float64) []ClassCoefficient {
+		return []ClassCoefficient{{"admitted", admitted}, {"transferred", transferred}}
+	}
+	check(read{0.5, of(1.5, -0.5), TowardAdmission}, read{0.25, of(-0.75, 1.25), TowardAdmission}, read{0.125, of(0, 0.25), TowardAdmission})
+	parts.Admission = []bool{false, true, false}
+	check(read{1.75, of(1.5, -0.5), TowardAdmission}, read{-1.375, of(-0.75, 1.25), TowardDischarge}, read{-0.125, of(0, 0.25), TowardDischarge})
+	// The reference may be what means admission.
+	parts.Admission = []bool{true, false, false}
+	check(read{-0.5, of(1.5, -0.5), TowardDischarge}, read{-0.25, of(-0.75, 1.25), TowardDischarge}, read{-0.125, of(0, 0.25), TowardDischarge})
+}
+
 func TestPrevalence(t *testing.T) {
 	t.Parallel()
 	// The second topic is ten times as long as the others: its score of 5 counts as 0.5.
