@@ -265,9 +265,9 @@ func TestSupervisedAuto(t *testing.T) {
 		chosen    []string
 		runs      int
 	}{
-		"both":  {"", factorize.Auto, []string{"xi", "ridge"}, 20},
-		"xi":    {factorize.Auto, "0.7", []string{"xi"}, 4},
-		"ridge": {"0.3", "", []string{"ridge"}, 5},
+		"both":  {"", factorize.Auto, []string{"xi", "ridge"}, 30},
+		"xi":    {factorize.Auto, "0.7", []string{"xi"}, 5},
+		"ridge": {"0.3", "", []string{"ridge"}, 6},
 		"none":  {"0.3", "0", nil, 0},
 	} {
 		o := c.options(t, "smf-h")

@@ -1,10 +1,12 @@
 package smf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -20,10 +22,11 @@ const DefaultFolds = 5
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
-// defaultXi and defaultRidge are the candidates in natural units; see Search.
+// defaultXi and defaultRidge are the candidates in natural units; see Search. At the least ξ the labels rule, at the largest
+// the reconstruction: held-out documents are predicted alike beyond.
 var (
-	defaultXi    = [...]float64{0.01, 0.1, 1, 10}
-	defaultRidge = [...]float64{0.001, 0.01, 0.1, 1, 10}
+	defaultXi    = [...]float64{0.1, 1, 10, 100, 1000}
+	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
 )
 
 // Search says what a cross-validation tries.
@@ -32,8 +35,10 @@ type Search struct {
 	// not taken.
 	Method Settings
 	Solver solver.Settings
-	// Xi and Ridge are the candidates. Empty ones mean {0.01, 0.1, 1, 10} and {0.001, 0.01, 0.1, 1, 10} in units that
-	// follow the scale of X: with s = ‖X‖²/n, 1/s for ξ, and for ν s with SMF-W and 1 with SMF-H.
+	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1} in
+	// units that make the choice the same for any multiple of X: with s = ‖X‖²/n, 1/s for ξ, the weight of a document's
+	// squared length; for ν, the weight of squares of A, s with SMF-W, where A are coefficients of entries of X, and 1
+	// with SMF-H, where A are log-odds.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
@@ -78,8 +83,9 @@ type Choice struct {
 
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
-// Only documents outside a fold are factorized. A run that ends early, at its limit of updates, counts as it is. X must be
-// a *linalg.CSR or a linalg.Dense.
+// Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
+// each other one where that of the next larger ν ended, or else of the next larger ξ. A run that ends early, at its limit of
+// updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
 //
 // Folds run on up to GOMAXPROCS goroutines; the result does not depend on their number. The cost is folds × candidates
 // runs, and n·κ numbers for each candidate.
@@ -195,32 +201,65 @@ func (c *validation) hold(ctx context.Context, train, test part) error {
 		apply := c.Prepare(train.x)
 		train.x, test.x = apply(train.x), apply(test.x)
 	}
-	for i, candidate := range c.candidates {
-		settings, run := c.Method, c.Solver
-		settings.Xi, settings.Ridge, run.Rank = candidate.Xi, candidate.Ridge, candidate.Rank
-		method, err := New(train.data, settings)
-		if err != nil {
-			return err
-		}
-		r, err := solver.Solve(ctx, train.x, run, method)
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		p, err := method.Model(r).Predict(test.x, test.data.Aux)
-		if err != nil {
-			return err
-		}
-		for from, to := range test.rows {
-			c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
-		}
-		if done := c.done.Add(1); c.Progress != nil {
-			c.Progress(int(done), len(c.candidates)*c.folds)
+	xis, ridges := descending(c.Xi), descending(c.Ridge)
+	for r := range c.Ranks {
+		var row, last *solver.Result // the first of the row of candidates before, and the candidate before
+		for _, x := range xis {
+			last = row
+			for at, v := range ridges {
+				i := (r*len(xis)+x)*len(ridges) + v
+				var err error
+				if last, err = c.run(ctx, i, last, train, test); err != nil {
+					return err
+				}
+				if at == 0 {
+					row = last
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// run fits one candidate from the result of another, nil for none.
+func (c *validation) run(ctx context.Context, i int, from *solver.Result, train, test part) (*solver.Result, error) {
+	settings, run := c.Method, c.Solver
+	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
+	if from != nil && from.Status != solver.NonFinite {
+		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
+	}
+	method, err := New(train.data, settings)
+	if err != nil {
+		return nil, err
+	}
+	result, err := solver.Solve(ctx, train.x, run, method)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p, err := method.Model(result).Predict(test.x, test.data.Aux)
+	if err != nil {
+		return nil, err
+	}
+	for from, to := range test.rows {
+		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
+	}
+	if done := c.done.Add(1); c.Progress != nil {
+		c.Progress(int(done), len(c.candidates)*c.folds)
+	}
+	return result, nil
+}
+
+// descending returns the order of values from the largest.
+func descending(values []float64) []int {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
+	return order
 }
 
 // measure fills in the results of a candidate with the given log-odds.

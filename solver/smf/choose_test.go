@@ -71,7 +71,7 @@ func TestChoose(t *testing.T) {
 	search.Prepare = nil
 	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
 	small, few := half(x, data, 0)
-	if choice, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(choice.Candidates) != 20 {
+	if choice, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(choice.Candidates) != 30 {
 		t.Errorf("default candidates: %+v, error %v", choice, err)
 	}
 	few.Labels = append([]int{2}, few.Labels[1:]...)

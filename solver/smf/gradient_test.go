@@ -166,7 +166,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A run goes on from the factors of another, leaves them, the matrix and the data as they were, and one method value serves
+// A run goes on from the factors of another, at their objective, leaves them, the matrix and the data as they were, and one method value serves
 // several runs at a time.
 func TestGivenStart(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestGivenStart(t *testing.T) {
 					t.Fatalf("%s, %s: runs of one method differ", variant, update)
 				}
 			}
-			if start := results[0].Trace[0].Objective; start > first.Objective*(1+1e-10) {
+			if start := results[0].Trace[0].Objective; math.Abs(start/first.Objective-1) > 1e-10 {
 				t.Errorf("%s, %s: starts at %.15g, was at %.15g", variant, update, start, first.Objective)
 			}
 			for i, m := range parts(first) {
@@ -218,5 +218,31 @@ func TestGivenStart(t *testing.T) {
 	}
 	if !mat.Equal(x, kept) || !mat.Equal(data.Aux, aux) {
 		t.Error("matrix or auxiliary features were modified")
+	}
+}
+
+// Iteration 0 has the objective of the given start, wherever that lies, and no update rises above it.
+func TestGivenStartIsIteration0(t *testing.T) {
+	t.Parallel()
+	x, data := planted(50, 20, 2)
+	for _, variant := range variants {
+		for _, head := range []*solver.Head{nil, {Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2}}} {
+			for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
+				s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update, StartHead: head}
+				start := &solver.Result{Topics: normal(6, 20, 3), Scores: normal(7, 50, 3), Head: head}
+				r := solve(t, csr(t, x), solver.Settings{Rank: 3, MaxIter: 10, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+				if head == nil {
+					start.Head = &solver.Head{Coefficients: mat.NewDense(2, 3, nil), AuxCoefficients: mat.NewDense(2, 2, nil), Intercept: make([]float64, 2)}
+				}
+				if got, want := r.Trace[0].Objective, objective(x, data, s, start); math.Abs(got/want-1) > 1e-12 {
+					t.Errorf("%s, %s: iteration 0 at %.15g, the start at %.15g", variant, update, got, want)
+				}
+				for i := 1; i < len(r.Trace); i++ {
+					if r.Trace[i].Objective > r.Trace[i-1].Objective*(1+1e-12) {
+						t.Errorf("%s, %s: update %d raises %g to %g", variant, update, i, r.Trace[i-1].Objective, r.Trace[i].Objective)
+					}
+				}
+			}
+		}
 	}
 }
