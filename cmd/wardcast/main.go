@@ -43,7 +43,7 @@ type cli struct {
 	Models      modelsCmd      `cmd:"" help:"Look at the model store."`
 	Topics      topicsCmd      `cmd:"" help:"Look at the topics of the models."`
 	Factorize   factorizeCmd   `cmd:"" help:"Factorize a matrix."`
-	Reproduce   reproduceCmd   `cmd:"" help:"Run the experiments of the SONMF paper and lay them beside its figures."`
+	Reproduce   reproduceCmd   `cmd:"" help:"Run the experiments of the papers and lay them beside their figures."`
 	Synth       synthCmd       `cmd:"" help:"Generate labelled data with known truth."`
 	Bench       benchCmd       `cmd:"" help:"Measure this product's speed beside a reference."`
 	CheckConfig checkConfigCmd `cmd:"" help:"Check a configuration file."`
