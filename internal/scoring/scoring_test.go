@@ -25,12 +25,8 @@ var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals
 // save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
 func save(tb testing.TB, store models.Store, name string, weight float64) {
 	tb.Helper()
-	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}}, []float64{1, 1})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	parts := classifier.Parts{
-		Info: msg.Model{Method: "sonmf"}, Vectorizer: v,
+		Info: msg.Model{Method: "sonmf"}, Vectorizer: vectorizer(tb),
 		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Heads: []classifier.Head{{Beta: []float64{weight}, Words: []float64{0.25, 0}}},
 		Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
 	}
@@ -43,6 +39,22 @@ func save(tb testing.TB, store models.Store, name string, weight float64) {
 		parts.Aux = append(parts.Aux, c)
 		parts.Heads[0].Gamma = append(parts.Heads[0].Gamma, make([]float64, len(c.Mean))...)
 	}
+	keep(tb, store, name, parts)
+}
+
+// vectorizer knows "hip" and "pain".
+func vectorizer(tb testing.TB) *textproc.Vectorizer {
+	tb.Helper()
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}}, []float64{1, 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// keep puts a model into the store as the champion.
+func keep(tb testing.TB, store models.Store, name string, parts classifier.Parts) {
+	tb.Helper()
 	b := &models.Bundle{Manifest: models.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
