@@ -16,8 +16,8 @@ import (
 type ConvergenceSettings struct {
 	// Iterations bounds the updates of a run.
 	Iterations int `json:"iterations"`
-	// Start is where the algorithms begin: StartUniform, or solver.InitRandom or solver.InitSVD with coefficients of zero;
-	// "" means StartUniform.
+	// Start is where the algorithms begin: StartUniform, or topics by solver.InitRandom or solver.InitSVD with their least
+	// squares scores and coefficients of zero; "" means StartUniform.
 	Start solver.Init `json:"start"`
 	// Documents and Terms are the size of the matrix of job postings; 0 means 3,000 and 2,840.
 	Documents int    `json:"documents"`
@@ -95,8 +95,8 @@ type ConvergenceRun struct {
 	Xi        float64     `json:"xi"`
 	Algorithm string      `json:"algorithm"`
 	Status    string      `json:"status"`
-	// Objectives is the objective of each iterate, the start first, as far as it is finite. Seconds is the time from the
-	// call to each, that of the start included.
+	// Objectives is the objective of each iterate, the start first, as far as it is finite. Seconds is the time to
+	// each from given start factors.
 	Objectives []float64 `json:"objectives"`
 	Seconds    []float64 `json:"seconds"`
 }
@@ -209,13 +209,13 @@ func (c *Convergence) problems(ctx context.Context) ([]*convergenceData, error) 
 func (c *Convergence) run(ctx context.Context, p *convergenceData, a algorithm, r *ConvergenceRun) error {
 	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations}
 	problem := smf.Settings{Variant: r.Variant, Xi: r.Xi, Ridge: paperRidge, Update: a.update, Step: a.step}
-	switch {
-	case a.floor:
+	if a.floor {
 		s.MaxIter *= floorFactor
-	case c.Start == StartUniform:
-		s.StartTopics, s.StartScores, problem.StartHead = p.uniform(c.Seed)
-	default:
-		s.Init, s.Seed = c.Start, c.Seed
+	} else {
+		var err error
+		if s.StartTopics, s.StartScores, problem.StartHead, err = p.start(ctx, c.Start, c.Seed); err != nil {
+			return err
+		}
 	}
 	method, err := smf.New(p.data, problem)
 	if err != nil {

@@ -177,22 +177,32 @@ func drawLabels(odds []float64, random *rand.Rand) []int {
 	return labels
 }
 
-// uniform returns the factors and coefficients of StartUniform.
-func (c *convergenceData) uniform(seed uint64) (topics, scores *mat.Dense, head *solver.Head) {
+// start returns what the algorithms begin at: see ConvergenceSettings.Start.
+func (c *convergenceData) start(ctx context.Context, init solver.Init, seed uint64) (topics, scores *mat.Dense, head *solver.Head, err error) {
+	n, p := c.x.Dims()
+	if init != StartUniform {
+		problem := &solver.Problem{X: c.x, Settings: solver.Settings{Rank: c.rank, Init: init, Seed: seed}}
+		topics, err = problem.OrthonormalTopics(ctx)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		scores = mat.NewDense(n, c.rank, nil)
+		c.x.MulTo(scores, topics)
+		return topics, scores, nil, nil
+	}
 	random := rand.New(rand.NewPCG(seed, startStream))
-	matrix := func(rows, cols int, least, width float64) *mat.Dense {
+	uniform := func(rows, cols int, least, width float64) *mat.Dense {
 		m := mat.NewDense(rows, cols, nil)
 		for i := range m.RawMatrix().Data {
 			m.RawMatrix().Data[i] = least + width*random.Float64()
 		}
 		return m
 	}
-	n, p := c.x.Dims()
-	topics, scores = matrix(p, c.rank, 0, 1), matrix(n, c.rank, 0, 1)
-	head = &solver.Head{Coefficients: matrix(1, c.rank, -1, 2), Intercept: matrix(1, 1, -1, 2).RawRowView(0)}
+	topics, scores = uniform(p, c.rank, 0, 1), uniform(n, c.rank, 0, 1)
+	head = &solver.Head{Coefficients: uniform(1, c.rank, -1, 2), Intercept: uniform(1, 1, -1, 2).RawRowView(0)}
 	if c.data.Aux != nil {
 		_, q := c.data.Aux.Dims()
-		head.AuxCoefficients = matrix(1, q, -1, 2)
+		head.AuxCoefficients = uniform(1, q, -1, 2)
 	}
-	return topics, scores, head
+	return topics, scores, head, nil
 }
