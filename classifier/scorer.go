@@ -195,18 +195,19 @@ func (s *Scorer) chooseClass(p *msg.Prediction) *Head {
 
 func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	m := s.model
+	beta := h.Beta
 	p.Topics = p.Topics[:0]
-	for t, b := range h.Beta {
+	for t, b := range beta {
 		s.topics[t] = b * s.scores[t]
 	}
 	shown, rest, more := s.topicRank.largest(s.topics, s.limits.Topics)
 	for _, t := range shown {
 		topic := s.nextTopic(p)
 		topic.Topic, topic.Label = t+1, m.labels[t]
-		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(h.Beta[t]), msg.Round(s.topics[t])
+		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(beta[t]), msg.Round(s.topics[t])
 		s.terms = s.terms[:0]
 		for c, j := range row.Columns {
-			s.terms = append(s.terms, h.Beta[t]*m.topics[int(j)*m.rank+t]*row.Values[c])
+			s.terms = append(s.terms, beta[t]*m.topics[int(j)*m.rank+t]*row.Values[c])
 		}
 		topic.Terms = topic.Terms[:0]
 		shown, rest, more := s.termRank.largest(s.terms, s.limits.Terms)
