@@ -93,7 +93,7 @@ func (t *Table) settleClasses(columns *Columns) error {
 	}
 	for c, name := range t.Classes {
 		if n := len(visits[c]) + single[c]; n < minVisits {
-			if name = strconv.Quote(name); len(name) > longestLabel {
+			if name = strconv.Quote(name); len(name) > longestClass {
 				name = fmt.Sprintf("the one whose name has %d bytes", len(t.Classes[c]))
 			}
 			return fmt.Errorf("%w: %s has %d, and %d are the least: leave its rows out and name the other classes, or count them to another class", ErrRareClass, name, n, minVisits)
@@ -102,11 +102,13 @@ func (t *Table) settleClasses(columns *Columns) error {
 	return nil
 }
 
-// maxLabels and longestLabel are the most labels that a message tells, and the most bytes of one: more is not what a
-// column of outcomes holds, and may be what patients said.
+// maxLabels and longestLabel are the most labels that a log line tells of its own accord, and the most bytes of one: more
+// is not what a column of outcomes holds, and may be what patients said. A column that was named as one of classes may have
+// longer names.
 const (
 	maxLabels    = 12
-	longestLabel = 32
+	longestLabel = 24
+	longestClass = 64
 )
 
 // LabelCounts returns the labels and their numbers of rows for a log line, the commonest first, or how many labels there

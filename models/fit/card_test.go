@@ -42,7 +42,7 @@ func TestCardGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := card(&c.bundle, &c.metrics, c.words)
+			got := card(&c.bundle, &Outcome{Metrics: &c.metrics}, c.words)
 			golden := filepath.Join("testdata", "card-"+name+".golden.md")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
