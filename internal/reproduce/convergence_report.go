@@ -141,7 +141,7 @@ func (c *Converged) Tables() []TextTable {
 		data, variant := rows[0].Data, rows[0].Variant
 		t := TextTable{
 			Title:  fmt.Sprintf("%s, %s", data, variant),
-			Header: []string{"xi", "algorithm", "status", "updates", "gap", "first factor", "decades", "last factor", "decades", "updates to 1e-6", "seconds to 1e-6", "ms an update"},
+			Header: []string{"xi", "algorithm", "status", "updates", "gap", "first factor", "over decades", "last factor", "over decades", "updates to 1e-6", "seconds to 1e-6", "ms an update"},
 		}
 		for len(rows) > 0 && rows[0].Data == data && rows[0].Variant == variant {
 			if rows[0].Algorithm != nameFloorOnly {

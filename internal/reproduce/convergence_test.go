@@ -350,6 +350,16 @@ func TestConvergedWrite(t *testing.T) {
 			t.Errorf("%s: %d paths", name, paths)
 		}
 	}
+	// Of a run that was ended, some problems.
+	quick := []float64{1e-5, 2e-5}
+	some := Converged{Rows: []ConvergenceRow{
+		{ConvergenceRun: ConvergenceRun{Data: "jobs", Variant: smf.VariantW, Xi: 1, Algorithm: nameBCD, Objectives: []float64{3, 2}, Seconds: quick}, Floor: 2},
+		{ConvergenceRun: ConvergenceRun{Data: "jobs", Variant: smf.VariantW, Xi: 5, Algorithm: nameBCD, Objectives: []float64{3, 2}, Seconds: quick}, Floor: 2},
+		{ConvergenceRun: ConvergenceRun{Data: "jobs", Variant: smf.VariantH, Xi: 1, Algorithm: nameBCD, Objectives: []float64{2}, Seconds: quick[:1]}, Floor: 2},
+	}}
+	if err := errors.Join(some.Write(t.TempDir()), (&Converged{}).Write(t.TempDir())); err != nil {
+		t.Error(err)
+	}
 	tables := got.Tables()
 	if len(tables) != 4 || tables[1].Title != "digits, smf-h" || len(tables[3].Lines) != 4 {
 		t.Fatalf("%d tables", len(tables))

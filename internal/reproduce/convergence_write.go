@@ -95,12 +95,12 @@ const (
 	gutter      = 0.4 * vg.Centimeter
 	fontSize    = vg.Length(9)
 	// drawnPoints bounds the points of a curve: more are no better to see and make files of megabytes.
-	drawnPoints = 150
+	drawnPoints = 100
 	// firstPoints are drawn all: objectives fall most in them.
 	firstPoints = 20
-	// leastSeconds is the left end of axes of seconds, which are logarithmic.
-	leastSeconds = 1e-3
-	curveWidth   = vg.Length(1.3)
+	// leastSeconds is the left end of axes of seconds, which are logarithmic, and shortSeconds the first right one.
+	leastSeconds, shortSeconds = 1e-3, 1e-2
+	curveWidth                 = vg.Length(1.3)
 )
 
 // byIteration draws the gap against the iteration: one row of panels for each variant, one column for each algorithm, a
@@ -186,7 +186,7 @@ func newPanel(title string, l gridLayout) *plot.Plot {
 	}
 	p.X.Tick.Marker, p.Y.Scale, p.Y.Tick.Marker = wholes{}, plot.LogScale{}, decades{}
 	if l.logX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
+		p.X.Scale, p.X.Tick.Marker, p.X.Min, p.X.Max = plot.LogScale{}, decades{}, leastSeconds, shortSeconds
 	}
 	p.Add(plotter.NewGrid())
 	return p
@@ -252,6 +252,9 @@ func drawGrid(grid [][]*plot.Plot, legend plot.Legend) ([]byte, error) {
 	for _, row := range grid {
 		columns = max(columns, len(row))
 	}
+	for i, row := range grid {
+		grid[i] = append(row, make([]*plot.Plot, columns-len(row))...)
+	}
 	width, height := panelWidth*vg.Length(columns)+legendWidth, panelHeight*vg.Length(len(grid))
 	canvas := vgsvg.New(width, height)
 	all := draw.New(canvas)
@@ -261,8 +264,8 @@ func drawGrid(grid [][]*plot.Plot, legend plot.Legend) ([]byte, error) {
 	panels := draw.Crop(all, 0, -legendWidth, 0, 0)
 	for j, row := range plot.Align(grid, tiles, panels) {
 		for i := range row {
-			if i < len(grid[j]) {
-				grid[j][i].Draw(row[i])
+			if p := grid[j][i]; p != nil {
+				p.Draw(row[i])
 			}
 		}
 	}
