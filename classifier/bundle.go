@@ -25,6 +25,9 @@ const (
 
 // ToBundle stores the parts in b: vocabulary, tensors, and what of the manifest a Load needs.
 func (p *Parts) ToBundle(b *models.Bundle) error {
+	if err := p.checkClasses(); err != nil {
+		return err
+	}
 	settings, err := json.Marshal(p.Vectorizer.Settings())
 	if err != nil {
 		return fmt.Errorf("writing text settings: %w", err)

@@ -17,7 +17,7 @@ import (
 //	dst = softmax(0, a·η_1 + b_1, …, a·η_κ + b_κ)
 //
 // with one slope a for all and an offset b_c for each, a = 1 and b = 0 where there is no calibration. They are in [0, 1]
-// and sum to 1 up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst must not alias logOdds.
+// and sum to 1 up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst is one longer than logOdds, and no alias of it.
 func CalibrateTo(dst []float64, c *models.Calibration, logOdds []float64) {
 	if c.Kind == models.Isotonic {
 		dst[1] = Calibrate(c, logOdds[0])

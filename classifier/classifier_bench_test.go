@@ -66,6 +66,27 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
+func BenchmarkScoreClasses(b *testing.B) {
+	for _, classes := range []int{3, 10} {
+		b.Run(fmt.Sprintf("k=25/classes=%d", classes), func(b *testing.B) {
+			m, notes := benchModel(b, 25)
+			parts := m.parts
+			parts.Topics = mat.NewDense(len(m.terms), m.rank, m.topics)
+			parts.Admission, parts.Calibration = make([]bool, classes), models.Calibration{Kind: models.Uncalibrated}
+			parts.Admission[1] = true
+			for c := range classes {
+				parts.Classes = append(parts.Classes, fmt.Sprint("class ", c))
+			}
+			for range classes - 2 {
+				parts.Heads = append(parts.Heads, parts.Heads[0])
+			}
+			s := newModel(b, parts).Scorer(Options{Limits: Limits{Topics: 3, Terms: 5, Words: 10}})
+			var p msg.Prediction
+			eachNote(b, notes, func(text string, aux []msg.Value) { s.Score(text, aux, &p) })
+		})
+	}
+}
+
 func BenchmarkProbability(b *testing.B) {
 	for _, rank := range []int{0, 25, 50, 200} {
 		b.Run(fmt.Sprintf("k=%d", rank), func(b *testing.B) {

@@ -167,6 +167,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Parallel()
 			parts := severalParts(t)
 			c.change(&parts)
+			_ = parts.ToBundle(&models.Bundle{}) // may refuse them too, and must not panic
 			if m, err := New(parts); m != nil || !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
