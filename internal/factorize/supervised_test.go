@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -299,14 +300,14 @@ func TestSupervisedAuto(t *testing.T) {
 	}
 }
 
-// Iteration 0 of a run with a step is the given start, and the run after is the paper's algorithm.
+// Iteration 0 is the given start, and the run after with a step is the paper's algorithm.
 func TestSupervisedStart(t *testing.T) {
 	t.Parallel()
 	for _, method := range methods.Supervised() {
 		for _, kappa := range []int{1, 2} {
 			c := supervisedExample(24, kappa, 1, 3)
 			o := c.options(t, method)
-			o.Choices.Step, o.MaxIter, o.Trace, o.RelTol = "0.003", 3, true, 0
+			o.MaxIter, o.Trace, o.RelTol = 3, true, 0
 			random := rand.New(rand.NewPCG(5, 5))
 			draw := func(rows, cols int) *mat.Dense {
 				m := mat.NewDense(rows, cols, nil)
@@ -323,15 +324,18 @@ func TestSupervisedStart(t *testing.T) {
 			if kappa == 1 { // a line will do
 				o.StartCoefficients = writeCSV(t, beta.T())
 			}
-			r, err := factorize.Run(t.Context(), o, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := c.objective(r, start); math.Abs(r.Trace[0].Objective-want) > 1e-12*want {
-				t.Errorf("%s, κ = %d: starts at %v, the given factors have %v", method, kappa, r.Trace[0].Objective, want)
-			}
-			if r.Iterations != 3 || r.Settings.Step != "0.003" || r.Settings.Update != smf.UpdateGradient || r.Trace[1].Objective >= r.Trace[0].Objective {
-				t.Errorf("%s, κ = %d: %+v", method, kappa, r)
+			for step, update := range map[string]smf.Update{"0.003": smf.UpdateGradient, "": smf.UpdateProfiled} {
+				o.Choices.Step = step
+				r, err := factorize.Run(t.Context(), o, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := c.objective(r, start); math.Abs(r.Trace[0].Objective-want) > 1e-12*want {
+					t.Errorf("%s, κ = %d, step %q: starts at %v, the given factors have %v", method, kappa, step, r.Trace[0].Objective, want)
+				}
+				if r.Iterations != 3 || r.Settings.Step != step || r.Settings.Update != update || r.Trace[1].Objective >= r.Trace[0].Objective {
+					t.Errorf("%s, κ = %d: %+v", method, kappa, r)
+				}
 			}
 		}
 	}
@@ -480,5 +484,51 @@ func TestSupervisedTestOfOneClass(t *testing.T) {
 	}
 	if r.TestAccuracy == nil || r.TestAUROC != nil {
 		t.Errorf("accuracy %v, AUROC %v", r.TestAccuracy, r.TestAUROC)
+	}
+}
+
+// Balanced classes weigh the label loss, and the report says so.
+func TestClassWeights(t *testing.T) {
+	t.Parallel()
+	c := supervisedExample(40, 1, 0, 1)
+	for i := range c.labels { // one in ten
+		if c.labels[i] = 0; i%10 == 0 {
+			c.labels[i] = 1
+		}
+	}
+	for weights, want := range map[factorize.ClassWeights]float64{"": math.Log(1. / 9), factorize.Unweighted: math.Log(1. / 9), factorize.Balanced: 0} {
+		o := c.options(t, "smf-w")
+		o.ClassWeights, o.Xi, o.Ridge = weights, "1", "1e-9"
+		o.Input = writeCSV(t, mat.NewDense(40, 6, nil)) // the intercept alone
+		r, err := factorize.Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, factors := outputs(t, o.Out)
+		if got := factors["intercept"].At(0, 0); math.Abs(got-want) > 1e-6 {
+			t.Errorf("class weights %q: intercept %g, want %g", weights, got, want)
+		}
+		if got := r.Settings.ClassWeights; got != weights && (weights != "" || got != factorize.Unweighted) {
+			t.Errorf("class weights %q: reported as %q", weights, got)
+		}
+	}
+}
+
+// Runs of a cross-validation are told, the last one that all are done.
+func TestTried(t *testing.T) {
+	t.Parallel()
+	o := supervisedExample(30, 1, 0, 1).options(t, "smf-w")
+	var most atomic.Int64
+	o.Xi, o.MaxIter = factorize.Auto, 5
+	o.Tried = func(done, total int) {
+		if total != 25 || done > total {
+			t.Errorf("%d of %d runs", done, total)
+		}
+		if done == total {
+			most.Add(1)
+		}
+	}
+	if _, err := factorize.Run(t.Context(), o, nil); err != nil || most.Load() != 1 {
+		t.Errorf("all runs done %d times, error %v", most.Load(), err)
 	}
 }
