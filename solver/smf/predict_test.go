@@ -236,6 +236,9 @@ func TestTwoStageIsTheLimit(t *testing.T) {
 	if d := gap(got.LogOdds, want.LogOdds); d > 1e-4 {
 		t.Errorf("log-odds differ by %g", d)
 	}
+	if excess := solver.SquaredResidual(linalg.Dense{Dense: x}, r.Topics, r.Scores)/leastResidual(t, x, 3) - 1; excess > 1e-8 {
+		t.Errorf("squared residual is %g above the least of the rank", excess)
+	}
 	for _, bad := range []smf.TwoStage{{Rank: 0}, {Rank: 13}, {Rank: 2, Ridge: -1}} {
 		if _, err := bad.Fit(linalg.Dense{Dense: x}, data); err == nil {
 			t.Errorf("%+v: no error", bad)
