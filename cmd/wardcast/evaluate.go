@@ -45,7 +45,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := c.outcomes.into(&columns); err != nil {
+	if err := c.into(&columns); err != nil {
 		return err
 	}
 	warnRidge(d.log, &comparison.Settings)

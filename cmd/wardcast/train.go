@@ -240,7 +240,7 @@ func (c *trainCmd) data(d *deps) (fit.Data, error) {
 	if err != nil {
 		return fit.Data{}, usageError{err}
 	}
-	if err := c.outcomes.into(&columns); err != nil {
+	if err := c.into(&columns); err != nil {
 		return fit.Data{}, err
 	}
 	for _, a := range columns.Aux {

@@ -34,15 +34,25 @@ type supervised struct {
 	progress Progress
 }
 
-// supervise is the last stage where topics know the labels: topics and coefficients together, calibration, threshold.
-func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
-	m := &supervised{rows: r, Settings: s, text: t, progress: d.progress}
+func newSupervised(r *rows, t *text, s *Settings) *supervised {
+	m := &supervised{rows: r, Settings: s, text: t}
 	m.data = smf.Data{Labels: r.classes, Classes: r.kappa() + 1}
 	m.data.Aux, m.auxScale = r.denseAux()
 	if s.ClassWeights == Balanced {
 		m.data.Weights = smf.Balanced(r.classes)
 	}
-	choice, err := m.choose(ctx)
+	return m
+}
+
+// supervise is the last stage where topics know the labels: topics and coefficients together, calibration, threshold.
+func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
+	m := newSupervised(r, t, s)
+	m.progress = d.progress
+	folds, err := eval.StratifiedFolds(m.classes, m.visits, m.Folds, m.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("choosing folds: %w", err)
+	}
+	choice, err := m.choose(ctx, folds)
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +65,11 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 }
 
 // choose cross-validates ξ, ν and the rank, as far as they are not given.
-func (m *supervised) choose(ctx context.Context) (*smf.Choice, error) {
-	folds, err := eval.StratifiedFolds(m.classes, m.visits, m.Folds, m.Seed)
-	if err != nil {
-		return nil, fmt.Errorf("choosing folds: %w", err)
-	}
+func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, error) {
 	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, Progress: m.progress}
+	if m.ClassWeights == Balanced {
+		search.Weigh = smf.Balanced
+	}
 	if m.Xi != nil {
 		search.Xi = []float64{*m.Xi}
 	}

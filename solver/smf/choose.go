@@ -51,6 +51,10 @@ type Search struct {
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
 	Prepare func(train linalg.Operator) (apply func(linalg.Operator) linalg.Operator)
+	// Weigh, where it is not nil, gives the weights of the training part of each fold from its labels, in place of
+	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
+	// called from several goroutines.
+	Weigh func(labels []int) []float64
 	// Progress, where it is not nil, is called after each run with the number of those done and of all. It may be called
 	// from several goroutines.
 	Progress func(done, total int)
@@ -200,6 +204,9 @@ func (c *validation) hold(ctx context.Context, train, test part) error {
 	if c.Prepare != nil {
 		apply := c.Prepare(train.x)
 		train.x, test.x = apply(train.x), apply(test.x)
+	}
+	if c.Weigh != nil {
+		train.data.Weights = c.Weigh(train.data.Labels)
 	}
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
