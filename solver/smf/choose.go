@@ -38,7 +38,7 @@ type Search struct {
 	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1} in
 	// units that make the choice the same for any multiple of X: with s = ‖X‖²/n, 1/s for ξ, the weight of a document's
 	// squared length; for ν, the weight of squares of A, s with SMF-W, where A are coefficients of entries of X, and 1
-	// with SMF-H, where A are log-odds.
+	// with SMF-H, where A are log-odds. X is as it is given: Prepare should keep s.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
@@ -91,8 +91,8 @@ type Choice struct {
 // each other one where that of the next larger ν ended, or else of the next larger ξ. A run that ends early, at its limit of
 // updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
 //
-// Folds run on up to GOMAXPROCS goroutines; the result does not depend on their number. The cost is folds × candidates
-// runs, and n·κ numbers for each candidate.
+// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The
+// cost is folds × candidates runs, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
 // solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, and those of New and solver.Solve.
