@@ -10,10 +10,12 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// geneBar is the width of a bar.
-const geneBar = 0.3 * vg.Centimeter
+const (
+	geneBar    = 0.3 * vg.Centimeter // width of a bar
+	drawnGenes = 10                  // bars that a panel has room for
+)
 
-// svg draws the genes of each topic as bars, the largest on top, coloured by the class that they speak for.
+// svg draws the first genes of each topic as bars, the largest on top, coloured by the class that they speak for.
 func (s *SupervisedTopics) svg(classes []string) ([]byte, error) {
 	var panels []*plot.Plot
 	legend := plot.NewLegend()
@@ -26,7 +28,7 @@ func (s *SupervisedTopics) svg(classes []string) ([]byte, error) {
 		}
 		var names []string
 		bars := make([]plotter.Values, len(classes)) // by class, 0 where a gene speaks for another
-		for _, g := range slices.Backward(t.Genes) {
+		for _, g := range slices.Backward(t.Genes[:min(drawnGenes, len(t.Genes))]) {
 			names = append(names, g.Gene)
 			for c, class := range classes {
 				v := 0.0

@@ -53,7 +53,7 @@ type SupervisedTopics struct {
 	hyperparameters
 	Intercept float64 `json:"intercept"`
 	// Topics have length 1 and are orthogonal, the one that explains most first; with them the log-odds of a sample are
-	// Intercept + Σ Coefficient·⟨topic, sample⟩. The last two, of number 0 and coefficient 1, are parts of their sum
+	// Intercept + Σ Coefficient·⟨topic, sample⟩. The last, of number 0 and coefficient 1, are the two parts of their sum
 	// Σ Coefficient·topic: the genes that move the log-odds most, down and up.
 	Topics []SupervisedTopic `json:"topics"`
 }
@@ -139,12 +139,14 @@ func (l *Leukaemia) topics(ctx context.Context, e *Expressions, t *training, v s
 		for j, v := range together {
 			towards[j] = sign * max(0, sign*v)
 		}
-		out.Topics = append(out.Topics, SupervisedTopic{Coefficient: 1, Genes: l.largest(e, towards, 1)})
+		if genes := l.largest(e, towards, 1); len(genes) > 0 {
+			out.Topics = append(out.Topics, SupervisedTopic{Coefficient: 1, Genes: genes})
+		}
 	}
 	return out, nil
 }
 
-// largest returns the genes of the largest |loading|, of equal ones the first.
+// largest returns the genes of the largest |loading| that is not 0, of equal ones the first.
 func (l *Leukaemia) largest(e *Expressions, loadings []float64, coefficient float64) []GeneLoading {
 	order := make([]int, len(loadings))
 	for j := range order {
@@ -153,6 +155,9 @@ func (l *Leukaemia) largest(e *Expressions, loadings []float64, coefficient floa
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(loadings[b]), math.Abs(loadings[a])) })
 	var genes []GeneLoading
 	for _, j := range order[:min(l.Genes, len(order))] {
+		if loadings[j] == 0 {
+			break
+		}
 		g := GeneLoading{Gene: e.Genes[j], Loading: loadings[j], Effect: loadings[j] * coefficient / math.Sqrt(float64(len(loadings)))}
 		if g.Effect != 0 {
 			g.Towards = e.Outcomes[0].Classes[0]
