@@ -354,12 +354,8 @@ func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Searc
 	if err != nil {
 		return err
 	}
-	infinite := func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 1) }
-	if infinite(choice.Best) {
-		return solver.NonFinite.Err()
-	}
 	t.settings.Xi, t.settings.Ridge = choice.Best.Xi, choice.Best.Ridge
-	t.validation.Candidates = slices.DeleteFunc(choice.Candidates, infinite)
+	t.validation.Candidates = choice.Candidates
 	return nil
 }
 

@@ -19,6 +19,10 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
+// hopeless is the log loss of held-out documents, in units of the least of its path, from which smaller ν are not tried: they
+// fit the training part closer still, at ever more updates.
+const hopeless = 1.1
+
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
@@ -55,8 +59,8 @@ type Search struct {
 	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
 	// called from several goroutines.
 	Weigh func(labels []int) []float64
-	// Progress, where it is not nil, is called after each run with the number of those done and of all. It may be called
-	// from several goroutines.
+	// Progress, where it is not nil, is called after each run with the number of those done or left out and of all. It may
+	// be called from several goroutines.
 	Progress func(done, total int)
 }
 
@@ -66,7 +70,7 @@ type Candidate struct {
 	Ridge float64 `json:"ridge"`
 	Rank  int     `json:"rank"`
 	// LogLoss is the mean over held-out documents of −log of the probability of the true class, by weights where there
-	// are any; StandardError is that of the mean over the folds. A candidate with a run that was not finite has +Inf.
+	// are any; StandardError is that of the mean over the folds.
 	LogLoss       float64 `json:"log_loss"`
 	StandardError float64 `json:"standard_error"`
 	// Accuracy is the share of held-out documents of the predicted class, by weights.
@@ -77,7 +81,7 @@ type Candidate struct {
 type Choice struct {
 	// Best is the candidate of the least log loss, of several the first.
 	Best Candidate
-	// Candidates are all of them, ranks outermost and ridges innermost.
+	// Candidates are those that ran on every fold to finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate
 	// LogOdds is n×κ: Prediction.LogOdds of each document by the factorization of Best that has not seen it.
 	LogOdds *mat.Dense
@@ -88,14 +92,15 @@ type Choice struct {
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
 // Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
-// each other one where that of the next larger ν ended, or else of the next larger ξ. A run that ends early, at its limit of
-// updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
+// each other one where that of the next larger ν ended, or else of the next larger ξ. For each ξ the path of ν ends where the
+// log loss of the fold is a tenth above its least. A run that ends early, at its limit of updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
 //
 // Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The
 // cost is folds × candidates runs, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
-// solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, and those of New and solver.Solve.
+// solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
+// finite, and those of New and solver.Solve.
 func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*Choice, error) {
 	folds, err := search.complete(x, &data)
 	if err != nil {
@@ -103,7 +108,9 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 	}
 	c := &validation{Search: search, candidates: search.candidates(), folds: folds}
 	for range c.candidates {
-		c.odds = append(c.odds, mat.NewDense(len(data.Labels), data.Classes-1, nil))
+		unknown := mat.NewDense(len(data.Labels), data.Classes-1, nil)
+		unknown.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, unknown)
+		c.odds = append(c.odds, unknown)
 	}
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
@@ -122,14 +129,20 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	best := 0
-	for i := range c.candidates {
-		c.measure(&c.candidates[i], c.odds[i], data)
-		if c.candidates[i].LogLoss < c.candidates[best].LogLoss {
-			best = i
+	choice := &Choice{FoldOf: c.FoldOf}
+	for i, candidate := range c.candidates {
+		if c.measure(&candidate, c.odds[i], data); math.IsNaN(candidate.LogLoss) {
+			continue
 		}
+		if len(choice.Candidates) == 0 || candidate.LogLoss < choice.Best.LogLoss {
+			choice.Best, choice.LogOdds = candidate, c.odds[i]
+		}
+		choice.Candidates = append(choice.Candidates, candidate)
 	}
-	return &Choice{Best: c.candidates[best], Candidates: c.candidates, LogOdds: c.odds[best], FoldOf: c.FoldOf}, nil
+	if len(choice.Candidates) == 0 {
+		return nil, fmt.Errorf("cross-validating: %w", solver.NonFinite.Err())
+	}
+	return choice, nil
 }
 
 // complete fills in defaults, refuses what cannot be done and returns the number of folds.
@@ -210,9 +223,9 @@ func (c *validation) hold(ctx context.Context, train, test part) error {
 	}
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
-		var row, last *solver.Result // the first of the row of candidates before, and the candidate before
+		var row *solver.Result // the first of the path before
 		for _, x := range xis {
-			last = row
+			last, least := row, math.Inf(1)
 			for at, v := range ridges {
 				i := (r*len(xis)+x)*len(ridges) + v
 				var err error
@@ -222,10 +235,29 @@ func (c *validation) hold(ctx context.Context, train, test part) error {
 				if at == 0 {
 					row = last
 				}
+				loss := c.heldOut(i, test)
+				if least = min(least, loss); loss > hopeless*least {
+					c.tell(len(ridges) - 1 - at)
+					break
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// heldOut returns the log loss of a candidate on the documents of a fold, not divided by their number.
+func (c *validation) heldOut(i int, test part) float64 {
+	of := labels{of: test.data.Labels, weights: test.data.Weights}
+	odds := selectRows(c.odds[i], test.rows)
+	return of.loss(odds, odds)
+}
+
+// tell counts runs that are done or not needed.
+func (c *validation) tell(runs int) {
+	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
+		c.Progress(int(done), len(c.candidates)*c.folds)
+	}
 }
 
 // run fits one candidate from the result of another, nil for none.
@@ -253,9 +285,7 @@ func (c *validation) run(ctx context.Context, i int, from *solver.Result, train,
 	for from, to := range test.rows {
 		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
 	}
-	if done := c.done.Add(1); c.Progress != nil {
-		c.Progress(int(done), len(c.candidates)*c.folds)
-	}
+	c.tell(1)
 	return result, nil
 }
 
@@ -269,7 +299,7 @@ func descending(values []float64) []int {
 	return order
 }
 
-// measure fills in the results of a candidate with the given log-odds.
+// measure fills in the results of a candidate with the given log-odds, NaN where one of them is.
 func (c *validation) measure(to *Candidate, odds *mat.Dense, data Data) {
 	of := labels{of: data.Labels, weights: data.Weights}
 	losses, weights := make([]float64, c.folds), make([]float64, c.folds)
@@ -287,9 +317,6 @@ func (c *validation) measure(to *Candidate, odds *mat.Dense, data Data) {
 		}
 	}
 	to.LogLoss, to.Accuracy = loss/weight, right/weight
-	if math.IsNaN(loss) {
-		to.LogLoss = math.Inf(1)
-	}
 	var squares, folds float64
 	for f, w := range weights {
 		if w > 0 {
