@@ -3,11 +3,13 @@ package fit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -339,8 +341,11 @@ func TestTrainClasses(t *testing.T) {
 	s := smallSupervised(SMFW)
 	s.Xi, s.Rank, s.Ranks, s.MinDocuments = nil, 2, []int{2, 4}, 60
 	j := job()
+	var mu sync.Mutex
 	var last [2]int
 	j.Progress = func(done, total int) {
+		mu.Lock()
+		defer mu.Unlock()
 		if done > last[0] {
 			last = [2]int{done, total}
 		}
@@ -405,6 +410,23 @@ func TestTrainClasses(t *testing.T) {
 	scorer.Score(d.Rows[0].Text, append(slices.Clip(d.Rows[0].Aux), classifier.Complaint(d.Rows[0].Complaint)), &p)
 	if len(p.Classes) != 3 || p.Class == "" || p.Model.Method != "smf-w" {
 		t.Errorf("prediction %+v", p)
+	}
+}
+
+// TestSupervisedCancelled ends amid the cross-validation.
+func TestSupervisedCancelled(t *testing.T) {
+	t.Parallel()
+	s := smallSupervised(SMFW)
+	s.Xi, s.Ridge, s.PerComplaint = nil, nil, Never
+	ctx, cancel := context.WithCancel(t.Context())
+	j := job()
+	j.Progress = func(done, _ int) {
+		if done > 0 {
+			cancel()
+		}
+	}
+	if got, err := Train(ctx, threeClasses(t, 0, 200), s, j); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
