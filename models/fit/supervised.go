@@ -2,7 +2,6 @@ package fit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +18,7 @@ import (
 
 // Supervised tells how a supervised factorization was chosen.
 type Supervised struct {
-	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are all that were tried.
+	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are those of smf.Choice.
 	Best       smf.Candidate
 	Candidates []smf.Candidate
 }
@@ -90,9 +89,6 @@ func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, erro
 	choice, err := smf.Choose(ctx, m.text.x, m.data, search)
 	if err != nil {
 		return nil, fmt.Errorf("choosing a factorization: %w", err)
-	}
-	if math.IsInf(choice.Best.LogLoss, 1) {
-		return nil, fmt.Errorf("choosing a factorization: %w", errors.New("none of the candidates has finite predictions"))
 	}
 	return choice, nil
 }
