@@ -58,6 +58,25 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	}
 }
 
+// TestRidgePathIsLongEnough: ridge is about as good as the lasso's mixture, its best penalty within the path.
+func TestRidgePathIsLongEnough(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 300)
+	area := map[float64]float64{}
+	for _, alpha := range []float64{0, 0.1} {
+		s := small()
+		s.Method, s.Alpha = BagOfWords, alpha
+		f, err := Model(t.Context(), Data{Rows: rows}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		area[alpha] = auroc(t, rows, f.OutOfFold)
+	}
+	if area[0] < area[0.1]-0.01 {
+		t.Errorf("AUROC %.3f with ridge, %.3f with α = 0.1", area[0], area[0.1])
+	}
+}
+
 func auroc(t *testing.T, rows []notes.Row, p []float64) float64 {
 	t.Helper()
 	a, _, err := eval.AUROC(labels(rows), p, nil)
