@@ -19,8 +19,8 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// hopeless is the log loss of held-out documents, in units of the least of its path, from which smaller ν are not tried: they
-// fit the training part closer still, at ever more updates.
+// hopeless is the log loss of all held-out documents, in units of the least of its path, from which smaller ν are not tried:
+// they fit the training part closer still, at ever more updates.
 const hopeless = 1.1
 
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
@@ -81,7 +81,7 @@ type Candidate struct {
 type Choice struct {
 	// Best is the candidate of the least log loss, of several the first.
 	Best Candidate
-	// Candidates are those that ran on every fold to finite results, ranks outermost and ridges innermost.
+	// Candidates are those that ran to finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate
 	// LogOdds is n×κ: Prediction.LogOdds of each document by the factorization of Best that has not seen it.
 	LogOdds *mat.Dense
@@ -93,10 +93,11 @@ type Choice struct {
 //
 // Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
 // each other one where that of the next larger ν ended, or else of the next larger ξ. For each ξ the path of ν ends where the
-// log loss of the fold is a tenth above its least. A run that ends early, at its limit of updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
+// log loss, over all folds, is a tenth above its least. A run that ends early, at its limit of updates, counts as it is. X must
+// be a *linalg.CSR or a linalg.Dense.
 //
-// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The
-// cost is folds × candidates runs, and n·κ numbers for each candidate.
+// The folds of a candidate run on up to GOMAXPROCS goroutines; the result does not depend on their number. The cost is
+// folds × candidates runs, as many copies of X as folds, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
 // solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
@@ -106,32 +107,18 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	c := &validation{Search: search, candidates: search.candidates(), folds: folds}
-	for range c.candidates {
-		unknown := mat.NewDense(len(data.Labels), data.Classes-1, nil)
-		unknown.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, unknown)
-		c.odds = append(c.odds, unknown)
+	c := &validation{Search: search, data: data, candidates: search.candidates(), folds: make([]fold, folds)}
+	c.odds = make([]*mat.Dense, len(c.candidates))
+	err = c.each(ctx, func(_ context.Context, number int) error { return c.split(x, number) })
+	if err == nil {
+		err = c.follow(ctx)
 	}
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for fold := range folds {
-		work.Go(func() error {
-			train, test, err := split(x, data, c.FoldOf, fold)
-			if err == nil {
-				err = c.hold(ctx, train, test)
-			}
-			if err != nil && ctx.Err() == nil {
-				return fmt.Errorf("cross-validating: fold %d: %w", fold+1, err)
-			}
-			return err
-		})
-	}
-	if err := work.Wait(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	choice := &Choice{FoldOf: c.FoldOf}
 	for i, candidate := range c.candidates {
-		if c.measure(&candidate, c.odds[i], data); math.IsNaN(candidate.LogLoss) {
+		if c.odds[i] == nil || math.IsNaN(candidate.LogLoss) {
 			continue
 		}
 		if len(choice.Candidates) == 0 || candidate.LogLoss < choice.Best.LogLoss {
@@ -206,39 +193,74 @@ func (s *Search) candidates() []Candidate {
 // validation is a cross-validation under way.
 type validation struct {
 	Search
+	data       Data
 	candidates []Candidate
-	odds       []*mat.Dense // of each candidate, n×κ
-	folds      int
+	odds       []*mat.Dense // of each candidate, n×κ; nil where it did not run
+	folds      []fold
 	done       atomic.Int64 // runs
 }
 
-// hold fits each candidate to one part and stores its log-odds of the other.
-func (c *validation) hold(ctx context.Context, train, test part) error {
+// fold is what is factorized and what is held out, with the runs that the next ones begin at.
+type fold struct {
+	train, test part
+	first, last *solver.Result // of the path of ν; nil before the first
+}
+
+// each calls do with the number of each fold.
+func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for number := range c.folds {
+		work.Go(func() error {
+			err := do(ctx, number)
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("cross-validating: fold %d: %w", number+1, err)
+			}
+			return err
+		})
+	}
+	return work.Wait()
+}
+
+// split fills in the documents of a fold.
+func (c *validation) split(x linalg.Operator, number int) (err error) {
+	f := &c.folds[number]
+	if f.train, f.test, err = split(x, c.data, c.FoldOf, number); err != nil {
+		return err
+	}
 	if c.Prepare != nil {
-		apply := c.Prepare(train.x)
-		train.x, test.x = apply(train.x), apply(test.x)
+		apply := c.Prepare(f.train.x)
+		f.train.x, f.test.x = apply(f.train.x), apply(f.test.x)
 	}
 	if c.Weigh != nil {
-		train.data.Weights = c.Weigh(train.data.Labels)
+		f.train.data.Weights = c.Weigh(f.train.data.Labels)
 	}
+	return nil
+}
+
+// follow runs the candidates along their paths. All folds together say where one ends: they are what chooses, and the few
+// documents of one of them may prefer another end.
+func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
-		var row *solver.Result // the first of the path before
+		for number := range c.folds {
+			c.folds[number].first = nil
+		}
 		for _, x := range xis {
-			last, least := row, math.Inf(1)
+			least := math.Inf(1)
 			for at, v := range ridges {
 				i := (r*len(xis)+x)*len(ridges) + v
-				var err error
-				if last, err = c.run(ctx, i, last, train, test); err != nil {
+				c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
+				err := c.each(ctx, func(ctx context.Context, number int) error { return c.run(ctx, i, &c.folds[number], at == 0) })
+				if err != nil {
 					return err
 				}
-				if at == 0 {
-					row = last
-				}
-				loss := c.heldOut(i, test)
-				if least = min(least, loss); loss > hopeless*least {
-					c.tell(len(ridges) - 1 - at)
+				c.measure(i)
+				if loss := c.candidates[i].LogLoss; loss > hopeless*least {
+					c.tell((len(ridges) - 1 - at) * len(c.folds))
 					break
+				} else if loss < least {
+					least = loss
 				}
 			}
 		}
@@ -246,47 +268,47 @@ func (c *validation) hold(ctx context.Context, train, test part) error {
 	return nil
 }
 
-// heldOut returns the log loss of a candidate on the documents of a fold, not divided by their number.
-func (c *validation) heldOut(i int, test part) float64 {
-	of := labels{of: test.data.Labels, weights: test.data.Weights}
-	odds := selectRows(c.odds[i], test.rows)
-	return of.loss(odds, odds)
-}
-
 // tell counts runs that are done or not needed.
 func (c *validation) tell(runs int) {
 	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
-		c.Progress(int(done), len(c.candidates)*c.folds)
+		c.Progress(int(done), len(c.candidates)*len(c.folds))
 	}
 }
 
-// run fits one candidate from the result of another, nil for none.
-func (c *validation) run(ctx context.Context, i int, from *solver.Result, train, test part) (*solver.Result, error) {
+// run fits one candidate to a fold, from the run before or where it is the first of its path from the first of the path before,
+// and stores its log-odds of what is held out.
+func (c *validation) run(ctx context.Context, i int, f *fold, first bool) error {
+	if first {
+		f.last = f.first
+	}
 	settings, run := c.Method, c.Solver
 	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
-	if from != nil && from.Status != solver.NonFinite {
+	if from := f.last; from != nil && from.Status != solver.NonFinite {
 		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
 	}
-	method, err := New(train.data, settings)
+	method, err := New(f.train.data, settings)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	result, err := solver.Solve(ctx, train.x, run, method)
+	result, err := solver.Solve(ctx, f.train.x, run, method)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	p, err := method.Model(result).Predict(test.x, test.data.Aux)
+	p, err := method.Model(result).Predict(f.test.x, f.test.data.Aux)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for from, to := range test.rows {
+	for from, to := range f.test.rows {
 		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
 	}
+	if f.last = result; first {
+		f.first = result
+	}
 	c.tell(1)
-	return result, nil
+	return nil
 }
 
 // descending returns the order of values from the largest.
@@ -299,13 +321,14 @@ func descending(values []float64) []int {
 	return order
 }
 
-// measure fills in the results of a candidate with the given log-odds, NaN where one of them is.
-func (c *validation) measure(to *Candidate, odds *mat.Dense, data Data) {
-	of := labels{of: data.Labels, weights: data.Weights}
-	losses, weights := make([]float64, c.folds), make([]float64, c.folds)
-	p := make([]float64, data.Classes-1)
+// measure fills in the results of a candidate, NaN where one of its log-odds is.
+func (c *validation) measure(candidate int) {
+	to, odds := &c.candidates[candidate], c.odds[candidate]
+	of := labels{of: c.data.Labels, weights: c.data.Weights}
+	losses, weights := make([]float64, len(c.folds)), make([]float64, len(c.folds))
+	p := make([]float64, c.data.Classes-1)
 	var loss, right, weight float64
-	for i, y := range data.Labels {
+	for i, y := range c.data.Labels {
 		w, f := of.weight(i), c.FoldOf[i]
 		l := w * min(softmax(p, odds.RawRowView(i), y), -math.Log(leastProbability))
 		losses[f] += l

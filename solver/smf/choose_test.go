@@ -166,6 +166,32 @@ func TestChooseEndsPaths(t *testing.T) {
 	}
 }
 
+// Where a path ends is for all folds together: one of documents that are like no others ends it for none.
+func TestChooseEndsPathsTogether(t *testing.T) {
+	t.Parallel()
+	x := normal(1, 100, 10)
+	data, folds := smf.Data{Labels: make([]int, 100)}, make([]int, 100)
+	for i := range folds {
+		if folds[i] = i % 4; i < 8 {
+			folds[i] = 4
+		}
+		if positive := x.At(i, 0) > 0; positive != (folds[i] == 4) {
+			data.Labels[i] = 1
+		}
+	}
+	search := smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 2, MaxIter: 200, RelTol: 1e-6},
+		Xi: []float64{1}, Ridge: []float64{1, 10, 100}, FoldOf: folds,
+	}
+	choice, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(choice.Candidates) != 3 || choice.Best.Ridge != 1 {
+		t.Errorf("chosen %+v of %+v", choice.Best, choice.Candidates)
+	}
+}
+
 type some struct {
 	x    *mat.Dense
 	data smf.Data
