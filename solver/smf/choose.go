@@ -21,7 +21,7 @@ const DefaultFolds = 5
 
 // hopeless is the log loss of all held-out documents, in units of the least of its path, from which smaller ν are not tried:
 // they fit the training part closer still, at ever more updates.
-const hopeless = 1.1
+const hopeless = 1.25
 
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
@@ -93,7 +93,7 @@ type Choice struct {
 //
 // Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
 // each other one where that of the next larger ν ended, or else of the next larger ξ. For each ξ the path of ν ends where the
-// log loss, over all folds, is a tenth above its least. A run that ends early, at its limit of updates, counts as it is. X must
+// log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. X must
 // be a *linalg.CSR or a linalg.Dense.
 //
 // The folds of a candidate run on up to GOMAXPROCS goroutines; the result does not depend on their number. The cost is
