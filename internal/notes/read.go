@@ -350,6 +350,9 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 		if len(t.Classes) == maxClasses {
 			return fail(label.name, ErrManyClasses)
 		}
+		if err := models.CheckClass(y); err != nil {
+			return fail(label.name, err)
+		}
 		row.Class = len(t.Classes)
 		t.Classes = append(t.Classes, y)
 	}
