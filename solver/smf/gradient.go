@@ -218,7 +218,8 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 // project makes the truncated SVD of Θ½ the iterate.
 func (s *gradientState) project(half *lifted) bool {
 	r, wide := s.rank, s.kappa+s.e
-	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ
+	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ, zeros beyond its columns
+	found := min(r, wide)
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
 		dense := half.dense()
@@ -228,13 +229,12 @@ func (s *gradientState) project(half *lifted) bool {
 		var u, v mat.Dense
 		svd.UTo(&u)
 		svd.VTo(&v)
-		found := min(r, wide)
 		basis.Copy(u.Slice(0, s.d, 0, found))
 		right.Copy(v.Slice(0, wide, 0, found))
 		for t, sigma := range svd.Values(nil)[:found] {
 			scaleColumn(right, t, sigma)
 		}
-	} else if !s.iterateBlock(half, basis, right) {
+	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), right.Slice(0, wide, 0, found).(*mat.Dense)) {
 		return false
 	}
 	s.coef().Copy(right.Slice(0, s.kappa, 0, r))
@@ -242,9 +242,9 @@ func (s *gradientState) project(half *lifted) bool {
 	return true
 }
 
-// iterateBlock stores the leading singular vectors by block power iteration.
+// iterateBlock stores as many leading singular vectors as basis has columns by block power iteration.
 func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool {
-	r, wide := s.rank, s.kappa+s.e
+	wide, r := right.Dims()
 	width := min((r+guard+blockColumns-1)/blockColumns*blockColumns, s.d, wide)
 	if s.block == nil {
 		s.block = mat.NewDense(s.d, width, nil)

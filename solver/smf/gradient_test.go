@@ -203,6 +203,24 @@ func TestLongStepsCycle(t *testing.T) {
 	}
 }
 
+// Topics may be more than Θ has columns, also where no complete decomposition projects it.
+func TestMoreTopicsThanDocuments(t *testing.T) {
+	t.Parallel()
+	const n, p, rank = 129, 150, 140
+	x := normal(1, n, p)
+	data := smf.Data{Labels: make([]int, n)}
+	for i := range data.Labels {
+		data.Labels[i] = i % 2
+	}
+	for _, variant := range variants {
+		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: smf.UpdateGradient}
+		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
+		if at := objective(x, data, s, r); math.Abs(r.Objective-at) > 1e-9*at || r.Objective > r.Trace[0].Objective {
+			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at, r.Trace[0].Objective)
+		}
+	}
+}
+
 // Γ keeps to its bounds exactly, A as far as the projection leaves it, and B needs a dense matrix.
 func TestBounds(t *testing.T) {
 	t.Parallel()
