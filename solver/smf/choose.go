@@ -51,11 +51,11 @@ type Search struct {
 	FoldOf []int
 	Folds  int
 	Seed   uint64
-	// Prepare, where it is not nil, is called with the training part of X of each fold; what it returns is applied to both
+	// Prepare, where it is not nil, is called for each run with the training part of X; what it returns is applied to both
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
 	Prepare func(train linalg.Operator) (apply func(linalg.Operator) linalg.Operator)
-	// Weigh, where it is not nil, gives the weights of the training part of each fold from its labels, in place of
+	// Weigh, where it is not nil, gives for each run the weights of the training part from its labels, in place of
 	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
 	// called from several goroutines.
 	Weigh func(labels []int) []float64
@@ -96,8 +96,8 @@ type Choice struct {
 // log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. X must
 // be a *linalg.CSR or a linalg.Dense.
 //
-// The folds of a candidate run on up to GOMAXPROCS goroutines; the result does not depend on their number. The cost is
-// folds × candidates runs, as many copies of X as folds, and n·κ numbers for each candidate.
+// The folds of a candidate run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on
+// their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
 // solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
@@ -107,13 +107,9 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	c := &validation{Search: search, data: data, candidates: search.candidates(), folds: make([]fold, folds)}
+	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, folds)}
 	c.odds = make([]*mat.Dense, len(c.candidates))
-	err = c.each(ctx, func(_ context.Context, number int) error { return c.split(x, number) })
-	if err == nil {
-		err = c.follow(ctx)
-	}
-	if err != nil {
+	if err := c.follow(ctx); err != nil {
 		return nil, err
 	}
 	choice := &Choice{FoldOf: c.FoldOf}
@@ -193,18 +189,16 @@ func (s *Search) candidates() []Candidate {
 // validation is a cross-validation under way.
 type validation struct {
 	Search
+	x          linalg.Operator
 	data       Data
 	candidates []Candidate
 	odds       []*mat.Dense // of each candidate, n×κ; nil where it did not run
-	folds      []fold
+	folds      []path
 	done       atomic.Int64 // runs
 }
 
-// fold is what is factorized and what is held out, with the runs that the next ones begin at.
-type fold struct {
-	train, test part
-	first, last *solver.Result // of the path of ν; nil before the first
-}
+// path holds the first and the last run of a fold along ν, nil before any, where the next ones begin.
+type path struct{ first, last *solver.Result }
 
 // each calls do with the number of each fold.
 func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
@@ -222,36 +216,20 @@ func (c *validation) each(ctx context.Context, do func(ctx context.Context, numb
 	return work.Wait()
 }
 
-// split fills in the documents of a fold.
-func (c *validation) split(x linalg.Operator, number int) (err error) {
-	f := &c.folds[number]
-	if f.train, f.test, err = split(x, c.data, c.FoldOf, number); err != nil {
-		return err
-	}
-	if c.Prepare != nil {
-		apply := c.Prepare(f.train.x)
-		f.train.x, f.test.x = apply(f.train.x), apply(f.test.x)
-	}
-	if c.Weigh != nil {
-		f.train.data.Weights = c.Weigh(f.train.data.Labels)
-	}
-	return nil
-}
-
 // follow runs the candidates along their paths. All folds together say where one ends: they are what chooses, and the few
 // documents of one of them may prefer another end.
 func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
 		for number := range c.folds {
-			c.folds[number].first = nil
+			c.folds[number] = path{}
 		}
 		for _, x := range xis {
 			least := math.Inf(1)
 			for at, v := range ridges {
 				i := (r*len(xis)+x)*len(ridges) + v
 				c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
-				err := c.each(ctx, func(ctx context.Context, number int) error { return c.run(ctx, i, &c.folds[number], at == 0) })
+				err := c.each(ctx, func(ctx context.Context, number int) error { return c.run(ctx, i, number, at == 0) })
 				if err != nil {
 					return err
 				}
@@ -275,37 +253,51 @@ func (c *validation) tell(runs int) {
 	}
 }
 
-// run fits one candidate to a fold, from the run before or where it is the first of its path from the first of the path before,
-// and stores its log-odds of what is held out.
-func (c *validation) run(ctx context.Context, i int, f *fold, first bool) error {
-	if first {
-		f.last = f.first
-	}
-	settings, run := c.Method, c.Solver
-	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
-	if from := f.last; from != nil && from.Status != solver.NonFinite {
-		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
-	}
-	method, err := New(f.train.data, settings)
+// run fits one candidate to what is outside a fold, from the run before, or where it is the first of its path from the first
+// of the path before, and stores its log-odds of what is in it. The parts of X are made for the run alone: those of all folds
+// would take folds times the memory of X.
+func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
+	train, test, err := split(c.x, c.data, c.FoldOf, fold)
 	if err != nil {
 		return err
 	}
-	result, err := solver.Solve(ctx, f.train.x, run, method)
+	if c.Prepare != nil {
+		apply := c.Prepare(train.x)
+		train.x, test.x = apply(train.x), apply(test.x)
+	}
+	if c.Weigh != nil {
+		train.data.Weights = c.Weigh(train.data.Labels)
+	}
+	along := &c.folds[fold]
+	from := along.last
+	if first {
+		from = along.first
+	}
+	settings, run := c.Method, c.Solver
+	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
+	if from != nil && from.Status != solver.NonFinite {
+		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
+	}
+	method, err := New(train.data, settings)
+	if err != nil {
+		return err
+	}
+	result, err := solver.Solve(ctx, train.x, run, method)
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := method.Model(result).Predict(f.test.x, f.test.data.Aux)
+	p, err := method.Model(result).Predict(test.x, test.data.Aux)
 	if err != nil {
 		return err
 	}
-	for from, to := range f.test.rows {
+	for from, to := range test.rows {
 		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
 	}
-	if f.last = result; first {
-		f.first = result
+	if along.last = result; first {
+		along.first = result
 	}
 	c.tell(1)
 	return nil
