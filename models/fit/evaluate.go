@@ -96,14 +96,14 @@ func (c Candidate) String() string {
 
 // settings returns those of the candidate where it is compared under s.
 func (c Candidate) settings(s Settings) (Settings, error) {
-	s.Method, s.Words, s.Rank, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), c.Weighting
+	s.Method, s.Words, s.Rank, s.Ranks, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), nil, c.Weighting
 	if c.Method != L1NMF {
 		s.L1Topics, s.L1Scores = nil, nil
 	}
 	if c.Method.Supervised() {
 		s.FreeAux, s.OneSE = false, false
 	} else {
-		s.Xi, s.Ridge, s.Ranks, s.ClassWeights = nil, nil, nil, ""
+		s.Xi, s.Ridge, s.ClassWeights = nil, nil, ""
 	}
 	return s, s.check()
 }

@@ -51,6 +51,9 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
+	if err := m.checkFolds(folds); err != nil {
+		return nil, err
+	}
 	choice, err := m.choose(ctx, folds)
 	if err != nil {
 		return nil, err
@@ -61,6 +64,22 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 		return nil, err
 	}
 	return f, f.calibrate(r, choice.LogOdds, choice.FoldOf, s)
+}
+
+// checkFolds returns an error that wraps smf.ErrLabels and names the outcome for one that is not in two folds.
+func (m *supervised) checkFolds(folds []int) error {
+	for class, name := range m.names {
+		in := map[int]bool{}
+		for i, c := range m.classes {
+			if c == class {
+				in[folds[i]] = true
+			}
+		}
+		if len(in) < 2 {
+			return fmt.Errorf("%w: too few notes of class %q to learn from", smf.ErrLabels, name)
+		}
+	}
+	return nil
 }
 
 // choose cross-validates ξ, ν and the rank, as far as they are not given.
