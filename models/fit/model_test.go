@@ -171,7 +171,7 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 // with missing values of every kind.
 func TestScorerIsTheHead(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 160)
+	rows, _ := generated(t, 0, 100)
 	for i := range rows {
 		rows[i].Aux[i%4] = msg.Value{}
 		if i%7 == 0 {

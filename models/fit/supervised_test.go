@@ -327,8 +327,9 @@ func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 				t.Errorf("alignment of a warm start %+v", a)
 			}
 			const slack = 1e-4
-			if before, now := solverOf(t, first).Objective, solverOf(t, warm).Objective; now > before*(1+slack) {
-				t.Errorf("objective %v from topics of %v", now, before)
+			share := map[Method]int{SMFW: 2, SMFH: 1}[method] // topics say less of the scores of smf-h, which know the labels
+			if before, now := solverOf(t, first), solverOf(t, warm); now.Objective > before.Objective*(1+slack) || now.Iterations*share >= before.Iterations {
+				t.Errorf("objective %v after %d updates from topics of %v after %d", now.Objective, now.Iterations, before.Objective, before.Iterations)
 			}
 		})
 	}
@@ -404,7 +405,6 @@ func TestTrainClasses(t *testing.T) {
 			t.Errorf("the card lacks %q: %s", want, b.Card)
 		}
 	}
-	// What was held out is measured as what is predicted, up to the noise of other folds' topics.
 	var p msg.Prediction
 	scorer := model.Scorer(classifier.Options{})
 	scorer.Score(d.Rows[0].Text, append(slices.Clip(d.Rows[0].Aux), classifier.Complaint(d.Rows[0].Complaint)), &p)
