@@ -137,3 +137,19 @@ func TestLabelCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelIsNoFeature: nothing may be predicted from the label itself.
+func TestLabelIsNoFeature(t *testing.T) {
+	t.Parallel()
+	path := write(t, "a.csv", outcomes("home", "ward"))
+	for name, c := range map[string]Columns{
+		"auxiliary": {Aux: []Aux{{Column: "label", Kind: models.Categorical, Name: "label"}}},
+		"complaint": {Complaint: "label"},
+		"text":      {Text: "label"},
+	} {
+		c.Classes = []string{AutoClasses}
+		if got, err := Read([]string{path}, c); !errors.Is(err, ErrLabelAsFeature) {
+			t.Errorf("%s: read %+v, %v", name, got, err)
+		}
+	}
+}
