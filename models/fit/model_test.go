@@ -98,16 +98,17 @@ func TestOutOfFoldKnowsNoLabel(t *testing.T) {
 	for i := 0; i < len(rows); i += 2 {
 		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
 	}
-	for _, method := range []Method{SONMF, BagOfWords} {
-		s := small()
-		s.Method, s.Text.MinDF = method, 1
+	words := small()
+	words.Method = BagOfWords
+	for _, s := range []Settings{small(), words, smallSupervised(SMFW), smallSupervised(SMFH)} {
+		s.Text.MinDF = 1
 		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const bound = 0.1 // three standard errors of 300 visits
 		if a := auroc(t, rows, f.OutOfFold); math.Abs(a-0.5) > bound {
-			t.Errorf("%s: AUROC %.3f of labels drawn at random", method, a)
+			t.Errorf("%s: AUROC %.3f of labels drawn at random", s.Method, a)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -427,30 +426,5 @@ func TestSupervisedCancelled(t *testing.T) {
 	}
 	if got, err := Train(ctx, threeClasses(t, 0, 200), s, j); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", got, err)
-	}
-}
-
-// TestSupervisedLearnsNoNoise: of labels that nothing tells, predictions that had not seen them tell nothing.
-func TestSupervisedLearnsNoNoise(t *testing.T) {
-	t.Parallel()
-	rows, _ := generated(t, 0, 600)
-	random := rand.New(rand.NewPCG(5, 6))
-	for i := range rows {
-		rows[i].Positive = random.IntN(2) == 0
-	}
-	for i := 0; i < len(rows); i += 2 {
-		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
-	}
-	for _, method := range []Method{SMFW, SMFH} {
-		s := smallSupervised(method)
-		s.Text.MinDF = 1
-		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const bound = 0.1 // three standard errors of 300 visits
-		if a := auroc(t, rows, f.OutOfFold); math.Abs(a-0.5) > bound {
-			t.Errorf("%s: AUROC %.3f of labels drawn at random", method, a)
-		}
 	}
 }
