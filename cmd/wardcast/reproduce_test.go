@@ -63,7 +63,7 @@ func TestReproduceTriage(t *testing.T) {
 		fail(t, exitUsage, append(args, flag), want)
 	}
 	fail(t, exitUsage, append(args, "--per-complaint=always", "--min-documents=500"), "--min-documents")
-	fail(t, exitUsage, append(args, "--label-column=complaint", "--positive-label=Chest Pain"), "cells.jsonl", "Chest Pain", "more than two outcomes")
+	fail(t, exitUsage, append(args, "--label-column=complaint", "--positive-label=Chest Pain", "--complaint-column=visit_id"), "cells.jsonl", "Chest Pain", "more than two outcomes")
 	fail(t, exitFailed, append(args, "--text-column=prose"), "prose")
 }
 
