@@ -152,4 +152,9 @@ func TestLabelIsNoFeature(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+	// The column of that name is then no complaint, unless it was named as such.
+	got, err := Read([]string{write(t, "b.csv", strings.Replace(outcomes("home", "ward"), "label", "complaint", 1))}, Columns{Label: "complaint", Positive: "ward"})
+	if err != nil || got.Rows[0].Complaint != "" || !got.Rows[1].Positive {
+		t.Errorf("a label of the complaint's name: %v", err)
+	}
 }

@@ -105,9 +105,9 @@ func Read(paths []string, columns Columns) (*Table, error) {
 	if columns.Classes != nil && !columns.auto() {
 		t.Classes = columns.Classes
 	}
-	text, label, complaint, _, _ := columns.roles()
+	text, label, _, _, _ := columns.roles()
 	isLabel := func(a Aux) bool { return a.Column == label.name }
-	if text.name == label.name || complaint.name == label.name || slices.ContainsFunc(columns.Aux, isLabel) {
+	if text.name == label.name || columns.Complaint == label.name || slices.ContainsFunc(columns.Aux, isLabel) {
 		return nil, whole(ErrLabelAsFeature)
 	}
 	for _, path := range paths {
@@ -305,7 +305,10 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 		s, _ := get(column)
 		return strings.ToValidUTF8(s, "")
 	}
-	row := Row{Visit: clean(id.name), Complaint: strings.TrimSpace(clean(complaint.name)), Text: clean(text.name)}
+	row := Row{Visit: clean(id.name), Text: clean(text.name)}
+	if complaint.name != label.name { // which would tell it
+		row.Complaint = strings.TrimSpace(clean(complaint.name))
+	}
 	y := strings.TrimSpace(clean(label.name))
 	if missing(y) {
 		return fail(label.name, ErrNoLabel)
