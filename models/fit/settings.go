@@ -198,9 +198,9 @@ func (s *Settings) supervisedProblem() string {
 	case s.FreeAux || s.OneSE:
 		return fmt.Sprintf("method %q has no elastic net", s.Method)
 	case s.Xi != nil && !(*s.Xi > 0 && *s.Xi <= math.MaxFloat64):
-		return fmt.Sprintf("xi %v is not above 0", *s.Xi)
+		return fmt.Sprintf("xi %v is not a number above 0", *s.Xi)
 	case s.Ridge != nil && !(*s.Ridge >= 0 && *s.Ridge <= math.MaxFloat64):
-		return fmt.Sprintf("ridge %v is less than 0", *s.Ridge)
+		return fmt.Sprintf("ridge %v is not a number from 0", *s.Ridge)
 	case s.ClassWeights != "" && s.ClassWeights != Unweighted && s.ClassWeights != Balanced:
 		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, Unweighted, Balanced)
 	}

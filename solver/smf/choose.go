@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -128,6 +129,9 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 	return choice, nil
 }
 
+// unitDigits are the digits of the unit of default candidates, which people read.
+const unitDigits = 12
+
 // complete fills in defaults, refuses what cannot be done and returns the number of folds.
 func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) {
 	if err := data.check(); err != nil {
@@ -144,6 +148,7 @@ func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) 
 	if !(size > 0) {
 		size = 1
 	}
+	size, _ = strconv.ParseFloat(strconv.FormatFloat(size, 'g', unitDigits, 64), 64) // rows of length 1 have a size of 1
 	if len(s.Xi) == 0 {
 		for _, v := range defaultXi {
 			s.Xi = append(s.Xi, v/size)
