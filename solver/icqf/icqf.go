@@ -2,19 +2,11 @@ package icqf
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
-)
-
-var (
-	// ErrNoAnswers is returned for a participant, or an item, without an observed answer.
-	ErrNoAnswers = errors.New("no answers")
-	// ErrConfounds is returned for confounds that do not fit the answers or the model, or are outside [0, 1].
-	ErrConfounds = errors.New("confounds out of range")
 )
 
 // MinRho is the least ρ for which the augmented Lagrangian is proved not to rise (proposition 3.1).
