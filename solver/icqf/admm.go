@@ -29,102 +29,128 @@ func (*admm) Name() string { return "icqf" }
 //
 // An update is W, B (equations 1 and 2), then R = D·Bᵀ, Z, A (3 and 4) and V = Z + A/ρ, the matrix that the next W and B fit.
 // All but B is done row by row: so that a chunk of rows passes the cache once, measure goes from R to the next W, which it
-// keeps apart, and VᵀD for the next B. Neither R, Z nor V is stored.
+// keeps apart, and DᵀV for the next B. Neither R, Z nor V outlives its chunk.
 type state struct {
 	*admm
-	chunks []chunk
-	n, p   int
-	k, e   int // e = k + c
-
-	d, b  *mat.Dense // n×e and p×e
-	bt    *mat.Dense // e×p
-	loads *mat.Dense // B's first k columns
-	gram  *mat.Dense // k×e, Qᵀ·B
-	right *mat.Dense // p×e, (VᵀD) of the next D
-	outer *mat.Dense // e×e, DᵀD of the next D
-	next  *mat.Dense // n×e, [next W, C]
-	a     *mat.Dense // n×p
-
-	rho, gamma float64
+	n, p, k, e int // e = k + c
+	chunks     []chunk
+	d, next    *mat.Dense // n×e
+	bt, right  *mat.Dense // Bᵀ and DᵀV of the next D, e×p
+	loads      *mat.Dense // Q, p×k
+	offset     *mat.Dense // −QcᵀQ, c×k, nil without confounds
+	gamma, rho float64
 	squared    float64 // Σ𝓜(M − R)²
-	weights    float64 // Σ W and Σ B with their weights
+
+	scores, loadings *inner // the problems of W and of B
+	// What bt and right are columns of: they have a multiple of linalg.BoxColumns.
+	wideBt, wideRight *mat.Dense
 }
 
 // chunk is what belongs to a range of rows.
 type chunk struct {
-	answers, a, d, next *mat.Dense
-	v                   *mat.Dense
-	cross               *mat.Dense
-	right               *mat.Dense
-	squared             float64
+	answers, a []float64
+	d, next    *mat.Dense // rows×e, of those of the state
+	v          *mat.Dense // rows×p: R, then V
+	cross      *mat.Dense // V·Q − C·QcᵀQ, rows×k
+	right      *mat.Dense // DᵀV of the rows, e×p
+	squared    float64
+	// Wᵀ and crossᵀ, k×rows, and columns of 0 up to a multiple of linalg.BoxColumns.
+	wideW, wideCross *mat.Dense
 }
 
 // Start returns the state at iteration 0.
 func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error) {
-	data := &m.problem.data
+	data, set := &m.problem.data, &m.settings
 	n, p := data.Answers.Dims()
-	k, c := m.settings.Rank, 0
+	k, e := set.Rank, set.Rank
 	if data.Confounds != nil {
-		_, c = data.Confounds.Dims()
+		e += data.Confounds.RawMatrix().Cols
 	}
-	e := k + c
 	s := &state{
 		admm: m, n: n, p: p, k: k, e: e,
-		d: mat.NewDense(n, e, nil), b: mat.NewDense(p, e, nil), bt: mat.NewDense(e, p, nil),
-		gram: mat.NewDense(k, e, nil), right: mat.NewDense(p, e, nil), outer: mat.NewDense(e, e, nil),
-		next: mat.NewDense(n, e, nil), a: mat.NewDense(n, p, nil),
-		gamma: float64(n) / float64(p) * data.Max, rho: m.settings.Rho,
+		d: mat.NewDense(n, e, nil), next: mat.NewDense(n, e, nil), loads: mat.NewDense(p, k, nil),
+		wideBt: mat.NewDense(e, wide(p), nil), wideRight: mat.NewDense(e, wide(p), nil),
+		gamma: m.problem.gamma(), rho: max(minRho, set.Rho),
 	}
-	if s.rho == 0 {
-		s.rho = MinRho
+	s.bt, s.right = columns(s.wideBt, 0, p), columns(s.wideRight, 0, p)
+	s.scores = newInner(set, k, 1, 1)
+	s.loadings = newInner(set, e, s.gamma, set.MaxLoading)
+	m.problem.start(s.d, s.loads, k)
+	s.bt.Slice(0, k, 0, p).(*mat.Dense).Copy(s.loads.T())
+	if e > k {
+		columns(s.d, k, e).Copy(data.Confounds)
+		s.offset = mat.NewDense(e-k, k, nil)
 	}
-	if c > 0 {
-		s.d.Slice(0, n, k, e).(*mat.Dense).Copy(data.Confounds)
-	}
-	s.loads = s.b.Slice(0, p, 0, k).(*mat.Dense)
-	m.problem.start(s.d, s.b, k)
 	s.next.Copy(s.d)
+	a := make([]float64, n*p)
 	for from := 0; from < n; from += chunkRows {
 		to := min(n, from+chunkRows)
-		rows := func(a *mat.Dense) *mat.Dense { return a.Slice(from, to, 0, a.RawMatrix().Cols).(*mat.Dense) }
-		s.chunks = append(s.chunks, chunk{
-			answers: rows(data.Answers), a: rows(s.a), d: rows(s.d), next: rows(s.next),
-			v: mat.NewDense(to-from, p, nil), cross: mat.NewDense(to-from, k, nil), right: mat.NewDense(p, e, nil),
-		})
+		rows := to - from
+		c := chunk{
+			answers: m.problem.answers[from*p : to*p], a: a[from*p : to*p],
+			d: s.d.Slice(from, to, 0, e).(*mat.Dense), next: s.next.Slice(from, to, 0, e).(*mat.Dense),
+			v: mat.NewDense(rows, p, nil), cross: mat.NewDense(rows, k, nil), right: mat.NewDense(e, p, nil),
+			wideW: mat.NewDense(k, wide(rows), nil), wideCross: mat.NewDense(k, wide(rows), nil),
+		}
+		transposeTo(c.wideW, c.d, rows)
+		s.chunks = append(s.chunks, c)
 	}
 	s.measure()
 	return s, nil
 }
 
+// wide returns the least multiple of linalg.BoxColumns that is not below n.
+func wide(n int) int { return (n + linalg.BoxColumns - 1) / linalg.BoxColumns * linalg.BoxColumns }
+
+// columns returns the columns [from, to) of a, which they alias.
+func columns(a *mat.Dense, from, to int) *mat.Dense {
+	return a.Slice(0, a.RawMatrix().Rows, from, to).(*mat.Dense)
+}
+
 // Update makes one update.
 func (s *state) Update() solver.Status {
-	s.d.Copy(s.next)
-	s.improveLoadings()
+	s.d, s.next = s.next, s.d
+	for i := range s.chunks {
+		c := &s.chunks[i]
+		c.d, c.next = c.next, c.d
+	}
+	s.innerTo(s.loadings.box.Gram, s.d, s.d)
+	s.loadings.prepare(s.rho)
+	s.loadings.improve(s.wideBt, s.wideRight, s.p)
 	s.measure()
 	return solver.NotTerminated
 }
 
-// improveLoadings is the update of B, equation (2), for D and VᵀD.
-func (s *state) improveLoadings() {
-	threshold := s.settings.L1 * s.gamma / s.rho
-	ridge := s.settings.L2 * s.gamma / s.rho
-	linalg.GramTo(s.outer, s.d)
-	box := box{gram: s.outer, linear: threshold, ridge: ridge, upper: s.settings.MaxLoading, free: s.e}
-	for j := range s.p {
-		box.minimize(s.b.RawRowView(j), s.right.RawRowView(j))
+// innerTo stores AᵀB in dst.
+func (s *state) innerTo(dst, a, b *mat.Dense) {
+	if s.settings.Serial {
+		linalg.Serial{}.InnerTo(dst, a, b)
+	} else {
+		linalg.InnerTo(dst, a, b)
 	}
 }
 
-// measure takes Z, A and V from the present factors, sums the squared error, and computes the next W and VᵀD.
+// measure takes Z, A and V from the present factors, sums the squared error, and computes the next W and DᵀV.
 func (s *state) measure() {
-	transposeTo(s.bt, s.b)
-	linalg.InnerTo(s.gram, s.loads, s.b)
-	flops := s.n * s.p * (s.k + 2*s.e)
-	linalg.Parallel(len(s.chunks), flops, func(from, to int) {
-		for i := from; i < to; i++ {
+	transposeTo(s.loads, s.bt, s.k)
+	s.innerTo(s.scores.box.Gram, s.loads, s.loads)
+	s.scores.prepare(s.rho)
+	if s.offset != nil {
+		confounds := s.bt.Slice(s.k, s.e, 0, s.p).(*mat.Dense)
+		linalg.Serial{}.MulTo(s.offset, confounds, s.loads)
+		s.offset.Scale(-1, s.offset)
+	}
+	if s.settings.Serial {
+		for i := range s.chunks {
 			s.pass(&s.chunks[i])
 		}
-	})
+	} else {
+		linalg.Parallel(len(s.chunks), s.n*s.p*(s.k+2*s.e), func(from, to int) {
+			for i := from; i < to; i++ {
+				s.pass(&s.chunks[i])
+			}
+		})
+	}
 	s.squared = 0
 	s.right.Zero()
 	for i := range s.chunks {
@@ -133,110 +159,67 @@ func (s *state) measure() {
 	}
 }
 
+// pass is measure for a chunk. Equation 3 is cut to the range after the division.
 func (s *state) pass(c *chunk) {
 	var serial linalg.Serial
+	data := &s.problem.data
 	serial.MulTo(c.v, c.d, s.bt)
-	rows, _ := c.v.Dims()
-	c.squared = 0
-	for i := range rows {
-		c.squared += s.surrogate(c.answers.RawRowView(i), c.v.RawRowView(i), c.a.RawRowView(i))
-	}
+	step := linalg.Surrogate{Rho: s.rho, Low: data.Min, High: data.Max}
+	c.squared = step.Step(c.answers, c.v.RawMatrix().Data, c.a)
 	serial.MulTo(c.cross, c.v, s.loads)
-	box := box{gram: s.gram, linear: s.settings.L1 / s.rho, ridge: s.settings.L2 / s.rho, upper: 1, free: s.k}
-	for i := range rows {
-		next := c.next.RawRowView(i)
-		copy(next, c.d.RawRowView(i))
-		box.minimize(next, c.cross.RawRowView(i))
+	if s.offset != nil {
+		serial.AddMulTo(c.cross, columns(c.d, s.k, s.e), s.offset)
 	}
-	serial.InnerTo(c.right, c.v, c.next)
+	rows, _ := c.cross.Dims()
+	transposeTo(c.wideCross, c.cross, rows)
+	s.scores.improve(c.wideW, c.wideCross, rows)
+	transposeTo(c.next, c.wideW, s.k)
+	serial.InnerTo(c.right, c.next, c.v)
 }
 
-// surrogate updates Z (equation 3, cut to the range after the division) and A (4) of a row from R, replaces R by V and
-// returns Σ𝓜(M − R)².
-func (s *state) surrogate(answers, r, a []float64) (squared float64) {
-	rho, low, high := s.rho, s.problem.data.Min, s.problem.data.Max
-	seen, unseen, inverse := 1/(1+rho), 1/rho, 1/rho
-	r, a = r[:len(answers)], a[:len(answers)]
-	for j, m := range answers {
-		fit := r[j]
-		z := rho*fit - a[j]
-		if m == m {
-			squared += (m - fit) * (m - fit)
-			z = (z + m) * seen
-		} else {
-			z *= unseen
+// transposeTo stores Aᵀ in the first columns of dst; A has as many rows. Further columns of A are left out.
+func transposeTo(dst, a *mat.Dense, rows int) {
+	raw := dst.RawMatrix()
+	count := min(raw.Rows, a.RawMatrix().Cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i)[:count] {
+			raw.Data[j*raw.Stride+i] = v
 		}
-		z = min(max(z, low), high)
-		alpha := a[j] + rho*(z-fit)
-		a[j] = alpha
-		r[j] = z + alpha*inverse
 	}
-	return squared
 }
 
 // Objective returns the objective of the iterate.
-func (s *state) Objective() float64 {
-	return s.squared/2 + s.penalty(s.d, s.b)
-}
+func (s *state) Objective() float64 { return s.squared/2 + s.penalty() }
 
-func (s *state) penalty(d, b *mat.Dense) float64 {
-	l1, l2 := s.settings.L1, s.settings.L2
-	sum := func(a *mat.Dense, columns int) (sum, squares float64) {
-		rows, _ := a.Dims()
-		for i := range rows {
-			for _, v := range a.RawRowView(i)[:columns] {
-				sum += v
-				squares += v * v
-			}
-		}
-		return sum, squares
-	}
-	scores, scoreSquares := sum(d, s.k)
-	loadings, loadingSquares := sum(b, s.e)
-	return l1*(scores+s.gamma*loadings) + l2/2*(scoreSquares+s.gamma*loadingSquares)
+func (s *state) penalty() float64 {
+	return s.scores.penalty(columns(s.d, 0, s.k)) + s.loadings.penalty(s.bt)
 }
 
 // Factors returns Q and W.
-func (s *state) Factors() (topics, scores *mat.Dense) {
-	return s.loads, s.d.Slice(0, s.n, 0, s.k).(*mat.Dense)
-}
+func (s *state) Factors() (topics, scores *mat.Dense) { return s.loads, columns(s.d, 0, s.k) }
 
-// Finish returns Q and W of their own.
+// Finish returns copies of Q and W.
 func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
-	loads, w := s.Factors()
-	if s.e > s.k {
-		s.confoundLoadings = mat.DenseCopyOf(s.b.Slice(0, s.p, s.k, s.e))
+	topics, scores = s.Factors()
+	if s.offset != nil {
+		s.confoundLoadings = mat.DenseCopyOf(s.bt.Slice(s.k, s.e, 0, s.p).T())
 	}
 	s.admm.squared, s.admm.outside = s.residual()
-	return mat.DenseCopyOf(loads), mat.DenseCopyOf(w), s.admm.squared/2 + s.penalty(s.d, s.b)
+	return mat.DenseCopyOf(topics), mat.DenseCopyOf(scores), s.admm.squared/2 + s.penalty()
 }
 
 // residual returns Σ𝓜(M − R)² and how far R leaves the range.
 func (s *state) residual() (squared, outside float64) {
 	data := &s.problem.data
-	transposeTo(s.bt, s.b)
 	for i := range s.chunks {
 		c := &s.chunks[i]
-		linalg.MulTo(c.v, c.d, s.bt)
-		rows, _ := c.v.Dims()
-		for i := range rows {
-			for j, r := range c.v.RawRowView(i) {
-				outside = max(outside, data.Min-r, r-data.Max)
-				if m := c.answers.At(i, j); m == m {
-					squared += (m - r) * (m - r)
-				}
+		linalg.Serial{}.MulTo(c.v, c.d, s.bt)
+		for j, r := range c.v.RawMatrix().Data {
+			outside = max(outside, data.Min-r, r-data.Max)
+			if m := c.answers[j]; m == m {
+				squared += (m - r) * (m - r)
 			}
 		}
 	}
 	return squared, outside
-}
-
-func transposeTo(dst, a *mat.Dense) {
-	rows, cols := a.Dims()
-	raw := dst.RawMatrix()
-	for i := range rows {
-		for j, v := range a.RawRowView(i)[:cols] {
-			raw.Data[j*raw.Stride+i] = v
-		}
-	}
 }

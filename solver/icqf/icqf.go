@@ -54,6 +54,8 @@ type Settings struct {
 	RelTol float64
 	// Seed starts the generator of the randomized singular vectors.
 	Seed uint64
+	// Serial keeps the fit on the goroutine of the caller: for fits that are made several at a time.
+	Serial bool
 	// Recorder, when not nil, sees every iterate: Topics are the loadings, Scores the scores.
 	Recorder solver.Recorder
 }

@@ -18,6 +18,8 @@ const startPowerIterations = 2
 type Problem struct {
 	data     Data
 	observed int
+	// answers is a copy of the answers, row by row.
+	answers []float64
 	// filled holds the answers, and at missing cells the mean of the item's.
 	filled *mat.Dense
 	svd    *linalg.TruncatedSVD
@@ -82,8 +84,10 @@ func (p *Problem) check() error {
 		return fmt.Errorf("%w: answers from %v to %v", solver.ErrSettings, d.Min, d.Max)
 	}
 	p.filled = mat.NewDense(n, items, nil)
+	p.answers = make([]float64, 0, n*items)
 	for i := range n {
 		filled := p.filled.RawRowView(i)
+		p.answers = append(p.answers, d.Answers.RawRowView(i)...)
 		for j, v := range d.Answers.RawRowView(i) {
 			switch {
 			case v != v && counts[j] == 0:
@@ -141,6 +145,12 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	return out, nil
 }
 
+// gamma returns γ, by which the penalty of a loading is larger than that of a score.
+func (p *Problem) gamma() float64 {
+	n, items := p.filled.Dims()
+	return float64(n) / float64(items) * p.data.Max
+}
+
 func (p *Problem) checkSettings(s *Settings) error {
 	n, items := p.filled.Dims()
 	if prepared := p.svd.V.RawMatrix().Cols; s.Rank > prepared && prepared < min(n, items) {
@@ -156,8 +166,9 @@ func (p *Problem) checkSettings(s *Settings) error {
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, s.L1, s.L2)
 	case !(s.MaxLoading >= 0):
 		return fmt.Errorf("%w: loadings up to %v", solver.ErrSettings, s.MaxLoading)
-	case s.Rho != 0 && !(s.Rho >= MinRho) || math.IsInf(s.Rho, 1):
+	case s.Rho != 0 && !(s.Rho >= minRho) || math.IsInf(s.Rho, 1):
 		return fmt.Errorf("%w: ρ = %v, want at least √2, or 0", solver.ErrSettings, s.Rho)
 	}
 	return nil
 }
+var minRho = MinRho
