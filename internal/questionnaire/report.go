@@ -46,7 +46,7 @@ type reportColumn struct {
 
 type reportItem struct {
 	Item
-	ItemFit
+	Fit     ItemFit
 	Loading float64
 	Width   float64 // of the bar, a percentage
 }
@@ -78,6 +78,16 @@ func (m *Model) WriteReport(dir string, e *Evaluation) error {
 	return nil
 }
 
+// Describe takes the texts and subscales of the items from a codebook.
+func (m *Model) Describe(codebook []Item) {
+	for j := range m.Items {
+		item := &m.Items[j]
+		if b := slices.IndexFunc(codebook, func(i Item) bool { return i.Name == item.Name }); b >= 0 {
+			item.Text, item.Subscale = codebook[b].Text, codebook[b].Subscale
+		}
+	}
+}
+
 // report returns the page.
 func (m *Model) report(heatMap []byte, e *Evaluation) ([]byte, error) {
 	p := page{Model: m, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap), Columns: m.columns(), Evaluation: e}
@@ -90,10 +100,10 @@ func (m *Model) report(heatMap []byte, e *Evaluation) ([]byte, error) {
 	}
 	order, _ := m.arrange()
 	for _, j := range order {
-		p.All = append(p.All, reportItem{Item: m.Items[j], ItemFit: m.Summary.Items[j]})
+		p.All = append(p.All, reportItem{Item: m.Items[j], Fit: m.Summary.Items[j]})
 	}
-	p.MostMissing = slices.DeleteFunc(slices.Clone(p.All), func(i reportItem) bool { return i.Missing == 0 })
-	slices.SortStableFunc(p.MostMissing, func(a, b reportItem) int { return cmp.Compare(b.Missing, a.Missing) })
+	p.MostMissing = slices.DeleteFunc(slices.Clone(p.All), func(i reportItem) bool { return i.Fit.Missing == 0 })
+	slices.SortStableFunc(p.MostMissing, func(a, b reportItem) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
 	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
 
 	t, err := template.New(ReportFile).Funcs(template.FuncMap{"percent": percent, "short": short}).Parse(reportTemplate)
