@@ -2,7 +2,9 @@ package icqf
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -88,13 +90,36 @@ type Result struct {
 	Seconds solver.Seconds
 }
 
-// Fit returns the factors of a questionnaire.
-//
-// It is Prepare and (*Problem).Fit.
+// Fit returns the factors of a questionnaire. It is Prepare and (*Problem).Fit, and refuses a row or a column without answers
+// by an error that wraps ErrNoAnswers.
 func Fit(ctx context.Context, data Data, s Settings) (*Result, error) {
 	p, err := Prepare(data, s)
 	if err != nil {
 		return nil, err
 	}
+	if err := p.everywhere(); err != nil {
+		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
+	}
 	return p.Fit(ctx, s)
+}
+
+// everywhere returns an error for a row or a column without answers.
+func (p *Problem) everywhere() error {
+	n, items := p.filled.Dims()
+	seen := make([]bool, items)
+	for i := range n {
+		any := false
+		for j, v := range p.answers[i*items : (i+1)*items] {
+			if v == v {
+				any, seen[j] = true, true
+			}
+		}
+		if !any {
+			return fmt.Errorf("%w in row %d", ErrNoAnswers, i)
+		}
+	}
+	if j := slices.Index(seen, false); j >= 0 {
+		return fmt.Errorf("%w in column %d", ErrNoAnswers, j)
+	}
+	return nil
 }

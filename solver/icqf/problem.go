@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -28,14 +29,18 @@ type Problem struct {
 // Prepare checks the data and computes what every fit of up to s.Rank factors starts from: the singular vectors of the
 // answers, where a missing one is the mean of the item's. Of the settings it reads Rank and Seed.
 //
+// Rows and columns without answers, which a training part of a cross-validation may have, are taken: their scores and
+// loadings are what the penalties make of the start.
+//
 // It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
-// range without meaning, ErrNoAnswers for a row or column without answers, ErrConfounds for confounds outside [0, 1], and a
-// *RangeError for an answer outside the range.
+// range without meaning, ErrNoAnswers where there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
+// an answer outside the range.
 func Prepare(data Data, s Settings) (*Problem, error) {
 	p := &Problem{data: data}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("preparing a questionnaire: %w", err)
 	}
+	p.fill()
 	n, items := data.Answers.Dims()
 	if s.Rank < 1 || s.Rank > items {
 		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors of %d items", solver.ErrRank, s.Rank, items)
@@ -50,57 +55,78 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 	return p, nil
 }
 
-// check completes the range and fills the missing cells.
+// check completes the range.
 func (p *Problem) check() error {
 	d := &p.data
 	if d.Answers == nil || d.Answers.IsEmpty() {
-		return fmt.Errorf("%w: no answers", solver.ErrShape)
+		return fmt.Errorf("%w: no cells", solver.ErrShape)
 	}
-	n, items := d.Answers.Dims()
+	n, _ := d.Answers.Dims()
 	if err := checkConfounds(d.Confounds, n); err != nil {
 		return err
 	}
-	least, greatest := math.Inf(1), math.Inf(-1)
-	sums, counts := make([]float64, items), make([]int, items)
-	for i := range n {
-		before := p.observed
-		for j, v := range d.Answers.RawRowView(i) {
-			if v != v {
-				continue
-			}
-			least, greatest = min(least, v), max(greatest, v)
-			sums[j] += v
-			counts[j]++
-			p.observed++
-		}
-		if p.observed == before {
-			return fmt.Errorf("%w in row %d", ErrNoAnswers, i)
-		}
-	}
-	if d.Min == 0 && d.Max == 0 {
-		d.Min, d.Max = least, greatest
+	d.Min, d.Max = d.Range()
+	if d.Max < d.Min {
+		return ErrNoAnswers
 	}
 	if !(d.Min >= 0 && d.Min < d.Max) || math.IsInf(d.Max, 1) {
 		return fmt.Errorf("%w: answers from %v to %v", solver.ErrSettings, d.Min, d.Max)
 	}
-	p.filled = mat.NewDense(n, items, nil)
-	p.answers = make([]float64, 0, n*items)
 	for i := range n {
-		filled := p.filled.RawRowView(i)
-		p.answers = append(p.answers, d.Answers.RawRowView(i)...)
 		for j, v := range d.Answers.RawRowView(i) {
-			switch {
-			case v != v && counts[j] == 0:
-				return fmt.Errorf("%w in column %d", ErrNoAnswers, j)
-			case v != v:
-				v = sums[j] / float64(counts[j])
-			case v < d.Min || v > d.Max:
+			if v < d.Min || v > d.Max {
 				return &RangeError{Row: i, Col: j, Value: v, Min: d.Min, Max: d.Max}
 			}
-			filled[j] = v
 		}
 	}
 	return nil
+}
+
+// Range returns Min and Max, or where both are 0 the least and the greatest answer.
+func (d Data) Range() (least, greatest float64) {
+	if d.Min != 0 || d.Max != 0 {
+		return d.Min, d.Max
+	}
+	least, greatest = math.Inf(1), math.Inf(-1)
+	n, _ := d.Answers.Dims()
+	for i := range n {
+		for _, v := range d.Answers.RawRowView(i) {
+			if v == v {
+				least, greatest = min(least, v), max(greatest, v)
+			}
+		}
+	}
+	return least, greatest
+}
+
+// fill copies the answers and fills the missing ones.
+func (p *Problem) fill() {
+	n, items := p.data.Answers.Dims()
+	p.answers = make([]float64, 0, n*items)
+	means, counts := make([]float64, items), make([]float64, items)
+	for i := range n {
+		row := p.data.Answers.RawRowView(i)
+		p.answers = append(p.answers, row...)
+		for j, v := range row {
+			if v == v {
+				means[j] += v
+				counts[j]++
+			}
+		}
+	}
+	for j, count := range counts {
+		means[j] /= max(1, count)
+		p.observed += int(count)
+	}
+	p.filled = mat.NewDense(n, items, slices.Clone(p.answers))
+	for i := range n {
+		row := p.filled.RawRowView(i)
+		for j, v := range row {
+			if v != v {
+				row[j] = means[j]
+			}
+		}
+	}
 }
 
 func checkConfounds(confounds *mat.Dense, n int) error {

@@ -1,19 +1,48 @@
 package rank
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
-// ICQF is the Method of package icqf: Data with the matrix that is cross-validated, and the settings of each fit but
-// for Rank and L1.
+// ICQF is the Method of package icqf.
 type ICQF struct {
-	Data     icqf.Data
+	// Data has the confounds and the range of the matrix that is cross-validated. Its answers are only asked for their
+	// range, where none is given.
+	Data icqf.Data
+	// Settings are those of each fit but for Rank, L1 and Serial.
 	Settings icqf.Settings
 }
 
 // Prepare returns a Fitter.
-func (m ICQF) Prepare(training *mat.Dense, maxRank int) (Fitter, error) {
-	return nil, nil
+func (m ICQF) Prepare(training *mat.Dense, maxFactors int) (Fitter, error) {
+	data := m.Data
+	data.Min, data.Max = data.Range()
+	data.Answers = training
+	s := m.Settings
+	s.Rank = maxFactors
+	problem, err := icqf.Prepare(data, s)
+	if err != nil {
+		return nil, err
+	}
+	return icqfFitter{problem, m}, nil
+}
+
+type icqfFitter struct {
+	*icqf.Problem
+	ICQF
+}
+
+// Fit returns the reconstruction.
+func (f icqfFitter) Fit(ctx context.Context, c Candidate) (*mat.Dense, error) {
+	s := f.Settings
+	s.Rank, s.L1, s.Serial = c.Factors, c.Beta, true
+	r, err := f.Problem.Fit(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.Reconstruct(r.Scores, f.Data.Confounds)
 }
