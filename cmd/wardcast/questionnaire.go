@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -25,11 +27,24 @@ type answers struct {
 	Items       []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again (default: the items of the codebook)." placeholder:"PATTERN"`
 	ID          string   `name:"id" help:"Column of the participants' ids (default: id, if there)." placeholder:"NAME"`
 	Confounds   []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
-	MissingCode []string `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
+	MissingCode codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	Range       string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
 	FromLow     bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse     []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
 	Codebook    string   `help:"Table that describes items, in the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
+}
+
+// codes are values of a flag, also where they begin with a hyphen, as -9999 does.
+type codes []string
+
+// Decode implements kong.MapperValue.
+func (c *codes) Decode(ctx *kong.DecodeContext) error {
+	t := ctx.Scan.Pop()
+	if t.IsEOL() {
+		return errors.New("want a code")
+	}
+	*c = append(*c, strings.Split(t.String(), ",")...)
+	return nil
 }
 
 // columns returns what the flags say.
@@ -184,11 +199,11 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
 }
 
 type questionnaireScoreCmd struct {
-	Input       string   `arg:"" help:"Answers of new participants, in the form of those of the fit." type:"existingfile" name:"file"`
-	Model       string   `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string   `help:"File for the scores (default: stdout)." placeholder:"FILE"`
-	ID          string   `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
-	MissingCode []string `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+	Input       string `arg:"" help:"Answers of new participants, in the form of those of the fit." type:"existingfile" name:"file"`
+	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out         string `help:"File for the scores (default: stdout)." placeholder:"FILE"`
+	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
+	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
 
 func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {

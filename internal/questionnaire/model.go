@@ -178,8 +178,12 @@ func parseModel(manifest, tensors []byte) (*Model, error) {
 
 // check returns an error for what no fit can have written.
 func (m *Model) check() error {
-	if len(m.Items) == 0 || m.Summary.Factors < 1 || m.Summary.Factors > len(m.Items) || !(m.Summary.Beta >= 0) || len(m.Summary.Items) != len(m.Items) {
-		return fmt.Errorf("%d factors of %d items at beta %v", m.Summary.Factors, len(m.Items), m.Summary.Beta)
+	s := &m.Summary
+	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
+		return fmt.Errorf("%d factors of %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
+	}
+	if r := s.Settings.Range; !(r.Low >= 0 && r.Low < r.High) {
+		return fmt.Errorf("range %v to %v", r.Low, r.High)
 	}
 	for _, item := range m.Items {
 		if item.Name == "" || item.Range == nil || !(item.Range.Low < item.Range.High) {

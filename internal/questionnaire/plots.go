@@ -24,9 +24,10 @@ import (
 
 const (
 	point      = vg.Inch / 72
-	cellSize   = 13 * point // of the heat map
-	smallFont  = 8 * point
+	cellSize   = 16 * point // of the heat map
+	smallFont  = 9 * point
 	normalFont = 10 * point
+	rim        = 4 * point
 	sansSerif  = "Sans"
 
 	curveWidth  = 15 * vg.Centimeter
@@ -64,7 +65,7 @@ func (d *drawing) write(canvas interface {
 	io.WriterTo
 },
 ) ([]byte, error) {
-	d.Draw(draw.New(canvas))
+	d.Draw(draw.Crop(draw.New(canvas), rim, -rim, rim, -rim))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("drawing %q: %w", d.Title.Text, err)
@@ -168,7 +169,9 @@ func (m *Model) heatMap() (*drawing, error) {
 	}
 	label(&p.X.Tick.Label)
 	p.Y.Tick.Label.Font.Size = smallFont
-	p.X.Tick.Length, p.Y.Tick.Length, p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0, 0, 0
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Tick.Length, axis.Tick.Width, axis.Width = rim, 0, 0
+	}
 	p.X.Padding, p.Y.Padding = 0, 0
 	longest, longestGroup := 0, 0
 	var items, factors []plot.Tick
@@ -202,7 +205,7 @@ func (m *Model) heatMap() (*drawing, error) {
 			return nil, err
 		}
 	}
-	const perLetter = 55 * smallFont / 100
+	const perLetter = smallFont / 2
 	groupHeight := vg.Length(longestGroup) * perLetter
 	if len(titles.Labels) > 0 {
 		l, err := plotter.NewLabels(titles)
@@ -214,13 +217,13 @@ func (m *Model) heatMap() (*drawing, error) {
 			l.TextStyle[i].Font.Variant, l.TextStyle[i].XAlign = sansSerif, text.XLeft
 		}
 		p.Add(l)
-		p.Y.Max = edge + float64((groupHeight+cellSize)/cellSize)
+		p.Y.Max = edge + float64((groupHeight+cellSize/2)/cellSize)
 	}
 	const margin = 3 * cellSize
 	return &drawing{
 		p,
 		vg.Length(len(order))*cellSize + vg.Length(widest)*perLetter + margin,
-		vg.Length(len(names))*cellSize + groupHeight + vg.Length(longest)*perLetter + margin,
+		vg.Length(len(names))*cellSize + groupHeight + vg.Length(longest)*perLetter + margin + 2*rim,
 	}, nil
 }
 

@@ -106,7 +106,7 @@ func (m *Model) report(heatMap []byte, e *Evaluation) ([]byte, error) {
 	slices.SortStableFunc(p.MostMissing, func(a, b reportItem) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
 	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
 
-	t, err := template.New(ReportFile).Funcs(template.FuncMap{"percent": percent, "short": short}).Parse(reportTemplate)
+	t, err := template.New(ReportFile).Funcs(template.FuncMap{"percent": percent, "short": short, "cents": cents}).Parse(reportTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template of the report: %w", err)
 	}
@@ -157,6 +157,9 @@ func inline(svg []byte) template.HTML {
 
 // percent writes a share.
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
+
+// cents writes an answer or a loading.
+func cents(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 // short writes a number to four digits.
 func short(v float64) string {
