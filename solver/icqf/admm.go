@@ -2,6 +2,9 @@ package icqf
 
 import (
 	"context"
+	"math"
+	"math/bits"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -13,13 +16,20 @@ import (
 // cache. It is fixed, so that sums do not depend on the number of threads.
 const chunkRows = 128
 
+const (
+	// firstBalance is the update after which ρ is adapted first; then it is each time after as many again, so that ρ settles.
+	firstBalance = 8
+	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
+	imbalance, rhoFactor = 10, 2
+)
+
 // admm is the method of one fit.
 type admm struct {
 	problem  *Problem
 	settings Settings
 	// What the end leaves beside the factors.
-	confoundLoadings *mat.Dense
-	squared, outside float64
+	confoundLoadings         *mat.Dense
+	residualSquared, outside float64
 }
 
 // Name returns "icqf".
@@ -40,6 +50,8 @@ type state struct {
 	offset     *mat.Dense // −QcᵀQ, c×k, nil without confounds
 	gamma, rho float64
 	squared    float64 // Σ𝓜(M − R)²
+	updates    int
+	watched    bool // the residuals of this update are wanted
 
 	scores, loadings *inner // the problems of W and of B
 	// What bt and right are columns of: they have a multiple of linalg.BoxColumns.
@@ -54,6 +66,7 @@ type chunk struct {
 	cross      *mat.Dense // V·Q − C·QcᵀQ, rows×k
 	right      *mat.Dense // DᵀV of the rows, e×p
 	squared    float64
+	residuals  [2]float64 // ‖Z − R‖² and ‖Z − Z′‖² for the Z′ before, where they are watched
 	// Wᵀ and crossᵀ, k×rows, and columns of 0 up to a multiple of linalg.BoxColumns.
 	wideW, wideCross *mat.Dense
 }
@@ -70,7 +83,7 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 		admm: m, n: n, p: p, k: k, e: e,
 		d: mat.NewDense(n, e, nil), next: mat.NewDense(n, e, nil), loads: mat.NewDense(p, k, nil),
 		wideBt: mat.NewDense(e, wide(p), nil), wideRight: mat.NewDense(e, wide(p), nil),
-		gamma: m.problem.gamma(), rho: max(minRho, set.Rho),
+		gamma: m.problem.gamma(), rho: max(MinRho, set.Rho),
 	}
 	s.bt, s.right = columns(s.wideBt, 0, p), columns(s.wideRight, 0, p)
 	s.scores = newInner(set, k, 1, 1)
@@ -117,8 +130,33 @@ func (s *state) Update() solver.Status {
 	s.innerTo(s.loadings.box.Gram, s.d, s.d)
 	s.loadings.prepare(s.rho)
 	s.loadings.improve(s.wideBt, s.wideRight, s.p)
+	s.updates++
+	s.watched = s.settings.Rho == 0 && s.updates%firstBalance == 0 && bits.OnesCount(uint(s.updates)) == 1
 	s.measure()
+	if s.watched {
+		s.balance()
+	}
 	return solver.NotTerminated
+}
+
+// balance adapts ρ for the next update. At an observed answer whose z is not cut, z = m − a, and the residuals are in the ratio
+// 1/ρ²: ρ rises where it is the range that is not kept, and else falls to MinRho.
+//
+// Balancing the residuals takes the place of the spectral rule of Xu et al. 2017, of whose two curvatures that of the data
+// term is known, 1 or 0.
+func (s *state) balance() {
+	var primal, dual float64
+	for i := range s.chunks {
+		primal += s.chunks[i].residuals[0]
+		dual += s.chunks[i].residuals[1]
+	}
+	primal, dual = math.Sqrt(primal), s.rho*math.Sqrt(dual)
+	switch {
+	case primal > imbalance*dual:
+		s.rho *= rhoFactor
+	case dual > imbalance*primal:
+		s.rho = max(MinRho, s.rho/rhoFactor)
+	}
 }
 
 // innerTo stores AᵀB in dst.
@@ -163,9 +201,23 @@ func (s *state) measure() {
 func (s *state) pass(c *chunk) {
 	var serial linalg.Serial
 	data := &s.problem.data
+	var before, fit []float64
+	if s.watched {
+		before = surrogate(c, s.rho)
+	}
 	serial.MulTo(c.v, c.d, s.bt)
+	if s.watched {
+		fit = slices.Clone(c.v.RawMatrix().Data)
+	}
 	step := linalg.Surrogate{Rho: s.rho, Low: data.Min, High: data.Max}
 	c.squared = step.Step(c.answers, c.v.RawMatrix().Data, c.a)
+	if s.watched {
+		c.residuals = [2]float64{}
+		for i, z := range surrogate(c, s.rho) {
+			c.residuals[0] += (z - fit[i]) * (z - fit[i])
+			c.residuals[1] += (z - before[i]) * (z - before[i])
+		}
+	}
 	serial.MulTo(c.cross, c.v, s.loads)
 	if s.offset != nil {
 		serial.AddMulTo(c.cross, columns(c.d, s.k, s.e), s.offset)
@@ -175,6 +227,15 @@ func (s *state) pass(c *chunk) {
 	s.scores.improve(c.wideW, c.wideCross, rows)
 	transposeTo(c.next, c.wideW, s.k)
 	serial.InnerTo(c.right, c.next, c.v)
+}
+
+// surrogate returns Z = V − A/ρ.
+func surrogate(c *chunk, rho float64) []float64 {
+	z := slices.Clone(c.v.RawMatrix().Data)
+	for i, a := range c.a {
+		z[i] -= a / rho
+	}
+	return z
 }
 
 // transposeTo stores Aᵀ in the first columns of dst; A has as many rows. Further columns of A are left out.
@@ -204,8 +265,8 @@ func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
 	if s.offset != nil {
 		s.confoundLoadings = mat.DenseCopyOf(s.bt.Slice(s.k, s.e, 0, s.p).T())
 	}
-	s.admm.squared, s.admm.outside = s.residual()
-	return mat.DenseCopyOf(topics), mat.DenseCopyOf(scores), s.admm.squared/2 + s.penalty()
+	s.residualSquared, s.outside = s.residual()
+	return mat.DenseCopyOf(topics), mat.DenseCopyOf(scores), s.residualSquared/2 + s.penalty()
 }
 
 // residual returns Σ𝓜(M − R)² and how far R leaves the range.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -93,6 +94,7 @@ type Result struct {
 // Fit returns the factors of a questionnaire. It is Prepare and (*Problem).Fit, and refuses a row or a column without answers
 // by an error that wraps ErrNoAnswers.
 func Fit(ctx context.Context, data Data, s Settings) (*Result, error) {
+	begin := time.Now()
 	p, err := Prepare(data, s)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,13 @@ func Fit(ctx context.Context, data Data, s Settings) (*Result, error) {
 	if err := p.everywhere(); err != nil {
 		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
 	}
-	return p.Fit(ctx, s)
+	prepared := time.Since(begin).Seconds()
+	r, err := p.Fit(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r.Seconds.Init += prepared
+	return r, nil
 }
 
 // everywhere returns an error for a row or a column without answers.
@@ -108,13 +116,13 @@ func (p *Problem) everywhere() error {
 	n, items := p.filled.Dims()
 	seen := make([]bool, items)
 	for i := range n {
-		any := false
+		answered := false
 		for j, v := range p.answers[i*items : (i+1)*items] {
 			if v == v {
-				any, seen[j] = true, true
+				answered, seen[j] = true, true
 			}
 		}
-		if !any {
+		if !answered {
 			return fmt.Errorf("%w in row %d", ErrNoAnswers, i)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// rounds is the number of rounds of coordinate descent of an update. The products with V cost ten times as much, and
-	// after four the next update gains no more from the minimum itself.
-	rounds = 6
+	// rounds is the number of rounds of coordinate descent of an update: from four on, the following updates gain no more
+	// from the minimum itself.
+	rounds = 4
 	// steps is the number of accelerated gradient steps of an update.
 	steps = 30
 )

@@ -166,7 +166,7 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 		Model:  Model{Loadings: r.Topics, ConfoundLoadings: method.confoundLoadings, L1: s.L1, L2: s.L2},
 		Scores: r.Scores, Objective: r.Objective,
 		Iterations: r.Iterations, Status: r.Status, Trace: r.Trace, Seconds: r.Seconds,
-		ReconstructionError: method.squared / float64(p.observed), Outside: method.outside,
+		ReconstructionError: method.residualSquared / float64(p.observed), Outside: method.outside,
 	}
 	return out, nil
 }
@@ -197,4 +197,5 @@ func (p *Problem) checkSettings(s *Settings) error {
 	}
 	return nil
 }
+
 var minRho = MinRho
