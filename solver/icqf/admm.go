@@ -62,6 +62,7 @@ type state struct {
 type chunk struct {
 	answers, a []float64
 	d, next    *mat.Dense // rows×e, of those of the state
+	confounds  *mat.Dense // of the rows, nil for none
 	v          *mat.Dense // rows×p: R, then V
 	cross      *mat.Dense // V·Q − C·QcᵀQ, rows×k
 	right      *mat.Dense // DᵀV of the rows, e×p
@@ -104,6 +105,9 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 			d: s.d.Slice(from, to, 0, e).(*mat.Dense), next: s.next.Slice(from, to, 0, e).(*mat.Dense),
 			v: mat.NewDense(rows, p, nil), cross: mat.NewDense(rows, k, nil), right: mat.NewDense(e, p, nil),
 			wideW: mat.NewDense(k, wide(rows), nil), wideCross: mat.NewDense(k, wide(rows), nil),
+		}
+		if e > k {
+			c.confounds = data.Confounds.Slice(from, to, 0, e-k).(*mat.Dense)
 		}
 		transposeTo(c.wideW, c.d, rows)
 		s.chunks = append(s.chunks, c)
@@ -220,7 +224,7 @@ func (s *state) pass(c *chunk) {
 	}
 	serial.MulTo(c.cross, c.v, s.loads)
 	if s.offset != nil {
-		serial.AddMulTo(c.cross, columns(c.d, s.k, s.e), s.offset)
+		serial.AddMulTo(c.cross, c.confounds, s.offset)
 	}
 	rows, _ := c.cross.Dims()
 	transposeTo(c.wideCross, c.cross, rows)

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
 
 	"github.com/wardcast/wardcast/solver"
 )
@@ -26,7 +27,7 @@ func fit(t testing.TB, data Data, s Settings) *Result {
 }
 
 // naive returns the objective by its definition, from the factors, and R.
-func naive(t testing.TB, data Data, s Settings, r *Result) (objective float64, fitted *mat.Dense) {
+func naive(t rapid.TB, data Data, s Settings, r *Result) (objective float64, fitted *mat.Dense) {
 	t.Helper()
 	fitted, err := r.Reconstruct(r.Scores, data.Confounds)
 	if err != nil {
@@ -57,7 +58,7 @@ func naive(t testing.TB, data Data, s Settings, r *Result) (objective float64, f
 }
 
 // checkResult checks what every result promises.
-func checkResult(t testing.TB, data Data, s Settings, r *Result) {
+func checkResult(t rapid.TB, data Data, s Settings, r *Result) {
 	t.Helper()
 	want, fitted := naive(t, data, s, r)
 	if math.Abs(r.Objective-want) > 1e-9*want {

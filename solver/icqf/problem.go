@@ -82,12 +82,15 @@ func (p *Problem) check() error {
 	return nil
 }
 
-// Range returns Min and Max, or where both are 0 the least and the greatest answer.
+// Range returns Min and Max, or where both are 0 the least and the greatest answer; +Inf and −Inf where there is none.
 func (d Data) Range() (least, greatest float64) {
 	if d.Min != 0 || d.Max != 0 {
 		return d.Min, d.Max
 	}
 	least, greatest = math.Inf(1), math.Inf(-1)
+	if d.Answers == nil {
+		return least, greatest
+	}
 	n, _ := d.Answers.Dims()
 	for i := range n {
 		for _, v := range d.Answers.RawRowView(i) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
@@ -152,7 +153,7 @@ func (cv *blockwise) prepare() error {
 	cv.Folds = cmp.Or(cv.Folds, blockwiseFolds)
 	cv.RowGroups, cv.ColumnGroups = cmp.Or(cv.RowGroups, min(n, blockwiseFolds)), cmp.Or(cv.ColumnGroups, min(p, blockwiseFolds))
 	switch {
-	case cv.Folds < 2 || cv.RowGroups < 1 || cv.ColumnGroups < 1 || cv.RowGroups > n || cv.ColumnGroups > p:
+	case cv.Folds < 2 || cv.Threads < 0 || cv.RowGroups < 1 || cv.ColumnGroups < 1 || cv.RowGroups > n || cv.ColumnGroups > p:
 		return fmt.Errorf("%w: %d folds of %d×%d groups of %d×%d cells", solver.ErrSettings, cv.Folds, cv.RowGroups, cv.ColumnGroups, n, p)
 	case cv.RowGroups+cv.ColumnGroups-1 < cv.Folds:
 		return fmt.Errorf("%w: %d folds of %d×%d groups", ErrEmptyFold, cv.Folds, cv.RowGroups, cv.ColumnGroups)
@@ -234,39 +235,28 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 	return held, rest
 }
 
-// run makes all fits, fold by fold and the largest first, so that few folds are held at a time and no long one comes last.
-func (cv *blockwise) run(parent context.Context) error {
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	count := len(cv.candidates)
-	total, next, done := count*cv.Folds, 0, 0
+// run makes all fits, fold by fold and the largest first, so that few folds are held at a time and no long fit comes last.
+func (cv *blockwise) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cmp.Or(cv.Threads, runtime.GOMAXPROCS(0)))
+	count, done := len(cv.candidates), 0
 	var lock sync.Mutex
-	var wg sync.WaitGroup
-	for range min(total, cmp.Or(cv.Threads, runtime.GOMAXPROCS(0))) {
-		wg.Go(func() {
-			for {
-				lock.Lock()
-				job := next
-				next++
-				lock.Unlock()
-				if job >= total || ctx.Err() != nil {
-					return
-				}
-				if err := cv.fit(ctx, job/count, count-1-job%count); err != nil {
-					cancel(err)
-					return
-				}
-				lock.Lock()
-				done++
-				if cv.Progress != nil {
-					cv.Progress(done, total)
-				}
-				lock.Unlock()
+	for job := range count * cv.Folds {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
+			if err := cv.fit(ctx, job/count, count-1-job%count); err != nil || cv.Progress == nil {
+				return err
+			}
+			lock.Lock()
+			defer lock.Unlock()
+			done++
+			cv.Progress(done, count*cv.Folds)
+			return nil
 		})
 	}
-	wg.Wait()
-	return context.Cause(ctx)
+	return group.Wait()
 }
 
 // fit stores the error of a candidate in a fold.
