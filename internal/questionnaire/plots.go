@@ -172,7 +172,7 @@ func (m *Model) heatMap() (*drawing, error) {
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Tick.Length, axis.Tick.Width, axis.Width = rim, 0, 0
 	}
-	p.X.Padding, p.Y.Padding = 0, 0
+	p.X.Padding, p.Y.Padding = rim, 0
 	longest, longestGroup := 0, 0
 	var items, factors []plot.Tick
 	for at, j := range order {

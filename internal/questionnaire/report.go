@@ -11,16 +11,19 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 //go:embed report.html.tmpl
 var reportTemplate string
 
-// topItems is how many items a report shows for a factor, at most, and topShare the least loading of one as a share of the
-// factor's largest.
+// topItems is how many items a report shows for a factor, at most. The loading of one is at least topShare of the factor's
+// largest, and leastLoading of the largest answer.
 const (
-	topItems = 12
-	topShare = 0.1
+	topItems     = 12
+	topShare     = 0.1
+	leastLoading = 0.01
 )
 
 // mostMissing is how many items a report names for their missing answers.
@@ -120,6 +123,7 @@ func (m *Model) report(heatMap []byte, e *Evaluation) ([]byte, error) {
 // columns returns the factors and the confounds with the items that load on them most.
 func (m *Model) columns() []reportColumn {
 	all, names := m.allLoadings()
+	longest := mat.Max(all)
 	columns := make([]reportColumn, len(names))
 	for c, name := range names {
 		columns[c].Name = name
@@ -134,8 +138,8 @@ func (m *Model) columns() []reportColumn {
 		slices.SortStableFunc(items, func(a, b reportItem) int { return cmp.Compare(b.Loading, a.Loading) })
 		largest := items[0].Loading
 		for _, item := range items[:min(len(items), topItems)] {
-			if item.Loading > 0 && item.Loading >= topShare*largest {
-				item.Width = 100 * item.Loading / largest
+			if item.Loading > 0 && item.Loading >= max(topShare*largest, leastLoading*m.Summary.Settings.Range.High) {
+				item.Width = 100 * item.Loading / longest
 				columns[c].Top = append(columns[c].Top, item)
 			}
 		}
