@@ -16,15 +16,18 @@ import (
 const (
 	tensorIDF       = "idf"               // [p]
 	tensorTopics    = "topics"            // [p,k], absent without topics
-	tensorBeta      = "coefficients"      // [1,k], absent without topics
-	tensorWords     = "word_coefficients" // [p], absent without words
-	tensorGamma     = "aux_coefficients"  // [1,q]
-	tensorIntercept = "intercept"         // [1]
+	tensorBeta      = "coefficients"      // [κ,k], absent without topics
+	tensorWords     = "word_coefficients" // [p] for κ = 1, [κ,p] otherwise; absent without words
+	tensorGamma     = "aux_coefficients"  // [κ,q]
+	tensorIntercept = "intercept"         // [κ]
 	tensorShares    = "topic_prevalence"  // [1,k], absent without topics
 )
 
 // ToBundle stores the parts in b: vocabulary, tensors, and what of the manifest a Load needs.
 func (p *Parts) ToBundle(b *models.Bundle) error {
+	if err := p.checkClasses(); err != nil {
+		return err
+	}
 	settings, err := json.Marshal(p.Vectorizer.Settings())
 	if err != nil {
 		return fmt.Errorf("writing text settings: %w", err)
@@ -37,27 +40,41 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	m := &b.Manifest
 	m.Text, m.Weighting = settings, string(p.Vectorizer.Settings().Weighting)
 	m.Method, m.Calibration, m.Threshold, m.Aux = p.Info.Method, p.Calibration, p.Threshold, p.Aux
+	m.Classes, m.AdmissionClasses = p.Classes, p.admissionClasses()
 	b.Tensors = models.Tensors{}
 	put := func(name string, data []float64, shape ...int) {
 		b.Tensors[name] = models.Tensor{Shape: shape, Data: data}
 	}
+	beta, words, gamma, intercept := []float64{}, []float64{}, []float64{}, []float64{}
+	for _, h := range p.Heads {
+		beta, words, gamma, intercept = append(beta, h.Beta...), append(words, h.Words...), append(gamma, h.Gamma...), append(intercept, h.Intercept)
+	}
+	kappa := len(p.Heads)
 	put(tensorIDF, p.Vectorizer.IDF(), len(vocabulary))
 	m.Rank = 0
 	if p.Topics != nil {
 		rows, k := p.Topics.Dims()
 		m.Rank = k
 		put(tensorTopics, mat.DenseCopyOf(p.Topics).RawMatrix().Data, rows, k)
-		put(tensorBeta, p.Beta, 1, k)
+		put(tensorBeta, beta, kappa, k)
 		if p.Prevalence != nil {
 			put(tensorShares, p.Prevalence, 1, k)
 		}
 	}
-	if p.Words != nil {
-		put(tensorWords, p.Words, len(p.Words))
+	if p.Heads[0].Words != nil {
+		put(tensorWords, words, wordShape(kappa, len(vocabulary))...)
 	}
-	put(tensorGamma, p.Gamma, 1, len(p.Gamma))
-	put(tensorIntercept, []float64{p.Intercept}, 1)
+	put(tensorGamma, gamma, kappa, len(gamma)/kappa)
+	put(tensorIntercept, intercept, kappa)
 	return nil
+}
+
+// wordShape is the shape of the word coefficients of p terms.
+func wordShape(kappa, p int) []int {
+	if kappa == 1 {
+		return []int{p}
+	}
+	return []int{kappa, p}
 }
 
 // BundleTopics returns the topics F (p×k) of a bundle, nil where it has none. They alias its tensor.
@@ -87,6 +104,11 @@ func Load(b *models.Bundle) (*Model, error) {
 	for j, t := range b.Vocabulary {
 		vocabulary[j] = textproc.Term(t)
 	}
+	if m.Classes != nil || m.AdmissionClasses != nil {
+		if err := models.CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
+			return fail(fmt.Errorf("%w: %w", ErrModel, err))
+		}
+	}
 	p, k := len(vocabulary), m.Rank
 	parts := Parts{Info: msg.Model{Name: m.Name, Version: b.Version, Method: m.Method, SHA256: b.SHA256}, Aux: m.Aux, Calibration: m.Calibration, Threshold: m.Threshold}
 	var err error
@@ -102,21 +124,34 @@ func Load(b *models.Bundle) (*Model, error) {
 	if err == nil {
 		parts.Topics, err = BundleTopics(b)
 	}
+	if m.Classes != nil {
+		parts.Classes, parts.Admission = m.Classes, make([]bool, len(m.Classes))
+		for i, c := range m.Classes {
+			parts.Admission[i] = slices.Contains(m.AdmissionClasses, c)
+		}
+	}
+	kappa := max(len(m.Classes)-1, 1)
+	var beta, words []float64
 	if k > 0 {
-		parts.Beta = read(tensorBeta, 1, k)
+		beta = read(tensorBeta, kappa, k)
 	}
 	if _, ok := b.Tensors[tensorShares]; ok {
 		parts.Prevalence = read(tensorShares, 1, k)
 	}
 	if _, ok := b.Tensors[tensorWords]; ok {
-		parts.Words = read(tensorWords, p)
+		words = read(tensorWords, wordShape(kappa, p)...)
 	}
-	parts.Gamma = read(tensorGamma, 1, -1)
-	if intercept := read(tensorIntercept, 1); err == nil {
-		parts.Intercept = intercept[0]
-	}
+	gamma, intercept := read(tensorGamma, kappa, -1), read(tensorIntercept, kappa)
 	if err != nil {
 		return fail(err)
+	}
+	parts.Heads = make([]Head, kappa)
+	for c := range parts.Heads {
+		h := Head{Beta: rowOf(beta, c, kappa), Gamma: rowOf(gamma, c, kappa), Intercept: intercept[c]}
+		if words != nil {
+			h.Words = rowOf(words, c, kappa)
+		}
+		parts.Heads[c] = h
 	}
 	if parts.Vectorizer, err = textproc.New(settings, vocabulary, idf); err != nil {
 		return fail(err)
@@ -126,4 +161,10 @@ func Load(b *models.Bundle) (*Model, error) {
 		return fail(err)
 	}
 	return model, nil
+}
+
+// rowOf returns row i of a matrix of n rows.
+func rowOf(data []float64, i, n int) []float64 {
+	width := len(data) / n
+	return slices.Clip(data[i*width : (i+1)*width])
 }

@@ -33,7 +33,21 @@ func Calibrate(c *models.Calibration, logit float64) float64 {
 	}
 }
 
-func checkCalibration(c *models.Calibration) error {
+// checkCalibration returns an error that wraps ErrCalibration for what is no calibration of kappa log-odds.
+func checkCalibration(c *models.Calibration, kappa int) error {
+	offsets := 0
+	if kappa > 1 && c.Kind == models.Platt {
+		offsets = kappa
+	}
+	if kappa > 1 && c.Kind == models.Isotonic {
+		return fmt.Errorf("%w: an isotonic one is of two classes, not of %d", ErrCalibration, kappa+1)
+	}
+	if len(c.Offsets) != offsets {
+		return fmt.Errorf("%w: %s with %d offsets, want %d", ErrCalibration, c.Kind, len(c.Offsets), offsets)
+	}
+	if err := finite("offsets", c.Offsets); err != nil {
+		return fmt.Errorf("%w: %w", ErrCalibration, err)
+	}
 	switch c.Kind {
 	case models.Uncalibrated:
 	case models.Platt:
@@ -69,6 +83,8 @@ const (
 	plattIterations = 100
 	// plattTolerance is the largest change of a coefficient at which the fit has ended.
 	plattTolerance = 1e-10
+	// plattRidge, times the identity, keeps the step finite where all logits are equal.
+	plattRidge = 1e-12
 )
 
 // FitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
@@ -129,10 +145,8 @@ func fitPlatt(logits []float64, positive []bool) models.Calibration {
 			hab += w * x
 			hbb += w
 		}
-		// A multiple of the identity keeps the step finite where all logits are equal.
-		const ridge = 1e-12
-		haa += ridge
-		hbb += ridge
+		haa += plattRidge
+		hbb += plattRidge
 		det := haa*hbb - hab*hab
 		if !(det > 0) {
 			break

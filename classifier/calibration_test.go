@@ -20,7 +20,7 @@ func fitted(t fataler, kind models.CalibrationKind, logits []float64, positive [
 	if err != nil {
 		t.Fatalf("fitting: %v", err)
 	}
-	if err := checkCalibration(&c); err != nil {
+	if err := checkCalibration(&c, 1); err != nil {
 		t.Fatalf("what was fitted is refused: %v", err)
 	}
 	return c

@@ -43,12 +43,12 @@ func benchModel(b *testing.B, rank int) (*Model, []synth.Note) {
 	}
 	p := len(v.Vocabulary())
 	parts := Parts{
-		Vectorizer: v, Words: normal(p),
-		Aux:   []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: []float64{50}}, {Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}}},
-		Gamma: normal(3), Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
+		Vectorizer: v,
+		Aux:        []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: []float64{50}}, {Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}}},
+		Heads:      []Head{{Words: normal(p), Gamma: normal(3)}}, Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
 	}
 	if rank > 0 {
-		parts.Topics, parts.Beta = mat.NewDense(p, rank, normal(p*rank)), normal(rank)
+		parts.Topics, parts.Heads[0].Beta = mat.NewDense(p, rank, normal(p*rank)), normal(rank)
 	}
 	return newModel(b, parts), notes
 }
@@ -58,7 +58,7 @@ func BenchmarkScore(b *testing.B) {
 		for _, limits := range []Limits{{}, {Topics: 3, Terms: 5, Words: 10}} {
 			b.Run(fmt.Sprintf("k=%d/shown=%d,%d,%d", rank, limits.Topics, limits.Terms, limits.Words), func(b *testing.B) {
 				m, notes := benchModel(b, rank)
-				s := m.Scorer(limits)
+				s := m.Scorer(Options{Limits: limits})
 				var p msg.Prediction
 				eachNote(b, notes, func(text string, aux []msg.Value) { s.Score(text, aux, &p) })
 			})
@@ -66,11 +66,32 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
+func BenchmarkScoreClasses(b *testing.B) {
+	for _, classes := range []int{3, 10} {
+		b.Run(fmt.Sprintf("k=25/classes=%d", classes), func(b *testing.B) {
+			m, notes := benchModel(b, 25)
+			parts := m.parts
+			parts.Topics = mat.NewDense(len(m.terms), m.rank, m.topics)
+			parts.Admission, parts.Calibration = make([]bool, classes), models.Calibration{Kind: models.Uncalibrated}
+			parts.Admission[1] = true
+			for c := range classes {
+				parts.Classes = append(parts.Classes, fmt.Sprint("class ", c))
+			}
+			for range classes - 2 {
+				parts.Heads = append(parts.Heads, parts.Heads[0])
+			}
+			s := newModel(b, parts).Scorer(Options{Limits: Limits{Topics: 3, Terms: 5, Words: 10}})
+			var p msg.Prediction
+			eachNote(b, notes, func(text string, aux []msg.Value) { s.Score(text, aux, &p) })
+		})
+	}
+}
+
 func BenchmarkProbability(b *testing.B) {
 	for _, rank := range []int{0, 25, 50, 200} {
 		b.Run(fmt.Sprintf("k=%d", rank), func(b *testing.B) {
 			m, notes := benchModel(b, rank)
-			s := m.Scorer(Limits{})
+			s := m.Scorer(Options{})
 			eachNote(b, notes, func(text string, aux []msg.Value) { s.Probability(text, aux) })
 		})
 	}

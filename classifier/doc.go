@@ -14,6 +14,11 @@
 //
 // The probability is the calibration map (Platt or isotonic) of the logit.
 //
+// A model of several outcomes has such a head for each class but the reference, over the same scores. Its logit η_c is the
+// log-odds of class c against the reference, and the probabilities are the softmax of 0, for the reference, and of the
+// calibrated η, see CalibrateTo. A note is to be admitted where those of the classes that mean admission sum to the
+// threshold. One class is explained against the reference, or the reference against the most probable of the others.
+//
 // A Model is immutable and safe for concurrent use. A Scorer holds the scratch memory of one goroutine. The
 // prediction is a pure function of model, text and auxiliary values.
 package classifier

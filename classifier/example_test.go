@@ -21,10 +21,8 @@ func ExampleModel_Scorer() {
 	model, err := classifier.New(classifier.Parts{
 		Vectorizer:  vectorizer,
 		Topics:      mat.NewDense(3, 2, []float64{0.8, 0, 0.6, 0, 0, 1}),
-		Beta:        []float64{2, -1},
 		Aux:         []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: []float64{50}}},
-		Gamma:       []float64{0.02},
-		Intercept:   -1,
+		Heads:       []classifier.Head{{Beta: []float64{2, -1}, Gamma: []float64{0.02}, Intercept: -1}},
 		Calibration: models.Calibration{Kind: models.Uncalibrated},
 		Threshold:   0.5,
 	})
@@ -33,7 +31,7 @@ func ExampleModel_Scorer() {
 		return
 	}
 	var p msg.Prediction
-	model.Scorer(classifier.Limits{}).Score("hip rotated", []msg.Value{msg.Number(80)}, &p)
+	model.Scorer(classifier.Options{}).Score("hip rotated", []msg.Value{msg.Number(80)}, &p)
 	fmt.Printf("%s at %.2f, logit %.2f = %.2f", p.Decision, p.Probability, p.Logit, p.Intercept)
 	for _, t := range p.Topics {
 		fmt.Printf(" + %.2f for %q", t.Contribution, t.Label)

@@ -17,21 +17,26 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestExplanationGolden holds the bytes of explanations, one a line.
 func TestExplanationGolden(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, smallParts(t))
+	small, several := newModel(t, smallParts(t)), newModel(t, severalParts(t))
 	aux := []msg.Value{msg.Number(83), msg.Text("F")}
 	var got []byte
 	for _, c := range []struct {
-		limits Limits
-		text   string
-		aux    []msg.Value
+		model   *Model
+		options Options
+		text    string
+		aux     []msg.Value
 	}{
-		{Limits{}, "83F fall from bed, R hip pain, leg rotated", aux},
-		{Limits{Topics: 1, Terms: 2, Words: 1}, "83F fall from bed, R hip pain, leg rotated", aux},
-		{Limits{}, "denies chest pain; coughs", []msg.Value{{}, msg.Text("X")}},
-		{Limits{}, "zebra", []msg.Value{{}, {}}},
+		{small, Options{}, "83F fall from bed, R hip pain, leg rotated", aux},
+		{small, Options{Limits: Limits{Topics: 1, Terms: 2, Words: 1}}, "83F fall from bed, R hip pain, leg rotated", aux},
+		{small, Options{Class: "admitted"}, "denies chest pain; coughs", []msg.Value{{}, msg.Text("X")}},
+		{small, Options{}, "zebra", []msg.Value{{}, {}}},
+		{several, Options{}, "83F fall from bed, R hip pain, leg rotated", aux},
+		{several, Options{Limits: Limits{Topics: 1, Terms: 2, Words: 1}, Class: "transferred"}, "83F fall from bed, R hip pain, leg rotated", aux},
+		{several, Options{Class: "discharged"}, "denies chest pain; coughs", []msg.Value{{}, msg.Text("X")}},
+		{several, Options{}, "zebra", []msg.Value{{}, {}}},
 	} {
 		var p msg.Prediction
-		m.Scorer(c.limits).Score(c.text, c.aux, &p)
+		c.model.Scorer(c.options).Score(c.text, c.aux, &p)
 		got = append(p.AppendJSON(got), '\n')
 	}
 	golden := filepath.Join("testdata", "explanations.golden.jsonl")

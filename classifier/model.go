@@ -20,17 +20,28 @@ var ErrModel = errors.New("malformed model")
 
 // Parts is all that a model is made of.
 type Parts struct {
-	Info        msg.Model            // name, version, method and hash, copied into every prediction
-	Vectorizer  *textproc.Vectorizer // p terms
-	Topics      *mat.Dense           // F, p×k; nil for a model of words alone
-	Beta        []float64            // k, on the scale of the scores
-	Prevalence  []float64            // k, what Prevalence returns; nil where it is not known
-	Words       []float64            // p, mostly 0; nil for a model of topics alone
-	Aux         []models.AuxColumn
-	Gamma       []float64 // one per auxiliary feature, on the scale of the centred features
-	Intercept   float64
+	Info       msg.Model            // name, version, method and hash, copied into every prediction
+	Vectorizer *textproc.Vectorizer // p terms
+	Topics     *mat.Dense           // F, p×k; nil for a model of words alone
+	Prevalence []float64            // k, what Prevalence returns; nil where it is not known
+	Aux        []models.AuxColumn
+	// Heads give the log-odds of each class against the reference: one head for each class but the reference, in the
+	// order of Classes. A yes/no model has one, that of admission.
+	Heads []Head
+	// Classes are the names of the κ+1 outcomes, the reference first; nil for a yes/no model.
+	Classes []string
+	// Admission tells of each class whether it means a bed; nil for a yes/no model.
+	Admission   []bool
 	Calibration models.Calibration
-	Threshold   float64 // a note is "admit" from this probability on
+	Threshold   float64 // a note is "admit" from this probability of admission on
+}
+
+// Head is the linear function of a note that gives the log-odds of one class against the reference.
+type Head struct {
+	Beta      []float64 // k, on the scale of the scores
+	Words     []float64 // p, mostly 0; nil, in all heads, for a model of topics alone
+	Gamma     []float64 // one per auxiliary feature, on the scale of the centred features
+	Intercept float64
 }
 
 // Model scores notes. It is immutable and safe for concurrent use.
@@ -41,6 +52,7 @@ type Model struct {
 	topics []float64 // F by rows: topics[j*rank+t]
 	labels []string  // of topics
 	heads  []string  // of terms, as predictions write them
+	turned []Head    // those of parts with the sign turned: of the reference against each class, nil for yes/no
 }
 
 // labelTerms is how many terms name a topic.
@@ -73,39 +85,110 @@ func New(parts Parts) (*Model, error) {
 		width += len(parts.Aux[i].Mean)
 	}
 	switch {
-	case len(parts.Beta) != m.rank:
-		return nil, fmt.Errorf("%w: %d coefficients for %d topics", ErrModel, len(parts.Beta), m.rank)
 	case parts.Prevalence != nil && len(parts.Prevalence) != m.rank:
 		return nil, fmt.Errorf("%w: prevalence of %d topics in place of %d", ErrModel, len(parts.Prevalence), m.rank)
-	case parts.Words != nil && len(parts.Words) != p:
-		return nil, fmt.Errorf("%w: %d word coefficients for a vocabulary of %d", ErrModel, len(parts.Words), p)
-	case len(parts.Gamma) != width:
-		return nil, fmt.Errorf("%w: %d auxiliary coefficients for %d features", ErrModel, len(parts.Gamma), width)
 	case !(parts.Threshold >= 0 && parts.Threshold <= 1):
 		return nil, fmt.Errorf("%w: threshold %v", ErrModel, parts.Threshold)
 	}
-	for _, of := range []struct {
-		name   string
-		values []float64
-	}{{"topics", m.topics}, {"coefficients", parts.Beta}, {"prevalence", parts.Prevalence}, {"word coefficients", parts.Words}, {"auxiliary coefficients", parts.Gamma}, {"intercept", []float64{parts.Intercept}}} {
-		for i, v := range of.values {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("%w: %s hold %v at %d", ErrModel, of.name, v, i)
-			}
+	if err := parts.checkClasses(); err != nil {
+		return nil, err
+	}
+	for i := range parts.Heads {
+		if err := parts.checkHead(i, m.rank, p, width); err != nil {
+			return nil, err
 		}
 	}
-	if err := checkCalibration(&parts.Calibration); err != nil {
+	if err := cmp.Or(finite("topics", m.topics), finite("prevalence", parts.Prevalence)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	if err := checkCalibration(&parts.Calibration, len(parts.Heads)); err != nil {
 		return nil, err
 	}
 	m.heads = make([]string, p)
 	for j, t := range m.terms {
 		m.heads[j] = msg.TermHead(t.Text, t.Surface)
 	}
+	if parts.Classes != nil {
+		for _, h := range parts.Heads {
+			m.turned = append(m.turned, Head{Beta: turned(h.Beta), Words: turned(h.Words), Gamma: turned(h.Gamma), Intercept: 0 - h.Intercept})
+		}
+	}
 	m.labels = make([]string, m.rank)
 	for t := range m.labels {
 		m.labels[t] = m.label(t)
 	}
 	return m, nil
+}
+
+// checkClasses returns an error that wraps ErrModel unless there is one head for each class but the reference, and the
+// classes have names and tell of admission.
+func (p *Parts) checkClasses() error {
+	if p.Classes == nil && p.Admission == nil {
+		if len(p.Heads) != 1 {
+			return fmt.Errorf("%w: %d heads of a model of yes and no", ErrModel, len(p.Heads))
+		}
+		return nil
+	}
+	if n := len(p.Classes); len(p.Heads) != n-1 || len(p.Admission) != n {
+		return fmt.Errorf("%w: %d heads and %d marks of admission for %d classes", ErrModel, len(p.Heads), len(p.Admission), n)
+	}
+	if err := models.CheckAdmission(p.Classes, p.admissionClasses()); err != nil {
+		return fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	return nil
+}
+
+// admissionClasses are the names of the classes that mean admission.
+func (p *Parts) admissionClasses() []string {
+	var names []string
+	for i, admission := range p.Admission {
+		if admission {
+			names = append(names, p.Classes[i])
+		}
+	}
+	return names
+}
+
+// checkHead returns an error that wraps ErrModel for a head that does not fit k topics, p terms and q auxiliary features,
+// or holds what is no number.
+func (p *Parts) checkHead(at, k, terms, q int) error {
+	h := &p.Heads[at]
+	switch {
+	case len(h.Beta) != k:
+		return fmt.Errorf("%w: %d coefficients for %d topics in head %d", ErrModel, len(h.Beta), k, at)
+	case h.Words != nil && len(h.Words) != terms:
+		return fmt.Errorf("%w: %d word coefficients for a vocabulary of %d in head %d", ErrModel, len(h.Words), terms, at)
+	case (h.Words == nil) != (p.Heads[0].Words == nil):
+		return fmt.Errorf("%w: word coefficients in some heads only", ErrModel)
+	case len(h.Gamma) != q:
+		return fmt.Errorf("%w: %d auxiliary coefficients for %d features in head %d", ErrModel, len(h.Gamma), q, at)
+	}
+	if err := cmp.Or(finite("coefficients", h.Beta), finite("word coefficients", h.Words), finite("auxiliary coefficients", h.Gamma), finite("intercept", []float64{h.Intercept})); err != nil {
+		return fmt.Errorf("%w: head %d: %w", ErrModel, at, err)
+	}
+	return nil
+}
+
+// turned returns the values with their sign turned, nil for nil.
+func turned(values []float64) []float64 {
+	if values == nil {
+		return nil
+	}
+	negative := make([]float64, len(values))
+	for i, v := range values {
+		negative[i] = 0 - v // which is never -0
+	}
+	return negative
+}
+
+// finite returns an error for the first value that is no number.
+func finite(name string, values []float64) error {
+	for i, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s hold %v at %d", name, v, i)
+		}
+	}
+	return nil
 }
 
 // label names topic t by the words of largest positive weight, as its direction, its prevalence and a positive score are
@@ -160,6 +243,9 @@ func (m *Model) TopTerms(t, n int) []TermWeight {
 
 // Info returns the model's name, version, method and hash.
 func (m *Model) Info() msg.Model { return m.parts.Info }
+
+// Classes returns the names of the outcomes, the reference first; nil for a yes/no model.
+func (m *Model) Classes() []string { return m.parts.Classes }
 
 // Aux returns the auxiliary columns in the order in which Score takes their values.
 func (m *Model) Aux() []models.AuxColumn { return m.parts.Aux }

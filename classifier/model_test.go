@@ -49,14 +49,26 @@ func smallParts(tb testing.TB) Parts {
 	words[4], words[6], words[8] = 0.25, -0.5, 1
 	return Parts{
 		Info:       msg.Model{Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf", SHA256: strings.Repeat("3f9c1a00", 8)},
-		Vectorizer: v, Topics: topics, Beta: []float64{1.5, -0.75, 0}, Prevalence: []float64{0.5, 0.25, 0}, Words: words,
+		Vectorizer: v, Topics: topics, Prevalence: []float64{0.5, 0.25, 0},
 		Aux: []models.AuxColumn{
 			{Name: "age", Kind: models.Numeric, Mean: []float64{52}},
 			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
 		},
-		Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25,
+		Heads:       []Head{{Beta: []float64{1.5, -0.75, 0}, Words: words, Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25}},
 		Calibration: models.Calibration{Kind: models.Platt, Slope: 1.5, Intercept: 0.25}, Threshold: 0.5,
 	}
+}
+
+// severalParts are smallParts with three outcomes.
+func severalParts(tb testing.TB) Parts {
+	tb.Helper()
+	parts := smallParts(tb)
+	words := make([]float64, 10)
+	words[1], words[4] = 0.5, -0.25
+	parts.Heads = append(parts.Heads, Head{Beta: []float64{-0.5, 1.25, 0.25}, Words: words, Gamma: []float64{-0.01, 0.25, 0.5}, Intercept: -0.75})
+	parts.Classes, parts.Admission = []string{"discharged", "admitted", "transferred"}, []bool{false, true, true}
+	parts.Calibration = models.Calibration{Kind: models.Platt, Slope: 1.25, Offsets: []float64{0.25, -0.5}}
+	return parts
 }
 
 func newModel(tb testing.TB, parts Parts) *Model {
@@ -76,18 +88,18 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Parts)
 	}{
 		"topics of other terms":       {ErrModel, func(p *Parts) { p.Topics = mat.NewDense(9, 3, nil) }},
-		"too few coefficients":        {ErrModel, func(p *Parts) { p.Beta = p.Beta[:2] }},
+		"too few coefficients":        {ErrModel, func(p *Parts) { p.Heads[0].Beta = p.Heads[0].Beta[:2] }},
 		"coefficients, no topics":     {ErrModel, func(p *Parts) { p.Topics = nil }},
-		"words of other terms":        {ErrModel, func(p *Parts) { p.Words = p.Words[:9] }},
-		"too few aux coefficients":    {ErrModel, func(p *Parts) { p.Gamma = p.Gamma[:2] }},
+		"words of other terms":        {ErrModel, func(p *Parts) { p.Heads[0].Words = p.Heads[0].Words[:9] }},
+		"too few aux coefficients":    {ErrModel, func(p *Parts) { p.Heads[0].Gamma = p.Heads[0].Gamma[:2] }},
 		"threshold below":             {ErrModel, func(p *Parts) { p.Threshold = -0.1 }},
 		"threshold above":             {ErrModel, func(p *Parts) { p.Threshold = 1.1 }},
 		"threshold NaN":               {ErrModel, func(p *Parts) { p.Threshold = nan }},
 		"topics NaN":                  {ErrModel, func(p *Parts) { p.Topics.Set(1, 1, nan) }},
-		"coefficient infinite":        {ErrModel, func(p *Parts) { p.Beta[0] = inf }},
-		"word NaN":                    {ErrModel, func(p *Parts) { p.Words[0] = nan }},
-		"aux coefficient infinite":    {ErrModel, func(p *Parts) { p.Gamma[0] = -inf }},
-		"intercept NaN":               {ErrModel, func(p *Parts) { p.Intercept = nan }},
+		"coefficient infinite":        {ErrModel, func(p *Parts) { p.Heads[0].Beta[0] = inf }},
+		"word NaN":                    {ErrModel, func(p *Parts) { p.Heads[0].Words[0] = nan }},
+		"aux coefficient infinite":    {ErrModel, func(p *Parts) { p.Heads[0].Gamma[0] = -inf }},
+		"intercept NaN":               {ErrModel, func(p *Parts) { p.Heads[0].Intercept = nan }},
 		"calibration kind":            {ErrCalibration, func(p *Parts) { p.Calibration.Kind = "magic" }},
 		"platt falls":                 {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
 		"platt slope NaN":             {ErrCalibration, func(p *Parts) { p.Calibration.Slope = nan }},
@@ -104,15 +116,58 @@ func TestNewRefuses(t *testing.T) {
 		"no vectorizer":               {ErrModel, func(p *Parts) { p.Vectorizer = nil }},
 		"aux mean NaN":                {ErrModel, func(p *Parts) { p.Aux[0].Mean[0] = nan }},
 		"aux kind":                    {ErrModel, func(p *Parts) { p.Aux[0].Kind = "ordinal" }},
-		"numeric aux without mean":    {ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Gamma = nil, p.Gamma[1:] }},
+		"numeric aux without mean":    {ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Heads[0].Gamma = nil, p.Heads[0].Gamma[1:] }},
 		"levels do not match means":   {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F"} }},
 		"levels do not ascend":        {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"M", "F"} }},
+		"no head":                     {ErrModel, func(p *Parts) { p.Heads = nil }},
+		"two heads of yes and no":     {ErrModel, func(p *Parts) { p.Heads = append(p.Heads, p.Heads[0]) }},
+		"offsets of yes and no":       {ErrCalibration, func(p *Parts) { p.Calibration.Offsets = []float64{0} }},
 		"a level that is there twice": {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F", "F"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			parts := smallParts(t)
 			c.change(&parts)
+			if m, err := New(parts); m != nil || !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		want   error
+		change func(*Parts)
+	}{
+		"a head too few":            {ErrModel, func(p *Parts) { p.Heads = p.Heads[:1] }},
+		"no names":                  {ErrModel, func(p *Parts) { p.Classes = nil }},
+		"one name":                  {ErrModel, func(p *Parts) { p.Classes, p.Admission, p.Heads = p.Classes[:1], p.Admission[:1], nil }},
+		"a name twice":              {ErrModel, func(p *Parts) { p.Classes[2] = p.Classes[0] }},
+		"a name empty":              {ErrModel, func(p *Parts) { p.Classes[1] = "" }},
+		"no marks of admission":     {ErrModel, func(p *Parts) { p.Admission = nil }},
+		"a mark too few":            {ErrModel, func(p *Parts) { p.Admission = p.Admission[:2] }},
+		"none of admission":         {ErrModel, func(p *Parts) { p.Admission = make([]bool, 3) }},
+		"all of admission":          {ErrModel, func(p *Parts) { p.Admission[0] = true }},
+		"too few coefficients":      {ErrModel, func(p *Parts) { p.Heads[1].Beta = p.Heads[1].Beta[:2] }},
+		"words in one head":         {ErrModel, func(p *Parts) { p.Heads[1].Words = nil }},
+		"words in the other":        {ErrModel, func(p *Parts) { p.Heads[0].Words = nil }},
+		"words of other terms":      {ErrModel, func(p *Parts) { p.Heads[1].Words = p.Heads[1].Words[:9] }},
+		"too few aux coefficients":  {ErrModel, func(p *Parts) { p.Heads[1].Gamma = p.Heads[1].Gamma[:2] }},
+		"coefficient NaN":           {ErrModel, func(p *Parts) { p.Heads[1].Beta[2] = nan }},
+		"intercept infinite":        {ErrModel, func(p *Parts) { p.Heads[1].Intercept = inf }},
+		"isotonic":                  {ErrCalibration, isotonic([]float64{-1, 1}, []float64{0.1, 0.9})},
+		"an offset too few":         {ErrCalibration, func(p *Parts) { p.Calibration.Offsets = []float64{0} }},
+		"no offsets":                {ErrCalibration, func(p *Parts) { p.Calibration.Offsets = nil }},
+		"an offset NaN":             {ErrCalibration, func(p *Parts) { p.Calibration.Offsets[1] = nan }},
+		"offsets, not calibrated":   {ErrCalibration, func(p *Parts) { p.Calibration.Kind = models.Uncalibrated }},
+		"platt falls, with offsets": {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
+		"two classes with an offset": {ErrCalibration, func(p *Parts) {
+			p.Classes, p.Admission, p.Heads, p.Calibration.Offsets = p.Classes[:2], p.Admission[:2], p.Heads[:1], []float64{0}
+		}},
+	} {
+		t.Run("several outcomes, "+name, func(t *testing.T) {
+			t.Parallel()
+			parts := severalParts(t)
+			c.change(&parts)
+			_ = parts.ToBundle(&models.Bundle{}) // may refuse them too, and must not panic
 			if m, err := New(parts); m != nil || !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -130,11 +185,11 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
 		"all":             func(*Parts) {},
-		"no topics":       func(p *Parts) { p.Topics, p.Beta, p.Prevalence = nil, nil, nil },
+		"no topics":       func(p *Parts) { p.Topics, p.Heads[0].Beta, p.Prevalence = nil, nil, nil },
 		"no prevalence":   func(p *Parts) { p.Prevalence = nil },
-		"no words":        func(p *Parts) { p.Words = nil },
-		"no aux":          func(p *Parts) { p.Aux, p.Gamma = nil, nil },
-		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Gamma = nil, nil, p.Gamma[:1] },
+		"no words":        func(p *Parts) { p.Heads[0].Words = nil },
+		"no aux":          func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
+		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Heads[0].Gamma = nil, nil, p.Heads[0].Gamma[:1] },
 		"uncalibrated":    func(p *Parts) { p.Calibration = models.Calibration{Kind: models.Uncalibrated} },
 		"isotonic":        isotonic([]float64{-1, 1}, []float64{0.1, 0.9}),
 	} {
@@ -144,7 +199,7 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 			change(&parts)
 			var p msg.Prediction
 			m := newModel(t, parts)
-			m.Scorer(Limits{}).Score("hip pain", make([]msg.Value, len(m.Aux())), &p)
+			m.Scorer(Options{}).Score("hip pain", make([]msg.Value, len(m.Aux())), &p)
 			checkSums(t, &p)
 		})
 	}
@@ -195,11 +250,20 @@ func TestStoreRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
 		"all":           func(*Parts) {},
-		"no topics":     func(p *Parts) { p.Topics, p.Beta, p.Prevalence = nil, nil, nil },
+		"no topics":     func(p *Parts) { p.Topics, p.Heads[0].Beta, p.Prevalence = nil, nil, nil },
 		"no prevalence": func(p *Parts) { p.Prevalence = nil },
-		"no words":      func(p *Parts) { p.Words = nil },
-		"no aux":        func(p *Parts) { p.Aux, p.Gamma = nil, nil },
+		"no words":      func(p *Parts) { p.Heads[0].Words = nil },
+		"no aux":        func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
 		"isotonic":      isotonic([]float64{-1, 0.1, 1. / 3}, []float64{0.1, 0.2, 2. / 3}),
+		"three classes": func(p *Parts) { *p = severalParts(t) },
+		"two classes":   func(p *Parts) { p.Classes, p.Admission = []string{"home", "ward"}, []bool{false, true} },
+		"three classes, no words and aux": func(p *Parts) {
+			*p = severalParts(t)
+			p.Aux = nil
+			for c := range p.Heads {
+				p.Heads[c].Words, p.Heads[c].Gamma = nil, nil
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,10 +299,37 @@ func TestStoreRoundTrip(t *testing.T) {
 	}
 }
 
+// TestYesNoBundleBytes holds the files of yes/no models, by the hash of their manifest, which holds the hashes of the others.
+func TestYesNoBundleBytes(t *testing.T) {
+	t.Parallel()
+	parts := smallParts(t)
+	idf := make([]float64, 10) // exact everywhere
+	for j := range idf {
+		idf[j] = 1 + float64(j)/4
+	}
+	var err error
+	if parts.Vectorizer, err = textproc.New(parts.Vectorizer.Settings(), parts.Vectorizer.Vocabulary(), idf); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string) {
+		t.Helper()
+		b := bundleOf(t, parts)
+		if _, err := models.OpenDir(t.TempDir()).Save(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if b.SHA256 != want {
+			t.Errorf("the manifest's hash became %s", b.SHA256)
+		}
+	}
+	check("9f65376acf93baee0225303bc6e621dde602bc6d2bd6d1021392212bcb52f953")
+	parts.Topics, parts.Prevalence, parts.Heads = nil, nil, []Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
+	check("2e052627b88d473a9a20be7ab00d9054bbf478c4d5a0d0c40779988e35a4c23e")
+}
+
 // answer is the bytes that a fresh scorer of the model sends.
 func answer(m *Model, text string, aux []msg.Value) string {
 	var p msg.Prediction
-	m.Scorer(Limits{}).Score(text, aux, &p)
+	m.Scorer(Options{}).Score(text, aux, &p)
 	return string(p.AppendJSON(nil))
 }
 
@@ -248,6 +339,20 @@ func TestLoadRefuses(t *testing.T) {
 		return func(b *models.Bundle) { b.Tensors[name] = models.Tensor{Shape: shape, Data: data} }
 	}
 	drop := func(name string) func(*models.Bundle) { return func(b *models.Bundle) { delete(b.Tensors, name) } }
+	refuse := func(name string, parts func(testing.TB) Parts, change func(*models.Bundle)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bundleOf(t, parts(t))
+			change(b)
+			m, err := Load(b)
+			if m != nil || err == nil {
+				t.Fatalf("loaded, error %v", err)
+			}
+			if !strings.Contains(err.Error(), `loading model "lower-extremity-injury"`) {
+				t.Errorf("the error does not name the model: %v", err)
+			}
+		})
+	}
 	for name, change := range map[string]func(*models.Bundle){
 		"no intercept":          drop(tensorIntercept),
 		"no topics":             drop(tensorTopics),
@@ -283,17 +388,38 @@ func TestLoadRefuses(t *testing.T) {
 		"calibration falls":      func(b *models.Bundle) { b.Manifest.Calibration.Slope = -1 },
 		"threshold":              func(b *models.Bundle) { b.Manifest.Threshold = 2 },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := bundleOf(t, smallParts(t))
-			change(b)
-			m, err := Load(b)
-			if m != nil || err == nil {
-				t.Fatalf("loaded, error %v", err)
-			}
-			if !strings.Contains(err.Error(), `loading model "lower-extremity-injury"`) {
-				t.Errorf("the error does not name the model: %v", err)
-			}
-		})
+		refuse(name, smallParts, change)
+	}
+	for name, change := range map[string]func(*models.Bundle){
+		"one class":              func(b *models.Bundle) { b.Manifest.Classes = b.Manifest.Classes[:1] },
+		"a class less":           func(b *models.Bundle) { b.Manifest.Classes = []string{"discharged", "admitted"} },
+		"a class more":           func(b *models.Bundle) { b.Manifest.Classes = append(b.Manifest.Classes, "died") },
+		"classes, an empty list": func(b *models.Bundle) { b.Manifest.Classes = []string{} },
+		"no classes":             func(b *models.Bundle) { b.Manifest.Classes = nil },
+		"yes and no":             func(b *models.Bundle) { b.Manifest.Classes, b.Manifest.AdmissionClasses = nil, nil },
+		"a class without a name": func(b *models.Bundle) { b.Manifest.Classes = []string{"discharged", "", "transferred"} },
+		"a class twice":          func(b *models.Bundle) { b.Manifest.Classes = []string{"discharged", "discharged", "transferred"} },
+		"no class of admission":  func(b *models.Bundle) { b.Manifest.AdmissionClasses = nil },
+		"admission unknown":      func(b *models.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "died"} },
+		"admission twice":        func(b *models.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "admitted"} },
+		"all of admission":       func(b *models.Bundle) { b.Manifest.AdmissionClasses = b.Manifest.Classes },
+		"isotonic": func(b *models.Bundle) {
+			b.Manifest.Calibration = models.Calibration{Kind: models.Isotonic, Logits: []float64{0}, Probabilities: []float64{0.5}}
+		},
+		"offsets too few":           func(b *models.Bundle) { b.Manifest.Calibration.Offsets = []float64{0} },
+		"offset infinite":           func(b *models.Bundle) { b.Manifest.Calibration.Offsets[0] = math.Inf(1) },
+		"one row of coefficients":   tensor(tensorBeta, make([]float64, 3), 1, 3),
+		"coefficients transposed":   tensor(tensorBeta, make([]float64, 6), 3, 2),
+		"coefficients NaN":          tensor(tensorBeta, append(make([]float64, 5), math.NaN()), 2, 3),
+		"words of yes and no":       tensor(tensorWords, make([]float64, 10), 10),
+		"words flat":                tensor(tensorWords, make([]float64, 20), 20),
+		"one row of aux":            tensor(tensorGamma, make([]float64, 3), 1, 3),
+		"aux coefficients too few":  tensor(tensorGamma, make([]float64, 4), 2, 2),
+		"one intercept":             tensor(tensorIntercept, make([]float64, 1), 1),
+		"intercepts of two heads":   tensor(tensorIntercept, make([]float64, 3), 3),
+		"intercepts in a row":       tensor(tensorIntercept, make([]float64, 2), 1, 2),
+		"aux coefficients infinite": tensor(tensorGamma, append(make([]float64, 5), math.Inf(-1)), 2, 3),
+	} {
+		refuse("several outcomes, "+name, severalParts, change)
 	}
 }

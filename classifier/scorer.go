@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -24,36 +26,65 @@ type Limits struct {
 	Words  int // single words of a prediction
 }
 
+// Options says what a prediction tells of its reasons.
+type Options struct {
+	Limits
+	// Class is the outcome to explain; "" is the most probable one, as is the name of a class that the model does not
+	// know. A yes/no model explains admission whatever it is.
+	Class string
+}
+
 // Scorer scores notes with one model in one goroutine. It allocates nothing once its buffers have grown.
 type Scorer struct {
 	model               *Model
 	limits              Limits
+	class               int // to explain, -1 for the most probable one
 	text                *textproc.Transformer
 	scores              []float64 // k
 	aux                 []float64 // features
+	logOdds             []float64 // κ, against the reference
+	probabilities       []float64 // κ+1
 	topics              []float64 // contributions of the topics
 	terms               []float64 // contributions of the row's terms to one topic, or by themselves
 	topicRank, termRank ranking
 }
 
 // Scorer returns a scorer for one goroutine.
-func (m *Model) Scorer(limits Limits) *Scorer {
-	return &Scorer{model: m, limits: limits, text: m.parts.Vectorizer.Transformer(), scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Gamma)), topics: make([]float64, m.rank)}
+func (m *Model) Scorer(o Options) *Scorer {
+	kappa := len(m.parts.Heads)
+	return &Scorer{
+		model: m, limits: o.Limits, class: slices.Index(m.parts.Classes, o.Class), text: m.parts.Vectorizer.Transformer(),
+		scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)), topics: make([]float64, m.rank),
+		logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
+	}
 }
 
-// Probability returns the calibrated probability in [0, 1] without its explanation. aux holds one value per
+// Probability returns the calibrated probability of admission in [0, 1] without its explanation. aux holds one value per
 // auxiliary column. The cost is the text's length plus (known terms)·k.
 func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
-	logit, _ := s.logit(text, aux)
-	return Calibrate(&s.model.parts.Calibration, logit)
+	parts := &s.model.parts
+	logit, row := s.read(text, aux)
+	if parts.Classes == nil {
+		return Calibrate(&parts.Calibration, logit)
+	}
+	s.calibrate(logit, row)
+	var sum float64
+	for c, p := range s.probabilities {
+		if parts.Admission[c] {
+			sum += p
+		}
+	}
+	return min(sum, 1)
 }
 
-// logit computes scores and features and returns their logit and the text's row, valid until the next call.
-func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
+// read computes scores and features of a note and returns what the first head makes of them, with the text's row, valid
+// until the next call.
+func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	m := s.model
+	h := &m.parts.Heads[0]
 	row := s.text.Row(text)
 	clear(s.scores)
-	logit := m.parts.Intercept
+	logit := h.Intercept
 	for c, j := range row.Columns {
 		x := row.Values[c]
 		weights := m.topics[int(j)*m.rank : int(j)*m.rank+m.rank]
@@ -61,11 +92,11 @@ func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
 		for t, w := range weights {
 			scores[t] += x * w
 		}
-		if m.parts.Words != nil {
-			logit += m.parts.Words[j] * x
+		if h.Words != nil {
+			logit += h.Words[j] * x
 		}
 	}
-	for t, b := range m.parts.Beta {
+	for t, b := range h.Beta {
 		logit += b * s.scores[t]
 	}
 	at := 0
@@ -74,41 +105,97 @@ func (s *Scorer) logit(text string, aux []msg.Value) (float64, textproc.Row) {
 		width := len(column.Mean)
 		features := s.aux[at : at+width]
 		FeaturesTo(features, column, aux[i])
-		logit += dot(m.parts.Gamma[at:at+width], features)
+		logit += dot(h.Gamma[at:at+width], features)
 		at += width
 	}
 	return logit, row
 }
 
+// calibrate computes the log-odds and probabilities of all classes of the note that was read, of which it takes the first
+// log-odds.
+func (s *Scorer) calibrate(first float64, row textproc.Row) {
+	s.logOdds[0] = first
+	for c := 1; c < len(s.logOdds); c++ {
+		h := &s.model.parts.Heads[c]
+		logit := h.Intercept + dot(h.Beta, s.scores) + dot(h.Gamma, s.aux)
+		if h.Words != nil {
+			for c, j := range row.Columns {
+				logit += h.Words[j] * row.Values[c]
+			}
+		}
+		s.logOdds[c] = logit
+	}
+	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
+}
+
 // Score fills in everything of p that the model knows: all but the note's own fields and the time. It reuses
 // the slices of p. aux holds one value per auxiliary column. Entries are ordered by |contribution|, ties by
-// topic or column.
+// topic or column; of equally probable classes the first is explained.
 func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
-	m := s.model
-	logit, row := s.logit(text, aux)
-	p.Model = m.parts.Info
-	p.Logit, p.Intercept = msg.Round(logit), msg.Round(m.parts.Intercept)
-	p.Probability, p.Threshold = msg.Round(Calibrate(&m.parts.Calibration, logit)), m.parts.Threshold
+	parts := &s.model.parts
+	logit, row := s.read(text, aux)
+	p.Model = parts.Info
+	h := &parts.Heads[0]
+	if parts.Classes == nil {
+		p.Class, p.Against, p.Classes, p.AdmissionProbability = "", "", p.Classes[:0], msg.Optional{}
+		p.Logit, p.Probability = msg.Round(logit), msg.Round(Calibrate(&parts.Calibration, logit))
+	} else {
+		s.calibrate(logit, row)
+		h = s.chooseClass(p)
+	}
+	p.Intercept, p.Threshold = msg.Round(h.Intercept), parts.Threshold
 	p.KnownTermShare = 0
 	if row.Tokens > 0 {
 		p.KnownTermShare = float64(row.Known) / float64(row.Tokens)
 	}
 	p.Decision = msg.NotAdmit
-	if p.Probability >= p.Threshold {
+	if p.Admission() >= p.Threshold {
 		p.Decision = msg.Admit
 	}
 	p.Abstained, p.AbstainReason = false, ""
 	if row.Known == 0 {
 		p.Abstained, p.AbstainReason = true, NoKnownTerms
 	}
-	s.explainTopics(row, p)
-	s.explainWords(row, p)
-	s.explainAux(aux, p)
+	s.explainTopics(h, row, p)
+	s.explainWords(h, row, p)
+	s.explainAux(h, aux, p)
 }
 
-func (s *Scorer) explainTopics(row textproc.Row, p *msg.Prediction) {
+// chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head.
+// The log-odds of the reference against itself are 0 and explain nothing: it is held against its strongest rival, by the
+// head of that one with the sign turned.
+func (s *Scorer) chooseClass(p *msg.Prediction) *Head {
 	m := s.model
-	beta := m.parts.Beta
+	p.Classes = p.Classes[:0]
+	var admission float64
+	for c, q := range s.probabilities {
+		q = msg.Round(q)
+		p.Classes = append(p.Classes, msg.Class{Class: m.parts.Classes[c], Probability: q})
+		if m.parts.Admission[c] {
+			admission += q
+		}
+	}
+	p.AdmissionProbability = msg.Some(min(msg.Round(admission), 1))
+	class, against := s.class, 0
+	if class < 0 {
+		class = floats.MaxIdx(s.probabilities)
+	}
+	var h *Head
+	if class > 0 {
+		h = &m.parts.Heads[class-1]
+		p.Logit = msg.Round(s.logOdds[class-1])
+	} else {
+		against = 1 + floats.MaxIdx(s.probabilities[1:])
+		h = &m.turned[against-1]
+		p.Logit = msg.Round(0 - s.logOdds[against-1])
+	}
+	p.Class, p.Against, p.Probability = m.parts.Classes[class], m.parts.Classes[against], p.Classes[class].Probability
+	return h
+}
+
+func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
+	m := s.model
+	beta := h.Beta
 	p.Topics = p.Topics[:0]
 	for t, b := range beta {
 		s.topics[t] = b * s.scores[t]
@@ -148,9 +235,9 @@ func (s *Scorer) nextTopic(p *msg.Prediction) *msg.Topic {
 	return &p.Topics[len(p.Topics)-1]
 }
 
-func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
+func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 	m := s.model
-	if m.parts.Words == nil {
+	if h.Words == nil {
 		p.Words = nil
 		return
 	}
@@ -159,7 +246,7 @@ func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	}
 	s.terms = s.terms[:0]
 	for c, j := range row.Columns {
-		s.terms = append(s.terms, m.parts.Words[j]*row.Values[c])
+		s.terms = append(s.terms, h.Words[j]*row.Values[c])
 	}
 	shown, rest, more := s.termRank.largest(s.terms, s.limits.Words)
 	for _, c := range shown {
@@ -171,13 +258,13 @@ func (s *Scorer) explainWords(row textproc.Row, p *msg.Prediction) {
 	}
 }
 
-func (s *Scorer) explainAux(aux []msg.Value, p *msg.Prediction) {
+func (s *Scorer) explainAux(h *Head, aux []msg.Value, p *msg.Prediction) {
 	p.Aux = p.Aux[:0]
 	at := 0
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
 		width := len(c.Mean)
-		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: msg.Round(dot(s.model.parts.Gamma[at:at+width], s.aux[at:at+width]))})
+		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: msg.Round(dot(h.Gamma[at:at+width], s.aux[at:at+width]))})
 		at += width
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,33 +50,50 @@ func checkSums(t fataler, p *msg.Prediction) {
 	}
 }
 
-// drawParts draws a model over the vectorizer: any rank, with or without words and auxiliary columns.
+// drawParts draws a model over the vectorizer: any rank, with or without words and auxiliary columns, of yes and no or of
+// up to four classes.
 func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	// Eighths meet in ties and cancel; a full range does not.
 	value := rapid.OneOf(rapid.Just(0.0), rapid.Map(rapid.IntRange(-24, 24), func(i int) float64 { return float64(i) / 8 }), rapid.Float64Range(-5, 5))
 	values := func(n int, name string) []float64 { return rapid.SliceOfN(value, n, n).Draw(t, name) }
 	p := len(v.Vocabulary())
-	parts := Parts{Vectorizer: v, Intercept: value.Draw(t, "intercept"), Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
-	if k := rapid.IntRange(0, 6).Draw(t, "rank"); k > 0 {
+	parts := Parts{Vectorizer: v, Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
+	n := rapid.SampledFrom([]int{0, 2, 3, 4}).Draw(t, "classes")
+	if n > 0 {
+		parts.Classes = []string{"home", "ward", "other hospital", "ICU"}[:n]
+		parts.Admission = make([]bool, n)
+		for c := range rapid.IntRange(1, n-1).Draw(t, "classes of admission") {
+			parts.Admission[(c+n-1)%n] = true
+		}
+	}
+	k := rapid.IntRange(0, 6).Draw(t, "rank")
+	if k > 0 {
 		parts.Topics = mat.NewDense(p, k, values(p*k, "topics"))
-		parts.Beta = values(k, "beta")
 	}
-	if rapid.Bool().Draw(t, "words") {
-		parts.Words = values(p, "words")
-	}
+	words := rapid.Bool().Draw(t, "words")
 	if rapid.Bool().Draw(t, "aux") {
 		parts.Aux = []models.AuxColumn{
 			{Name: "age", Kind: models.Numeric, Mean: values(1, "age mean")},
 			{Name: "acuity", Kind: models.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3, "acuity means")},
 			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: values(2, "sex means")},
 		}
-		parts.Gamma = values(6, "gamma")
 	}
-	parts.Calibration = rapid.SampledFrom([]models.Calibration{
-		{Kind: models.Uncalibrated},
-		{Kind: models.Platt, Slope: 0.8, Intercept: -0.1},
-		{Kind: models.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}},
-	}).Draw(t, "calibration")
+	for range max(n-1, 1) {
+		h := Head{Intercept: value.Draw(t, "intercept"), Beta: values(k, "beta")}
+		if words {
+			h.Words = values(p, "words")
+		}
+		if parts.Aux != nil {
+			h.Gamma = values(6, "gamma")
+		}
+		parts.Heads = append(parts.Heads, h)
+	}
+	calibrations := []models.Calibration{{Kind: models.Uncalibrated}, {Kind: models.Platt, Slope: 0.8, Offsets: []float64{-0.1, 0.3, 2}[:max(n-1, 0)]}}
+	if n <= 2 {
+		calibrations[1] = models.Calibration{Kind: models.Platt, Slope: 0.8, Intercept: -0.1}
+		calibrations = append(calibrations, models.Calibration{Kind: models.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}})
+	}
+	parts.Calibration = rapid.SampledFrom(calibrations).Draw(t, "calibration")
 	return parts
 }
 
@@ -90,18 +108,18 @@ func drawAux(t *rapid.T, parts *Parts, name string) []msg.Value {
 	return rapid.SliceOfN(value, len(parts.Aux), len(parts.Aux)).Draw(t, name)
 }
 
-// naive is the logit by the formula of the package comment, densely.
-func naive(parts *Parts, text string, aux []msg.Value) float64 {
+// naive is the logit of a head by the formula of the package comment, densely.
+func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 	row := parts.Vectorizer.Transform([]string{text})
 	x := make([]float64, row.P)
 	for e, j := range row.Indices {
 		x[j] = row.Values[e]
 	}
-	logit := parts.Intercept
-	for t, b := range parts.Beta {
+	logit := h.Intercept
+	for t, b := range h.Beta {
 		logit += b * mat.Dot(mat.NewVecDense(len(x), x), parts.Topics.ColView(t))
 	}
-	for j, w := range parts.Words {
+	for j, w := range h.Words {
 		logit += w * x[j]
 	}
 	at := 0
@@ -114,13 +132,13 @@ func naive(parts *Parts, text string, aux []msg.Value) float64 {
 		for f, m := range c.Mean {
 			switch {
 			case c.Kind == models.Numeric && isNumber:
-				logit += parts.Gamma[at] * (number - m)
+				logit += h.Gamma[at] * (number - m)
 			case c.Kind == models.Categorical && slices.Contains(c.Levels, level):
 				indicator := 0.0
 				if c.Levels[f] == level {
 					indicator = 1
 				}
-				logit += parts.Gamma[at] * (indicator - m)
+				logit += h.Gamma[at] * (indicator - m)
 			}
 			at++
 		}
@@ -138,24 +156,32 @@ func TestExplanationSumsToLogit(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
+		options := Options{Class: rapid.SampledFrom(append([]string{"", "unknown"}, parts.Classes...)).Draw(t, "class asked")}
 		var full, capped msg.Prediction
-		m.Scorer(Limits{}).Score(text, aux, &full)
+		m.Scorer(options).Score(text, aux, &full)
 		checkSums(t, &full)
-		if want := naive(&parts, text, aux); math.Abs(full.Logit-want) > sumTolerance {
-			t.Fatalf("logit %v, by the formula %v", full.Logit, want)
+		logOdds := make([]float64, len(parts.Heads))
+		for c := range logOdds {
+			logOdds[c] = naive(&parts, &parts.Heads[c], text, aux)
 		}
-		if p := m.Scorer(Limits{}).Probability(text, aux); msg.Round(p) != full.Probability {
-			t.Fatalf("probability %v, in the prediction %v", p, full.Probability)
+		if parts.Classes != nil {
+			checkClasses(t, &parts, logOdds, options.Class, &full)
+		} else if math.Abs(full.Logit-logOdds[0]) > sumTolerance || full.Class != "" || full.Against != "" || len(full.Classes) > 0 || full.AdmissionProbability.Set {
+			t.Fatalf("logit %v, by the formula %v: %+v", full.Logit, logOdds, full)
 		}
-		if (full.Decision == msg.Admit) != (full.Probability >= full.Threshold) {
-			t.Fatalf("%v at a threshold of %v: %s", full.Probability, full.Threshold, full.Decision)
+		if p := m.Scorer(options).Probability(text, aux); math.Abs(p-full.Admission()) > sumTolerance {
+			t.Fatalf("probability %v, in the prediction %v", p, full.Admission())
+		}
+		if (full.Decision == msg.Admit) != (full.Admission() >= full.Threshold) {
+			t.Fatalf("%v at a threshold of %v: %s", full.Admission(), full.Threshold, full.Decision)
 		}
 
 		limit := rapid.IntRange(0, 4)
 		limits := Limits{Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"), Words: limit.Draw(t, "words shown")}
-		m.Scorer(limits).Score(text, aux, &capped)
+		options.Limits = limits
+		m.Scorer(options).Score(text, aux, &capped)
 		checkSums(t, &capped)
-		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Decision != capped.Decision {
+		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Class != capped.Class || full.Decision != capped.Decision {
 			t.Fatalf("limits changed the prediction")
 		}
 		topic := func(x msg.Topic) entry { return entry{x.Label, x.Contribution} }
@@ -169,6 +195,43 @@ func TestExplanationSumsToLogit(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkClasses holds what p tells of several classes against the log-odds of each by the formula.
+func checkClasses(t fataler, parts *Parts, logOdds []float64, asked string, p *msg.Prediction) {
+	t.Helper()
+	want := make([]float64, len(parts.Classes))
+	CalibrateTo(want, &parts.Calibration, logOdds)
+	class, against := slices.Index(parts.Classes, p.Class), slices.Index(parts.Classes, p.Against)
+	var sum, admission float64
+	for c, got := range p.Classes {
+		if got.Class != parts.Classes[c] || math.Abs(got.Probability-want[c]) > sumTolerance {
+			t.Fatalf("class %d is %+v, want %s at %v", c, got, parts.Classes[c], want[c])
+		}
+		if sum += got.Probability; parts.Admission[c] {
+			admission += got.Probability
+		}
+		if got.Probability > p.Probability && !slices.Contains(parts.Classes, asked) {
+			t.Fatalf("%s at %v is explained, %s is at %v", p.Class, p.Probability, got.Class, got.Probability)
+		}
+		if p.Class == parts.Classes[0] && c > 0 && got.Probability > p.Classes[against].Probability {
+			t.Fatalf("%s is held against %s, %s is more probable: %+v", p.Class, p.Against, got.Class, p.Classes)
+		}
+	}
+	if len(p.Classes) != len(parts.Classes) || math.Abs(sum-1) > sumTolerance || math.Abs(admission-p.Admission()) > sumTolerance || !p.AdmissionProbability.Set {
+		t.Fatalf("%+v sum to %v, to %v of %v of admission", p.Classes, sum, admission, p.AdmissionProbability)
+	}
+	if class < 0 || against < 0 || (class == 0) == (against == 0) || slices.Contains(parts.Classes, asked) && p.Class != asked || p.Probability != p.Classes[class].Probability {
+		t.Fatalf("%q asked, %q against %q is explained at %v", asked, p.Class, p.Against, p.Probability)
+	}
+	const sure = 0.01 // a ratio of smaller ones would show their rounding
+	if ratio := p.Probability / p.Classes[against].Probability; parts.Calibration.Kind == models.Uncalibrated && min(p.Probability, p.Classes[against].Probability) > sure && math.Abs(math.Log(ratio)-p.Logit) > sumTolerance {
+		t.Fatalf("logit %v, by the probabilities %v", p.Logit, math.Log(ratio))
+	}
+	odds := append([]float64{0}, logOdds...)
+	if math.Abs(p.Logit-(odds[class]-odds[against])) > sumTolerance {
+		t.Fatalf("logit %v of %s against %s, by the formula %v", p.Logit, p.Class, p.Against, odds)
+	}
 }
 
 // entry is what topics, terms and words have in common.
@@ -260,21 +323,51 @@ func TestScorerReuse(t *testing.T) {
 				t.Fatal(err)
 			}
 			limits := Limits{Topics: rapid.IntRange(0, 3).Draw(t, "topics shown"), Terms: rapid.IntRange(0, 2).Draw(t, "terms shown")}
-			s := m.Scorer(limits)
+			options := Options{Limits: limits, Class: rapid.SampledFrom([]string{"", "home", "ward"}).Draw(t, "class asked")}
+			s := m.Scorer(options)
 			for range 4 {
 				text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
 				var fresh msg.Prediction
-				m.Scorer(limits).Score(text, aux, &fresh)
+				m.Scorer(options).Score(text, aux, &fresh)
 				s.Score(text, aux, &reused)
 				if d := cmp.Diff(string(fresh.AppendJSON(nil)), string(reused.AppendJSON(nil))); d != "" {
 					t.Fatalf("a scorer that has scored before (+) answers otherwise: %s", d)
 				}
-				if (reused.Words == nil) != (parts.Words == nil) {
-					t.Fatalf("words %v of a model with words %v", reused.Words, parts.Words)
+				if (reused.Words == nil) != (parts.Heads[0].Words == nil) {
+					t.Fatalf("words %v of a model with words %v", reused.Words, parts.Heads[0].Words)
 				}
 			}
 		}
 	})
+}
+
+// TestScorersShareAModel is for the race detector: scorers of one model, each in its own goroutine, answer as one alone.
+func TestScorersShareAModel(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, severalParts(t))
+	texts := []string{"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra", "wounds, dizzy"}
+	answers := func(class string) string {
+		var p msg.Prediction
+		var out []byte
+		s := m.Scorer(Options{Class: class})
+		for _, text := range texts {
+			s.Score(text, []msg.Value{msg.Number(83), msg.Text("F")}, &p)
+			out = append(p.AppendJSON(out), '\n')
+		}
+		return string(out)
+	}
+	var wg sync.WaitGroup
+	for _, class := range append(m.Classes(), "", "unknown") {
+		want := answers(class)
+		for range 4 {
+			wg.Go(func() {
+				if got := answers(class); got != want {
+					t.Errorf("class %q: got\n%swant\n%s", class, got, want)
+				}
+			})
+		}
+	}
+	wg.Wait()
 }
 
 func TestMissingAuxContributesNothing(t *testing.T) {
@@ -282,10 +375,11 @@ func TestMissingAuxContributesNothing(t *testing.T) {
 	parts := smallParts(t)
 	m := newModel(t, parts)
 	without := parts
-	without.Aux, without.Gamma = nil, nil
+	without.Aux, without.Heads = nil, []Head{parts.Heads[0]}
+	without.Heads[0].Gamma = nil
 	var bare, p msg.Prediction
-	newModel(t, without).Scorer(Limits{}).Score("hip pain", nil, &bare)
-	s := m.Scorer(Limits{})
+	newModel(t, without).Scorer(Options{}).Score("hip pain", nil, &bare)
+	s := m.Scorer(Options{})
 	for name, aux := range map[string][]msg.Value{
 		"missing":       {{}, {}},
 		"unknown level": {{}, msg.Text("X")},
@@ -316,7 +410,7 @@ func TestMissingAuxContributesNothing(t *testing.T) {
 func TestAbstain(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, smallParts(t))
-	s := m.Scorer(Limits{})
+	s := m.Scorer(Options{})
 	var p msg.Prediction
 	for _, c := range []struct {
 		text    string
@@ -348,11 +442,11 @@ func TestAbstain(t *testing.T) {
 func TestDecisionAtThreshold(t *testing.T) {
 	t.Parallel()
 	parts := smallParts(t)
-	parts.Intercept, parts.Calibration = 0, models.Calibration{Kind: models.Uncalibrated}
+	parts.Heads[0].Intercept, parts.Calibration = 0, models.Calibration{Kind: models.Uncalibrated}
 	for threshold, want := range map[float64]msg.Decision{0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit} {
 		parts.Threshold = threshold
 		var p msg.Prediction
-		newModel(t, parts).Scorer(Limits{}).Score("zebra", []msg.Value{{}, {}}, &p)
+		newModel(t, parts).Scorer(Options{}).Score("zebra", []msg.Value{{}, {}}, &p)
 		if p.Probability != 0.5 || p.Decision != want {
 			t.Errorf("probability %v at threshold %v: %s, want %s", p.Probability, threshold, p.Decision, want)
 		}
@@ -361,9 +455,16 @@ func TestDecisionAtThreshold(t *testing.T) {
 
 // TestScoreAllocatesNothing is not parallel: it counts the allocations of the process.
 func TestScoreAllocatesNothing(t *testing.T) {
-	for name, limits := range map[string]Limits{"all": {}, "limited": {Topics: 1, Terms: 1, Words: 1}} {
-		m := newModel(t, smallParts(t))
-		s := m.Scorer(limits)
+	limited := Limits{Topics: 1, Terms: 1, Words: 1}
+	for name, c := range map[string]struct {
+		parts  Parts
+		limits Limits
+	}{
+		"all":              {smallParts(t), Limits{}},
+		"limited":          {smallParts(t), limited},
+		"several outcomes": {severalParts(t), limited},
+	} {
+		s := newModel(t, c.parts).Scorer(Options{Limits: c.limits})
 		aux := []msg.Value{msg.Number(83), msg.Text("F")}
 		var p msg.Prediction
 		texts := []string{"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra"}

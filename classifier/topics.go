@@ -18,14 +18,25 @@ const (
 
 // Topic is a topic as people read it.
 type Topic struct {
-	Topic       int     `json:"topic"` // from 1, as in predictions
-	Label       string  `json:"label"` // as in predictions
+	Topic int    `json:"topic"` // from 1, as in predictions
+	Label string `json:"label"` // as in predictions
+	// Coefficient is what a score of 1 adds to the log-odds of admission. Of several classes it is the mean coefficient
+	// of those of admission less that of the others, the reference's being 0: what a score of 1 adds to the log-odds of
+	// admission where the classes on either side are equally probable.
 	Coefficient float64 `json:"coefficient"`
+	// Coefficients are those of each class against the reference, in the model's order; nil for a yes/no model.
+	Coefficients []ClassCoefficient `json:"coefficients,omitempty"`
 	// Prevalence is the share of the training notes that the topic leads, see Prevalence; nil for a model that does
 	// not hold it.
 	Prevalence *float64    `json:"prevalence"`
 	Direction  Direction   `json:"direction"`
 	Terms      []TopicTerm `json:"terms"` // by |weight|
+}
+
+// ClassCoefficient is what a score of 1 on a topic adds to the log-odds of a class against the reference.
+type ClassCoefficient struct {
+	Class       string  `json:"class"`
+	Coefficient float64 `json:"coefficient"`
 }
 
 // TopicTerm is a term of a topic.
@@ -40,8 +51,8 @@ type TopicTerm struct {
 func (m *Model) Topics(n int) []Topic {
 	topics := make([]Topic, m.rank)
 	for t := range topics {
-		b := m.parts.Beta[t]
-		topic := Topic{Topic: t + 1, Label: m.labels[t], Coefficient: msg.Round(b), Direction: direction(b), Terms: []TopicTerm{}}
+		b, of := m.coefficients(t)
+		topic := Topic{Topic: t + 1, Label: m.labels[t], Coefficient: msg.Round(b), Coefficients: of, Direction: direction(b), Terms: []TopicTerm{}}
 		if m.parts.Prevalence != nil {
 			topic.Prevalence = &m.parts.Prevalence[t]
 		}
@@ -59,6 +70,28 @@ func (m *Model) Topics(n int) []Topic {
 		topics[t] = topic
 	}
 	return topics
+}
+
+// coefficients returns the coefficient of topic t toward admission, and those of the classes.
+func (m *Model) coefficients(t int) (float64, []ClassCoefficient) {
+	heads := m.parts.Heads
+	if m.parts.Classes == nil {
+		return heads[0].Beta[t], nil
+	}
+	var of []ClassCoefficient
+	var sums, counts [2]float64 // of the classes that do not, and do, mean admission
+	for c, name := range m.parts.Classes {
+		side := 0
+		if m.parts.Admission[c] {
+			side = 1
+		}
+		counts[side]++
+		if c > 0 {
+			sums[side] += heads[c-1].Beta[t]
+			of = append(of, ClassCoefficient{name, msg.Round(heads[c-1].Beta[t])})
+		}
+	}
+	return sums[1]/counts[1] - sums[0]/counts[0], of
 }
 
 func direction(coefficient float64) Direction {

@@ -38,10 +38,39 @@ func TestTopics(t *testing.T) {
 	if got := newModel(t, parts).Topics(1)[0].Prevalence; got != nil {
 		t.Errorf("prevalence %v of a model that does not hold it", *got)
 	}
-	parts.Topics, parts.Beta = nil, nil
+	parts.Topics, parts.Heads[0].Beta = nil, nil
 	if got := newModel(t, parts).Topics(1); len(got) != 0 {
 		t.Errorf("%d topics of a model of words alone", len(got))
 	}
+}
+
+func TestTopicsOfSeveralOutcomes(t *testing.T) {
+	t.Parallel()
+	parts := severalParts(t)
+	type read struct {
+		Coefficient  float64
+		Coefficients []ClassCoefficient
+		Direction    Direction
+	}
+	check := func(want ...read) {
+		t.Helper()
+		var got []read
+		for _, topic := range newModel(t, parts).Topics(1) {
+			got = append(got, read{topic.Coefficient, topic.Coefficients, topic.Direction})
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+	of := func(admitted, transferred float64) []ClassCoefficient {
+		return []ClassCoefficient{{"admitted", admitted}, {"transferred", transferred}}
+	}
+	check(read{0.5, of(1.5, -0.5), TowardAdmission}, read{0.25, of(-0.75, 1.25), TowardAdmission}, read{0.125, of(0, 0.25), TowardAdmission})
+	parts.Admission = []bool{false, true, false}
+	check(read{1.75, of(1.5, -0.5), TowardAdmission}, read{-1.375, of(-0.75, 1.25), TowardDischarge}, read{-0.125, of(0, 0.25), TowardDischarge})
+	// The reference may be what means admission.
+	parts.Admission = []bool{true, false, false}
+	check(read{-0.5, of(1.5, -0.5), TowardDischarge}, read{-0.25, of(-0.75, 1.25), TowardDischarge}, read{-0.125, of(0, 0.25), TowardDischarge})
 }
 
 func TestPrevalence(t *testing.T) {

@@ -175,6 +175,16 @@ func TestHostileManifests(t *testing.T) {
 		"negative size":  {`"size": 13`, `"size": -13`},
 		"wrong size":     {`"size": 13`, `"size": 12`},
 		"no JSON":        {`}`, `]`},
+		"empty classes":  {`"format": "1"`, `"format": "1", "classes": []`},
+		"one class":      {`"format": "1"`, `"format": "1", "classes": ["a"]`},
+		"class twice":    {`"format": "1"`, `"format": "1", "classes": ["a", "a"], "admission_classes": ["a"]`},
+		"class no name":  {`"format": "1"`, `"format": "1", "classes": ["a", ""], "admission_classes": ["a"]`},
+		"admission none": {`"format": "1"`, `"format": "1", "classes": ["a", "b"]`},
+		"admission all":  {`"format": "1"`, `"format": "1", "classes": ["a", "b"], "admission_classes": ["a", "b"]`},
+		"admission else": {`"format": "1"`, `"format": "1", "classes": ["a", "b"], "admission_classes": ["c"]`},
+		"admission more": {`"format": "1"`, `"format": "1", "classes": ["a", "b", "c"], "admission_classes": ["a", "a"]`},
+		"only admission": {`"format": "1"`, `"format": "1", "admission_classes": ["a"]`},
+		"class a number": {`"format": "1"`, `"format": "1", "classes": [1, 2], "admission_classes": [1]`},
 		"null":           {`{`, `null {`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,10 @@ type Manifest struct {
 	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
 	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
 	Aux              []AuxColumn     `json:"aux,omitempty"`
-	Metrics          json.RawMessage `json:"metrics,omitempty"` // with confidence intervals
-	Parent           string          `json:"parent,omitempty"`  // version that this one was held against
+	Classes          []string        `json:"classes,omitempty"`           // of the outcome, the reference first; none for a yes/no model
+	AdmissionClasses []string        `json:"admission_classes,omitempty"` // those of the classes that mean a bed
+	Metrics          json.RawMessage `json:"metrics,omitempty"`           // with confidence intervals
+	Parent           string          `json:"parent,omitempty"`            // version that this one was held against
 	CreatedAt        time.Time       `json:"created_at"`
 	Wardcast         string          `json:"wardcast_version"`
 	Files            map[string]File `json:"files"` // set by Save
@@ -54,7 +56,8 @@ type Training struct {
 // CalibrationKind says how the logit z becomes the probability.
 type CalibrationKind string
 
-// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); piecewise linear.
+// The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); piecewise linear. For several classes, the softmax of 0 for the
+// reference and of z, or Offsets+Slope·z, for the others; isotonic maps are of yes and no alone.
 const (
 	Uncalibrated CalibrationKind = "none"
 	Platt        CalibrationKind = "platt"
@@ -64,7 +67,8 @@ const (
 // Calibration is the map from logit to probability.
 type Calibration struct {
 	Kind          CalibrationKind `json:"kind"`
-	Intercept     float64         `json:"intercept,omitempty"`     // of Platt
+	Intercept     float64         `json:"intercept,omitempty"`     // of Platt for yes and no
+	Offsets       []float64       `json:"offsets,omitempty"`       // of Platt for several classes, one for each but the reference
 	Slope         float64         `json:"slope,omitempty"`         // of Platt
 	Logits        []float64       `json:"logits,omitempty"`        // of the isotonic map's points, ascending
 	Probabilities []float64       `json:"probabilities,omitempty"` // of the isotonic map's points
@@ -177,8 +181,45 @@ func (m *Manifest) check() error {
 			problem = fmt.Sprintf("aux column %q of kind %q", a.Name, a.Kind)
 		}
 	}
+	if m.Classes != nil || m.AdmissionClasses != nil {
+		if err := CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
+			problem = err.Error()
+		}
+	}
 	if problem != "" {
 		return fmt.Errorf("%w: %s", ErrManifest, problem)
+	}
+	return nil
+}
+
+// maxClasses bounds the classes of a model: the rounded probabilities of so many sum to 1 within 1e-9.
+const maxClasses = 1000
+
+// CheckClasses returns an error unless these are the names of several classes, no two the same.
+func CheckClasses(names []string) error {
+	if n := len(names); n < 2 || n > maxClasses {
+		return fmt.Errorf("%d classes, want 2 to %d", n, maxClasses)
+	}
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) {
+			return fmt.Errorf("class %d, %q, has no name or that of another", i+1, name)
+		}
+	}
+	return nil
+}
+
+// CheckAdmission returns the error of CheckClasses, or one unless the classes of admission are some of these, not all.
+func CheckAdmission(classes, admission []string) error {
+	if err := CheckClasses(classes); err != nil {
+		return err
+	}
+	for i, c := range admission {
+		if !slices.Contains(classes, c) || slices.Contains(admission[:i], c) {
+			return fmt.Errorf("admission class %q is there twice, or none of the classes %q", c, classes)
+		}
+	}
+	if n := len(admission); n == 0 || n == len(classes) {
+		return fmt.Errorf("%d of %d classes mean admission, want some and not all", n, len(classes))
 	}
 	return nil
 }

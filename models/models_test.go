@@ -331,6 +331,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(strings.Replace(whole, `"format": "1"`, `"format": "1.9", "future": {"x": [1]}`, 1)))
 	f.Add([]byte(strings.Replace(whole, `"format": "1"`, `"format": "2"`, 1)))
 	f.Add([]byte(strings.Replace(whole, `"chest-pain"`, `"../../x"`, 1)))
+	f.Add([]byte(strings.Replace(whole, `"format": "1"`, `"format": "1", "classes": ["a", "b", "c"], "admission_classes": ["c"]`, 1)))
 	f.Add([]byte(`{"format":"1"}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

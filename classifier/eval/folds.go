@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -11,22 +12,35 @@ import (
 // foldStream sets the folds' random numbers apart from other uses of the same seed.
 const foldStream = 0x666f6c6473 // "folds"
 
-// StratifiedFolds deals the rows into k folds 0…k−1 that hold nearly the same share of positive outcomes, and
-// returns the fold of each row. Rows of one group (patient, visit) stay in one fold; nil groups are all of one row.
+// StratifiedFolds deals the rows into k folds 0…k−1 that hold nearly the same share of each class, and returns the fold of
+// each row. y are outcomes, or numbers of classes; n_c of the rows are of class c. Rows of one group (patient, visit) stay
+// in one fold; nil groups are all of one row.
 //
-// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f (positives_f/n₁)²
-// + (negatives_f/n₀)² smallest, ties to the fold of fewer rows, then of the smaller number. Without groups the
-// folds' numbers of positive rows differ by at most one, and so do those of negative rows. Equal input and seed
-// give equal folds; for repeats take different seeds. The cost is O(n log n + groups·k).
+// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f Σ_c (rows of c in f /
+// n_c)² smallest, ties to the fold of fewer rows, then of the smaller number. Without groups the folds' numbers of rows of
+// a class differ by at most one. Equal input and seed give equal folds; for repeats take different seeds. The cost is
+// O(n log n + groups·k·classes).
 //
-// It returns ErrArgument unless 2 ≤ k ≤ groups, ErrOneClass unless both classes occur.
-func StratifiedFolds(y []bool, groups []string, k int, seed uint64) ([]int, error) {
+// It returns ErrArgument unless 2 ≤ k ≤ groups, ErrOneClass unless two classes occur.
+func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) ([]int, error) {
 	if groups != nil && len(groups) != len(y) {
 		return nil, fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))
 	}
-	positives, negatives, err := bothClasses(y)
-	if err != nil {
-		return nil, err
+	number := map[C]int{} // of a class, in the order in which they occur
+	class := make([]int, len(y))
+	var total []float64 // rows of each class
+	for i, c := range y {
+		at, seen := number[c]
+		if !seen {
+			at = len(total)
+			number[c] = at
+			total = append(total, 0)
+		}
+		class[i] = at
+		total[at]++
+	}
+	if len(total) < 2 {
+		return nil, fmt.Errorf("%w: of %d rows", ErrOneClass, len(y))
 	}
 	members := groupRows(groups, len(y))
 	if k < 2 || k > len(members) {
@@ -36,37 +50,38 @@ func StratifiedFolds(y []bool, groups []string, k int, seed uint64) ([]int, erro
 	random.Shuffle(len(members), func(a, b int) { members[a], members[b] = members[b], members[a] })
 	slices.SortStableFunc(members, func(a, b []int) int { return cmp.Compare(len(b), len(a)) })
 
-	type fold struct{ positives, negatives float64 }
-	folds := make([]fold, k)
+	folds := make([][]float64, k) // rows of each class
+	rows := make([]int, k)
+	for f := range folds {
+		folds[f] = make([]float64, len(total))
+	}
 	assigned := make([]int, len(y))
-	for _, rows := range members {
-		var add fold
-		for _, i := range rows {
-			if y[i] {
-				add.positives++
-			} else {
-				add.negatives++
+	add := make([]float64, len(total))
+	for _, group := range members {
+		clear(add)
+		for _, i := range group {
+			add[class[i]]++
+		}
+		best, least := 0, math.Inf(1)
+		for f, has := range folds {
+			var growth float64
+			for c, a := range add {
+				growth += a * (2*has[c] + a) / (total[c] * total[c])
+			}
+			if growth < least || growth == least && rows[f] < rows[best] {
+				best, least = f, growth
 			}
 		}
-		growth := func(f fold) float64 {
-			return add.positives*(2*f.positives+add.positives)/square(positives) + add.negatives*(2*f.negatives+add.negatives)/square(negatives)
+		for c, a := range add {
+			folds[best][c] += a
 		}
-		best := 0
-		for f := 1; f < k; f++ {
-			if cmp.Or(cmp.Compare(growth(folds[f]), growth(folds[best])), cmp.Compare(folds[f].positives+folds[f].negatives, folds[best].positives+folds[best].negatives)) < 0 {
-				best = f
-			}
-		}
-		folds[best].positives += add.positives
-		folds[best].negatives += add.negatives
-		for _, i := range rows {
+		rows[best] += len(group)
+		for _, i := range group {
 			assigned[i] = best
 		}
 	}
 	return assigned, nil
 }
-
-func square(count int) float64 { return float64(count) * float64(count) }
 
 // groupRows returns the rows of each group, groups in the order of their first row.
 func groupRows(groups []string, n int) [][]int {

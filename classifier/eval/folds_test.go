@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -16,33 +17,42 @@ func TestStratifiedFolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		y, _ := sample(t)
-		k := rapid.IntRange(2, len(y)).Draw(t, "k")
-		seed := rapid.Uint64().Draw(t, "seed")
-		folds, err := eval.StratifiedFolds(y, nil, k, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts := map[bool][]int{true: make([]int, k), false: make([]int, k)}
-		for i, f := range folds {
-			counts[y[i]][f]++
-		}
-		for class, byFold := range counts {
-			low, high := byFold[0], byFold[0]
-			for f, c := range byFold {
-				low, high = min(low, c), max(high, c)
-				if counts[true][f]+counts[false][f] == 0 {
-					t.Fatalf("fold %d is empty", f)
-				}
-			}
-			if high-low > 1 {
-				t.Fatalf("class %v in folds %v", class, byFold)
-			}
-		}
-		again, err := eval.StratifiedFolds(y, nil, k, seed)
-		if err != nil || !cmp.Equal(folds, again) {
-			t.Fatal("the same seed gave other folds")
-		}
+		checkFolds(t, y)
 	})
+	rapid.Check(t, func(t *rapid.T) {
+		y, _ := classSample(t, rapid.IntRange(2, 5).Draw(t, "classes"))
+		checkFolds(t, y)
+	})
+}
+
+// checkFolds holds the folds of rows that are groups of their own against what is promised.
+func checkFolds[C comparable](t *rapid.T, y []C) {
+	k := rapid.IntRange(2, len(y)).Draw(t, "k")
+	seed := rapid.Uint64().Draw(t, "seed")
+	folds, err := eval.StratifiedFolds(y, nil, k, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, rows := map[C][]int{}, make([]int, k)
+	for i, f := range folds {
+		if counts[y[i]] == nil {
+			counts[y[i]] = make([]int, k)
+		}
+		counts[y[i]][f]++
+		rows[f]++
+	}
+	for class, byFold := range counts {
+		if slices.Max(byFold)-slices.Min(byFold) > 1 {
+			t.Fatalf("class %v in folds %v", class, byFold)
+		}
+	}
+	if slices.Contains(rows, 0) {
+		t.Fatalf("rows of folds: %v", rows)
+	}
+	again, err := eval.StratifiedFolds(y, nil, k, seed)
+	if err != nil || !cmp.Equal(folds, again) {
+		t.Fatal("the same seed gave other folds")
+	}
 }
 
 func TestGroupedFolds(t *testing.T) {

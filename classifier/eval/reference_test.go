@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/classifier/eval"
 )
 
@@ -71,6 +74,51 @@ func TestReference(t *testing.T) {
 				if !(math.Abs(v.got-v.want) <= v.near) {
 					t.Errorf("%s = %v, want %v", v.name, v.got, v.want)
 				}
+			}
+		})
+	}
+}
+
+func TestClassReference(t *testing.T) {
+	t.Parallel()
+	var cases map[string]struct {
+		Y                []int       `json:"y"`
+		P                [][]float64 `json:"p"`
+		Accuracy         float64     `json:"accuracy"`
+		BalancedAccuracy float64     `json:"balanced_accuracy"`
+		LogLoss          float64     `json:"log_loss"`
+		Brier            float64     `json:"brier"`
+		AUROC            float64     `json:"auroc"`
+		AUROCOf          []float64   `json:"auroc_of"`
+		Confusion        [][]int     `json:"confusion"`
+	}
+	readJSON(t, "classes.json", &cases)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := mat.NewDense(len(c.P), len(c.P[0]), nil)
+			for i, row := range c.P {
+				p.SetRow(i, row)
+			}
+			m, err := eval.MeasureClasses(c.Y, p, classNames(len(c.P[0])), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.Confusion, m.Confusion); d != "" {
+				t.Error(d)
+			}
+			near := func(name string, got, want float64) {
+				if !(math.Abs(got-want) <= tolerance) {
+					t.Errorf("%s = %v, want %v", name, got, want)
+				}
+			}
+			near("accuracy", m.Accuracy, c.Accuracy)
+			near("balanced accuracy", m.BalancedAccuracy, c.BalancedAccuracy)
+			near("log loss", m.LogLoss, c.LogLoss)
+			near("brier", m.Brier, c.Brier)
+			near("auroc", *m.AUROC, c.AUROC)
+			for i, want := range c.AUROCOf {
+				near("auroc of class "+m.Classes[i].Class, *m.Classes[i].AUROC, want)
 			}
 		})
 	}

@@ -35,6 +35,7 @@ type factorizeCmd struct {
 	Aux               string `help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	Xi                string `help:"Weight of the reconstruction, a number, or auto: by 5-fold cross-validation (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
 	Ridge             string `help:"Weight of the squares of the coefficients, a number or auto (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	ClassWeights      string `help:"Weights of documents in the label loss: all alike (none, the default), or each class the same total (balanced)." enum:"none,balanced," default:"" group:"smf-w and smf-h"`
 	TestInput         string `help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	TestLabels        string `help:"Their labels." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	TestAux           string `help:"Their auxiliary features." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
@@ -50,19 +51,26 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 	case c.Restarts < 1:
 		return usageError{fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts)}
 	}
-	bar := &iterations{progress: newProgress(d.err, "updates"), max: c.MaxIter}
+	if ridge, err := strconv.ParseFloat(c.Ridge, 64); err == nil && ridge == 0 {
+		d.log.Warn("a ridge of 0: coefficients of labels that the documents tell apart grow without bound")
+	}
+	tried, bar := newProgress(d.err, "cross-validation"), &iterations{progress: newProgress(d.err, "updates"), max: c.MaxIter}
 	report, err := factorize.Run(ctx, factorize.Options{
 		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
 		Init: solver.Init(c.Init), Seed: c.Seed, Restarts: c.Restarts, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
 		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
 		Supervised: factorize.Supervised{
 			Labels: c.Labels, Aux: c.Aux, Xi: c.Xi, Ridge: c.Ridge, TestInput: c.TestInput, TestLabels: c.TestLabels, TestAux: c.TestAux,
-			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux,
+			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: factorize.ClassWeights(c.ClassWeights), Tried: tried.set,
 		},
 	}, bar)
+	tried.finish()
 	bar.finish()
 	if err != nil {
 		return err
+	}
+	if s := report.Status; s == solver.Cycling.String() || s == solver.SearchFailed.String() {
+		d.log.Warn("the run did not end at a minimum", "status", s, "updates", report.Iterations)
 	}
 	if c.json() {
 		return printJSON(d.out, report)

@@ -269,11 +269,32 @@ func TestFactorizeLabels(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no ridge":        {[]string{"--ridge", "0"}, []string{"grow without bound"}},
+		"a step of 9":     {[]string{"--ridge", "0.1", "--step", "9"}, []string{"did not end at a minimum", "cycling"}},
+		"nothing amiss":   {[]string{"--ridge", "0.1", "--class-weights", "balanced"}, nil},
+		"a single update": {[]string{"--ridge", "0.1", "--max-iter", "1"}, nil},
+	} {
+		r := wardcast(t, "", args(append([]string{"--method", "smf-w", "--labels", y, "--xi", "0.01"}, c.args...)...)...)
+		if r.code != 0 || c.want == nil && r.stderr != "" {
+			t.Errorf("%s: exits %d and says %q", name, r.code, r.stderr)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("%s: says %q, want %q in it", name, r.stderr, want)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
 		code int
 		args []string
 		want []string
 	}{
 		"none":            {exitUsage, []string{"--method", "smf-w"}, []string{"wants labels"}},
+		"weights of nmf":  {exitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{"class weights", "learns no labels"}},
+		"weights":         {exitUsage, []string{"--method", "smf-w", "--labels", y, "--class-weights", "equal"}, []string{"--class-weights", "balanced"}},
 		"of sonmf":        {exitUsage, []string{"--labels", y}, []string{"learns no labels"}},
 		"xi of nmf":       {exitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "learns no labels"}},
 		"xi":              {exitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"}},

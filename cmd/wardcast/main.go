@@ -45,7 +45,7 @@ type cli struct {
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix."`
 	Questionnaire questionnaireCmd `cmd:"" help:"Factors of questionnaires: answers with missing entries and confounds."`
-	Reproduce     reproduceCmd     `cmd:"" help:"Run the experiments of the SONMF paper and lay them beside its figures."`
+	Reproduce     reproduceCmd     `cmd:"" help:"Run the experiments of the papers and lay them beside their figures."`
 	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
 	Bench         benchCmd         `cmd:"" help:"Measure this product's speed beside a reference."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file."`

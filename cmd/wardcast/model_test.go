@@ -166,7 +166,10 @@ func TestMethods(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "models")
-			train := []string{"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3", "--alpha", "0", "--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical"}
+			train := []string{"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3", "--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical"}
+			if !fit.Method(method).Supervised() {
+				train = append(train, "--alpha", "0")
+			}
 			succeed(t, "", train...)
 			var p msg.Prediction
 			line := succeed(t, "", "predict", "--model-dir", dir, "--text", "78F glf at home, hip pain, unable to wt bear", "--complaint", "Fall", "--topics", "0", "--terms", "0", "--words", "0")
@@ -394,7 +397,8 @@ func TestEvaluate(t *testing.T) {
 		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or none to test on", exitUsage},
 		"unknown method": {[]string{"--methods", "oracle"}, "oracle", exitUsage},
 		"tf-idf for 0/1": {[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", exitUsage},
-		"no folds":       {[]string{"--folds", "1"}, "evaluating all complaints", exitFailed},
+		"no folds":       {[]string{"--folds", "1"}, "--folds 1", exitUsage},
+		"many folds":     {[]string{"--folds", "1000"}, "--folds 1000", exitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -25,6 +26,7 @@ type predictCmd struct {
 	ModelDir  string  `help:"Model store." required:"" placeholder:"DIR"`
 	Text      *string `help:"Score this text instead of standard input."`
 	Complaint string  `help:"Presenting complaint of --text."`
+	Class     string  `help:"Outcome that models of several explain, in place of the most probable one of each note." placeholder:"NAME"`
 }
 
 func (c *predictCmd) Run(ctx context.Context, d *deps) error {
@@ -35,6 +37,9 @@ func (c *predictCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
+	if err := set.CheckClass(c.Class); err != nil {
+		return usageError{fmt.Errorf("--class: %w", err)}
+	}
 	in, out, bar := d.in, d.out, &progress{}
 	if c.Text != nil {
 		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: *c.Text}
@@ -43,7 +48,7 @@ func (c *predictCmd) Run(ctx context.Context, d *deps) error {
 		bar = newProgress(d.err, "predictions")
 		out = &lineCounter{Writer: d.out, bar: bar}
 	}
-	counts, err := set.Lines(ctx, c.limits.limits(), in, out)
+	counts, err := set.Lines(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, in, out)
 	bar.finish()
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 type reproduceCmd struct {
 	Simulations simulationsCmd `cmd:"" name:"sonmf-simulations" help:"The simulations of the SONMF paper: tables 1 to 4 and sections 8.2 to 8.4, the printed values in brackets."`
 	Triage      triageCmd      `cmd:"" name:"triage-tables" help:"The paper's tables of triage notes, 5 to 7 and 10 to 15, of any labelled notes."`
+	Convergence convergenceCmd `cmd:"" name:"smf-convergence" help:"The objective by iteration and second of the algorithms for supervised factorizations: figure 2 of the SMF paper."`
+	Leukaemia   leukaemiaCmd   `cmd:"" name:"smf-leukaemia" help:"Supervised factorizations of gene expressions beside other methods on splits into halves, and the genes of their topics: section 6 of the SMF paper."`
 }
 
 // paperOutput is output that can be pasted into a document.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,38 @@ func TestReproduceTriage(t *testing.T) {
 	fail(t, exitUsage, append(args, "--per-complaint=always", "--min-documents=500"), "--min-documents")
 	fail(t, exitUsage, append(args, "--label-column=complaint", "--positive-label=Chest Pain"), "cells.jsonl", "Chest Pain", "more than two outcomes")
 	fail(t, exitFailed, append(args, "--text-column=prose"), "prose")
+}
+
+func TestReproduceConvergence(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	args := []string{"reproduce", "smf-convergence", "--documents", "60", "--terms", "40", "--iterations", "5", "--out", dir}
+	twice := slices.Concat(args, []string{"--xi", "1,10"})
+	first := object(t, succeed(t, "", append(twice, "--output=json")...))
+	wantFields(t, "convergence", first, "settings", "xi", "rows")
+	if rows, _ := first["rows"].([]any); len(rows) != 2*2*5 {
+		t.Errorf("%d rows without digits", len(rows))
+	}
+	if d := cmp.Diff(first, object(t, succeed(t, "", append(twice, "--output=json")...))); d != "" { // seconds too
+		t.Errorf("a second run made its runs anew: %s", d)
+	}
+	for _, name := range []string{"results.json", "summary.csv", "iterations.csv", "runs.jsonl", "jobs-iterations.svg", "jobs-seconds.svg"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := succeed(t, "", append(twice, "--output", "markdown")...); !strings.HasPrefix(got, "**jobs, smf-w**\n\n| xi | algorithm |") || !strings.Contains(got, "**jobs, smf-h**") {
+		t.Errorf("Markdown %q", got)
+	}
+
+	for flag, want := range map[string]string{
+		"--iterations=0": "0 updates", "--xi=1,-1": "ξ = -1", "--xi=": "--xi", "--documents=0": "--documents", "--terms=3": "3 terms", "--seed=2": "runs.jsonl", "--start=svd": "runs.jsonl",
+		"--mnist-labels=" + file(t, "labels", ""): "--mnist-images",
+	} {
+		fail(t, exitUsage, append(args, flag), want)
+	}
+	images := file(t, "images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00")
+	fail(t, exitFailed, append(args, "--mnist-images", images, "--mnist-labels", images), images, "ends in its sizes")
 }
 
 func TestSynthMatrix(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,13 +25,14 @@ type topicsListCmd struct {
 
 // topicLine is one topic of a list.
 type topicLine struct {
-	Model       string               `json:"model"`
-	Version     string               `json:"version"`
-	Topic       int                  `json:"topic"`
-	Label       string               `json:"label"`
-	Coefficient float64              `json:"coefficient"`
-	Prevalence  *float64             `json:"prevalence"`
-	Direction   classifier.Direction `json:"direction"`
+	Model        string                        `json:"model"`
+	Version      string                        `json:"version"`
+	Topic        int                           `json:"topic"`
+	Label        string                        `json:"label"`
+	Coefficient  float64                       `json:"coefficient"`
+	Coefficients []classifier.ClassCoefficient `json:"coefficients,omitempty"`
+	Prevalence   *float64                      `json:"prevalence"`
+	Direction    classifier.Direction          `json:"direction"`
 }
 
 func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
@@ -62,17 +64,35 @@ func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
 			continue
 		}
 		for _, t := range m.Topics(1) {
-			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Prevalence, t.Direction})
+			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Coefficients, t.Prevalence, t.Direction})
 		}
 	}
 	if c.json() {
 		return errors.Join(printJSON(d.out, lines), damage)
 	}
+	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
+	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
+	if classes {
+		header = append(header, "BY OUTCOME")
+	}
 	var rows [][]string
 	for _, l := range lines {
-		rows = append(rows, []string{l.Model, strconv.Itoa(l.Topic), l.Label, digits(&l.Coefficient, 3), digits(l.Prevalence, 3), string(l.Direction)})
+		row := []string{l.Model, strconv.Itoa(l.Topic), l.Label, digits(&l.Coefficient, 3), digits(l.Prevalence, 3), string(l.Direction)}
+		if classes {
+			row = append(row, byOutcome(l.Coefficients))
+		}
+		rows = append(rows, row)
 	}
-	return errors.Join(printTable(d.out, []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}, rows), damage)
+	return errors.Join(printTable(d.out, header, rows), damage)
+}
+
+// byOutcome writes the coefficients of several outcomes against the reference.
+func byOutcome(all []classifier.ClassCoefficient) string {
+	parts := make([]string, len(all))
+	for i, c := range all {
+		parts[i] = c.Class + " " + digits(&c.Coefficient, 3)
+	}
+	return strings.Join(parts, ", ")
 }
 
 type topicsShowCmd struct {
@@ -133,6 +153,11 @@ func ends(d classifier.Direction) (positive, negative string) {
 func printTopic(d *deps, t *classifier.Topic) error {
 	if _, err := fmt.Fprintf(d.out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label, digits(&t.Coefficient, 3), digits(t.Prevalence, 3)); err != nil {
 		return err
+	}
+	if t.Coefficients != nil {
+		if _, err := fmt.Fprintf(d.out, "by outcome: %s\n", byOutcome(t.Coefficients)); err != nil {
+			return err
+		}
 	}
 	var words [2][][]string
 	for _, w := range t.Terms {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/notes"
@@ -51,29 +51,31 @@ func (t *table) read(d *deps, columns notes.Columns, files []string) (*notes.Tab
 	if read.Empty > 0 {
 		d.log.Warn("rows without text are left out", "rows", read.Empty)
 	}
-	if len(read.Labels) > 2 {
-		d.log.Warn("more than two outcomes: all but one count as not admitted", "admitted", cmp.Or(columns.Positive, notes.DefaultPositive), "rows", countsOf(read.Labels))
+	if len(read.Labels) > 2 && columns.Classes == nil {
+		d.log.Warn("more than two outcomes: all but one count as not admitted", "admitted", cmp.Or(columns.Positive, notes.DefaultPositive), "rows", read.LabelCounts())
 	}
 	return read, nil
 }
 
-// maxLabels and longestLabel are the most labels that a log line tells, and the most bytes of one: more is not what a
-// column of outcomes holds, and may be what patients said.
-const (
-	maxLabels    = 12
-	longestLabel = 24
-)
+// outcomes is the flag of those that learn several outcomes.
+type outcomes struct {
+	Classes []string `help:"Outcomes to tell apart in place of admitted or not: all labels, the commonest as reference (auto), or a list, its first as reference. --positive-label then lists those that count as admitted (default: all but the reference). With smf-w and smf-h." placeholder:"auto|NAME,..."`
+}
 
-// countsOf returns labels and their numbers of rows, the commonest first, or how many labels there are.
-func countsOf(labels map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(labels), func(a, b string) int { return cmp.Or(cmp.Compare(labels[b], labels[a]), cmp.Compare(a, b)) })
-	if len(names) > maxLabels || slices.ContainsFunc(names, func(name string) bool { return len(name) > longestLabel }) {
-		return fmt.Sprintf("%d different labels", len(names))
+// into puts the outcomes into the columns.
+func (o *outcomes) into(columns *notes.Columns) error {
+	if o.Classes == nil {
+		return nil
 	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%q %d", name, labels[name])
+	columns.Classes = o.Classes
+	if columns.Positive != "" {
+		columns.Admission = kong.SplitEscaped(columns.Positive, ',')
+		columns.Positive = ""
 	}
-	return strings.Join(names, ", ")
+	if err := columns.CheckClasses(); err != nil {
+		return usageError{fmt.Errorf("--classes: %w", err)}
+	}
+	return nil
 }
 
 // head is the flags of text rows and classifier that training and evaluation share.
@@ -84,15 +86,19 @@ type head struct {
 	NGrams      int      `name:"n-grams" help:"Longest phrase in words, 1 to 3." default:"1"`
 	Negation    bool     `help:"Make denied words terms of their own."`
 	Synonyms    string   `help:"File of abbreviations in place of the built-in ones." type:"existingfile" placeholder:"FILE"`
-	Alpha       float64  `help:"Penalty of the coefficients: 1 is the lasso, 0 ridge." default:"${alpha}"`
-	Standardize bool     `help:"Penalize features at unit variance, as R's glmnet does."`
-	FreeAux     bool     `help:"Leave auxiliary features unpenalized."`
-	Lambda      string   `help:"Penalty by cross-validation: the best (min), or the simplest within one standard error (1se)." enum:"min,1se" default:"min"`
-	Calibration string   `help:"Map from logit to probability: platt, isotonic or none." enum:"platt,isotonic,none" default:"platt"`
+	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 ridge (default: ${alpha}). Not of smf-w and smf-h." placeholder:"SHARE"`
+	Standardize bool     `help:"Penalize features at unit variance, as R's glmnet does. With smf-w and smf-h: centre terms and give them equal variance."`
+	FreeAux     bool     `help:"Leave auxiliary features unpenalized. Not of smf-w and smf-h."`
+	Lambda      string   `help:"Penalty by cross-validation: the best (min, the default), or the simplest within one standard error (1se). Not of smf-w and smf-h." enum:"min,1se," default:""`
+	Calibration string   `help:"Map from logit to probability: platt, isotonic (of admitted or not alone) or none." enum:"platt,isotonic,none" default:"platt"`
 	Threshold   string   `help:"What the decision's threshold is chosen for: accuracy or youden." enum:"accuracy,youden" default:"accuracy"`
 	Seed        uint64   `help:"Seed of everything random." default:"1"`
 	L1Topics    *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
 	L1Scores    *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
+
+	Xi           string `help:"Weight of the text beside the outcome in smf-w and smf-h, a number, or auto: by cross-validation (default: auto)." placeholder:"WEIGHT"`
+	Ridge        string `help:"Weight of the squares of their coefficients, a number or auto (default: auto)." placeholder:"WEIGHT"`
+	ClassWeights string `help:"Weights of outcomes in smf-w and smf-h: each note counts alike (none, the default), or each outcome (balanced)." enum:"none,balanced," default:""`
 }
 
 // apply puts the flags into settings.
@@ -108,20 +114,75 @@ func (h *head) apply(s *fit.Settings) error {
 			return fmt.Errorf("reading synonyms %s: %w", h.Synonyms, err)
 		}
 	}
-	s.Alpha, s.Standardize, s.FreeAux, s.OneSE = h.Alpha, h.Standardize, h.FreeAux, h.Lambda == "1se"
+	if h.Alpha != nil {
+		s.Alpha = *h.Alpha
+	}
+	s.Standardize, s.FreeAux, s.OneSE = h.Standardize, h.FreeAux, h.Lambda == "1se"
 	s.Calibration, s.Threshold, s.Seed = models.CalibrationKind(h.Calibration), eval.Criterion(h.Threshold), h.Seed
 	s.L1Topics, s.L1Scores = h.L1Topics, h.L1Scores
-	return nil
+	s.ClassWeights = fit.Weights(h.ClassWeights)
+	var err error
+	if s.Xi, err = weight("--xi", h.Xi); err != nil {
+		return err
+	}
+	s.Ridge, err = weight("--ridge", h.Ridge)
+	return err
+}
+
+// weight reads a number, nil for auto.
+func weight(flag, value string) (*float64, error) {
+	if value == "" || value == "auto" {
+		return nil, nil
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s %q is neither a number nor auto", flag, value)}
+	}
+	return &v, nil
+}
+
+// elastic returns the flag of the elastic net that was given, "" for none, and supervised that of the supervised
+// factorizations.
+func (h *head) elastic() string {
+	switch {
+	case h.Alpha != nil:
+		return "--alpha"
+	case h.FreeAux:
+		return "--free-aux"
+	case h.Lambda != "":
+		return "--lambda"
+	}
+	return ""
+}
+
+func (h *head) supervised() string {
+	switch {
+	case h.Xi != "":
+		return "--xi"
+	case h.Ridge != "":
+		return "--ridge"
+	case h.ClassWeights != "":
+		return "--class-weights"
+	}
+	return ""
+}
+
+// warnRidge says what coefficients without a penalty do.
+func warnRidge(log *slog.Logger, s *fit.Settings) {
+	if s.Ridge != nil && *s.Ridge == 0 {
+		log.Warn("a ridge of 0: coefficients of outcomes that the notes tell apart grow without bound")
+	}
 }
 
 type trainCmd struct {
 	table
+	outcomes
 	head
 	output
 	ModelDir     string `help:"Model store: a directory, made where it does not exist." required:"" placeholder:"DIR"`
 	Method       string `help:"How topics are made: ${fitMethods}; bow is single words without topics." enum:"${fitMethods}" default:"sonmf"`
-	Rank         int    `help:"Number of topics." default:"${rank}"`
-	Words        string `help:"Single words stand beside the topics, or not (none)." enum:"beside,none" default:"beside"`
+	Rank         []int  `help:"Number of topics; with smf-w and smf-h also several, to choose from by cross-validation." default:"${rank}"`
+	Words        string `help:"Single words stand beside the topics, or not, none (default: beside, none for smf-w and smf-h, which have none)." enum:"beside,none," default:""`
 	Weighting    string `help:"Rows of tf-idf or of 0 and 1, binary (default: binary for sonmf-binary and log-nmf, which take no others, else tf-idf)." enum:"tf-idf,binary," default:""`
 	WarmStart    bool   `help:"Begin from the champion's topics, where it has as many of the same method; anyway topics keep the numbers of the champion's that they are nearest to."`
 	PerComplaint string `help:"Complaints with a model of their own: where it is better (auto), where there are notes enough (always), or none (never)." enum:"auto,always,never" default:"auto"`
@@ -137,6 +198,7 @@ func (c *trainCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
+	warnRidge(d.log, &s)
 	store := models.OpenDir(c.ModelDir)
 	bar := newProgress(d.err, "training")
 	trained, err := fit.Train(ctx, data, s, fit.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.set, Previous: previous(d.log, store)})
@@ -153,10 +215,23 @@ func (c *trainCmd) Run(ctx context.Context, d *deps) error {
 // settings returns what the flags say of the models.
 func (c *trainCmd) settings() (fit.Settings, error) {
 	s := fit.Default()
-	s.Method, s.Rank, s.Words, s.WarmStart = fit.Method(c.Method), c.Rank, c.Words == "beside", c.WarmStart
+	s.Method, s.WarmStart = fit.Method(c.Method), c.WarmStart
+	s.Words = c.Words == "beside" || c.Words == "" && !s.Method.Supervised()
+	if s.Rank = c.Rank[0]; len(c.Rank) > 1 {
+		s.Ranks = c.Rank
+	}
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
 	s.PerComplaint, s.MinDocuments = fit.Policy(c.PerComplaint), c.MinDocuments
-	return s, c.apply(&s)
+	if flag := c.elastic(); flag != "" && s.Method.Supervised() {
+		return s, usageError{fmt.Errorf("%s is of the elastic net, which method %q has not", flag, c.Method)}
+	}
+	if flag := c.supervised(); flag != "" && !s.Method.Supervised() {
+		return s, usageError{fmt.Errorf("%s is of smf-w and smf-h, not of method %q", flag, c.Method)}
+	}
+	if err := c.apply(&s); err != nil {
+		return s, err
+	}
+	return s, s.Check(len(c.Classes))
 }
 
 // data returns the notes to train on.
@@ -164,6 +239,9 @@ func (c *trainCmd) data(d *deps) (fit.Data, error) {
 	columns, err := c.columns()
 	if err != nil {
 		return fit.Data{}, usageError{err}
+	}
+	if err := c.into(&columns); err != nil {
+		return fit.Data{}, err
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
@@ -177,7 +255,7 @@ func (c *trainCmd) data(d *deps) (fit.Data, error) {
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
 		d.log.Warn("rows without a visit id count as visits of their own: what several notes of one patient share may become a term")
 	}
-	return fit.Data{Rows: t.Rows, Aux: columns.Aux}, nil
+	return fit.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission}, nil
 }
 
 // previous gives a training the champions before it. One that is damaged is as none: training mends the store.
@@ -196,9 +274,19 @@ func printOutcomes(d *deps, o output, outcomes []fit.Outcome) error {
 	if o.json() {
 		return printJSON(d.out, map[string]any{"models": outcomes})
 	}
+	classes := slices.ContainsFunc(outcomes, func(r fit.Outcome) bool { return r.Classes != nil })
+	header := []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}
+	if classes {
+		header = slices.Insert(header, 4, "ACCURACY", "BALANCED", "MEAN AUROC")
+		header[7] = "AUROC ADMITTED"
+	}
 	var rows [][]string
 	for _, r := range outcomes {
-		rows = append(rows, []string{r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept), digits(r.Metrics.AUROC, 3), digits(r.LogLoss, 4), digits(&r.Pooled, 4), r.Why})
+		row := []string{r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept), digits(r.Metrics.AUROC, 3), digits(r.LogLoss, 4), digits(&r.Pooled, 4), r.Why}
+		if classes {
+			row = slices.Insert(row, 4, digits(&r.Classes.Accuracy, 3), digits(&r.Classes.BalancedAccuracy, 3), digits(r.Classes.AUROC, 3))
+		}
+		rows = append(rows, row)
 	}
-	return printTable(d.out, []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}, rows)
+	return printTable(d.out, header, rows)
 }

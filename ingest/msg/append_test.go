@@ -49,6 +49,9 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	note, prediction := fullNote(), contractPrediction()
 	outcome := Outcome{"1", "V1", Admitted, "ORTHO", "2026-11-20T12:00:00Z"}
+	classes := prediction
+	classes.Class, classes.Against, classes.AdmissionProbability = "transferred", "discharged", Some(0.9)
+	classes.Classes = []Class{{"discharged", 0.1}, {"admitted", 0.07}, {"transferred", 0.83}}
 	abstained := Prediction{VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: NotAdmit, Abstained: true, AbstainReason: "no_known_term", Model: prediction.Model}
 	for name, c := range map[string]struct {
 		got    []byte
@@ -57,6 +60,7 @@ func TestGolden(t *testing.T) {
 		"note":       {note.AppendJSON(nil), NoteSchema()},
 		"outcome":    {outcome.AppendJSON(nil), OutcomeSchema()},
 		"prediction": {prediction.AppendJSON(nil), PredictionSchema()},
+		"classes":    {classes.AppendJSON(nil), PredictionSchema()},
 		"abstained":  {abstained.AppendJSON(nil), PredictionSchema()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +101,12 @@ func predictionGen() *rapid.Generator[Prediction] {
 			SchemaVersion: "1", VisitID: str(), ArrivedAt: str(), ScoredAt: str(), Complaint: str(), Model: Model{str(), str(), str(), str()},
 			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{},
 			KnownTermShare: num(), Abstained: rapid.Bool().Draw(t, "abstained"), AbstainReason: str(),
+		}
+		if rapid.Bool().Draw(t, "several outcomes") {
+			p.Class, p.Against, p.AdmissionProbability = str(), str(), Some(num())
+			for range some() {
+				p.Classes = append(p.Classes, Class{str(), num()})
+			}
 		}
 		for range some() {
 			topic := Topic{rapid.Int().Draw(t, "topic"), str(), num(), num(), num(), []Term{}}

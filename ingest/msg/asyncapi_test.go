@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func TestAsyncAPI(t *testing.T) {
 						Ref string `yaml:"$ref"`
 					}
 				}
+				Examples []struct{ Payload any }
 			}
 			Schemas struct {
 				Incoming   headers `yaml:"incomingHeaders"`
@@ -52,6 +54,15 @@ func TestAsyncAPI(t *testing.T) {
 		got, err := os.ReadFile(docs + doc.Components.Messages[name].Payload.Schema.Ref)
 		if err != nil || string(got) != want {
 			t.Errorf("%s: its schema is another: %v", name, err)
+		}
+		for _, example := range doc.Components.Messages[name].Examples {
+			payload, err := json.Marshal(example.Payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, problem := range validate(t, want, payload) {
+				t.Errorf("the example of %s: %s", name, problem)
+			}
 		}
 	}
 	same := func(what string, got []string, want ...string) {

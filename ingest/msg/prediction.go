@@ -19,24 +19,50 @@ const (
 //
 // and within a topic Σ Terms.Contribution = Contribution, both to rounding.
 // Probability is the calibrated probability, in [0,1].
+//
+// A yes/no model predicts admission, and the fields of classes are left out.
+// A model of several outcomes explains one of them, Class: Probability is that
+// of Class, Logit its log-odds against Against. Against is the reference class
+// of the model; where Class is the reference itself, it is the most probable
+// of the others.
 type Prediction struct {
-	SchemaVersion  string   `json:"schema_version"`
-	VisitID        string   `json:"visit_id"`
-	ArrivedAt      string   `json:"arrived_at"`
-	ScoredAt       string   `json:"scored_at"` // RFC 3339 in UTC with milliseconds, see TimeFormat
-	Complaint      string   `json:"complaint"`
-	Model          Model    `json:"model"`
-	Probability    float64  `json:"probability"`
-	Threshold      float64  `json:"threshold"`
-	Decision       Decision `json:"decision"`
-	Logit          float64  `json:"logit"`
-	Intercept      float64  `json:"intercept"`
-	Topics         []Topic  `json:"topics"`         // by |Contribution|, largest first
-	Words          []Word   `json:"words,omitzero"` // nil, and left out, where the model carries no single words
-	Aux            []Aux    `json:"aux"`
-	KnownTermShare float64  `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
-	Abstained      bool     `json:"abstained"`
-	AbstainReason  string   `json:"abstain_reason"`
+	SchemaVersion string  `json:"schema_version"`
+	VisitID       string  `json:"visit_id"`
+	ArrivedAt     string  `json:"arrived_at"`
+	ScoredAt      string  `json:"scored_at"` // RFC 3339 in UTC with milliseconds, see TimeFormat
+	Complaint     string  `json:"complaint"`
+	Model         Model   `json:"model"`
+	Class         string  `json:"class,omitzero"`
+	Against       string  `json:"against,omitzero"`
+	Classes       []Class `json:"classes,omitempty"` // as ordered in the model, the reference first; sums to 1 within 1e-9
+	// AdmissionProbability is the sum over the classes that mean admission, which the threshold is held against.
+	AdmissionProbability Optional `json:"admission_probability,omitzero"`
+	Probability          float64  `json:"probability"`
+	Threshold            float64  `json:"threshold"`
+	Decision             Decision `json:"decision"`
+	Logit                float64  `json:"logit"`
+	Intercept            float64  `json:"intercept"`
+	Topics               []Topic  `json:"topics"`         // by |Contribution|, largest first
+	Words                []Word   `json:"words,omitzero"` // nil, and left out, where the model carries no single words
+	Aux                  []Aux    `json:"aux"`
+	KnownTermShare       float64  `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
+	Abstained            bool     `json:"abstained"`
+	AbstainReason        string   `json:"abstain_reason"`
+}
+
+// Class is one outcome of several with its calibrated probability.
+type Class struct {
+	Class       string  `json:"class"`
+	Probability float64 `json:"probability"`
+}
+
+// Admission returns the calibrated probability of admission, which Decision
+// tells.
+func (p *Prediction) Admission() float64 {
+	if p.AdmissionProbability.Set {
+		return p.AdmissionProbability.Value
+	}
+	return p.Probability
 }
 
 // Model names the model that scored a note.
@@ -167,7 +193,24 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 	dst = appendString(dst, p.Model.Method)
 	dst = append(dst, `,"sha256":`...)
 	dst = appendString(dst, p.Model.SHA256)
-	dst = append(dst, `},"probability":`...)
+	dst = append(dst, '}')
+	dst = appendField(dst, `,"class":`, p.Class)
+	dst = appendField(dst, `,"against":`, p.Against)
+	if len(p.Classes) > 0 {
+		dst = append(dst, `,"classes":[`...)
+		for i := range p.Classes {
+			c := &p.Classes[i]
+			dst = appendComma(dst, i)
+			dst = append(dst, `{"class":`...)
+			dst = appendString(dst, c.Class)
+			dst = append(dst, `,"probability":`...)
+			dst = appendFloat(dst, c.Probability)
+			dst = append(dst, '}')
+		}
+		dst = append(dst, ']')
+	}
+	dst = appendOptional(dst, `,"admission_probability":`, p.AdmissionProbability)
+	dst = append(dst, `,"probability":`...)
 	dst = appendFloat(dst, p.Probability)
 	dst = append(dst, `,"threshold":`...)
 	dst = appendFloat(dst, p.Threshold)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -160,15 +162,31 @@ func compareFields(t *testing.T, at string, s schema, typ reflect.Type) {
 func TestSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ schema, document string }{
-		"note without text":  {NoteSchema(), `{"schema_version":"1","visit_id":"v"}`},
-		"note of version 2":  {NoteSchema(), `{"schema_version":"2","visit_id":"v","text":"x"}`},
-		"age in words":       {NoteSchema(), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
-		"unknown outcome":    {OutcomeSchema(), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
-		"half a prediction":  {PredictionSchema(), `{"schema_version":"1","visit_id":"v"}`},
-		"prediction of text": {PredictionSchema(), `"x"`},
+		"note without text":        {NoteSchema(), `{"schema_version":"1","visit_id":"v"}`},
+		"note of version 2":        {NoteSchema(), `{"schema_version":"2","visit_id":"v","text":"x"}`},
+		"age in words":             {NoteSchema(), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
+		"unknown outcome":          {OutcomeSchema(), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
+		"half a prediction":        {PredictionSchema(), `{"schema_version":"1","visit_id":"v"}`},
+		"against nothing":          {PredictionSchema(), predictionWith(t, `"against":"discharged"`, `"against":""`)},
+		"a class, no probability":  {PredictionSchema(), predictionWith(t, `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
+		"admission more than sure": {PredictionSchema(), predictionWith(t, `"admission_probability":0.9`, `"admission_probability":1.1`)},
+		"prediction of text":       {PredictionSchema(), `"x"`},
 	} {
 		if validate(t, c.schema, []byte(c.document)) == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
+}
+
+// predictionWith is the golden prediction of several outcomes with one part replaced.
+func predictionWith(t *testing.T, part, by string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "classes.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if validate(t, PredictionSchema(), data) != nil || !strings.Contains(string(data), part) {
+		t.Fatalf("%s is not in a valid prediction", part)
+	}
+	return strings.Replace(string(data), part, by, 1)
 }

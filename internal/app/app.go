@@ -63,7 +63,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{Options: o, store: models.OpenDir(c.Models.Store)}
-	set, err := scoring.Load(ctx, a.store)
+	set, err := a.load(ctx)
 	if errors.Is(err, scoring.ErrNoChampion) {
 		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`", err, c.Models.Store, c.Models.Store)
 	}
@@ -74,7 +74,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a.use(set)
-	a.handler = NewHandler(set, classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}, c.Scoring.Source)
+	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}
+	a.handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
 	if a.handler.metrics, err = newPredictionMetrics(o.Registry); err != nil {
 		return nil, err
 	}
@@ -267,6 +268,18 @@ func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// load reads the champions, of which one must know the class that is asked for.
+func (a *App) load(ctx context.Context) (*scoring.Set, error) {
+	set, err := scoring.Load(ctx, a.store)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.CheckClass(a.Config.Predictions.Class); err != nil {
+		return nil, fmt.Errorf("predictions.class: %w", err)
+	}
+	return set, nil
+}
+
 // use tells log and metrics of the set in use.
 func (a *App) use(set *scoring.Set) {
 	a.metrics.use(set)
@@ -298,7 +311,7 @@ func (a *App) reload(ctx context.Context) {
 		}
 		var set *scoring.Set
 		if err == nil {
-			set, err = scoring.Load(ctx, a.store)
+			set, err = a.load(ctx)
 		}
 		if ctx.Err() != nil {
 			return

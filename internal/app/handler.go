@@ -13,14 +13,14 @@ import (
 // Handler answers records with predictions by the set that is current when a record comes.
 type Handler struct {
 	set     atomic.Pointer[scoring.Set]
-	limits  classifier.Limits
+	options classifier.Options
 	source  string             // ce_source
 	metrics *predictionMetrics // may be nil
 }
 
-// NewHandler returns a handler that answers by set, with explanations within limits and this ce_source.
-func NewHandler(set *scoring.Set, limits classifier.Limits, source string) *Handler {
-	h := &Handler{limits: limits, source: source}
+// NewHandler returns a handler that answers by set, explained by these options, with this ce_source.
+func NewHandler(set *scoring.Set, options classifier.Options, source string) *Handler {
+	h := &Handler{options: options, source: source}
 	h.set.Store(set)
 	return h
 }
@@ -57,7 +57,7 @@ func (r *refusal) Stage() string  { return r.stage }
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	h := w.handler
 	if set := h.set.Load(); w.scorer == nil || w.scorer.Set() != set {
-		w.scorer = set.Scorer(h.limits)
+		w.scorer = set.Scorer(h.options)
 	}
 	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
 		return refused(err, stageDecode)

@@ -358,8 +358,8 @@ func (s *site) predicted(records []*kgo.Record) map[string]string {
 		in.Write(r.Value)
 		in.WriteByte('\n')
 	}
-	limits := classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words}
-	if _, err := set.Lines(s.Context(), limits, &in, &out); err != nil {
+	options := classifier.Options{Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words}, Class: s.config.Predictions.Class}
+	if _, err := set.Lines(s.Context(), options, &in, &out); err != nil {
 		s.Fatal(err)
 	}
 	want := map[string]string{}

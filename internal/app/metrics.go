@@ -36,7 +36,7 @@ func (m *predictionMetrics) observe(p *msg.Prediction) {
 	if p.Abstained {
 		m.abstained.Inc()
 	}
-	m.probability.Observe(p.Probability)
+	m.probability.Observe(p.Admission())
 	m.unknown.Observe(1 - p.KnownTermShare)
 }
 

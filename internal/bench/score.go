@@ -31,7 +31,7 @@ func Score(ctx context.Context, set *scoring.Set, limits classifier.Limits, mess
 	r := &ScoreReport{Notes: len(messages)}
 	decoded := make([]msg.Note, len(messages))
 	predictions := make([]msg.Prediction, len(messages))
-	scorer := set.Scorer(limits)
+	scorer := set.Scorer(classifier.Options{Limits: limits})
 	for i, m := range messages {
 		if err := msg.DecodeNote(m, &decoded[i]); err != nil {
 			return nil, fmt.Errorf("reading note %d: %w", i+1, err)

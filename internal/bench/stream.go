@@ -87,7 +87,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
 	run.offsets = &kafka.Client{Addr: kafka.TCP(s.Brokers...), Transport: transport}
-	handler := app.NewHandler(set, s.Limits, "/wardcast/bench")
+	handler := app.NewHandler(set, classifier.Options{Limits: s.Limits}, "/wardcast/bench")
 	got, err := run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
 		c, err := ingest.New(ingest.Config{Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead, Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression})
 		if err != nil {

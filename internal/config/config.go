@@ -20,11 +20,12 @@ import (
 
 // Config is the whole file.
 type Config struct {
-	Kafka   Kafka   `yaml:"kafka"`
-	Models  Models  `yaml:"models"`
-	Scoring Scoring `yaml:"scoring"`
-	HTTP    HTTP    `yaml:"http"`
-	Log     Log     `yaml:"log"`
+	Kafka       Kafka       `yaml:"kafka"`
+	Models      Models      `yaml:"models"`
+	Scoring     Scoring     `yaml:"scoring"`
+	Predictions Predictions `yaml:"predictions"`
+	HTTP        HTTP        `yaml:"http"`
+	Log         Log         `yaml:"log"`
 }
 
 // Kafka is where notes come from and predictions go.
@@ -75,6 +76,13 @@ type Scoring struct {
 	Terms  int    `yaml:"terms"`  // terms named in a topic; 0 is all
 	Words  int    `yaml:"words"`  // single words named; 0 is all
 	Source string `yaml:"source"` // ce_source of the predictions
+}
+
+// Predictions is what is predicted.
+type Predictions struct {
+	// Class is the outcome that models of several explain; "" is the most probable one of each note. A model of other
+	// classes explains its most probable one too, but at least one champion must know it.
+	Class string `yaml:"class"`
 }
 
 // HTTP is where metrics and health are served.

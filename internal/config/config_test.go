@@ -21,12 +21,12 @@ func write(t *testing.T, text string) string {
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	path := write(t, "kafka: {brokers: [k1:9092, 'k2:9092'], session_timeout: 9s}\nmodels: {store: store}\nhttp: {listen: ''}\n")
+	path := write(t, "kafka: {brokers: [k1:9092, 'k2:9092'], session_timeout: 9s}\nmodels: {store: store}\nhttp: {listen: ''}\npredictions: {class: Left without being seen}\n")
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Kafka.Group != "wardcast" || c.Kafka.Topics.DeadLetters != "triage.notes.dlq" || c.Kafka.SessionTimeout != 9*time.Second || c.HTTP.Listen != "" {
+	if c.Kafka.Group != "wardcast" || c.Kafka.Topics.DeadLetters != "triage.notes.dlq" || c.Kafka.SessionTimeout != 9*time.Second || c.HTTP.Listen != "" || c.Predictions.Class != "Left without being seen" {
 		t.Errorf("Load = %+v", c)
 	}
 	if want := filepath.Join(filepath.Dir(path), "store"); c.Models.Store != want {
@@ -43,6 +43,8 @@ func TestLoadRefuses(t *testing.T) {
 	}{
 		"unknown key":          {"kafka:\n  brokrs: [a:1]\n", []string{"line 2", `"brokrs"`, `"brokers"`}},
 		"unknown inner key":    {"kafka:\n  brokers: [a:1]\n  topics: {dead_leters: x}\n", []string{"line 3", `"dead_leters"`, `"dead_letters"`}},
+		"unknown prediction":   {ok + "predictions: {klass: home}\n", []string{"line 2", `"klass"`, `"class"`}},
+		"two classes":          {ok + "predictions: {class: [home, ward]}\n", []string{"line 2"}},
 		"two unknown keys":     {"kafak: {}\nmodel: {}\n", []string{`"kafka"`, `"models"`}},
 		"wrong type":           {"kafka: {brokers: [a:1], group: [x]}\n", []string{"line 1"}},
 		"not YAML":             {"kafka: [\n", []string{"line"}},

@@ -247,7 +247,7 @@ func (r *run) take(p *msg.Prediction, value []byte) {
 		r.first = now
 		r.summary.FirstAfterSecs = now.Sub(r.began).Seconds()
 	}
-	r.y, r.p, r.truth = append(r.y, n.admitted), append(r.p, p.Probability), append(r.truth, n.probability)
+	r.y, r.p, r.truth = append(r.y, n.admitted), append(r.p, p.Admission()), append(r.truth, n.probability)
 	r.latencies = append(r.latencies, float64(now.Sub(n.at))/float64(time.Millisecond))
 	r.summary.PerSecond = float64(len(r.p)) / max(now.Sub(r.first).Seconds(), 1/r.Rate)
 	r.Show(p, value)

@@ -36,7 +36,22 @@ type Supervised struct {
 	// StartCoefficients is the path of β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux that of
 	// Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
 	StartCoefficients, StartAux string
+	// ClassWeights weighs documents in the label loss; "" means Unweighted.
+	ClassWeights ClassWeights
+	// Tried, where it is not nil, is called after each run of the cross-validation with the number of those done and of all,
+	// from several goroutines.
+	Tried func(done, total int)
 }
+
+// ClassWeights names the weights of documents by their classes.
+type ClassWeights string
+
+const (
+	// Unweighted counts each document as one.
+	Unweighted ClassWeights = "none"
+	// Balanced gives each class the same total; see smf.Balanced.
+	Balanced ClassWeights = "balanced"
+)
 
 // SupervisedSettings are the options of a supervised run with their defaults filled in.
 type SupervisedSettings struct {
@@ -46,6 +61,8 @@ type SupervisedSettings struct {
 	Xi      float64    `json:"xi"`
 	Ridge   float64    `json:"ridge"`
 	Update  smf.Update `json:"update"`
+	// ClassWeights are those of the label loss, in the objective and in the log loss of the candidates.
+	ClassWeights ClassWeights `json:"class_weights"`
 	// CrossValidation tells how Xi and Ridge were chosen; nil where both were given.
 	CrossValidation   *CrossValidation `json:"cross_validation,omitempty"`
 	TestInput         string           `json:"test_input,omitempty"`
@@ -81,7 +98,10 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 		return refuse("training and test documents want auxiliary features alike")
 	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
 		return refuse("start coefficients want the start topics and start scores that they belong to")
+	case o.ClassWeights != "" && o.ClassWeights != Unweighted && o.ClassWeights != Balanced:
+		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, Unweighted, Balanced))
 	}
+	o.ClassWeights = cmp.Or(o.ClassWeights, Unweighted)
 	s.Variant = smf.Variant(o.Method)
 	o.Xi, o.Ridge = cmp.Or(o.Xi, Auto), cmp.Or(o.Ridge, Auto)
 	if s.Xi, err = weight("xi", o.Xi); err != nil {
@@ -124,6 +144,7 @@ func (s *Supervised) refuse(method string) error {
 		{"test auxiliary features", s.TestAux},
 		{"start coefficients", s.StartCoefficients},
 		{"start auxiliary coefficients", s.StartAux},
+		{"class weights", string(s.ClassWeights)},
 	} {
 		if option[1] != "" {
 			return fmt.Errorf("%w: %s: method %q learns no labels", ErrOptions, option[0], method)
@@ -151,6 +172,9 @@ func (o *Options) loadTask(x linalg.Operator, s smf.Settings) (t *task, err erro
 	}
 	if t.data.Classes, err = classes(o.Labels, t.data.Labels); err != nil {
 		return nil, err
+	}
+	if o.ClassWeights == Balanced {
+		t.data.Weights = smf.Balanced(t.data.Labels)
 	}
 	if t.settings.StartHead, err = o.startHead(t.data); err != nil || o.TestInput == "" {
 		return t, err
@@ -300,7 +324,7 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 
 // choose fills in the weights that are left to it and makes the method.
 func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settings solver.Settings) (err error) {
-	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed}
+	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, Progress: o.Tried}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
 	var chosen []string
@@ -326,23 +350,23 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 
 // validate takes the weights of the best candidate.
 func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Search) error {
-	best, candidates, err := smf.Choose(ctx, x, t.data, search)
+	choice, err := smf.Choose(ctx, x, t.data, search)
 	if err != nil {
 		return err
 	}
 	infinite := func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 1) }
-	if infinite(*best) {
+	if infinite(choice.Best) {
 		return solver.NonFinite.Err()
 	}
-	t.settings.Xi, t.settings.Ridge = best.Xi, best.Ridge
-	t.validation.Candidates = slices.DeleteFunc(candidates, infinite)
+	t.settings.Xi, t.settings.Ridge = choice.Best.Xi, choice.Best.Ridge
+	t.validation.Candidates = slices.DeleteFunc(choice.Candidates, infinite)
 	return nil
 }
 
 // describe adds to a report what belongs to a supervised result.
 func (t *task) describe(report *Report, o *Options, x linalg.Operator, result *solver.Result) error {
 	report.Settings.SupervisedSettings = &SupervisedSettings{
-		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update,
+		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update, ClassWeights: o.ClassWeights,
 		CrossValidation: t.validation, TestInput: o.TestInput, TestLabels: o.TestLabels, TestAux: o.TestAux,
 		StartCoefficients: o.StartCoefficients, StartAux: o.StartAux,
 	}

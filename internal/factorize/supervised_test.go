@@ -265,9 +265,9 @@ func TestSupervisedAuto(t *testing.T) {
 		chosen    []string
 		runs      int
 	}{
-		"both":  {"", factorize.Auto, []string{"xi", "ridge"}, 20},
-		"xi":    {factorize.Auto, "0.7", []string{"xi"}, 4},
-		"ridge": {"0.3", "", []string{"ridge"}, 5},
+		"both":  {"", factorize.Auto, []string{"xi", "ridge"}, 30},
+		"xi":    {factorize.Auto, "0.7", []string{"xi"}, 5},
+		"ridge": {"0.3", "", []string{"ridge"}, 6},
 		"none":  {"0.3", "0", nil, 0},
 	} {
 		o := c.options(t, "smf-h")
@@ -299,14 +299,14 @@ func TestSupervisedAuto(t *testing.T) {
 	}
 }
 
-// Iteration 0 of a run with a step is the given start, and the run after is the paper's algorithm.
+// Iteration 0 is the given start, and the run after with a step is the paper's algorithm.
 func TestSupervisedStart(t *testing.T) {
 	t.Parallel()
 	for _, method := range methods.Supervised() {
 		for _, kappa := range []int{1, 2} {
 			c := supervisedExample(24, kappa, 1, 3)
 			o := c.options(t, method)
-			o.Choices.Step, o.MaxIter, o.Trace, o.RelTol = "0.003", 3, true, 0
+			o.MaxIter, o.Trace, o.RelTol = 3, true, 0
 			random := rand.New(rand.NewPCG(5, 5))
 			draw := func(rows, cols int) *mat.Dense {
 				m := mat.NewDense(rows, cols, nil)
@@ -323,15 +323,18 @@ func TestSupervisedStart(t *testing.T) {
 			if kappa == 1 { // a line will do
 				o.StartCoefficients = writeCSV(t, beta.T())
 			}
-			r, err := factorize.Run(t.Context(), o, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := c.objective(r, start); math.Abs(r.Trace[0].Objective-want) > 1e-12*want {
-				t.Errorf("%s, κ = %d: starts at %v, the given factors have %v", method, kappa, r.Trace[0].Objective, want)
-			}
-			if r.Iterations != 3 || r.Settings.Step != "0.003" || r.Settings.Update != smf.UpdateGradient || r.Trace[1].Objective >= r.Trace[0].Objective {
-				t.Errorf("%s, κ = %d: %+v", method, kappa, r)
+			for step, update := range map[string]smf.Update{"0.003": smf.UpdateGradient, "": smf.UpdateProfiled} {
+				o.Choices.Step = step
+				r, err := factorize.Run(t.Context(), o, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := c.objective(r, start); math.Abs(r.Trace[0].Objective-want) > 1e-12*want {
+					t.Errorf("%s, κ = %d, step %q: starts at %v, the given factors have %v", method, kappa, step, r.Trace[0].Objective, want)
+				}
+				if r.Iterations != 3 || r.Settings.Step != step || r.Settings.Update != update || r.Trace[1].Objective >= r.Trace[0].Objective {
+					t.Errorf("%s, κ = %d: %+v", method, kappa, r)
+				}
 			}
 		}
 	}

@@ -22,11 +22,16 @@ const (
 type Columns struct {
 	Text      string `json:"text,omitempty"`
 	Label     string `json:"label,omitempty"`
-	Positive  string `json:"positive,omitempty"` // the label's value that counts as admitted
+	Positive  string `json:"positive,omitempty"` // the label's value that counts as admitted, where there are no Classes
 	Complaint string `json:"complaint,omitempty"`
 	Time      string `json:"time,omitempty"`
 	ID        string `json:"id,omitempty"`
 	Aux       []Aux  `json:"aux,omitempty"`
+	// Classes are the label's values as outcomes of their own, the reference first; the one value AutoClasses is all that
+	// there are, the commonest first. None: there are two outcomes, Positive and all else.
+	Classes []string `json:"classes,omitempty"`
+	// Admission are those of the Classes that count as admitted; none means all but the reference.
+	Admission []string `json:"admission,omitempty"`
 }
 
 // Aux is an auxiliary column: Column in the file, Name in the note.

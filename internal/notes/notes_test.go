@@ -66,12 +66,12 @@ func TestRead(t *testing.T) {
 		"csv, all columns": {
 			"a.csv", "visit_id,complaint,text,arrived_at,label,age,sex\nV1, Chest Pain ,chest pain,2026-11-20T08:01:02Z,1,78,F\nV2,,cough,,0,NA,\n",
 			Columns{Aux: ageAndSex()},
-			Table{Rows: []Row{{"V1", "Chest Pain", "chest pain", at, true, []msg.Value{msg.Number(78), msg.Text("F")}}, {Visit: "V2", Text: "cough", Aux: []msg.Value{{}, {}}}}},
+			Table{Rows: []Row{{Visit: "V1", Complaint: "Chest Pain", Text: "chest pain", Arrived: at, Positive: true, Aux: []msg.Value{msg.Number(78), msg.Text("F")}}, {Visit: "V2", Text: "cough", Aux: []msg.Value{{}, {}}}}},
 		},
 		"csv, columns of other names": {
 			"A.CSV", "Note,Admitted,Age,When,Why,Id,more\nx,yes,7,2026-11-20 08:01:02,pain,9,?\ny,no,8,2026-11-20 08:01:02,pain,9,?\n",
 			Columns{Text: "Note", Label: "Admitted", Positive: "yes", Complaint: "Why", Time: "When", ID: "Id", Aux: []Aux{{"Age", models.Numeric, "age"}}},
-			Table{Rows: []Row{{"9", "pain", "x", at, true, []msg.Value{msg.Number(7)}}, {"9", "pain", "y", at, false, []msg.Value{msg.Number(8)}}}},
+			Table{Rows: []Row{{Visit: "9", Complaint: "pain", Text: "x", Arrived: at, Positive: true, Aux: []msg.Value{msg.Number(7)}}, {Visit: "9", Complaint: "pain", Text: "y", Arrived: at, Aux: []msg.Value{msg.Number(8)}}}},
 		},
 		"csv, quotes and lines within": {
 			"a.csv", "text,label\n\"a, \"\"b\"\"\nc\",1\r\nd,0\r\n",

@@ -26,9 +26,10 @@ type Row struct {
 	Visit     string // "" where the file has no such column: every row is then a visit of its own
 	Complaint string
 	Text      string
-	Arrived   time.Time // zero where the file has no such column
-	Positive  bool
+	Arrived   time.Time   // zero where the file has no such column
+	Positive  bool        // admitted
 	Aux       []msg.Value // in the order of Columns.Aux
+	Class     int         // of Table.Classes, where there are any
 }
 
 // Table is the rows of one or more files, in their order.
@@ -41,6 +42,10 @@ type Table struct {
 	// Labels counts the rows by the value of their label, a number in its shortest spelling. All values but the positive
 	// one mean that the patient was not admitted.
 	Labels map[string]int
+	// Classes are the names of the outcomes, the reference first, and Admission tells which of them count as admitted; nil
+	// where Columns.Classes is.
+	Classes   []string
+	Admission []bool
 }
 
 // Error is bad input at a place.
@@ -73,6 +78,11 @@ var (
 	ErrNotTime   = errors.New("not a time (want 2006-01-02 or RFC 3339)")
 	ErrNoRows    = errors.New("no rows")
 	ErrOneClass  = errors.New("only one class among the labels")
+	ErrNotClass  = errors.New("the label is none of the classes")
+	// ErrManyClasses is a column that hardly holds outcomes.
+	ErrManyClasses = fmt.Errorf("more than %d different labels: name the classes, or another column", maxClasses)
+	// ErrRareClass is a class that nothing can be learnt of.
+	ErrRareClass = errors.New("too few visits of a class")
 	// ErrLabelAsAux is the outcome given as what it is to be predicted from.
 	ErrLabelAsAux = errors.New("the label cannot be an auxiliary column")
 )
@@ -82,12 +92,22 @@ const maxLine = 8 << 20
 
 // Read reads files in their order: JSON lines where the name ends in .jsonl or .ndjson, else CSV with a
 // header; each may end in .gz. Invalid UTF-8 is dropped. Columns that are not named are ignored. Rows of an
-// empty text are counted and left out; a file without rows is an error, and so is a table of one class only.
+// empty text are counted and left out; a file without rows is an error, and so is a table of one class only. With
+// Columns.Classes a label that is none of them is an error, and so is a class of fewer than ten visits.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
+	whole := func(err error) error {
+		return &Error{File: strings.Join(paths, ", "), Column: columns.labelName(), Err: err}
+	}
+	if err := columns.CheckClasses(); err != nil {
+		return nil, whole(err)
+	}
+	if columns.Classes != nil && !columns.auto() {
+		t.Classes = columns.Classes
+	}
 	for _, a := range columns.Aux {
 		if a.Column == columns.labelName() {
-			return nil, &Error{File: strings.Join(paths, ", "), Column: a.Column, Err: ErrLabelAsAux}
+			return nil, whole(ErrLabelAsAux)
 		}
 	}
 	for _, path := range paths {
@@ -100,9 +120,15 @@ func Read(paths []string, columns Columns) (*Table, error) {
 		}
 		t.Ends = append(t.Ends, len(t.Rows))
 	}
+	if columns.Classes != nil {
+		if err := t.settleClasses(&columns); err != nil {
+			return nil, whole(err)
+		}
+		return t, nil
+	}
 	first := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Positive })
 	if first < 0 || !slices.ContainsFunc(t.Rows, func(r Row) bool { return !r.Positive }) {
-		return nil, &Error{File: strings.Join(paths, ", "), Column: columns.labelName(), Err: fmt.Errorf("%w (positive is %q)", ErrOneClass, columns.positive())}
+		return nil, whole(fmt.Errorf("%w (positive is %q)", ErrOneClass, columns.positive()))
 	}
 	return t, nil
 }
@@ -284,7 +310,11 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 	if missing(y) {
 		return fail(label.name, ErrNoLabel)
 	}
-	row.Positive = sameLabel(y, columns.positive())
+	if columns.Classes == nil {
+		row.Positive = sameLabel(y, columns.positive())
+	} else if row.Class = indexLabel(t.Classes, y); row.Class < 0 && !columns.auto() {
+		return fail(label.name, ErrNotClass)
+	}
 	if s := strings.TrimSpace(clean(when.name)); !missing(s) {
 		var err error
 		if row.Arrived, err = ParseTime(s); err != nil {
@@ -313,10 +343,17 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 		t.Empty++
 		return nil
 	}
-	t.Rows = append(t.Rows, row)
 	if v, err := strconv.ParseFloat(y, 64); err == nil {
 		y = strconv.FormatFloat(v, 'g', -1, 64)
 	}
+	if row.Class < 0 {
+		if len(t.Classes) == maxClasses {
+			return fail(label.name, ErrManyClasses)
+		}
+		row.Class = len(t.Classes)
+		t.Classes = append(t.Classes, y)
+	}
+	t.Rows = append(t.Rows, row)
 	if t.Labels == nil {
 		t.Labels = map[string]int{}
 	}

@@ -107,7 +107,7 @@ func (t *Triage) Run(ctx context.Context, groups []fit.Group) (_ []TriageCell, e
 	if err != nil {
 		return nil, err
 	}
-	file, err := openCells(t.Cells, cellsHeader{t.TriageSettings, fingerprint(groups)})
+	file, err := openCells(t.Cells, triageHeader{t.TriageSettings, fingerprint(groups)}, checkTriageCell)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,9 @@ func (t *Triage) Run(ctx context.Context, groups []fit.Group) (_ []TriageCell, e
 	for _, g := range groups {
 		for _, c := range candidates {
 			before := len(cells) * parts
-			if known := file.find(g.Complaint, c); known != nil {
+			if known := file.find(func(k *TriageCell) bool {
+				return k.Complaint == g.Complaint && k.Method == c.Method && k.Weighting == c.Weighting && k.Rank == c.Rank
+			}); known != nil {
 				cells = append(cells, *known)
 				progress(before+parts, total)
 				continue

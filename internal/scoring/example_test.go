@@ -20,7 +20,7 @@ func store(ctx context.Context, dir string) (models.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := classifier.Parts{Vectorizer: v, Words: []float64{2}, Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5}
+	parts := classifier.Parts{Vectorizer: v, Heads: []classifier.Head{{Words: []float64{2}}}, Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5}
 	b := &models.Bundle{Manifest: models.Manifest{Name: models.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
 		return nil, err
@@ -52,14 +52,14 @@ func ExampleSet() {
 	// One note, as a stream's worker answers it.
 	var p msg.Prediction
 	note := msg.Note{VisitID: "V1", Complaint: "Lower Extremity Injury", Text: "L hip rotated"}
-	if err := set.Scorer(classifier.Limits{}).Score(&note, "2026-11-20T08:01:03.000Z", &p); err != nil {
+	if err := set.Scorer(classifier.Options{}).Score(&note, "2026-11-20T08:01:03.000Z", &p); err != nil {
 		panic(err)
 	}
 	fmt.Printf("%s %s %.2f by %s\n", p.VisitID, p.Decision, p.Probability, p.Model.Name)
 
 	// Many notes, as the command line answers them.
 	in := strings.NewReader("\n" + `{"schema_version":"1","visit_id":"V2"}`)
-	counts, err := set.Lines(ctx, classifier.Limits{}, in, os.Stdout)
+	counts, err := set.Lines(ctx, classifier.Options{}, in, os.Stdout)
 	fmt.Printf("%+v %v\n", counts, err)
 	// Output:
 	// V1 admit 0.88 by _other

@@ -43,10 +43,10 @@ type Counts struct {
 // in the order of the input. N counts from 1, blank lines included; a byte order mark before the first is skipped.
 // What has come is answered without waiting for more. It scores on GOMAXPROCS goroutines; the bytes do not depend on
 // how many.
-func (s *Set) Lines(ctx context.Context, limits classifier.Limits, r io.Reader, w io.Writer) (Counts, error) {
+func (s *Set) Lines(ctx context.Context, options classifier.Options, r io.Reader, w io.Writer) (Counts, error) {
 	l := &lines{in: bufio.NewReaderSize(r, readBuffer), workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
 	for i := range l.workers {
-		l.workers[i].scorer = s.Scorer(limits)
+		l.workers[i].scorer = s.Scorer(options)
 	}
 	var counts Counts
 	for {

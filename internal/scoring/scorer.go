@@ -10,10 +10,10 @@ import (
 
 // Scorer scores notes with one set in one goroutine.
 type Scorer struct {
-	set    *Set
-	limits classifier.Limits
-	routes map[string]route // by complaint as spelled
-	open   map[*classifier.Model]*opened
+	set     *Set
+	options classifier.Options
+	routes  map[string]route // by complaint as spelled
+	open    map[*classifier.Model]*opened
 }
 
 // route is what the spelling of a complaint leads to.
@@ -33,8 +33,8 @@ type opened struct {
 const maxRoutes = 10000
 
 // Scorer returns a scorer for one goroutine.
-func (s *Set) Scorer(limits classifier.Limits) *Scorer {
-	return &Scorer{set: s, limits: limits, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
+func (s *Set) Scorer(options classifier.Options) *Scorer {
+	return &Scorer{set: s, options: options, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
 }
 
 // Set returns the set that s scores with.
@@ -80,7 +80,7 @@ func (s *Scorer) route(complaint string) route {
 	r := route{complaint: classifier.Complaint(complaint)}
 	if model := s.set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
-			r.opened = &opened{scorer: model.Scorer(s.limits), values: make([]msg.Value, len(model.Aux()))}
+			r.opened = &opened{scorer: model.Scorer(s.options), values: make([]msg.Value, len(model.Aux()))}
 			for _, c := range model.Aux() {
 				r.aux = append(r.aux, reader(c.Name))
 			}

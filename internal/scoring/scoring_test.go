@@ -25,13 +25,9 @@ var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals
 // save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
 func save(tb testing.TB, store models.Store, name string, weight float64) {
 	tb.Helper()
-	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}}, []float64{1, 1})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	parts := classifier.Parts{
-		Info: msg.Model{Method: "sonmf"}, Vectorizer: v,
-		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Beta: []float64{weight}, Words: []float64{0.25, 0},
+		Info: msg.Model{Method: "sonmf"}, Vectorizer: vectorizer(tb),
+		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Heads: []classifier.Head{{Beta: []float64{weight}, Words: []float64{0.25, 0}}},
 		Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
 	}
 	for _, name := range auxNames {
@@ -41,8 +37,24 @@ func save(tb testing.TB, store models.Store, name string, weight float64) {
 			c = models.AuxColumn{Name: name, Kind: models.Categorical, Levels: []string{"F", "chest pain"}, Mean: []float64{0.5, 0.5}}
 		}
 		parts.Aux = append(parts.Aux, c)
-		parts.Gamma = append(parts.Gamma, make([]float64, len(c.Mean))...)
+		parts.Heads[0].Gamma = append(parts.Heads[0].Gamma, make([]float64, len(c.Mean))...)
 	}
+	keep(tb, store, name, parts)
+}
+
+// vectorizer knows "hip" and "pain".
+func vectorizer(tb testing.TB) *textproc.Vectorizer {
+	tb.Helper()
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}}, []float64{1, 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// keep puts a model into the store as the champion.
+func keep(tb testing.TB, store models.Store, name string, parts classifier.Parts) {
+	tb.Helper()
 	b := &models.Bundle{Manifest: models.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
@@ -91,7 +103,7 @@ func TestScoreRoutes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := setOf(t, c.models...)
-			s := set.Scorer(classifier.Limits{})
+			s := set.Scorer(classifier.Options{})
 			n := msg.Note{VisitID: "V1", ArrivedAt: "2026-11-20T08:01:02Z", Complaint: c.complaint, Text: "hip pain"}
 			for range 2 { // the second time from memory
 				var p msg.Prediction
@@ -121,12 +133,12 @@ func TestScoreRoutes(t *testing.T) {
 func TestScoreAlternates(t *testing.T) {
 	t.Parallel()
 	set := setOf(t, models.Other, "chest-pain", "cough")
-	s := set.Scorer(classifier.Limits{})
+	s := set.Scorer(classifier.Options{})
 	var reused msg.Prediction
 	for i, complaint := range []string{"cough", "Chest Pain", "none", "COUGH", "", "chest pain", "cough"} {
 		n := msg.Note{VisitID: fmt.Sprint(i), Complaint: complaint, Text: []string{"hip", "zebra", "pain hip"}[i%3], Age: msg.Some(float64(i))}
 		var fresh msg.Prediction
-		if err := set.Scorer(classifier.Limits{}).Score(&n, scoredAt, &fresh); err != nil {
+		if err := set.Scorer(classifier.Options{}).Score(&n, scoredAt, &fresh); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Score(&n, scoredAt, &reused); err != nil {
@@ -140,7 +152,7 @@ func TestScoreAlternates(t *testing.T) {
 
 func TestScoreRemembersBoundedlyManySpellings(t *testing.T) {
 	t.Parallel()
-	s := setOf(t, models.Other).Scorer(classifier.Limits{})
+	s := setOf(t, models.Other).Scorer(classifier.Options{})
 	for i := range maxRoutes + 10 {
 		if _, ok := s.Probability(&msg.Note{Complaint: fmt.Sprint("complaint ", i), Text: "hip"}); !ok {
 			t.Fatalf("complaint %d has no model", i)
@@ -153,7 +165,7 @@ func TestScoreRemembersBoundedlyManySpellings(t *testing.T) {
 
 func TestScoreReadsAuxFromTheNote(t *testing.T) {
 	t.Parallel()
-	s := setOf(t, models.Other).Scorer(classifier.Limits{})
+	s := setOf(t, models.Other).Scorer(classifier.Options{})
 	number := msg.Number
 	for name, c := range map[string]struct {
 		note msg.Note

@@ -59,6 +59,29 @@ func (s *Set) Versions() map[string]string { return s.versions }
 // Models returns the models by name.
 func (s *Set) Models() map[string]*classifier.Model { return s.models }
 
+// ErrClass is returned for a class that no model predicts.
+var ErrClass = errors.New("unknown class")
+
+// CheckClass returns an error that wraps ErrClass and names the classes known, unless a model predicts the class; "" is
+// none and needs no model.
+func (s *Set) CheckClass(class string) error {
+	var known []string
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		for _, c := range s.models[name].Classes() {
+			if !slices.Contains(known, c) {
+				known = append(known, c)
+			}
+		}
+	}
+	switch {
+	case class == "" || slices.Contains(known, class):
+		return nil
+	case known == nil:
+		return fmt.Errorf("%w %q: the champions predict yes or no", ErrClass, class)
+	}
+	return fmt.Errorf("%w %q: the champions predict %q", ErrClass, class, known)
+}
+
 // Created returns when a model was trained.
 func (s *Set) Created(model string) time.Time { return s.created[model] }
 

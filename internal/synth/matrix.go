@@ -2,6 +2,7 @@ package synth
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,9 @@ type MatrixSettings struct {
 	Documents, Terms int
 	// Topics is the number of topics that terms are drawn from.
 	Topics int
-	Seed   uint64
+	// MinTokens is the least number of tokens of a document, of which there are up to three times as many; 0 means 12.
+	MinTokens int
+	Seed      uint64
 }
 
 // The make-up of a document: its tokens are of one to three topics or of the words that all documents share, both as
@@ -28,7 +31,7 @@ const (
 	ownTokens    = 0.6  // share of the tokens that are of the document's topics
 	zipfExponent = 1.05 // of the frequency against the rank
 	zipfOffset   = 5
-	minTokens    = 12 // of a document; as many more at most again twice
+	minTokens    = 12
 )
 
 const matrixStream = 0x6d61_7472_6978 // "matrix"
@@ -37,9 +40,10 @@ const matrixStream = 0x6d61_7472_6978 // "matrix"
 // count in the document, idf = ln((1+n)/(1+df)) + 1. Equal settings give equal bytes. It returns an error for settings
 // without meaning, when ctx ends and when w fails.
 func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
-	if s.Documents < 1 || s.Terms < 1 || s.Topics < 1 {
-		return errors.New("documents, terms and topics must be at least 1")
+	if s.Documents < 1 || s.Terms < 1 || s.Topics < 1 || s.MinTokens < 0 {
+		return errors.New("documents, terms and topics must be at least 1, tokens not negative")
 	}
+	tokens := cmp.Or(s.MinTokens, minTokens)
 	random := rand.New(rand.NewPCG(s.Seed, matrixStream))
 	shared := rand.NewZipf(random, zipfExponent, zipfOffset, uint64(s.Terms-1))
 	own := rand.NewZipf(random, zipfExponent, zipfOffset, topicTerms-1)
@@ -59,7 +63,7 @@ func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 			about[a] = random.IntN(s.Topics)
 		}
 		tf := map[int]float64{}
-		for range minTokens + random.IntN(2*minTokens) {
+		for range tokens + random.IntN(2*tokens) {
 			term := int(shared.Uint64())
 			if random.Float64() < ownTokens {
 				term = topics[about[random.IntN(len(about))]][own.Uint64()]

@@ -58,6 +58,11 @@ func TestWriteMatrix(t *testing.T) {
 			}
 		}
 	}
+	longer := s
+	longer.MinTokens = 2 * minTokens
+	if read, err := matrixio.ReadMTX(bytes.NewReader(matrix(t, longer))); err != nil || read.(*linalg.CSR).NNZ() < x.NNZ()*3/2 {
+		t.Errorf("twice as many tokens: %v, or hardly more entries than %d", err, x.NNZ())
+	}
 	if again := matrix(t, s); !bytes.Equal(again, data) {
 		t.Error("equal seeds give other matrices")
 	}
@@ -69,7 +74,7 @@ func TestWriteMatrix(t *testing.T) {
 
 func TestWriteMatrixRefuses(t *testing.T) {
 	t.Parallel()
-	for _, s := range []MatrixSettings{{Terms: 1, Topics: 1}, {Documents: 1, Topics: 1}, {Documents: 1, Terms: 1}} {
+	for _, s := range []MatrixSettings{{Terms: 1, Topics: 1}, {Documents: 1, Topics: 1}, {Documents: 1, Terms: 1}, {Documents: 1, Terms: 1, Topics: 1, MinTokens: -1}} {
 		if err := WriteMatrix(t.Context(), new(bytes.Buffer), s); err == nil {
 			t.Errorf("%+v was taken", s)
 		}

@@ -1,12 +1,16 @@
 package fit
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // bundle is the version that a store keeps.
@@ -16,13 +20,9 @@ func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*mod
 	if err := f.ToBundle(b); err != nil {
 		return nil, err
 	}
-	head, err := json.Marshal(struct {
-		Settings
-		Lambda   float64 `json:"lambda"`
-		Features int     `json:"features"`
-	}{*s, f.Lambda, f.Features})
+	head, err := f.settings(s)
 	if err != nil {
-		return nil, fmt.Errorf("writing settings: %w", err)
+		return nil, err
 	}
 	m := &b.Manifest
 	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
@@ -40,7 +40,8 @@ func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*mod
 			m.Training.To = r.Arrived
 		}
 	}
-	if m.Metrics, err = json.Marshal(o.Metrics); err != nil {
+	metrics := measured{o.Metrics, o.Classes}
+	if m.Metrics, err = json.Marshal(metrics); err != nil {
 		return nil, fmt.Errorf("writing metrics: %w", err)
 	}
 	if f.Solver != nil {
@@ -55,17 +56,75 @@ func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*mod
 			return nil, fmt.Errorf("writing solver settings: %w", err)
 		}
 	}
-	if b.Evaluation, err = f.evaluation(rows, o.Metrics); err != nil {
+	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
 		return nil, err
 	}
 	words := 0
-	for _, w := range f.Words {
+	for _, w := range f.Heads[0].Words {
 		if w != 0 {
 			words++
 		}
 	}
-	b.Card = card(b, o.Metrics, words)
+	b.Card = card(b, &o, words)
 	return b, nil
+}
+
+// measured is the metrics of admission and, where there are several outcomes, those of all classes.
+type measured struct {
+	*eval.Metrics
+	Classes *eval.ClassMetrics `json:"classes,omitempty"`
+}
+
+// settings is what the manifest says of how the head was made.
+func (f *Fitted) settings(s *Settings) (json.RawMessage, error) {
+	var record any = struct {
+		Settings
+		Lambda   float64 `json:"lambda"`
+		Features int     `json:"features"`
+	}{*s, f.Lambda, f.Features}
+	if f.Supervised != nil {
+		record = f.Supervised.record(s)
+	}
+	data, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("writing settings: %w", err)
+	}
+	return data, nil
+}
+
+// record is the settings that a supervised factorization has, with ξ, ν and the rank that were taken.
+func (f *Supervised) record(s *Settings) any {
+	chosen := []string{}
+	if s.Xi == nil {
+		chosen = append(chosen, "xi")
+	}
+	if s.Ridge == nil {
+		chosen = append(chosen, "ridge")
+	}
+	if len(s.ranks()) > 1 {
+		chosen = append(chosen, "rank")
+	}
+	finite := slices.DeleteFunc(slices.Clone(f.Candidates), func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 0) })
+	return struct {
+		Method       Method                 `json:"method"`
+		Rank         int                    `json:"rank"`
+		Xi           float64                `json:"xi"`
+		Ridge        float64                `json:"ridge"`
+		Chosen       []string               `json:"chosen"` // by cross-validation
+		ClassWeights Weights                `json:"class_weights"`
+		Standardize  bool                   `json:"standardize"`
+		WarmStart    bool                   `json:"warm_start,omitempty"`
+		Folds        int                    `json:"folds"`
+		Calibration  models.CalibrationKind `json:"calibration"`
+		Threshold    eval.Criterion         `json:"threshold"`
+		PerComplaint Policy                 `json:"per_complaint"`
+		MinDocuments int                    `json:"min_documents"`
+		Seed         uint64                 `json:"seed"`
+		Candidates   []smf.Candidate        `json:"candidates"` // with finite predictions
+	}{
+		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, Unweighted), s.Standardize, s.WarmStart, s.Folds,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, finite,
+	}
 }
 
 // decisionThresholds and calibrationBins are what evaluation.json holds curves at.
@@ -74,7 +133,7 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 const calibrationBins = 10
 
 // evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
-func (f *Fitted) evaluation(rows []notes.Row, metrics *eval.Metrics) (json.RawMessage, error) {
+func (f *Fitted) evaluation(rows []notes.Row, metrics measured) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
 	if err != nil {
@@ -85,7 +144,7 @@ func (f *Fitted) evaluation(rows []notes.Row, metrics *eval.Metrics) (json.RawMe
 		return nil, fmt.Errorf("drawing the calibration: %w", err)
 	}
 	data, err := json.Marshal(struct {
-		OutOfFold     *eval.Metrics     `json:"out_of_fold"`
+		OutOfFold     measured          `json:"out_of_fold"`
 		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
 		Calibration   []eval.Bin        `json:"calibration"`
 	}{metrics, curve, bins})

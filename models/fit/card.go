@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // card describes a model to those who decide on its use, in Markdown, by the sections of the CHAI applied
 // model card. words is the number of single words beside the topics.
-func card(b *models.Bundle, metrics *eval.Metrics, words int) string {
-	m := &b.Manifest
+func card(b *models.Bundle, o *Outcome, words int) string {
+	m, metrics := &b.Manifest, o.Metrics
 	var w strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
 	what := "all presenting complaints"
@@ -23,7 +24,12 @@ func card(b *models.Bundle, metrics *eval.Metrics, words int) string {
 	line("")
 	line("## Summary")
 	line("")
-	line("Probability that a patient of the emergency department is admitted, from the triage note of %s.", what)
+	if o.Classes == nil {
+		line("Probability that a patient of the emergency department is admitted, from the triage note of %s.", what)
+	} else {
+		line("Probability of each outcome of a patient of the emergency department, from the triage note of %s.", what)
+		line("The outcomes are %s; log-odds are against %q. Counted as admitted: %s.", quoted(m.Classes), m.Classes[0], quoted(m.AdmissionClasses))
+	}
 	line("")
 	line("## Uses and directions")
 	line("")
@@ -49,14 +55,29 @@ func card(b *models.Bundle, metrics *eval.Metrics, words int) string {
 			features = beside
 		}
 	}
-	line("Logistic regression (elastic net) on %s, its settings in `manifest.json`; calibration: %s.", features, m.Calibration.Kind)
+	supervised := Method(m.Method).Supervised()
+	if supervised {
+		line("Logistic regression on %s, topics and coefficients made together from text and outcomes (supervised factorization), their settings in `manifest.json`; calibration: %s.", features, m.Calibration.Kind)
+	} else {
+		line("Logistic regression (elastic net) on %s, its settings in `manifest.json`; calibration: %s.", features, m.Calibration.Kind)
+	}
 	for _, a := range m.Aux {
 		line("- auxiliary: %s (%s)", a.Name, a.Kind)
 	}
 	line("")
 	line("## Key metrics")
 	line("")
-	line("Cross-validated over the training notes. Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold were chosen on these very predictions.")
+	if supervised {
+		line("Cross-validated over the training notes. The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor outcome; weights of the factorization and threshold were chosen on these very predictions.")
+	} else {
+		line("Cross-validated over the training notes. Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold were chosen on these very predictions.")
+	}
+	if o.Classes != nil {
+		line("")
+		classCard(line, o.Classes)
+		line("")
+		line("Of admission, the sum of its outcomes:")
+	}
 	line("")
 	line("| measure | value |")
 	line("| --- | --- |")
@@ -81,4 +102,35 @@ func card(b *models.Bundle, metrics *eval.Metrics, words int) string {
 	line("")
 	line("Trained on the notes of one place and time. Re-train where shorthand, patients or admission policy differ, and look at the topics before use.")
 	return w.String()
+}
+
+// classCard writes what was measured of several outcomes.
+func classCard(line func(string, ...any), m *eval.ClassMetrics) {
+	line("| measure | value |")
+	line("| --- | --- |")
+	line("| accuracy of the most probable outcome | %.3f |", m.Accuracy)
+	line("| balanced accuracy | %.3f |", m.BalancedAccuracy)
+	line("| log loss | %.3f |", m.LogLoss)
+	line("| Brier score of all outcomes, 0 to 2 | %.3f |", m.Brier)
+	if m.AUROC != nil {
+		line("| AUROC, mean of the outcomes | %.3f |", *m.AUROC)
+	}
+	line("")
+	line("| outcome | notes | called rightly | AUROC against the others |")
+	line("| --- | --- | --- | --- |")
+	for c, of := range m.Classes {
+		area := "-"
+		if of.AUROC != nil {
+			area = fmt.Sprintf("%.3f", *of.AUROC)
+		}
+		line("| %s | %d | %d | %s |", of.Class, of.N, m.Confusion[c][c], area)
+	}
+}
+
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strconv.Quote(name)
+	}
+	return strings.Join(out, ", ")
 }

@@ -32,17 +32,28 @@ func TestCardGolden(t *testing.T) {
 	all := of
 	all.Manifest.Name, all.Manifest.Complaint, all.Manifest.Method, all.Manifest.Rank, all.Manifest.Aux = models.Other, "", "bow", 0, nil
 	all.Manifest.Training = models.Training{Documents: 1000, Positives: 250}
+	supervised := of
+	supervised.Manifest.Method, supervised.Manifest.Rank = "smf-w", 10
+	several := supervised
+	several.Manifest.Classes, several.Manifest.AdmissionClasses = []string{"home", "ward", "moved"}, []string{"ward", "moved"}
+	classes := eval.ClassMetrics{
+		N: 1200, Accuracy: 0.8, BalancedAccuracy: 0.5, LogLoss: 0.6, Brier: 0.3, AUROC: value(0.75),
+		Classes: []eval.ClassMetric{{Class: "home", N: 855, AUROC: value(0.8)}, {Class: "ward", N: 300, AUROC: value(0.7)}, {Class: "moved", N: 45}}, Confusion: [][]int{{800, 55, 0}, {150, 150, 0}, {30, 15, 0}},
+	}
 	for name, c := range map[string]struct {
 		bundle  models.Bundle
 		metrics eval.Metrics
+		classes *eval.ClassMetrics
 		words   int
 	}{
-		"topics-and-words": {of, full, 120},
-		"words-alone":      {all, eval.Metrics{Brier: 0.2, LogLoss: 0.5, Accuracy: 0.75}, 300},
+		"topics-and-words": {of, full, nil, 120},
+		"words-alone":      {all, eval.Metrics{Brier: 0.2, LogLoss: 0.5, Accuracy: 0.75}, nil, 300},
+		"supervised":       {supervised, full, nil, 0},
+		"several-outcomes": {several, full, &classes, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := card(&c.bundle, &c.metrics, c.words)
+			got := card(&c.bundle, &Outcome{Metrics: &c.metrics, Classes: c.classes}, c.words)
 			golden := filepath.Join("testdata", "card-"+name+".golden.md")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {

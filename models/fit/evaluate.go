@@ -10,9 +10,11 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -50,8 +52,8 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 			all = append(all, c)
 			continue
 		}
-		if !c.Method.known() || c.Method == BagOfWords && words {
-			return nil, fmt.Errorf("%w: method %q is none of %s, %s, those with topics also with %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), wordsSuffix)
+		if !c.Method.known() || words && (c.Method == BagOfWords || c.Method.Supervised()) {
+			return nil, fmt.Errorf("%w: method %q is none of %s, %s, those with topics but %s also with %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), supervisedNames(" and "), wordsSuffix)
 		}
 		rows, err := c.Method.rows(weightings)
 		if err != nil {
@@ -95,7 +97,29 @@ func (c Candidate) settings(s Settings) (Settings, error) {
 	if c.Method != L1NMF {
 		s.L1Topics, s.L1Scores = nil, nil
 	}
+	if c.Method.Supervised() {
+		s.FreeAux, s.OneSE = false, false
+	} else {
+		s.Xi, s.Ridge, s.Ranks, s.ClassWeights = nil, nil, nil, ""
+	}
 	return s, s.check()
+}
+
+// CheckClasses returns an error for candidates that several classes have no use for, 0 for yes and no.
+func CheckClasses(candidates []Candidate, classes int, s Settings) error {
+	for _, c := range candidates {
+		if c.Method == Majority {
+			continue
+		}
+		s, err := c.settings(s)
+		if err != nil {
+			return err
+		}
+		if err := s.checkClasses(classes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Score is what a candidate reached on one group of notes: means over the repeats, in each of which the predictions
@@ -119,61 +143,73 @@ type Score struct {
 	CalibrationIntercept *float64       `json:"calibration_intercept"`
 	CalibrationSlope     *float64       `json:"calibration_slope"`
 	ObservedExpected     *float64       `json:"observed_expected"`
+	// Classes are the measures of several outcomes, nil for yes and no; its intervals and numbers of notes are those of the
+	// first repeat. All others are of admission.
+	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 
 // Comparison is what is compared, and on which splits.
 type Comparison struct {
 	Candidates []Candidate
 	Repeats    Repeats
-	Settings   Settings // what the candidates share; the weights of l1-nmf are its own
+	Settings   Settings // what the candidates share; weights of l1-nmf and of supervised methods are theirs
 	Progress   Progress // may be nil
 }
 
 // answers is what one candidate said in one repetition, by row: splits that end in any order leave the same.
 type answers struct {
-	p      []float64
+	predictions
 	right  []bool // called rightly at the split's threshold
 	tested []bool
+	ranks  []int // that were used, by row
 }
 
-func newAnswers(n int) *answers {
-	return &answers{p: make([]float64, n), right: make([]bool, n), tested: make([]bool, n)}
+func newAnswers(d *Data) *answers {
+	n := len(d.Rows)
+	a := &answers{right: make([]bool, n), tested: make([]bool, n), ranks: make([]int, n)}
+	a.admission = make([]float64, n)
+	if d.Classes != nil {
+		a.classes = mat.NewDense(n, len(d.Classes), nil)
+	}
+	return a
 }
 
 // measure returns the metrics of all tested rows together, whichever model answered them, and the share that was
-// called rightly.
-func (a *answers) measure(all []notes.Row) (m eval.Metrics, accuracy float64, err error) {
-	var y []bool
-	var p []float64
-	var visits []string
+// called rightly: whether admitted.
+func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
+	var tested []int
 	right := 0
-	for i, tested := range a.tested {
-		if !tested {
-			continue
+	for i := range a.tested {
+		if a.tested[i] {
+			tested = append(tested, i)
 		}
-		y, p, visits = append(y, all[i].Positive), append(p, a.p[i]), append(visits, visit(all, i))
 		if a.right[i] {
 			right++
 		}
 	}
-	if m, err = eval.Measure(y, p, 0.5, visits); err != nil {
-		return m, 0, fmt.Errorf("measuring predictions: %w", err)
+	of := d.subset(tested)
+	if _, err := o.measure(&of, a.subset(tested)); err != nil {
+		return o, 0, err
 	}
-	if m.AUROC == nil {
-		return m, 0, fmt.Errorf("measuring predictions: %w", eval.ErrOneClass)
+	if o.Metrics.AUROC == nil {
+		return o, 0, fmt.Errorf("measuring predictions: %w", eval.ErrOneClass)
 	}
-	return m, float64(right) / float64(m.N), nil
+	return o, float64(right) / float64(len(tested)), nil
 }
 
 // Evaluate trains every candidate on the training rows of every split and scores the test rows with the
-// models, exactly as a stream would be. The scores do not depend on GOMAXPROCS.
+// models, exactly as a stream would be. The scores do not depend on GOMAXPROCS. The Rank of a score is the least that was
+// used, less than the candidate's where a split has fewer notes or terms.
 func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
+	if err := CheckClasses(c.Candidates, len(d.Classes), c.Settings); err != nil {
+		return nil, err
+	}
 	got := make([][]*answers, len(c.Candidates)) // by candidate, repeat
 	total := 0
 	for i := range got {
 		got[i] = make([]*answers, len(c.Repeats))
 		for r := range c.Repeats {
-			got[i][r] = newAnswers(len(d.Rows))
+			got[i][r] = newAnswers(&d)
 			total += len(c.Repeats[r])
 		}
 	}
@@ -188,14 +224,17 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 					return err
 				}
 				for i, candidate := range c.Candidates {
-					p, threshold, err := t.run(ctx, candidate, c.Settings)
+					p, rank, err := t.run(ctx, candidate, c.Settings)
 					if err != nil {
 						return fmt.Errorf("%s, %s, rank %d: %w", candidate, candidate.Weighting, candidate.Rank, err)
 					}
 					a := got[i][r]
 					for at, row := range split.Test {
-						a.p[row], a.tested[row] = p[at], true
-						a.right[row] = (p[at] >= threshold) == d.Rows[row].Positive
+						a.admission[row], a.tested[row], a.ranks[row] = p.admission[at], true, rank
+						a.right[row] = (p.admission[at] >= p.threshold) == d.Rows[row].Positive
+						if p.classes != nil {
+							a.classes.SetRow(row, p.classes.RawRowView(at))
+						}
 					}
 					if c.Progress != nil {
 						c.Progress(int(done.Add(1)), total)
@@ -210,7 +249,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 	}
 	scores := make([]Score, len(c.Candidates))
 	for i := range scores {
-		if err := scores[i].summarize(c.Candidates[i], d.Rows, got[i]); err != nil {
+		if err := scores[i].summarize(c.Candidates[i], &d, got[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -218,20 +257,33 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 }
 
 // summarize sets the means over the repetitions.
-func (s *Score) summarize(c Candidate, all []notes.Row, repeats []*answers) error {
+func (s *Score) summarize(c Candidate, d *Data, repeats []*answers) error {
 	s.Candidate, s.Name, s.Repeats = c, c.String(), len(repeats)
 	var accuracy, auroc, auprc, brier, scaled, loss, intercept, slope, ratio []float64
 	for r, a := range repeats {
-		m, right, err := a.measure(all)
+		o, right, err := a.measure(d)
 		if err != nil {
 			return err
 		}
+		m := o.Metrics
+		for i, tested := range a.tested {
+			if tested {
+				s.Rank = min(s.Rank, a.ranks[i])
+			}
+		}
 		if r == 0 {
+			s.Classes = o.Classes
 			s.Notes, s.Positives, s.AUROCInterval = m.N, m.Positives, m.AUROCInterval
+		}
+		if r > 0 && o.Classes != nil {
+			addClasses(s.Classes, o.Classes)
 		}
 		accuracy, auroc, auprc = append(accuracy, right), append(auroc, *m.AUROC), append(auprc, *m.AUPRC)
 		brier, scaled, loss = append(brier, m.Brier), append(scaled, *m.BrierScaled), append(loss, m.LogLoss)
 		intercept, slope, ratio = appendKnown(intercept, m.CalibrationIntercept), appendKnown(slope, m.CalibrationSlope), appendKnown(ratio, m.ObservedExpected)
+	}
+	if s.Classes != nil {
+		divideClasses(s.Classes, len(repeats))
 	}
 	s.Accuracy, s.AccuracySD = meanSD(accuracy)
 	s.AUROC, s.AUROCSD = meanSD(auroc)
@@ -243,6 +295,42 @@ func (s *Score) summarize(c Candidate, all []notes.Row, repeats []*answers) erro
 	return nil
 }
 
+// addClasses adds the measures of one more repeat, of the same rows and so with the same measures undefined.
+func addClasses(to, more *eval.ClassMetrics) {
+	to.Accuracy += more.Accuracy
+	to.BalancedAccuracy += more.BalancedAccuracy
+	to.LogLoss += more.LogLoss
+	to.Brier += more.Brier
+	if to.AUROC != nil {
+		*to.AUROC += *more.AUROC
+	}
+	for c := range to.Classes {
+		if to.Classes[c].AUROC != nil {
+			*to.Classes[c].AUROC += *more.Classes[c].AUROC
+		}
+		for called, n := range more.Confusion[c] {
+			to.Confusion[c][called] += n
+		}
+	}
+}
+
+// divideClasses makes means of sums; the confusion stays that of all repeats.
+func divideClasses(m *eval.ClassMetrics, repeats int) {
+	by := float64(repeats)
+	m.Accuracy /= by
+	m.BalancedAccuracy /= by
+	m.LogLoss /= by
+	m.Brier /= by
+	if m.AUROC != nil {
+		*m.AUROC /= by
+	}
+	for c := range m.Classes {
+		if m.Classes[c].AUROC != nil {
+			*m.Classes[c].AUROC /= by
+		}
+	}
+}
+
 func appendKnown(list []float64, v *float64) []float64 {
 	if v == nil {
 		return list
@@ -252,6 +340,7 @@ func appendKnown(list []float64, v *float64) []float64 {
 
 // trial is one split: what its candidates share is computed once.
 type trial struct {
+	data   Data // trained on
 	train  *rows
 	test   []notes.Row
 	texts  map[textproc.Weighting]*text
@@ -265,57 +354,101 @@ func newTrial(d Data, split Split, minVisits int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &trial{train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Candidate]*text{}}, nil
+	return &trial{data: d, train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Candidate]*text{}}, nil
 }
 
-// run returns the candidate's probabilities of the test rows and its threshold.
-func (t *trial) run(ctx context.Context, c Candidate, s Settings) ([]float64, float64, error) {
-	p := make([]float64, len(t.test))
+// run returns the candidate's predictions of the test rows and the number of topics that it used.
+func (t *trial) run(ctx context.Context, c Candidate, s Settings) (p predictions, rank int, err error) {
 	if c.Method == Majority {
-		share := float64(positives(t.train.all)) / float64(len(t.train.all))
-		for i := range p {
-			p[i] = share
-		}
-		return p, 0.5, nil
+		return t.majority(), 0, nil
 	}
-	s, err := c.settings(s)
-	if err != nil {
-		return nil, 0, err
+	if s, err = c.settings(s); err != nil {
+		return p, 0, err
 	}
 	tx := t.texts[c.Weighting]
 	if tx == nil {
 		if tx, err = vectorize(t.train, s.Text); err != nil {
-			return nil, 0, err
+			return p, 0, err
 		}
 		t.texts[c.Weighting] = tx
 	}
-	key := c
-	key.Words = false
-	if known := t.topics[key]; known != nil {
-		tx = known
-	} else {
-		if tx, err = tx.factorize(ctx, &s, nil); err != nil {
-			return nil, 0, err
-		}
-		t.topics[key] = tx
-	}
-	fitted, err := head(ctx, t.train, tx, &s)
+	fitted, err := t.fit(ctx, tx, c, &s)
 	if err != nil {
-		return nil, 0, err
+		return p, 0, err
+	}
+	if fitted.Topics != nil {
+		_, rank = fitted.Topics.Dims()
+	}
+	p, err = t.score(fitted)
+	return p, rank, err
+}
+
+// majority gives every note the shares of the training rows.
+func (t *trial) majority() predictions {
+	shares := make([]float64, t.train.kappa()+1)
+	for _, class := range t.train.classes {
+		shares[class] += 1 / float64(len(t.train.classes))
+	}
+	p := predictions{admission: make([]float64, len(t.test)), threshold: 0.5}
+	share := float64(positives(t.train.all)) / float64(len(t.train.all))
+	for i := range p.admission {
+		p.admission[i] = share
+	}
+	if t.train.names != nil {
+		p.classes = mat.NewDense(len(t.test), len(shares), nil)
+		for i := range t.test {
+			p.classes.SetRow(i, shares)
+		}
+	}
+	return p
+}
+
+// fit trains a candidate that has settings. Topics that do not know the labels are shared by candidates with and without
+// words.
+func (t *trial) fit(ctx context.Context, tx *text, c Candidate, s *Settings) (*Fitted, error) {
+	if c.Method.Supervised() {
+		return supervise(ctx, t.train, tx, s, &t.data)
+	}
+	c.Words = false
+	with := t.topics[c]
+	if with == nil {
+		var err error
+		if with, err = tx.factorize(ctx, s, nil); err != nil {
+			return nil, err
+		}
+		t.topics[c] = with
+	}
+	return head(ctx, t.train, with, s)
+}
+
+// score returns what a model says of the test rows.
+func (t *trial) score(fitted *Fitted) (predictions, error) {
+	p := predictions{admission: make([]float64, len(t.test)), threshold: fitted.Threshold}
+	if fitted.Classes != nil {
+		p.classes = mat.NewDense(len(t.test), len(fitted.Classes), nil)
 	}
 	model, err := classifier.New(fitted.Parts)
 	if err != nil {
-		return nil, 0, err
+		return p, err
 	}
-	scorer := model.Scorer(classifier.Limits{})
+	scorer := model.Scorer(classifier.Options{})
+	var said msg.Prediction
 	for i, row := range t.test {
 		aux := row.Aux
 		if len(t.train.columns) > len(aux) {
 			aux = append(slices.Clip(aux), classifier.Complaint(row.Complaint))
 		}
-		p[i] = scorer.Probability(row.Text, aux)
+		if p.classes == nil {
+			p.admission[i] = scorer.Probability(row.Text, aux)
+			continue
+		}
+		scorer.Score(row.Text, aux, &said)
+		p.admission[i] = said.Admission()
+		for c := range said.Classes {
+			p.classes.Set(i, c, said.Classes[c].Probability)
+		}
 	}
-	return p, fitted.Threshold, nil
+	return p, nil
 }
 
 func meanSD(v []float64) (m, sd float64) {

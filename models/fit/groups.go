@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 )
@@ -12,16 +14,17 @@ import (
 type group struct {
 	complaint string // as first spelled
 	rows      []int
-	positives int
+	classes   []int // rows of each class
 }
 
 // enough reports whether the group can have a model of its own.
 func (g *group) enough(documents int) bool {
-	return len(g.rows) >= documents && g.positives >= minClass && len(g.rows)-g.positives >= minClass
+	return len(g.rows) >= documents && slices.Min(g.classes) >= minClass
 }
 
 // byComplaint returns the groups by the name of their model. Notes without a complaint belong to none.
-func byComplaint(all []notes.Row) []group {
+func byComplaint(d *Data) []group {
+	all, classes := d.Rows, d.labels()
 	at := map[string]int{}
 	var groups []group
 	for i := range all {
@@ -33,12 +36,10 @@ func byComplaint(all []notes.Row) []group {
 		if !ok {
 			g = len(groups)
 			at[name] = g
-			groups = append(groups, group{complaint: all[i].Complaint})
+			groups = append(groups, group{complaint: all[i].Complaint, classes: make([]int, max(len(d.Classes), 2))})
 		}
 		groups[g].rows = append(groups[g].rows, i)
-		if all[i].Positive {
-			groups[g].positives++
-		}
+		groups[g].classes[classes[i]]++
 	}
 	slices.SortFunc(groups, func(a, b group) int {
 		return cmp.Compare(models.Slug(a.complaint), models.Slug(b.complaint))
@@ -56,9 +57,10 @@ type Group struct {
 // Groups returns the complaints that have notes enough for a model of their own.
 func Groups(d Data, minDocuments int) []Group {
 	var out []Group
-	for _, g := range byComplaint(d.Rows) {
+	d.Pooled = false
+	for _, g := range byComplaint(&d) {
 		if g.enough(minDocuments) {
-			out = append(out, Group{Data{Rows: take(d.Rows, g.rows), Aux: d.Aux}, g.complaint, g.rows})
+			out = append(out, Group{d.subset(g.rows), g.complaint, g.rows})
 		}
 	}
 	return out
@@ -76,6 +78,15 @@ func takeFloats(all []float64, at []int) []float64 {
 	out := make([]float64, len(at))
 	for i, r := range at {
 		out[i] = all[r]
+	}
+	return out
+}
+
+func takeRows(all *mat.Dense, at []int) *mat.Dense {
+	_, cols := all.Dims()
+	out := mat.NewDense(len(at), cols, nil)
+	for i, r := range at {
+		out.SetRow(i, all.RawRowView(r))
 	}
 	return out
 }

@@ -26,7 +26,13 @@ type Fitted struct {
 	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
 	// these probabilities together.
 	OutOfFold []float64
-	// Lambda is the penalty chosen, Features the number of coefficients that are not zero.
+	// Probabilities holds likewise those of all classes, n×(κ+1), by which OutOfFold is that of admission; nil for yes and
+	// no.
+	Probabilities *mat.Dense
+	// Supervised tells how topics that know the outcome were chosen; nil for others. They and their coefficients had not
+	// seen a row of OutOfFold at all; ξ, ν, rank and the threshold are chosen on all of it together.
+	Supervised *Supervised
+	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; 0 where Supervised is set.
 	Lambda   float64
 	Features int
 	// Solver tells how the topics were found; nil for a bag of words.
@@ -40,14 +46,29 @@ type Data struct {
 	Rows   []notes.Row
 	Aux    []notes.Aux // what the rows' auxiliary values are
 	Pooled bool        // they are of several complaints: the complaint is an auxiliary feature
+	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
+	// nil for yes and no.
+	Classes   []string
+	Admission []bool
 	// Previous is the version before, from which the topics take their numbers; nil for none.
 	Previous *models.Bundle
+	// progress is told of the runs of a cross-validation; it may be nil.
+	progress Progress
+}
+
+// subset returns the data of some rows.
+func (d Data) subset(at []int) Data {
+	d.Rows = take(d.Rows, at)
+	return d
 }
 
 // rows is data as the stages take it.
 type rows struct {
 	all     []notes.Row
 	y       []bool
+	classes []int // of each row: of names, or 1 for admission
+	names   []string
+	beds    []bool // which of names count as admitted
 	visits  []string
 	docs    []textproc.Document
 	columns []models.AuxColumn
@@ -56,7 +77,7 @@ type rows struct {
 
 func newRows(d Data, minVisits int) (*rows, error) {
 	all := d.Rows
-	r := &rows{all: all}
+	r := &rows{all: all, names: d.Classes, beds: d.Admission, classes: d.labels()}
 	for i := range all {
 		r.y = append(r.y, all[i].Positive)
 		r.visits = append(r.visits, visit(all, i))
@@ -88,6 +109,23 @@ func newRows(d Data, minVisits int) (*rows, error) {
 	return r, nil
 }
 
+// labels returns the class of each row; of yes and no, admission is 1.
+func (d *Data) labels() []int {
+	out := make([]int, len(d.Rows))
+	for i, r := range d.Rows {
+		switch {
+		case d.Classes != nil:
+			out[i] = r.Class
+		case r.Positive:
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// kappa is the number of classes but the reference.
+func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
+
 // visit returns the visit of row i; a row without one is a visit of its own.
 func visit(all []notes.Row, i int) string {
 	if all[i].Visit != "" {
@@ -96,24 +134,38 @@ func visit(all []notes.Row, i int) string {
 	return fmt.Sprintf("row %d", i)
 }
 
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
-// are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, err error) {
+// auxWidth is the number of auxiliary features.
+func (r *rows) auxWidth() int {
 	width := 0
 	for i := range r.columns {
 		width += len(r.columns[i].Mean)
 	}
+	return width
+}
+
+// featuresTo stores the auxiliary features of row i as the scorer has them, centred.
+func (r *rows) featuresTo(dst []float64, i int) {
+	for c := range r.columns {
+		width := len(r.columns[c].Mean)
+		classifier.FeaturesTo(dst[:width], &r.columns[c], r.values[c][i])
+		dst = dst[width:]
+	}
+}
+
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
+// are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
+func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, err error) {
+	width := r.auxWidth()
 	scale = make([]float64, width)
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	features := make([]float64, width)
 	sums := make([]float64, width)
 	for i := range r.all {
+		r.featuresTo(features, i)
 		at := 0
 		for c := range r.columns {
 			column := &r.columns[c]
-			part := features[at : at+len(column.Mean)]
-			classifier.FeaturesTo(part, column, r.values[c][i])
-			for f, v := range part {
+			for f, v := range features[at : at+len(column.Mean)] {
 				sums[at+f] += v * v
 				if column.Kind == models.Categorical {
 					v += column.Mean[f] // 0 or 1 again, the mean where the value is missing
@@ -204,52 +256,79 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if t.topics != nil {
 		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
 	}
-	f.Beta, f.Gamma, f.Intercept = beta[:k], beta[k+p:], cv.Intercept[at]
+	h := classifier.Head{Beta: beta[:k], Gamma: beta[k+p:], Intercept: cv.Intercept[at]}
 	if s.words() {
-		f.Words = beta[k : k+p]
+		h.Words = beta[k : k+p]
 	}
 	feature := 0
 	for c := range r.columns {
 		for _, mean := range r.columns[c].Mean {
-			f.Gamma[feature] /= scale[feature]
+			h.Gamma[feature] /= scale[feature]
 			if r.columns[c].Kind == models.Categorical {
-				f.Intercept += f.Gamma[feature] * mean // the scorer centres indicators
+				h.Intercept += h.Gamma[feature] * mean // the scorer centres indicators
 			}
 			feature++
 		}
 	}
-	logits := cv.OutOfFold(at)
-	if f.Calibration, err = classifier.FitCalibration(s.Calibration, logits, r.y); err != nil {
-		return nil, err
-	}
-	if f.OutOfFold, err = calibrated(s.Calibration, logits, r.y, folds); err != nil {
-		return nil, err
-	}
-	if f.Threshold, err = eval.ChooseThreshold(r.y, f.OutOfFold, s.Threshold); err != nil {
-		return nil, fmt.Errorf("choosing the threshold: %w", err)
-	}
-	return f, nil
+	f.Heads = []classifier.Head{h}
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), folds, s)
 }
 
-// calibrated returns out-of-fold probabilities: the map for each fold is fitted on the logits of the others, so
-// that it too has not seen the fold's outcomes.
-func calibrated(kind models.CalibrationKind, logits []float64, y []bool, folds []int) ([]float64, error) {
-	p := make([]float64, len(logits))
+// calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
+func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, folds []int, s *Settings) error {
+	f.Classes, f.Admission = r.names, r.beds
+	var err error
+	if f.Calibration, err = classifier.FitClasses(s.Calibration, logOdds, r.classes); err != nil {
+		return err
+	}
+	p, err := calibrated(s.Calibration, logOdds, r.classes, folds)
+	if err != nil {
+		return err
+	}
+	if f.Classes == nil {
+		f.OutOfFold = mat.Col(nil, 1, p)
+	} else {
+		f.Probabilities = p
+		for i := range r.all {
+			f.OutOfFold = append(f.OutOfFold, admission(p.RawRowView(i), f.Admission))
+		}
+	}
+	if f.Threshold, err = eval.ChooseThreshold(r.y, f.OutOfFold, s.Threshold); err != nil {
+		return fmt.Errorf("choosing the threshold: %w", err)
+	}
+	return nil
+}
+
+// admission returns the probability that the classes that count as admitted have together.
+func admission(p []float64, admitted []bool) float64 {
+	var sum float64
+	for c, v := range p {
+		if admitted[c] {
+			sum += v
+		}
+	}
+	return min(sum, 1)
+}
+
+// calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
+// others, so that it too has not seen the fold's outcomes.
+func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds []int) (*mat.Dense, error) {
+	n, kappa := logOdds.Dims()
+	p := mat.NewDense(n, kappa+1, nil)
 	for fold := range slices.Max(folds) + 1 {
-		var others []float64
-		var outcomes []bool
+		var others, outcomes []int
 		for i, f := range folds {
 			if f != fold {
-				others, outcomes = append(others, logits[i]), append(outcomes, y[i])
+				others, outcomes = append(others, i), append(outcomes, classes[i])
 			}
 		}
-		c, err := classifier.FitCalibration(kind, others, outcomes)
+		c, err := classifier.FitClasses(kind, takeRows(logOdds, others), outcomes)
 		if err != nil {
 			return nil, err
 		}
 		for i, f := range folds {
 			if f == fold {
-				p[i] = classifier.Calibrate(&c, logits[i])
+				classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
 			}
 		}
 	}
@@ -261,7 +340,7 @@ const headTolerance = 1e-6
 
 // Model trains one model.
 func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}
 	r, err := newRows(d, s.Text.MinDF)
@@ -272,8 +351,11 @@ func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && s.Rank > p {
-		return nil, fmt.Errorf("%w: rank %d of a vocabulary of %d terms", ErrSettings, s.Rank, p)
+	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && slices.Max(s.ranks()) > p {
+		return nil, fmt.Errorf("%w: rank %d of a vocabulary of %d terms", ErrSettings, slices.Max(s.ranks()), p)
+	}
+	if s.Method.Supervised() {
+		return supervise(ctx, r, t, &s, &d)
 	}
 	if t, err = t.factorize(ctx, &s, d.Previous); err != nil {
 		return nil, err

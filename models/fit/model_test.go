@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
@@ -15,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -32,7 +35,7 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scorer := model.Scorer(classifier.Limits{})
+	scorer := model.Scorer(classifier.Options{})
 	p := make([]float64, len(fresh))
 	for i, r := range fresh {
 		p[i] = scorer.Probability(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)))
@@ -46,11 +49,11 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	if math.Abs(got-outOfFold) > slack {
 		t.Errorf("AUROC %.3f out of fold, %.3f on fresh notes", outOfFold, got)
 	}
-	m, err := measure(fresh, p, f.Threshold)
-	if err != nil {
+	var o Outcome
+	if _, err := o.measure(&Data{Rows: fresh}, predictions{admission: p, threshold: f.Threshold}); err != nil {
 		t.Fatal(err)
 	}
-	if slope := *m.CalibrationSlope; slope < 0.7 || slope > 1.4 {
+	if slope := *o.Metrics.CalibrationSlope; slope < 0.7 || slope > 1.4 {
 		t.Errorf("calibration slope %.2f on fresh notes", slope)
 	}
 }
@@ -94,35 +97,53 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(8, 9))
 	const n = 300
-	logits, y, folds := make([]float64, n), make([]bool, n), make([]int, n)
+	logits, y, folds := mat.NewDense(n, 1, nil), make([]int, n), make([]int, n)
 	for i := range n {
-		logits[i] = random.NormFloat64()
-		y[i], folds[i] = random.Float64() < 1/(1+math.Exp(-logits[i])), i%3
+		logit := random.NormFloat64()
+		logits.Set(i, 0, logit)
+		if folds[i] = i % 3; random.Float64() < 1/(1+math.Exp(-logit)) {
+			y[i] = 1
+		}
 	}
-	for _, kind := range []models.CalibrationKind{models.Platt, models.Isotonic, models.Uncalibrated} {
-		before, err := calibrated(kind, logits, y, folds)
+	three, odds := slices.Clone(y), mat.NewDense(n, 2, nil)
+	for i := range n {
+		three[i] = random.IntN(3)
+		odds.SetRow(i, []float64{random.NormFloat64(), random.NormFloat64()})
+	}
+	for name, c := range map[string]struct {
+		kind    models.CalibrationKind
+		logOdds *mat.Dense
+		classes []int
+	}{
+		"platt": {models.Platt, logits, y}, "isotonic": {models.Isotonic, logits, y}, "none": {models.Uncalibrated, logits, y},
+		"platt, three classes": {models.Platt, odds, three}, "none, three classes": {models.Uncalibrated, odds, three},
+	} {
+		before, err := calibrated(c.kind, c.logOdds, c.classes, folds)
 		if err != nil {
 			t.Fatal(err)
 		}
-		flipped := slices.Clone(y)
+		others := slices.Clone(c.classes)
 		for i := range n {
-			flipped[i] = y[i] != (folds[i] == 1)
+			if folds[i] == 1 {
+				others[i] = (c.classes[i] + 1) % (slices.Max(c.classes) + 1)
+			}
 		}
-		after, err := calibrated(kind, logits, flipped, folds)
+		after, err := calibrated(c.kind, c.logOdds, others, folds)
 		if err != nil {
 			t.Fatal(err)
 		}
 		changed := 0
 		for i := range n {
-			if folds[i] == 1 && before[i] != after[i] {
-				t.Fatalf("%s: row %d has seen the labels of its own fold", kind, i)
+			same := slices.Equal(before.RawRowView(i), after.RawRowView(i))
+			if folds[i] == 1 && !same {
+				t.Fatalf("%s: row %d has seen the labels of its own fold", name, i)
 			}
-			if before[i] != after[i] {
+			if !same {
 				changed++
 			}
 		}
-		if (changed > 0) != (kind != models.Uncalibrated) {
-			t.Errorf("%s: %d rows changed with other folds' labels", kind, changed)
+		if (changed > 0) != (c.kind != models.Uncalibrated) {
+			t.Errorf("%s: %d rows changed with other folds' labels", name, changed)
 		}
 	}
 }
@@ -145,7 +166,7 @@ func TestScorerIsTheHead(t *testing.T) {
 		"free aux":      func(s *Settings) { s.FreeAux = true },
 		"binary, lasso": func(s *Settings) { s.Text.Weighting, s.Alpha = textproc.Binary, 1 },
 	}
-	for _, name := range Methods() {
+	for _, name := range append(methods.Names(), string(BagOfWords)) {
 		cases[name] = func(s *Settings) { s.Method, s.Text.Weighting = Method(name), Method(name).Weighting() }
 	}
 	for name, change := range cases {
@@ -163,7 +184,7 @@ func TestScorerIsTheHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scorer := model.Scorer(classifier.Limits{})
+			scorer := model.Scorer(classifier.Options{})
 			var p msg.Prediction
 			for i, r := range rows {
 				scorer.Score(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)), &p)

@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -22,12 +24,23 @@ const (
 	SVD        Method = methods.SVD   // truncated SVD: latent semantic analysis
 	L1NMF      Method = methods.L1NMF // the only one with weights to choose
 	BagOfWords Method = "bow"         // no topics, single words alone
+	SMFW       Method = Method(smf.VariantW)
+	SMFH       Method = Method(smf.VariantH)
 )
 
 // Methods returns the names of all methods.
-func Methods() []string { return append([]string{string(BagOfWords)}, methods.Names()...) }
+func Methods() []string {
+	return slices.Concat([]string{string(BagOfWords)}, methods.Names(), methods.Supervised())
+}
+
+// Supervised reports whether the method finds topics and their coefficients together.
+func (m Method) Supervised() bool { return slices.Contains(methods.Supervised(), string(m)) }
 
 func (m Method) known() bool { return slices.Contains(Methods(), string(m)) }
+
+func supervisedNames(between string) string {
+	return strings.Join(methods.Supervised(), between)
+}
 
 // binary reports whether the method takes rows of 0 and 1 alone.
 func (m Method) binary() bool { return methods.Domain(string(m)) == solver.Binary }
@@ -67,6 +80,15 @@ const (
 	Never  Policy = "never"  // nowhere
 )
 
+// Weights says how classes weigh in the loss of a supervised factorization.
+type Weights string
+
+// The weights.
+const (
+	Unweighted Weights = "none"     // each note counts alike
+	Balanced   Weights = "balanced" // each class counts alike
+)
+
 // Settings say how a model is trained. They are recorded in its manifest.
 type Settings struct {
 	Method Method            `json:"method"`
@@ -76,6 +98,12 @@ type Settings struct {
 	// L1Topics and L1Scores are the weights of l1-nmf; nil leaves them to it. No other method has any.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
+	// Xi and Ridge are ξ and ν of smf-w and smf-h, on the scale of the rows; nil lets cross-validation choose. Ranks are
+	// the numbers of topics that it may choose from; none means Rank. No other method has any of these.
+	Xi           *float64 `json:"xi,omitempty"`
+	Ridge        *float64 `json:"ridge,omitempty"`
+	Ranks        []int    `json:"ranks,omitempty"`
+	ClassWeights Weights  `json:"class_weights,omitempty"` // "" is Unweighted
 	// WarmStart begins from the topics of the previous version where that has as many of the same method. New terms
 	// begin at 0. The singular value decomposition has no start.
 	WarmStart bool `json:"warm_start,omitempty"`
@@ -83,13 +111,14 @@ type Settings struct {
 	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
 	Alpha float64 `json:"alpha"`
 	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and
-	// topic scores are penalized as they are, and auxiliary features at unit variance.
+	// topic scores are penalized as they are, and auxiliary features at unit variance. For smf-w and smf-h it centres
+	// terms and gives them equal variance before they are factorized, by the statistics of the notes trained on.
 	Standardize bool `json:"standardize"`
 	// FreeAux leaves auxiliary features unpenalized.
 	FreeAux bool `json:"free_aux"`
 	// OneSE takes the largest λ within one standard error of the best, a simpler model; else the best.
 	OneSE bool `json:"one_se"`
-	// Folds is the number of cross-validation folds for λ and calibration.
+	// Folds is the number of cross-validation folds for λ, or ξ, ν and rank, and calibration.
 	Folds int `json:"folds"`
 
 	Calibration  models.CalibrationKind `json:"calibration"`
@@ -111,6 +140,14 @@ func Default() Settings {
 // ErrSettings is returned for settings out of their ranges.
 var ErrSettings = errors.New("settings out of range")
 
+// Check returns an error that wraps ErrSettings unless the settings serve so many classes, 0 for yes and no.
+func (s *Settings) Check(classes int) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return s.checkClasses(classes)
+}
+
 func (s *Settings) check() error {
 	var problem string
 	switch {
@@ -124,8 +161,8 @@ func (s *Settings) check() error {
 		problem = fmt.Sprintf("weight %v of topics is less than 0", *s.L1Topics)
 	case s.L1Scores != nil && !(*s.L1Scores >= 0):
 		problem = fmt.Sprintf("weight %v of scores is less than 0", *s.L1Scores)
-	case s.Method != BagOfWords && s.Rank < 1:
-		problem = fmt.Sprintf("rank %d is less than 1", s.Rank)
+	case s.Method != BagOfWords && slices.Min(s.ranks()) < 1:
+		problem = fmt.Sprintf("rank %d is less than 1", slices.Min(s.ranks()))
 	case s.Folds < 2:
 		problem = fmt.Sprintf("%d folds are less than 2", s.Folds)
 	case s.PerComplaint != Auto && s.PerComplaint != Always && s.PerComplaint != Never:
@@ -139,9 +176,59 @@ func (s *Settings) check() error {
 	case s.Threshold != eval.MaxAccuracy && s.Threshold != eval.MaxYouden:
 		problem = fmt.Sprintf("threshold %q is none of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
 	default:
+		problem = s.supervisedProblem()
+	}
+	if problem == "" {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrSettings, problem)
+}
+
+// supervisedProblem returns what is wrong with the settings that only supervised methods have, or do not have.
+func (s *Settings) supervisedProblem() string {
+	if !s.Method.Supervised() {
+		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == Balanced {
+			return fmt.Sprintf("method %q has no xi, ridge, class weights or choice of ranks: these are of %s", s.Method, supervisedNames(" and "))
+		}
+		return ""
+	}
+	switch {
+	case s.Words:
+		return fmt.Sprintf("single words do not stand beside the topics of %s", s.Method)
+	case s.FreeAux || s.OneSE:
+		return fmt.Sprintf("method %q has no elastic net", s.Method)
+	case s.Xi != nil && !(*s.Xi > 0 && *s.Xi <= math.MaxFloat64):
+		return fmt.Sprintf("xi %v is not above 0", *s.Xi)
+	case s.Ridge != nil && !(*s.Ridge >= 0 && *s.Ridge <= math.MaxFloat64):
+		return fmt.Sprintf("ridge %v is less than 0", *s.Ridge)
+	case s.ClassWeights != "" && s.ClassWeights != Unweighted && s.ClassWeights != Balanced:
+		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, Unweighted, Balanced)
+	}
+	for i, k := range s.Ranks {
+		if slices.Contains(s.Ranks[:i], k) {
+			return fmt.Sprintf("rank %d is there twice", k)
+		}
+	}
+	return ""
+}
+
+// checkClasses returns an error where the settings do not serve so many classes, 0 for yes and no.
+func (s *Settings) checkClasses(classes int) error {
+	switch {
+	case classes > 0 && !s.Method.Supervised():
+		return fmt.Errorf("%w: method %q knows yes and no alone: several classes want %s", ErrSettings, s.Method, supervisedNames(" or "))
+	case classes > 2 && s.Calibration == models.Isotonic:
+		return fmt.Errorf("%w: calibration %q is of yes and no alone, not of %d classes", ErrSettings, s.Calibration, classes)
+	}
+	return nil
+}
+
+// ranks returns the numbers of topics to choose from.
+func (s *Settings) ranks() []int {
+	if len(s.Ranks) > 0 {
+		return s.Ranks
+	}
+	return []int{s.Rank}
 }
 
 // words reports whether single words are features.

@@ -15,13 +15,19 @@ type Repeats [][]Split
 
 // CrossValidation returns repeated stratified folds that never part a visit.
 func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats, error) {
+	type outcome struct {
+		class    int
+		admitted bool
+	}
+	outcomes := make([]outcome, len(all))
 	visits := make([]string, len(all))
 	for i := range all {
 		visits[i] = visit(all, i)
+		outcomes[i] = outcome{all[i].Class, all[i].Positive}
 	}
 	out := make(Repeats, repeats)
 	for r := range out {
-		fold, err := eval.StratifiedFolds(labels(all), visits, folds, seed+uint64(r))
+		fold, err := eval.StratifiedFolds(outcomes, visits, folds, seed+uint64(r))
 		if err != nil {
 			return nil, fmt.Errorf("choosing folds: %w", err)
 		}

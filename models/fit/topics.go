@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
@@ -40,24 +41,24 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	if s.Method == BagOfWords {
 		return t, nil
 	}
-	earlier, err := mapped(previous, t.vectorizer.Vocabulary())
+	n, _ := t.x.Dims()
+	k := t.rank(s.Rank)
+	earlier, start, err := t.earlier(s, previous, k)
 	if err != nil {
-		return nil, fmt.Errorf("reading topics of version %s: %w", previous.Version, err)
-	}
-	n, p := t.x.Dims()
-	k := min(s.Rank, n, p)
-	var start *mat.Dense
-	if s.WarmStart && earlier != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == k {
-		start = earlier
+		return nil, err
 	}
 	with := *t
-	if with.solver, err = t.solve(ctx, s, solver.Settings{Rank: k, StartTopics: start}); err != nil {
+	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
+	if err != nil {
+		return nil, fmt.Errorf("finding topics: %w", err)
+	}
+	if with.solver, err = solve(ctx, t.x, solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
 	with.topics = with.solver.Topics
 	unitColumns(with.topics)
 	if earlier != nil {
-		with.topics, with.alignment = aligned(earlier, with.topics)
+		with.topics, _, with.alignment = aligned(earlier, with.topics)
 		with.alignment.Version, with.alignment.WarmStart = previous.Version, start != nil
 	}
 	with.scores = mat.NewDense(n, k, nil)
@@ -65,15 +66,28 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	return &with, nil
 }
 
-// solve runs the method. A run that ends before a minimum is found has topics all the same; the manifest says how it
-// ended.
-func (t *text) solve(ctx context.Context, s *Settings, settings solver.Settings) (*solver.Result, error) {
-	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
+// rank returns how many topics there are where so many are asked for: no more than notes or terms.
+func (t *text) rank(asked int) int {
+	n, p := t.x.Dims()
+	return min(asked, n, p)
+}
+
+// earlier returns the topics of the version before over the terms of t, nil for none, and the same again where s begins
+// from them: with as many of the same method, which must be one that has a start.
+func (t *text) earlier(s *Settings, previous *models.Bundle, rank int) (topics, start *mat.Dense, err error) {
+	topics, err = mapped(previous, t.vectorizer.Vocabulary())
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("reading topics of version %s: %w", previous.Version, err)
 	}
-	settings.Seed, settings.MaxIter, settings.RelTol = s.Seed, solverMaxIter, solverRelTol
-	result, err := solver.Solve(ctx, t.x, settings, method)
+	if s.WarmStart && topics != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == rank {
+		start = topics
+	}
+	return topics, start, nil
+}
+
+// solve runs a method. A run that ends before a minimum is found has topics all the same; the manifest says how it ended.
+func solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
+	result, err := solver.Solve(ctx, x, settings, method)
 	switch {
 	case err != nil:
 		return nil, err
@@ -85,10 +99,10 @@ func (t *text) solve(ctx context.Context, s *Settings, settings solver.Settings)
 	return result, nil
 }
 
-// unitColumns divides each column by its length; one of zeros stays as it is.
-func unitColumns(a *mat.Dense) {
+// unitColumns divides each column by its length and returns the lengths; one of zeros stays as it is and counts as 1.
+func unitColumns(a *mat.Dense) (length []float64) {
 	rows, cols := a.Dims()
-	length := make([]float64, cols)
+	length = make([]float64, cols)
 	for t := range length {
 		if length[t] = mat.Norm(a.ColView(t), 2); length[t] == 0 {
 			length[t] = 1
@@ -99,6 +113,7 @@ func unitColumns(a *mat.Dense) {
 			a.Set(j, t, v/length[t])
 		}
 	}
+	return length
 }
 
 // mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil
@@ -126,8 +141,8 @@ func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, er
 }
 
 // aligned returns topics with their columns in the order of the earlier ones that they are nearest to, p×l, those
-// that are near to none in the places that are free.
-func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
+// that are near to none in the places that are free, and that order: the place that each column had.
+func aligned(earlier, topics *mat.Dense) (*mat.Dense, []int, *Alignment) {
 	p, k := topics.Dims()
 	_, l := earlier.Dims()
 	a := &Alignment{Of: min(k, l)}
@@ -142,5 +157,5 @@ func aligned(earlier, topics *mat.Dense) (*mat.Dense, *Alignment) {
 			a.Kept++
 		}
 	}
-	return out, a
+	return out, permutation, a
 }

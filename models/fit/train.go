@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/notes"
@@ -24,10 +25,13 @@ type Outcome struct {
 	Why       string        `json:"why"`
 	LogLoss   *float64      `json:"log_loss"`        // of its own model, out of fold; null where none was trained
 	Pooled    float64       `json:"pooled_log_loss"` // of the model of all complaints on the same notes, out of fold
-	Metrics   *eval.Metrics `json:"metrics"`         // out of fold, of the model that will score the complaint
-	Alignment *Alignment    `json:"alignment,omitempty"`
-	Version   string        `json:"version,omitempty"`
-	Seconds   float64       `json:"seconds"`
+	Metrics   *eval.Metrics `json:"metrics"`         // of admission, out of fold, of the model that will score the complaint
+	// Classes are the metrics of several outcomes likewise, nil for yes and no. Where there are any, LogLoss and Pooled are
+	// of all classes.
+	Classes   *eval.ClassMetrics `json:"classes,omitempty"`
+	Alignment *Alignment         `json:"alignment,omitempty"`
+	Version   string             `json:"version,omitempty"`
+	Seconds   float64            `json:"seconds"`
 }
 
 // Trained is a set of models that score every complaint.
@@ -46,7 +50,7 @@ type Job struct {
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 }
 
-// Progress is told how many of the models have been trained. It may be called from several goroutines.
+// Progress is told how much of the work is done, in models or parts of them. It may be called from several goroutines.
 type Progress func(done, total int)
 
 // minClass is the number of notes of the rarer class that a model needs: each fold must hold some.
@@ -56,12 +60,16 @@ const minClass = 10
 // true, and Data.Previous from the job.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	d.Pooled = true
-	groups := byComplaint(d.Rows)
-	t := &training{data: d, settings: s, job: job, total: 1}
+	groups := byComplaint(&d)
+	t := &training{data: d, settings: s, job: job, steps: 1}
+	if s.Method.Supervised() {
+		t.steps = supervisedSteps
+	}
+	t.total = t.steps
 	wanted := make([]bool, len(groups))
 	for i, g := range groups {
 		if wanted[i] = s.PerComplaint != Never && g.enough(s.MinDocuments); wanted[i] {
-			t.total++
+			t.total += t.steps
 		}
 	}
 	t.tell(0)
@@ -102,13 +110,17 @@ type training struct {
 	data     Data
 	settings Settings
 	job      Job
-	done     atomic.Int64
-	total    int
+	done     atomic.Int64 // steps
+	steps    int          // of one model
+	total    int          // steps
 }
 
-// tell counts models that are done and reports it.
-func (t *training) tell(more int64) {
-	done := t.done.Add(more)
+// supervisedSteps are the steps that the training of a model is reported in where it takes long.
+const supervisedSteps = 100
+
+// tell counts steps that are done and reports it.
+func (t *training) tell(more int) {
+	done := t.done.Add(int64(more))
 	if t.job.Progress != nil {
 		t.job.Progress(int(done), t.total)
 	}
@@ -124,9 +136,17 @@ type attempt struct {
 // try trains the model of a name.
 func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 	began := time.Now()
+	var told atomic.Int64
+	d.progress = func(done, total int) {
+		// All but one of the steps are the cross-validation's.
+		now := int64(done * (t.steps - 1) / total)
+		if before := told.Load(); now > before && told.CompareAndSwap(before, now) {
+			t.tell(int(now - before))
+		}
+	}
 	defer func() {
 		a.seconds = time.Since(began).Seconds()
-		t.tell(1)
+		t.tell(t.steps - int(told.Load()))
 	}()
 	if t.job.Previous != nil {
 		if d.Previous, a.err = t.job.Previous(ctx, model); a.err != nil {
@@ -147,7 +167,9 @@ func (t *training) tryOwn(ctx context.Context, groups []group, wanted []bool) ([
 			continue
 		}
 		workers.Go(func() error {
-			a := t.try(ctx, Data{Rows: take(t.data.Rows, g.rows), Aux: t.data.Aux}, models.Slug(g.complaint))
+			d := t.data.subset(g.rows)
+			d.Pooled = false
+			a := t.try(ctx, d, models.Slug(g.complaint))
 			own[i] = &a
 			return ctx.Err()
 		})
@@ -159,23 +181,19 @@ func (t *training) tryOwn(ctx context.Context, groups []group, wanted []bool) ([
 func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	rows := t.data.Rows
 	o := Outcome{Model: models.Other, Documents: len(rows), Positives: positives(rows), Kept: true, Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds}
-	var err error
-	if o.Metrics, err = measure(rows, a.fitted.OutOfFold, a.fitted.Threshold); err != nil {
-		return o, err
-	}
-	o.LogLoss, o.Pooled = &o.Metrics.LogLoss, o.Metrics.LogLoss
-	return o, nil
+	loss, err := o.measure(&t.data, a.fitted.heldOut())
+	o.LogLoss, o.Pooled = &loss, loss
+	return o, err
 }
 
 // judge returns which model will score a complaint, and why. own is nil where none was wanted.
 func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error) {
-	rows := take(t.data.Rows, g.rows)
-	o := Outcome{Model: models.Slug(g.complaint), Complaint: g.complaint, Documents: len(rows), Positives: positives(rows)}
+	d := t.data.subset(g.rows)
+	o := Outcome{Model: models.Slug(g.complaint), Complaint: g.complaint, Documents: len(d.Rows), Positives: positives(d.Rows)}
 	var err error
-	if o.Metrics, err = measure(rows, takeFloats(pooled.OutOfFold, g.rows), pooled.Threshold); err != nil {
+	if o.Pooled, err = o.measure(&d, pooled.heldOut().subset(g.rows)); err != nil {
 		return o, err
 	}
-	o.Pooled = o.Metrics.LogLoss
 	switch {
 	case !g.enough(t.settings.MinDocuments):
 		o.Why = fmt.Sprintf("fewer than %d notes, or than %d of one class", t.settings.MinDocuments, minClass)
@@ -189,14 +207,15 @@ func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error
 		o.Why = "could not be trained: " + own.err.Error()
 		return o, nil
 	}
-	metrics, err := measure(rows, own.fitted.OutOfFold, own.fitted.Threshold)
+	mine := o
+	loss, err := mine.measure(&d, own.fitted.heldOut())
 	if err != nil {
 		return o, err
 	}
-	o.LogLoss = &metrics.LogLoss
-	o.Kept, o.Why = verdict(t.settings.PerComplaint, metrics.LogLoss, o.Pooled)
+	o.LogLoss = &loss
+	o.Kept, o.Why = verdict(t.settings.PerComplaint, loss, o.Pooled)
 	if o.Kept {
-		o.Metrics, o.Alignment = metrics, own.fitted.Alignment
+		o.Metrics, o.Classes, o.Alignment = mine.Metrics, mine.Classes, own.fitted.Alignment
 	}
 	return o, nil
 }
@@ -228,15 +247,46 @@ func (t *training) add(out *Trained, o Outcome, rows []notes.Row, fitted *Fitted
 	return nil
 }
 
-// measure returns the metrics of predictions of these rows; its interval takes the notes of a visit as one.
-func measure(all []notes.Row, p []float64, threshold float64) (*eval.Metrics, error) {
-	visits := make([]string, len(all))
-	for i := range all {
-		visits[i] = visit(all, i)
+// predictions are probabilities of rows: of admission and, where there are several, of all classes.
+type predictions struct {
+	admission []float64
+	classes   *mat.Dense // n×(κ+1), nil for yes and no
+	threshold float64
+}
+
+// heldOut returns the out-of-fold predictions.
+func (f *Fitted) heldOut() predictions {
+	return predictions{f.OutOfFold, f.Probabilities, f.Threshold}
+}
+
+// subset returns the predictions of some rows.
+func (p predictions) subset(at []int) predictions {
+	out := predictions{admission: takeFloats(p.admission, at), threshold: p.threshold}
+	if p.classes != nil {
+		out.classes = takeRows(p.classes, at)
 	}
-	m, err := eval.Measure(labels(all), p, threshold, visits)
+	return out
+}
+
+// measure sets the metrics of predictions of the rows and returns their log loss, that of all classes where there are
+// several. Intervals take the notes of a visit as one.
+func (o *Outcome) measure(d *Data, p predictions) (logLoss float64, err error) {
+	visits := make([]string, len(d.Rows))
+	for i := range d.Rows {
+		visits[i] = visit(d.Rows, i)
+	}
+	m, err := eval.Measure(labels(d.Rows), p.admission, p.threshold, visits)
 	if err != nil {
-		return nil, fmt.Errorf("measuring predictions: %w", err)
+		return 0, fmt.Errorf("measuring predictions: %w", err)
 	}
-	return &m, nil
+	o.Metrics = &m
+	if p.classes == nil {
+		return m.LogLoss, nil
+	}
+	all, err := eval.MeasureClasses(d.labels(), p.classes, d.Classes, visits)
+	if err != nil {
+		return 0, fmt.Errorf("measuring predictions: %w", err)
+	}
+	o.Classes = &all
+	return all.LogLoss, nil
 }

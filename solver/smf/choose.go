@@ -1,12 +1,15 @@
 package smf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -16,35 +19,45 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// foldStream is the second word of the seed of the folds.
-const foldStream = 0x666f_6c64
-
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
-// defaultXi and defaultRidge are the candidates in natural units; see Search.
+// defaultXi and defaultRidge are the candidates in natural units; see Search. At the least ξ the labels rule, at the largest
+// the reconstruction: held-out documents are predicted alike beyond.
 var (
-	defaultXi    = [...]float64{0.01, 0.1, 1, 10}
-	defaultRidge = [...]float64{0.001, 0.01, 0.1, 1, 10}
+	defaultXi    = [...]float64{0.1, 1, 10, 100, 1000}
+	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
 )
 
 // Search says what a cross-validation tries.
 type Search struct {
-	// Method and Solver are the settings of every run; Xi, Ridge and Rank are replaced. Start factors are not taken.
+	// Method and Solver are the settings of every run; Xi, Ridge and Rank are replaced. Start factors and a recorder are
+	// not taken.
 	Method Settings
 	Solver solver.Settings
-	// Xi and Ridge are the candidates. Empty ones mean {0.01, 0.1, 1, 10} and {0.001, 0.01, 0.1, 1, 10} in units that
-	// follow the scale of X: with s = ‖X‖²/n, 1/s for ξ, and for ν s with SMF-W and 1 with SMF-H.
+	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1} in
+	// units that make the choice the same for any multiple of X: with s = ‖X‖²/n, 1/s for ξ, the weight of a document's
+	// squared length; for ν, the weight of squares of A, s with SMF-W, where A are coefficients of entries of X, and 1
+	// with SMF-H, where A are log-odds. X is as it is given: Prepare should keep s.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
-	// Folds is the number of parts; 0 means DefaultFolds.
-	Folds int
-	// Seed draws the parts.
-	Seed uint64
+	// FoldOf is the fold of each document, counted from 0. nil spreads each class evenly over Folds of them, 0 meaning
+	// DefaultFolds, at random by Seed.
+	FoldOf []int
+	Folds  int
+	Seed   uint64
 	// Prepare, where it is not nil, is called with the training part of X of each fold; what it returns is applied to both
-	// parts. It is for scaling with the statistics of training alone (linalg.Standardized).
+	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
+	// goroutines.
 	Prepare func(train linalg.Operator) (apply func(linalg.Operator) linalg.Operator)
+	// Weigh, where it is not nil, gives the weights of the training part of each fold from its labels, in place of
+	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
+	// called from several goroutines.
+	Weigh func(labels []int) []float64
+	// Progress, where it is not nil, is called after each run with the number of those done and of all. It may be called
+	// from several goroutines.
+	Progress func(done, total int)
 }
 
 // Candidate is one combination with its held-out results.
@@ -53,79 +66,83 @@ type Candidate struct {
 	Ridge float64 `json:"ridge"`
 	Rank  int     `json:"rank"`
 	// LogLoss is the mean over held-out documents of −log of the probability of the true class, by weights where there
-	// are any; StandardError is that of the mean over the folds.
+	// are any; StandardError is that of the mean over the folds. A candidate with a run that was not finite has +Inf.
 	LogLoss       float64 `json:"log_loss"`
 	StandardError float64 `json:"standard_error"`
 	// Accuracy is the share of held-out documents of the predicted class, by weights.
 	Accuracy float64 `json:"accuracy"`
 }
 
-// Choose cross-validates every combination of candidates on the n×p matrix X and returns the one of the least log loss
-// (of several the first), and all of them, ranks outermost and ridges innermost.
-//
-// Each class is spread evenly over the folds, at random by Seed. Only documents outside a fold are factorized. A run that
-// ends early, at its limit of updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense. The cost is folds ×
-// candidates runs, one after the other.
-//
-// It returns an error that wraps ErrLabels where a class has fewer than two documents, ctx.Err() when ctx ends, and those
-// of New and solver.Solve.
-func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*Candidate, []Candidate, error) {
-	if err := search.complete(x, &data); err != nil {
-		return nil, nil, fmt.Errorf("cross-validating: %w", err)
-	}
-	folds, err := spread(data, search.Folds, search.Seed)
-	if err != nil {
-		return nil, nil, fmt.Errorf("cross-validating: %w", err)
-	}
-	var candidates []Candidate
-	for _, rank := range search.Ranks {
-		for _, xi := range search.Xi {
-			for _, ridge := range search.Ridge {
-				candidates = append(candidates, Candidate{Xi: xi, Ridge: ridge, Rank: rank})
-			}
-		}
-	}
-	tallies := make([]tally, len(candidates))
-	for fold := range search.Folds {
-		train, test, err := split(x, data, folds, fold)
-		if err != nil {
-			return nil, nil, fmt.Errorf("cross-validating: %w", err)
-		}
-		if search.Prepare != nil {
-			apply := search.Prepare(train.x)
-			train.x, test.x = apply(train.x), apply(test.x)
-		}
-		for i := range candidates {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			if err := search.hold(ctx, &candidates[i], [2]part{train, test}, &tallies[i]); err != nil {
-				return nil, nil, fmt.Errorf("cross-validating: fold %d: %w", fold+1, err)
-			}
-		}
-	}
-	best := &candidates[0]
-	for i := range candidates {
-		tallies[i].finish(&candidates[i])
-		if candidates[i].LogLoss < best.LogLoss {
-			best = &candidates[i]
-		}
-	}
-	chosen := *best
-	return &chosen, candidates, nil
+// Choice is the outcome of a cross-validation.
+type Choice struct {
+	// Best is the candidate of the least log loss, of several the first.
+	Best Candidate
+	// Candidates are all of them, ranks outermost and ridges innermost.
+	Candidates []Candidate
+	// LogOdds is n×κ: Prediction.LogOdds of each document by the factorization of Best that has not seen it.
+	LogOdds *mat.Dense
+	// FoldOf is the fold of each document.
+	FoldOf []int
 }
 
-// complete fills in defaults and refuses what cannot be done.
-func (s *Search) complete(x linalg.Operator, data *Data) error {
+// Choose cross-validates every combination of candidates on the n×p matrix X.
+//
+// Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
+// each other one where that of the next larger ν ended, or else of the next larger ξ. A run that ends early, at its limit of
+// updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
+//
+// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The
+// cost is folds × candidates runs, and n·κ numbers for each candidate.
+//
+// It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
+// solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, and those of New and solver.Solve.
+func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*Choice, error) {
+	folds, err := search.complete(x, &data)
+	if err != nil {
+		return nil, fmt.Errorf("cross-validating: %w", err)
+	}
+	c := &validation{Search: search, candidates: search.candidates(), folds: folds}
+	for range c.candidates {
+		c.odds = append(c.odds, mat.NewDense(len(data.Labels), data.Classes-1, nil))
+	}
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for fold := range folds {
+		work.Go(func() error {
+			train, test, err := split(x, data, c.FoldOf, fold)
+			if err == nil {
+				err = c.hold(ctx, train, test)
+			}
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("cross-validating: fold %d: %w", fold+1, err)
+			}
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	best := 0
+	for i := range c.candidates {
+		c.measure(&c.candidates[i], c.odds[i], data)
+		if c.candidates[i].LogLoss < c.candidates[best].LogLoss {
+			best = i
+		}
+	}
+	return &Choice{Best: c.candidates[best], Candidates: c.candidates, LogOdds: c.odds[best], FoldOf: c.FoldOf}, nil
+}
+
+// complete fills in defaults, refuses what cannot be done and returns the number of folds.
+func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) {
 	if err := data.check(); err != nil {
-		return fmt.Errorf("reading the labels: %w", err)
+		return 0, fmt.Errorf("reading the labels: %w", err)
 	}
 	n, _ := x.Dims()
 	if len(data.Labels) != n {
-		return fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(data.Labels), n)
+		return 0, fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(data.Labels), n)
 	}
-	if s.Solver.StartTopics != nil || s.Solver.StartScores != nil || s.Method.StartHead != nil {
-		return fmt.Errorf("%w: a cross-validation takes no start factors", solver.ErrSettings)
+	if s.Solver.StartTopics != nil || s.Solver.StartScores != nil || s.Method.StartHead != nil || s.Solver.Recorder != nil {
+		return 0, fmt.Errorf("%w: a cross-validation takes no start factors and no recorder", solver.ErrSettings)
 	}
 	size := x.NormSquared() / float64(n)
 	if !(size > 0) {
@@ -148,149 +165,138 @@ func (s *Search) complete(x linalg.Operator, data *Data) error {
 	if len(s.Ranks) == 0 {
 		s.Ranks = []int{s.Solver.Rank}
 	}
-	if s.Folds == 0 {
-		s.Folds = DefaultFolds
+	if s.FoldOf == nil {
+		if s.Folds == 0 {
+			s.Folds = DefaultFolds
+		}
+		if s.Folds < 2 {
+			return 0, fmt.Errorf("%w: %d folds", solver.ErrSettings, s.Folds)
+		}
+		s.FoldOf = spread(*data, s.Folds, s.Seed)
 	}
-	if s.Folds < 2 {
-		return fmt.Errorf("%w: %d folds", solver.ErrSettings, s.Folds)
+	return checkFolds(s.FoldOf, *data)
+}
+
+// candidates returns every combination.
+func (s *Search) candidates() []Candidate {
+	var all []Candidate
+	for _, rank := range s.Ranks {
+		for _, xi := range s.Xi {
+			for _, ridge := range s.Ridge {
+				all = append(all, Candidate{Xi: xi, Ridge: ridge, Rank: rank})
+			}
+		}
+	}
+	return all
+}
+
+// validation is a cross-validation under way.
+type validation struct {
+	Search
+	candidates []Candidate
+	odds       []*mat.Dense // of each candidate, n×κ
+	folds      int
+	done       atomic.Int64 // runs
+}
+
+// hold fits each candidate to one part and stores its log-odds of the other.
+func (c *validation) hold(ctx context.Context, train, test part) error {
+	if c.Prepare != nil {
+		apply := c.Prepare(train.x)
+		train.x, test.x = apply(train.x), apply(test.x)
+	}
+	if c.Weigh != nil {
+		train.data.Weights = c.Weigh(train.data.Labels)
+	}
+	xis, ridges := descending(c.Xi), descending(c.Ridge)
+	for r := range c.Ranks {
+		var row, last *solver.Result // the first of the row of candidates before, and the candidate before
+		for _, x := range xis {
+			last = row
+			for at, v := range ridges {
+				i := (r*len(xis)+x)*len(ridges) + v
+				var err error
+				if last, err = c.run(ctx, i, last, train, test); err != nil {
+					return err
+				}
+				if at == 0 {
+					row = last
+				}
+			}
+		}
 	}
 	return nil
 }
 
-// spread returns the fold of each document.
-func spread(data Data, folds int, seed uint64) ([]int, error) {
-	of := make([]int, len(data.Labels))
-	random := rand.New(rand.NewPCG(seed, foldStream))
-	next := 0
-	for class := range data.Classes {
-		var members []int
-		for i, y := range data.Labels {
-			if y == class {
-				members = append(members, i)
-			}
-		}
-		if len(members) < 2 {
-			return nil, fmt.Errorf("%w: %d documents of class %d", ErrLabels, len(members), class)
-		}
-		random.Shuffle(len(members), func(a, b int) { members[a], members[b] = members[b], members[a] })
-		for _, i := range members {
-			of[i] = next % folds
-			next++
-		}
+// run fits one candidate from the result of another, nil for none.
+func (c *validation) run(ctx context.Context, i int, from *solver.Result, train, test part) (*solver.Result, error) {
+	settings, run := c.Method, c.Solver
+	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
+	if from != nil && from.Status != solver.NonFinite {
+		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
 	}
-	if next < folds {
-		return nil, fmt.Errorf("%w: %d documents in %d folds", ErrLabels, next, folds)
-	}
-	return of, nil
-}
-
-// part is some documents with their data.
-type part struct {
-	x    linalg.Operator
-	data Data
-}
-
-// split returns the documents outside a fold and those in it.
-func split(x linalg.Operator, data Data, folds []int, fold int) (train, test part, err error) {
-	var rows [2][]int
-	for i, f := range folds {
-		in := 0
-		if f == fold {
-			in = 1
-		}
-		rows[in] = append(rows[in], i)
-	}
-	parts := [2]part{}
-	for i, r := range rows {
-		parts[i].data = data.selectRows(r)
-		switch x := x.(type) {
-		case *linalg.CSR:
-			parts[i].x = x.SelectRows(r)
-		case linalg.Dense:
-			parts[i].x = linalg.Dense{Dense: selectRows(x.Dense, r)}
-		default:
-			return train, test, fmt.Errorf("%w: a cross-validation needs a matrix with rows", solver.ErrSettings)
-		}
-	}
-	return parts[0], parts[1], nil
-}
-
-func (d *Data) selectRows(rows []int) Data {
-	s := Data{Classes: d.Classes}
-	for _, i := range rows {
-		s.Labels = append(s.Labels, d.Labels[i])
-		if d.Weights != nil {
-			s.Weights = append(s.Weights, d.Weights[i])
-		}
-	}
-	if d.Aux != nil {
-		s.Aux = selectRows(d.Aux, rows)
-	}
-	return s
-}
-
-func selectRows(a *mat.Dense, rows []int) *mat.Dense {
-	_, cols := a.Dims()
-	selected := mat.NewDense(len(rows), cols, nil)
-	for to, from := range rows {
-		selected.SetRow(to, a.RawRowView(from))
-	}
-	return selected
-}
-
-// hold fits a candidate to one part and adds its results on the other.
-func (s *Search) hold(ctx context.Context, c *Candidate, parts [2]part, t *tally) error {
-	settings, run := s.Method, s.Solver
-	settings.Xi, settings.Ridge, run.Rank = c.Xi, c.Ridge, c.Rank
-	method, err := New(parts[0].data, settings)
+	method, err := New(train.data, settings)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := solver.Solve(ctx, parts[0].x, run, method)
+	result, err := solver.Solve(ctx, train.x, run, method)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	prediction, err := method.Model(r).Predict(parts[1].x, parts[1].data.Aux)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p, err := method.Model(result).Predict(test.x, test.data.Aux)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t.add(prediction, parts[1].data)
-	return ctx.Err()
+	for from, to := range test.rows {
+		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
+	}
+	if done := c.done.Add(1); c.Progress != nil {
+		c.Progress(int(done), len(c.candidates)*c.folds)
+	}
+	return result, nil
 }
 
-// tally sums the results of the folds.
-type tally struct {
-	loss, right, weight float64
-	means               []float64 // of the folds
+// descending returns the order of values from the largest.
+func descending(values []float64) []int {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
+	return order
 }
 
-func (t *tally) add(p *Prediction, data Data) {
+// measure fills in the results of a candidate with the given log-odds.
+func (c *validation) measure(to *Candidate, odds *mat.Dense, data Data) {
 	of := labels{of: data.Labels, weights: data.Weights}
-	var loss, weight float64
+	losses, weights := make([]float64, c.folds), make([]float64, c.folds)
+	p := make([]float64, data.Classes-1)
+	var loss, right, weight float64
 	for i, y := range data.Labels {
-		w := of.weight(i)
-		loss -= w * math.Log(max(p.Probabilities.At(i, y), leastProbability))
+		w, f := of.weight(i), c.FoldOf[i]
+		l := w * min(softmax(p, odds.RawRowView(i), y), -math.Log(leastProbability))
+		losses[f] += l
+		weights[f] += w
+		loss += l
 		weight += w
-		if p.Classes[i] == y {
-			t.right += w
+		if mostProbable(odds.RawRowView(i)) == y {
+			right += w
 		}
 	}
-	t.loss += loss
-	t.weight += weight
-	if weight > 0 {
-		t.means = append(t.means, loss/weight)
+	to.LogLoss, to.Accuracy = loss/weight, right/weight
+	if math.IsNaN(loss) {
+		to.LogLoss = math.Inf(1)
 	}
-}
-
-func (t *tally) finish(c *Candidate) {
-	c.LogLoss, c.Accuracy = t.loss/t.weight, t.right/t.weight
-	var squares float64
-	for _, m := range t.means {
-		squares += (m - c.LogLoss) * (m - c.LogLoss)
+	var squares, folds float64
+	for f, w := range weights {
+		if w > 0 {
+			d := losses[f]/w - to.LogLoss
+			squares += d * d
+			folds++
+		}
 	}
-	folds := float64(len(t.means))
-	c.StandardError = math.Sqrt(squares / (folds * max(1, folds-1)))
-	if slices.ContainsFunc(t.means, math.IsNaN) {
-		c.LogLoss = math.Inf(1) // a run that is not finite is never chosen
-	}
+	to.StandardError = math.Sqrt(squares / (folds * max(1, folds-1)))
 }

@@ -127,6 +127,65 @@ func TestGradientIsAlgorithm1(t *testing.T) {
 	}
 }
 
+// Where the rank is no constraint, an update of step τ moves A, B and Γ by −τ times the gradient of the objective, by
+// differences.
+func TestGradientByDifferences(t *testing.T) {
+	t.Parallel()
+	const k, step, h = 6, 1e-3, 1e-4
+	for variant, size := range map[smf.Variant][2]int{smf.VariantW: {9, k}, smf.VariantH: {k, 9}} {
+		for _, kappa := range []int{1, 3} {
+			n, p := size[0], size[1]
+			x, data := planted(n, p, kappa)
+			head := &solver.Head{Coefficients: normal(8, kappa, k), AuxCoefficients: normal(9, kappa, 2), Intercept: normal(10, 1, kappa).RawRowView(0)}
+			start := &solver.Result{Topics: normal(6, p, k), Scores: normal(7, n, k), Head: head}
+			s := smf.Settings{Variant: variant, Xi: 0.7, Ridge: 0.3, Step: step, StartHead: head}
+			r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, MaxIter: 1, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+
+			// The objective by A, B and Γ: factors that give them, of any rank.
+			at := func(a, b, gamma *mat.Dense) float64 {
+				of := &solver.Result{Topics: mat.DenseCopyOf(b.T()), Scores: mat.NewDense(n, n, nil), Head: &solver.Head{
+					AuxCoefficients: mat.DenseCopyOf(gamma.Slice(1, 3, 0, kappa).T()), Intercept: mat.Row(nil, 0, gamma),
+				}}
+				for i := range n {
+					of.Scores.Set(i, i, 1)
+				}
+				of.Head.Coefficients = mat.DenseCopyOf(a)
+				if variant == smf.VariantW { // A = Topics·Coefficientsᵀ wants its topics beside those of B
+					wide, scores, coefficients := new(mat.Dense), new(mat.Dense), mat.NewDense(kappa, n+kappa, nil)
+					wide.Augment(of.Topics, a)
+					scores.Augment(of.Scores, mat.NewDense(n, kappa, nil))
+					for c := range kappa {
+						coefficients.Set(c, n+c, 1)
+					}
+					of.Topics, of.Scores, of.Head.Coefficients = wide, scores, coefficients
+				}
+				return objective(x, data, s, of)
+			}
+			var from, to [3]*mat.Dense
+			from[0], from[1], from[2] = theta(variant, start)
+			to[0], to[1], to[2] = theta(variant, r)
+			from[1], to[1] = mat.DenseCopyOf(from[1].T()), mat.DenseCopyOf(to[1].T())
+			for which, m := range from {
+				rows, cols := m.Dims()
+				for i := range rows {
+					for j := range cols {
+						v := m.At(i, j)
+						m.Set(i, j, v+h)
+						ahead := at(from[0], from[1], from[2])
+						m.Set(i, j, v-h)
+						behind := at(from[0], from[1], from[2])
+						m.Set(i, j, v)
+						slope := (ahead - behind) / (2 * h)
+						if moved := (v - to[which].At(i, j)) / step; math.Abs(moved-slope) > 1e-5*(1+math.Abs(slope)) {
+							t.Fatalf("%s, κ = %d, matrix %d, entry (%d, %d): moves by %g, slope %g", variant, kappa, which, i, j, moved, slope)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // A step too long for the problem is said to cycle, never to converge; the default steps are not too long.
 func TestLongStepsCycle(t *testing.T) {
 	t.Parallel()
@@ -166,7 +225,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A run goes on from the factors of another, leaves them, the matrix and the data as they were, and one method value serves
+// A run goes on from the factors of another, at their objective, leaves them, the matrix and the data as they were, and one method value serves
 // several runs at a time.
 func TestGivenStart(t *testing.T) {
 	t.Parallel()
@@ -200,7 +259,7 @@ func TestGivenStart(t *testing.T) {
 					t.Fatalf("%s, %s: runs of one method differ", variant, update)
 				}
 			}
-			if start := results[0].Trace[0].Objective; start > first.Objective*(1+1e-10) {
+			if start := results[0].Trace[0].Objective; math.Abs(start/first.Objective-1) > 1e-10 {
 				t.Errorf("%s, %s: starts at %.15g, was at %.15g", variant, update, start, first.Objective)
 			}
 			for i, m := range parts(first) {
@@ -218,5 +277,31 @@ func TestGivenStart(t *testing.T) {
 	}
 	if !mat.Equal(x, kept) || !mat.Equal(data.Aux, aux) {
 		t.Error("matrix or auxiliary features were modified")
+	}
+}
+
+// Iteration 0 has the objective of the given start, wherever that lies, and no update rises above it.
+func TestGivenStartIsIteration0(t *testing.T) {
+	t.Parallel()
+	x, data := planted(50, 20, 2)
+	for _, variant := range variants {
+		for _, head := range []*solver.Head{nil, {Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2}}} {
+			for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
+				s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update, StartHead: head}
+				start := &solver.Result{Topics: normal(6, 20, 3), Scores: normal(7, 50, 3), Head: head}
+				r := solve(t, csr(t, x), solver.Settings{Rank: 3, MaxIter: 10, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+				if head == nil {
+					start.Head = &solver.Head{Coefficients: mat.NewDense(2, 3, nil), AuxCoefficients: mat.NewDense(2, 2, nil), Intercept: make([]float64, 2)}
+				}
+				if got, want := r.Trace[0].Objective, objective(x, data, s, start); math.Abs(got/want-1) > 1e-12 {
+					t.Errorf("%s, %s: iteration 0 at %.15g, the start at %.15g", variant, update, got, want)
+				}
+				for i := 1; i < len(r.Trace); i++ {
+					if r.Trace[i].Objective > r.Trace[i-1].Objective*(1+1e-12) {
+						t.Errorf("%s, %s: update %d raises %g to %g", variant, update, i, r.Trace[i-1].Objective, r.Trace[i].Objective)
+					}
+				}
+			}
+		}
 	}
 }

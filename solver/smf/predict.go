@@ -101,13 +101,21 @@ func (m *Model) Predict(x linalg.Operator, aux *mat.Dense) (*Prediction, error) 
 			probabilities[0] -= v
 		}
 		probabilities[0] = max(0, probabilities[0])
-		for c, v := range row { // of the log-odds, which do not round to ties
-			if best := r.Classes[i]; best == 0 && v > 0 || best > 0 && v > row[best-1] {
-				r.Classes[i] = c + 1
-			}
-		}
+		r.Classes[i] = mostProbable(row)
 	}
 	return r, nil
+}
+
+// mostProbable returns the most probable class by the log-odds of classes 1 … κ, which do not round to ties, of several
+// the first.
+func mostProbable(odds []float64) int {
+	best, highest := 0, 0.0
+	for c, v := range odds {
+		if v > highest {
+			best, highest = c+1, v
+		}
+	}
+	return best
 }
 
 // inverse returns (TopicsᵀTopics)⁻¹.

@@ -236,74 +236,12 @@ func TestTwoStageIsTheLimit(t *testing.T) {
 	if d := gap(got.LogOdds, want.LogOdds); d > 1e-4 {
 		t.Errorf("log-odds differ by %g", d)
 	}
+	if excess := solver.SquaredResidual(linalg.Dense{Dense: x}, r.Topics, r.Scores)/leastResidual(t, x, 3) - 1; excess > 1e-8 {
+		t.Errorf("squared residual is %g above the least of the rank", excess)
+	}
 	for _, bad := range []smf.TwoStage{{Rank: 0}, {Rank: 13}, {Rank: 2, Ridge: -1}} {
 		if _, err := bad.Fit(linalg.Dense{Dense: x}, data); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
-	}
-}
-
-// Cross-validation prefers settings that let the labels in, repeats itself, and holds documents out.
-func TestChoose(t *testing.T) {
-	t.Parallel()
-	x, data := planted(120, 20, 1)
-	for i := range data.Labels { // nothing to learn for one half: the log loss cannot be small
-		if i%2 == 0 {
-			data.Labels[i] = i / 2 % 2
-		}
-	}
-	search := smf.Search{
-		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{MaxIter: 60, RelTol: 1e-6},
-		Xi: []float64{0.01, 1000}, Ridge: []float64{0.1, 1e6}, Ranks: []int{1, 4}, Seed: 3,
-	}
-	best, all, err := smf.Choose(t.Context(), csr(t, x), data, search)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) != 8 || all[0].Rank != 1 || all[1].Ridge != 1e6 || all[2].Xi != 1000 {
-		t.Fatalf("candidates %+v", all)
-	}
-	for _, c := range all {
-		if c.LogLoss < best.LogLoss || !(c.StandardError > 0) || c.LogLoss < 0.3 {
-			t.Errorf("candidate %+v beside the chosen %+v", c, best)
-		}
-	}
-	if best.Ridge != 0.1 {
-		t.Errorf("chosen %+v: a ridge that forbids all learning", best)
-	}
-	again, _, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
-	if err != nil || again.Xi != best.Xi || again.Ridge != best.Ridge || again.Rank != best.Rank || math.Abs(again.LogLoss/best.LogLoss-1) > 1e-4 {
-		t.Errorf("dense matrix: %+v, sparse %+v, error %v", again, best, err)
-	}
-
-	// A scale of X that each fold takes away again changes nothing, and only documents of training count for it.
-	search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
-		if n, _ := train.Dims(); n != 96 {
-			t.Errorf("scaled by %d documents of 120 in five folds", n)
-		}
-		factor := math.Sqrt(96 / train.NormSquared())
-		return func(x linalg.Operator) linalg.Operator {
-			_, p := x.Dims()
-			return linalg.NewStandardized(x, make([]float64, p), slices.Repeat([]float64{factor}, p))
-		}
-	}
-	scaled, _, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.Scale(5, x)
-	if again, _, err = smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search); err != nil || math.Abs(again.LogLoss/scaled.LogLoss-1) > 1e-6 {
-		t.Errorf("five times the matrix: %+v, before %+v, error %v", again, scaled, err)
-	}
-	search.Prepare = nil
-	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
-	small, few := half(x, data, 0)
-	if _, all, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(all) != 20 {
-		t.Errorf("default candidates: %d, error %v", len(all), err)
-	}
-	few.Labels = append([]int{2}, few.Labels[1:]...)
-	few.Classes = 3
-	if _, _, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); !errors.Is(err, smf.ErrLabels) {
-		t.Errorf("a class of one document: error %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package smf
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -64,10 +63,11 @@ const (
 type profiledState struct {
 	iterate
 	regression *regression
-	lambda     float64 // λ
-	least      float64 // lower bound of λ
-	gained     float64 // by the update before
-	previous   int     // columns of the directions of the update before
+	lambda     float64    // λ
+	least      float64    // lower bound of λ
+	gained     float64    // by the update before
+	previous   int        // columns of the directions of the update before
+	exact      *mat.Dense // X̂ᵀQ while the iterate is a given start, whose Y may be any; nil afterwards
 
 	wide, wideImage *mat.Dense // [Q, P, R] and X̂ᵀ[Q, P, R]: d×(3r+κ) and e×(3r+κ)
 	next, nextImage *mat.Dense // the same of the next update
@@ -78,11 +78,12 @@ type profiledState struct {
 	residual        *mat.Dense // K, n×κ
 }
 
-// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H).
+// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). Where the start is given, iteration 0 is
+// the start itself and the first update the fit to its span; else the fit is iteration 0.
 func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
-	start := topics
+	own, other := topics, scores
 	if t.Variant == VariantH {
-		start = scores
+		own, other = scores, topics
 	}
 	width := 3*t.rank + t.kappa
 	s := &profiledState{
@@ -99,25 +100,43 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	if t.Variant == VariantW {
 		s.stacked = mat.NewDense(t.e, t.rank+t.kappa, nil)
 	}
-	s.adopt()
-	if err := linalg.PolarTo(s.basis, start.Slice(0, t.d, 0, t.rank).(*mat.Dense)); err != nil {
-		return nil, fmt.Errorf("making the start orthonormal: %w", err)
+	if err := s.assume(own, other, t.startHead()); err != nil {
+		return nil, err
 	}
+	basis, image := s.basis, s.image
+	s.adopt()
+	s.basis.Copy(basis)
 	t.side.MulTransTo(s.image, s.basis)
 	s.regression = newRegression(t.labels, t.kappa, s.design(nil), t.Ridge)
-	s.regression.evaluate()
-	s.regression.fit(fitShare*(t.Xi*t.squared+s.regression.objective), startSteps)
+	s.regression.coef.Copy(s.head)
 	s.head = s.regression.coef
-	s.objective = s.total(s.image) + s.regression.objective
-	curvature := t.labels.curvature(t.kappa)
-	if t.Variant == VariantW {
-		curvature *= linalg.Dot(s.image, s.image) / float64(t.rank)
+	s.regression.evaluate()
+	if !t.given {
+		s.fit()
+		return s, nil
 	}
-	s.lambda, s.least = 2*t.Ridge+curvature, 2*t.Ridge+leastShare*curvature
-	if s.least == 0 { // then A does not matter
-		s.lambda, s.least = t.Xi, t.Xi
-	}
+	s.objective = t.Xi*(t.squared-2*linalg.Dot(s.image, image)+linalg.Dot(image, image)) + s.regression.objective
+	s.exact = mat.DenseCopyOf(s.image)
+	s.image.Copy(image)
 	return s, nil
+}
+
+// fit makes the best Y, b and Γ for the span of Q the iterate.
+func (s *profiledState) fit() {
+	if s.exact != nil {
+		s.image.Copy(s.exact)
+		s.exact = nil
+	}
+	s.regression.fit(fitShare*(s.Xi*s.squared+s.regression.objective), startSteps)
+	s.objective = s.total(s.image) + s.regression.objective
+	curvature := s.labels.curvature(s.kappa)
+	if s.Variant == VariantW {
+		curvature *= linalg.Dot(s.image, s.image) / float64(s.rank)
+	}
+	s.lambda, s.least = 2*s.Ridge+curvature, 2*s.Ridge+leastShare*curvature
+	if s.least == 0 { // then A does not matter
+		s.lambda, s.least = s.Xi, s.Xi
+	}
 }
 
 // adopt lets basis and image be the first columns of wide and wideImage.
@@ -144,6 +163,10 @@ func (s *profiledState) total(image *mat.Dense) float64 {
 
 // Update makes one update.
 func (s *profiledState) Update() solver.Status {
+	if s.exact != nil {
+		s.fit()
+		return solver.NotTerminated
+	}
 	s.labels.residualTo(s.residual, s.regression.probs)
 	s.products()
 	used := s.directions()

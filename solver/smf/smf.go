@@ -65,8 +65,8 @@ type Settings struct {
 	Step float64
 	// Bounds limits A, B and Γ under UpdateGradient.
 	Bounds Bounds
-	// StartHead are the coefficients of iteration 0 of UpdateGradient and UpdateBlocks; nil means zero. They belong to
-	// the start topics and scores of the solver's settings.
+	// StartHead are the coefficients of iteration 0; nil means zero. They belong to the start topics and scores of the
+	// solver's settings.
 	StartHead *solver.Head
 }
 
@@ -174,7 +174,8 @@ func (m *Method) Name() string { return string(m.settings.Variant) }
 func (m *Method) Settings() Settings { return m.settings }
 
 // Start returns the state at iteration 0: given start factors, or else what Init says for the topics and their least
-// squares scores X·Topics. UpdateProfiled takes from them the span alone and fits the rest.
+// squares scores X·Topics. UpdateProfiled takes from them the span alone and fits the rest: from given topics and scores by
+// its first update, else before it.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
@@ -220,6 +221,7 @@ type task struct {
 	kappa    int        // κ
 	labels   labels     // of the documents
 	z        *mat.Dense // n×(1+q)
+	given    bool       // the start is given
 	squared  float64    // ‖X‖²
 	rounding float64    // changes of the objective up to it are rounding
 }
@@ -233,6 +235,7 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(m.data.Labels), n)
 	}
 	t := &task{Settings: m.settings, x: p.X, side: p.X, n: n, k: p.Settings.Rank, kappa: m.data.Classes - 1, squared: p.X.NormSquared()}
+	t.given = p.Settings.StartTopics != nil && p.Settings.StartScores != nil
 	if t.Variant == VariantW {
 		t.side = transposed{p.X}
 	}

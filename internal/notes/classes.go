@@ -1,0 +1,127 @@
+package notes
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/models"
+)
+
+// maxClasses bounds the classes that a table may hold, and minVisits is the least number of visits of each.
+const (
+	maxClasses = 100
+	minVisits  = 10
+)
+
+// AutoClasses stands for all values of the label.
+const AutoClasses = "auto"
+
+func (c *Columns) auto() bool { return len(c.Classes) == 1 && c.Classes[0] == AutoClasses }
+
+// CheckClasses returns an error for Classes or Admission that cannot be, whatever the table holds.
+func (c *Columns) CheckClasses() error {
+	if c.Classes == nil || c.auto() {
+		return nil
+	}
+	if err := models.CheckClasses(c.Classes); err != nil {
+		return err
+	}
+	_, err := c.admission(c.Classes)
+	return err
+}
+
+// admission tells of each class whether it counts as admitted.
+func (c *Columns) admission(classes []string) ([]bool, error) {
+	admitted := make([]bool, len(classes))
+	for i := range admitted {
+		admitted[i] = len(c.Admission) == 0 && i > 0
+	}
+	for _, name := range c.Admission {
+		i := indexLabel(classes, name)
+		if i < 0 {
+			return nil, fmt.Errorf("class %q, which counts as admitted, is none of the classes", name)
+		}
+		admitted[i] = true
+	}
+	if !slices.Contains(admitted, false) {
+		return nil, errors.New("all classes count as admitted")
+	}
+	return admitted, nil
+}
+
+// indexLabel returns where a label stands among others, -1 for nowhere.
+func indexLabel(all []string, y string) int {
+	return slices.IndexFunc(all, func(other string) bool { return sameLabel(other, y) })
+}
+
+// settleClasses orders the classes that were found, says which rows count as admitted, and refuses rare classes.
+func (t *Table) settleClasses(columns *Columns) error {
+	if columns.auto() {
+		found := t.Classes
+		t.Classes = slices.SortedFunc(slices.Values(found), func(a, b string) int {
+			return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
+		})
+		for i := range t.Rows {
+			t.Rows[i].Class = slices.Index(t.Classes, found[t.Rows[i].Class])
+		}
+	}
+	if len(t.Classes) < 2 {
+		return ErrOneClass
+	}
+	var err error
+	if t.Admission, err = columns.admission(t.Classes); err != nil {
+		return err
+	}
+	visits := make([]map[string]bool, len(t.Classes))
+	single := make([]int, len(t.Classes)) // rows that are visits of their own
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		r.Positive = t.Admission[r.Class]
+		switch {
+		case r.Visit == "":
+			single[r.Class]++
+		case visits[r.Class] == nil:
+			visits[r.Class] = map[string]bool{r.Visit: true}
+		default:
+			visits[r.Class][r.Visit] = true
+		}
+	}
+	for c, name := range t.Classes {
+		if n := len(visits[c]) + single[c]; n < minVisits {
+			if name = strconv.Quote(name); len(name) > longestClass {
+				name = fmt.Sprintf("the one whose name has %d bytes", len(t.Classes[c]))
+			}
+			return fmt.Errorf("%w: %s has %d, and %d are the least: leave its rows out and name the other classes, or count them to another class", ErrRareClass, name, n, minVisits)
+		}
+	}
+	return nil
+}
+
+// maxLabels and longestLabel are the most labels that a log line tells of its own accord, and the most bytes of one: more
+// is not what a column of outcomes holds, and may be what patients said. A column that was named as one of classes may have
+// longer names.
+const (
+	maxLabels    = 12
+	longestLabel = 24
+	longestClass = 64
+)
+
+// LabelCounts returns the labels and their numbers of rows for a log line, the commonest first, or how many labels there
+// are.
+func (t *Table) LabelCounts() string {
+	names := slices.SortedFunc(maps.Keys(t.Labels), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
+	})
+	if len(names) > maxLabels || slices.ContainsFunc(names, func(name string) bool { return len(name) > longestLabel }) {
+		return fmt.Sprintf("%d different labels", len(names))
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%q %d", name, t.Labels[name])
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,134 @@
+package notes
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// outcomes is a table of 12 rows sent home, 11 admitted, 10 transferred, in turn.
+func outcomes(labels ...string) string {
+	b := strings.Builder{}
+	b.WriteString("text,label\n")
+	for i := range 12 {
+		for c, label := range labels {
+			if i < 12-c {
+				b.WriteString("x," + label + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestReadClasses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		columns   Columns
+		labels    []string // the commonest first
+		classes   []string
+		admission []bool
+		first     Row // of the second label
+	}{
+		"auto":               {Columns{Classes: []string{AutoClasses}}, []string{"home", "ward", "moved"}, []string{"home", "ward", "moved"}, []bool{false, true, true}, Row{Class: 1, Positive: true}},
+		"auto, admission":    {Columns{Classes: []string{AutoClasses}, Admission: []string{"moved"}}, []string{"home", "ward", "moved"}, []string{"home", "ward", "moved"}, []bool{false, false, true}, Row{Class: 1}},
+		"the list's order":   {Columns{Classes: []string{"moved", "ward", "home"}}, []string{"home", "ward", "moved"}, []string{"moved", "ward", "home"}, []bool{false, true, true}, Row{Class: 1, Positive: true}},
+		"reference admitted": {Columns{Classes: []string{"ward", "home"}, Admission: []string{"ward"}}, []string{"home", "ward"}, []string{"ward", "home"}, []bool{true, false}, Row{Positive: true}},
+		"numbers":            {Columns{Classes: []string{"0", "2", "1"}, Admission: []string{"1.0", "2"}}, []string{"0.0", "1.0", "2"}, []string{"0", "2", "1"}, []bool{false, true, true}, Row{Class: 2, Positive: true}},
+		"auto, numbers":      {Columns{Classes: []string{AutoClasses}}, []string{"7.0", "1"}, []string{"7", "1"}, []bool{false, true}, Row{Class: 1, Positive: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Read([]string{write(t, "a.csv", outcomes(c.labels...))}, c.columns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.classes, got.Classes); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff(c.admission, got.Admission); d != "" {
+				t.Error(d)
+			}
+			if r := got.Rows[1]; r.Class != c.first.Class || r.Positive != c.first.Positive {
+				t.Errorf("class %d, admitted %v", r.Class, r.Positive)
+			}
+		})
+	}
+}
+
+// TestAutoClassesByCount takes as reference the commonest, wherever it stands; of several as common the first by name.
+func TestAutoClassesByCount(t *testing.T) {
+	t.Parallel()
+	got, err := Read([]string{write(t, "a.csv", "text,label\n"+strings.Repeat("x,ward\n", 10)+strings.Repeat("y,moved\n", 10)+strings.Repeat("z,home\n", 11)+" ,left\n")}, Columns{Classes: []string{AutoClasses}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"home", "moved", "ward"}, got.Classes); d != "" {
+		t.Error(d)
+	}
+	if a, b, c := got.Rows[0].Class, got.Rows[10].Class, got.Rows[20].Class; a != 2 || b != 1 || c != 0 {
+		t.Errorf("classes of rows: %d, %d, %d", a, b, c)
+	}
+}
+
+func TestClassErrors(t *testing.T) {
+	t.Parallel()
+	three := outcomes("home", "ward", "moved")
+	many := strings.Builder{}
+	many.WriteString("text,label\n")
+	for i := range maxClasses + 1 {
+		many.WriteString("x," + secret + strings.Repeat("i", i) + "\n")
+	}
+	auto := []string{AutoClasses}
+	for name, c := range map[string]struct {
+		content, want string
+		columns       Columns
+		is            error
+	}{
+		"not in the list":    {three + "x," + secret + "\n", `FILE, line 35, column "label": the label is none of the classes`, Columns{Classes: []string{"home", "ward", "moved"}}, ErrNotClass},
+		"no label":           {three + "x,\n", `FILE, line 35, column "label": no label`, Columns{Classes: auto}, ErrNoLabel},
+		"rare":               {three + "x,died\nx,died\n", `FILE, column "label": too few visits of a class: "died" has 2, and 10 are the least: leave its rows out and name the other classes, or count them to another class`, Columns{Classes: auto}, ErrRareClass},
+		"rare, not told":     {three + "x," + strings.Repeat(secret, 7) + "\n", `FILE, column "label": too few visits of a class: the one whose name has 70 bytes has 1, and 10 are the least: leave its rows out and name the other classes, or count them to another class`, Columns{Classes: auto}, ErrRareClass},
+		"not there":          {three, `FILE, column "label": too few visits of a class: "died" has 0, and 10 are the least: leave its rows out and name the other classes, or count them to another class`, Columns{Classes: []string{"home", "ward", "moved", "died"}}, ErrRareClass},
+		"of one visit":       {"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20), `FILE, column "label": too few visits of a class: "home" has 1, and 10 are the least: leave its rows out and name the other classes, or count them to another class`, Columns{Classes: auto}, ErrRareClass},
+		"one class":          {outcomes("home"), `FILE, column "label": only one class among the labels`, Columns{Classes: auto}, ErrOneClass},
+		"too many":           {many.String(), `FILE, line 102, column "label": more than 100 different labels: name the classes, or another column`, Columns{Classes: auto}, ErrManyClasses},
+		"a list of one":      {three, `FILE, column "label": 1 classes, want 2 to 1000`, Columns{Classes: []string{"home"}}, nil},
+		"twice":              {three, `FILE, column "label": class 2, "home", has no name or that of another`, Columns{Classes: []string{"home", "home"}}, nil},
+		"admission unknown":  {three, `FILE, column "label": class "bed", which counts as admitted, is none of the classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
+		"everybody admitted": {three, `FILE, column "label": all classes count as admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := write(t, "a.csv", c.content)
+			got, err := Read([]string{path}, c.columns)
+			if err == nil {
+				t.Fatalf("read %+v", got)
+			}
+			if want := strings.ReplaceAll(c.want, "FILE", path); err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			if c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("%v is not %v", err, c.is)
+			}
+		})
+	}
+}
+
+func TestLabelCounts(t *testing.T) {
+	t.Parallel()
+	many := map[string]int{}
+	for _, r := range "abcdefghijklm" {
+		many[string(r)] = 1
+	}
+	for want, labels := range map[string]map[string]int{
+		`"b" 2, "a" 1, "c" 1`: {"a": 1, "b": 2, "c": 1},
+		"1 different labels":  {strings.Repeat(secret, 4): 1},
+		"13 different labels": many,
+	} {
+		if got := (&Table{Labels: labels}).LabelCounts(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

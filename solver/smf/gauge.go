@@ -1,0 +1,82 @@
+package smf
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I, in which the codes of
+// both variants are X·Topics and one matrix serves to read documents and to reconstruct them. With topics W, scores S,
+// coefficients C and the thin singular value decomposition W = U·D·Vᵀ
+//
+//	SMF-W: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D·R
+//	SMF-H: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D⁻¹·R
+//
+// where the rotation R orders the topics by the singular values of Scores·Topicsᵀ, largest first. The entry of largest
+// magnitude of each topic is positive, of several the first. Predictions are the same.
+//
+// Where W has rank < k, topics complete it to an orthonormal set; their scores and coefficients are 0. The result shares
+// nothing with r but its trace. The cost is O((n+p)·k²).
+func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
+	p, k := r.Topics.Dims()
+	basis, small := mat.NewDense(p, k, nil), mat.NewDense(k, k, nil) // W = basis·small
+	if err := linalg.PolarTo(basis, r.Topics); err != nil {
+		return nil, fmt.Errorf("making topics orthonormal: %w", err)
+	}
+	linalg.InnerTo(small, basis, r.Topics)
+	var svd mat.SVD
+	if !svd.Factorize(small, mat.SVDFull) {
+		return nil, fmt.Errorf("making topics orthonormal: %w", solver.ErrNonFinite)
+	}
+	var u, v mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	values := svd.Values(nil)
+	coded := make([]float64, k) // what turns coefficients
+	for t, d := range values {
+		if d*d <= negligible*values[0]*values[0] {
+			values[t] = 0
+			continue
+		}
+		coded[t] = d
+		if m.settings.Variant == VariantH {
+			coded[t] = 1 / d
+		}
+	}
+	var scores, coefficients mat.Dense
+	scores.Mul(r.Scores, &v)
+	scaleColumns(&scores, values)
+	coefficients.Mul(r.Head.Coefficients, &v)
+	scaleColumns(&coefficients, coded)
+
+	gram := mat.NewDense(k, k, nil)
+	linalg.GramTo(gram, &scores)
+	_, rotation, ok := eigen(gram)
+	if !ok {
+		return nil, fmt.Errorf("ordering topics: %w", solver.ErrNonFinite)
+	}
+	turned, head := *r, *r.Head
+	turned.Topics, turned.Scores, head.Coefficients = mat.NewDense(p, k, nil), new(mat.Dense), new(mat.Dense)
+	small.Mul(&u, rotation)
+	linalg.MulTo(turned.Topics, basis, small)
+	signs := largestEntries(turned.Topics)
+	for t, v := range signs {
+		if signs[t] = 1; v < 0 {
+			signs[t] = -1
+		}
+	}
+	turned.Scores.Mul(&scores, rotation)
+	head.Coefficients.Mul(&coefficients, rotation)
+	for _, a := range []*mat.Dense{turned.Topics, turned.Scores, head.Coefficients} {
+		scaleColumns(a, signs)
+	}
+	turned.Head = &head
+	linalg.GramTo(gram, turned.Topics)
+	distance := linalg.DistanceFromIdentity(gram)
+	turned.OrthogonalityResidual = distance * distance
+	return &turned, nil
+}
