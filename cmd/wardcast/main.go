@@ -142,7 +142,7 @@ func defaults() kong.Vars {
 		"triageMethods": strings.Join(reproduce.TriageMethods(), ","),
 		"methods":       strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
-		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats),
+		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,
 		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),

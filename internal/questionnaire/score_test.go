@@ -18,7 +18,7 @@ func TestScoreAlone(t *testing.T) {
 	rows := planted(5)
 	f := fit(t, rows, nil)
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.save(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := Load(dir)
@@ -111,7 +111,7 @@ func TestScoreRefuses(t *testing.T) {
 // A file of a model that was changed, cut or lost is refused by its name.
 func TestLoadRefusesDamage(t *testing.T) {
 	t.Parallel()
-	f := fit(t, planted(1), nil)
+	m := sampleModel()
 	for _, name := range []string{ModelFile, LoadingsFile, SumsFile} {
 		for _, damage := range []struct {
 			name string
@@ -125,7 +125,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 			t.Run(name+" "+damage.name, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				if err := f.Write(dir); err != nil {
+				if err := m.save(dir); err != nil {
 					t.Fatal(err)
 				}
 				path := filepath.Join(dir, name)
