@@ -38,7 +38,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	unanswered(d, c.Input, e.Unanswered)
+	warnLeftOut(d, c.Input, e.LeftOut)
 	if c.json() {
 		return printJSON(d.out, e)
 	}

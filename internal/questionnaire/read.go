@@ -30,12 +30,15 @@ type Table struct {
 	Items []Item
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
-	// Unanswered are the lines of participants without any answer, who are left out.
-	Unanswered []int
+	LeftOut
 
 	confounds []values // in the order of Columns.Confounds
 	labels    [][]int8 // of each label: 1, 0, or unknown
 }
+
+// LeftOut are the lines in the file of participants who have no row: those without any answer, and those without a value
+// of some confound.
+type LeftOut struct{ Unanswered, Incomplete []int }
 
 // values is a column of a confound: numbers or levels.
 type values struct {
@@ -72,6 +75,7 @@ type layout struct {
 	labelAt   []int
 	missing   []string
 	codes     []float64 // those of missing that are numbers
+	omit      bool      // participants without a confound
 }
 
 const none = -1
@@ -93,7 +97,7 @@ func (h header) find(name string) (int, error) {
 
 // roles finds the columns other than items.
 func (h header) roles(c *Columns) (*layout, error) {
-	l := &layout{id: none, confounds: c.Confounds, labels: c.Labels, missing: c.Missing}
+	l := &layout{id: none, confounds: c.Confounds, labels: c.Labels, missing: c.Missing, omit: c.OmitIncomplete}
 	var err error
 	if id := c.ID; id != "" || slices.Contains(h, DefaultID) {
 		if id == "" {
@@ -245,6 +249,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			return nil, csvError(err)
 		}
 		line, _ := records.FieldPos(0)
+		before := len(answers)
 		if answers, err = t.add(l, record, answers); err != nil {
 			if at, ok := errors.AsType[*Error](err); ok {
 				at.Line = line
@@ -262,20 +267,29 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			}
 			lineOf[id] = line
 		}
-		if m := len(l.items); len(answers) < (len(t.IDs)+1)*m { // none was added
-			t.Unanswered = append(t.Unanswered, line)
+		if len(answers) == before {
+			t.leaveOut(l, record, line)
 			continue
 		}
 		t.IDs, t.Lines = append(t.IDs, id), append(t.Lines, line)
 	}
 	if len(t.IDs) == 0 {
-		return nil, &Error{Line: t.Unanswered[0], Err: ErrNoAnswers}
+		return nil, &Error{Line: slices.Min(slices.Concat(t.Unanswered, t.Incomplete)), Err: ErrNoAnswers}
 	}
 	t.Answers = mat.NewDense(len(t.IDs), len(t.Items), answers)
 	return t, nil
 }
 
-// add appends the participant's answers, confounds and labels; nothing where there is no answer.
+// leaveOut keeps the line of a participant who is left out, and why.
+func (t *Table) leaveOut(l *layout, record []string, line int) {
+	if slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) }) {
+		t.Incomplete = append(t.Incomplete, line)
+		return
+	}
+	t.Unanswered = append(t.Unanswered, line)
+}
+
+// add appends the participant's answers, confounds and labels; nothing for one who is left out.
 func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, error) {
 	before, answered := len(answers), false
 	for j, at := range l.itemAt {
@@ -298,12 +312,17 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 			switch {
 			case err != nil:
 				return fail(err)
+			case math.IsNaN(x) && l.omit:
+				return answers[:before], nil
 			case math.IsNaN(x):
 				return fail(ErrNoConfound)
 			}
 			v.numbers = []float64{x}
 		} else {
 			if l.empty(cell) {
+				if l.omit {
+					return answers[:before], nil
+				}
 				return fail(ErrNoConfound)
 			}
 			v.levels = []string{strings.Clone(cell)}
