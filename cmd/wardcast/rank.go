@@ -73,7 +73,7 @@ const linesBeyond = 5
 // printRanks writes the curve, with a mark at the choice.
 func printRanks(d *deps, r *chooserank.Report) error {
 	head := []string{"RANK", string(r.Criterion)}
-	extra := func(p chooserank.Point) *float64 { return nil }
+	extra := func(chooserank.Point) *float64 { return nil }
 	switch r.Criterion {
 	case chooserank.BCV:
 		head, extra = append(head, "STANDARD ERROR"), func(p chooserank.Point) *float64 { return p.StandardError }
@@ -101,8 +101,8 @@ func printRanks(d *deps, r *chooserank.Report) error {
 		return err
 	}
 	choice := fmt.Sprintf("%s chooses %d", r.Criterion, r.Rank)
-	if r.OneStandardErrorRank != nil {
-		choice += fmt.Sprintf(", or %d within one standard error", *r.OneStandardErrorRank)
+	if least := r.OneStandardErrorRank; least != nil && *least != r.Rank {
+		choice += fmt.Sprintf(", or %d within one standard error", *least)
 	}
 	_, err := fmt.Fprintln(d.out, choice+".")
 	return err
