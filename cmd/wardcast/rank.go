@@ -70,7 +70,7 @@ func (c *rankCmd) Run(ctx context.Context, d *deps) error {
 // linesBeyond is how many lines of factor analysis the table has after the choice; JSON has all.
 const linesBeyond = 5
 
-// printRanks writes the curve, with a mark at the choice.
+// printRanks writes the curve, with the choice in its line.
 func printRanks(d *deps, r *chooserank.Report) error {
 	head := []string{"RANK", string(r.Criterion)}
 	extra := func(chooserank.Point) *float64 { return nil }
@@ -93,17 +93,14 @@ func printRanks(d *deps, r *chooserank.Report) error {
 		if v := extra(p); v != nil {
 			rows[i] = append(rows[i], significant(*v))
 		}
-		if p.Rank == r.Rank {
-			rows[i] = append(rows[i], "<")
+		choice := ""
+		switch {
+		case p.Rank == r.Rank:
+			choice = "chosen"
+		case r.OneStandardErrorRank != nil && p.Rank == *r.OneStandardErrorRank:
+			choice = "one standard error"
 		}
+		rows[i] = append(rows[i], choice)
 	}
-	if err := printTable(d.out, append(head, ""), rows); err != nil {
-		return err
-	}
-	choice := fmt.Sprintf("%s chooses %d", r.Criterion, r.Rank)
-	if least := r.OneStandardErrorRank; least != nil && *least != r.Rank {
-		choice += fmt.Sprintf(", or %d within one standard error", *least)
-	}
-	_, err := fmt.Fprintln(d.out, choice+".")
-	return err
+	return printTable(d.out, append(head, "CHOICE"), rows)
 }

@@ -45,10 +45,13 @@ func TestRank(t *testing.T) {
 		}
 	}
 	table := succeed(t, "", "rank", "--method", "fa", "--criterion", "map", "--input", answers)
-	for _, want := range []string{"RANK  map", "FOURTH POWER", "  <\n", "map chooses 3.\n"} {
+	for _, want := range []string{"RANK  map", "FOURTH POWER", "CHOICE\n"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("table without %q:\n%s", want, table)
 		}
+	}
+	if lines := strings.Split(table, "\n"); !strings.HasPrefix(lines[4], "3 ") || !strings.HasSuffix(lines[4], "chosen") || strings.Count(table, "chosen") != 1 {
+		t.Errorf("another choice than 3:\n%s", table)
 	}
 }
 

@@ -260,6 +260,9 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 			r.Curve = append(r.Curve, Point{Rank: m + 1, Value: a.Eigenvalues[m], Reference: &a.Reference[m]})
 		}
 	}
+	if r.Rank == 0 {
+		r.Warnings = append(r.Warnings, "no factor stands out")
+	}
 	if correlations.Smoothed() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the correlations are no correlation matrix, with a least eigenvalue of %.3g, and were smoothed", correlations.LeastEigenvalue))
 	}
