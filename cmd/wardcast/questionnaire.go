@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -169,6 +170,9 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
 	o, err := c.options(&c.answers)
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
+		return usageError{fmt.Errorf("--out %q is not a folder", c.Out)}
 	}
 	o.Fewest, o.Trace = c.Rule != "lowest", c.Trace
 	bar := newProgress(d.err, "cross-validation")
