@@ -18,6 +18,7 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
+	"github.com/wardcast/wardcast/internal/chooserank"
 	"github.com/wardcast/wardcast/internal/config"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/obs"
@@ -26,6 +27,7 @@ import (
 	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/sonmf"
 	"github.com/wardcast/wardcast/textproc"
@@ -44,6 +46,7 @@ type cli struct {
 	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix."`
+	Rank          rankCmd          `cmd:"" help:"Choose the number of topics or factors of a matrix."`
 	Questionnaire questionnaireCmd `cmd:"" help:"Factors of questionnaires: answers with missing entries and confounds."`
 	Reproduce     reproduceCmd     `cmd:"" help:"Run the experiments of the papers and lay them beside their figures."`
 	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
@@ -140,9 +143,10 @@ func defaults() kong.Vars {
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
 		"triageMethods": strings.Join(reproduce.TriageMethods(), ","),
-		"methods":       strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
+		"rankMethods":   strings.Join(append(methods.Names(), chooserank.FactorAnalysis), ","), "runs": strconv.Itoa(chooserank.DefaultRuns), "folds": strconv.Itoa(chooserank.DefaultFolds), "draws": strconv.Itoa(factoranalysis.DefaultDraws),
+		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
-		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats),
+		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,
 		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -23,15 +24,16 @@ type questionnaireCmd struct {
 
 // answers is the flags that say where answers are and what their columns mean.
 type answers struct {
-	Input       string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
-	Items       []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID          string   `name:"id" help:"Column of the participants' ids (default: id, if there)." placeholder:"NAME"`
-	Confounds   []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
-	MissingCode codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
-	Range       string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
-	FromLow     bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
-	Reverse     []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
-	Codebook    string   `help:"Table that describes items, in the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
+	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
+	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again (default: the items of the codebook)." placeholder:"PATTERN"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, if there)." placeholder:"NAME"`
+	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
+	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
+	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
+	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
+	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
+	OmitIncomplete bool     `help:"Leave participants without a value of some confound out; else they are an error."`
+	Codebook       string   `help:"Table that describes items, in the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
 }
 
 // codes are values of a flag, also where they begin with a hyphen, as -9999 does.
@@ -49,7 +51,7 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 
 // columns returns what the flags say.
 func (a *answers) columns() (questionnaire.Columns, error) {
-	c := questionnaire.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, Reversed: a.Reverse}
+	c := questionnaire.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
 		return c, err
@@ -142,18 +144,18 @@ func parseBetas(s string) ([]float64, error) {
 	return all, nil
 }
 
-// unanswered says in the log who was left out.
-func unanswered(d *deps, file string, lines []int) {
-	for _, line := range lines[:min(len(lines), mostWarnings)] {
-		d.log.Warn("a participant without answers is left out", "file", file, "line", line)
+// mostLines bounds the lines of a file that one log line names.
+const mostLines = 20
+
+// warnLeftOut says in the log who was left out.
+func warnLeftOut(d *deps, file string, out questionnaire.LeftOut) {
+	if n := len(out.Unanswered); n > 0 {
+		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", out.Unanswered[:min(n, mostLines)])
 	}
-	if more := len(lines) - mostWarnings; more > 0 {
-		d.log.Warn("more participants without answers are left out", "file", file, "participants", more)
+	if n := len(out.Incomplete); n > 0 {
+		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", out.Incomplete[:min(n, mostLines)])
 	}
 }
-
-// mostWarnings bounds the log lines of one kind about one file.
-const mostWarnings = 20
 
 type questionnaireFitCmd struct {
 	answers
@@ -169,6 +171,9 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
+		return usageError{fmt.Errorf("--out %q is not a folder", c.Out)}
+	}
 	o.Fewest, o.Trace = c.Rule != "lowest", c.Trace
 	bar := newProgress(d.err, "cross-validation")
 	o.Progress, o.Recorder = bar.set, &iterations{progress: bar, max: c.MaxIter}
@@ -177,7 +182,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	unanswered(d, c.Input, fitted.Scores.Unanswered)
+	warnLeftOut(d, c.Input, fitted.Scores.LeftOut)
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
@@ -215,7 +220,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	unanswered(d, c.Input, scores.Unanswered)
+	warnLeftOut(d, c.Input, scores.LeftOut)
 	for _, b := range scores.Beyond {
 		d.log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
@@ -247,7 +252,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	unanswered(d, c.Input, ranked.Unanswered)
+	warnLeftOut(d, c.Input, ranked.LeftOut)
 	if c.json() {
 		return printJSON(d.out, ranked)
 	}

@@ -15,7 +15,7 @@ type questionnaireEvaluateCmd struct {
 	learning
 	output
 	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the value given." placeholder:"LIST"`
-	Methods []string `help:"Methods to compare: icqf, fa-promax." default:"icqf" enum:"icqf,fa-promax" placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
 
@@ -38,7 +38,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	unanswered(d, c.Input, e.Unanswered)
+	warnLeftOut(d, c.Input, e.LeftOut)
 	if c.json() {
 		return printJSON(d.out, e)
 	}

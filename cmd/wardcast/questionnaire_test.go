@@ -124,6 +124,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, exitUsage, fit("--items", "q*", "--range", "4:0"), "range")
 	fail(t, exitUsage, fit("--items", "q*", "--confounds", "age"), "confound")
 	fail(t, exitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
+	fail(t, exitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
 	fail(t, exitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
 	fail(t, exitFailed, fit("--items", "nothing*"), "nothing*")
 	fail(t, exitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)

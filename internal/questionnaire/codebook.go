@@ -62,7 +62,7 @@ func ReadCodebook(path string) (items []Item, err error) {
 			if !ok {
 				return ""
 			}
-			return strings.TrimSpace(record[i])
+			return clean(record[i])
 		})
 		if err == nil && slices.ContainsFunc(items, func(o Item) bool { return o.Name == item.Name }) {
 			column, err = codebookItem, fmt.Errorf("item %q stands there twice", item.Name)
@@ -77,7 +77,7 @@ func ReadCodebook(path string) (items []Item, err error) {
 
 // describe returns the item of a row, or the column that is at fault.
 func describe(cell func(string) string) (item *Item, column string, err error) {
-	item = &Item{Name: strings.Clone(cell(codebookItem)), Text: strings.Clone(cell(codebookText)), Subscale: strings.Clone(cell(codebookSubscale))}
+	item = &Item{Name: cell(codebookItem), Text: cell(codebookText), Subscale: cell(codebookSubscale)}
 	if item.Name == "" {
 		return nil, codebookItem, errors.New("an item without name")
 	}

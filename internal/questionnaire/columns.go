@@ -20,6 +20,8 @@ type Columns struct {
 	ID string
 	// Confounds are what is known of each participant besides the answers.
 	Confounds []Confound
+	// OmitIncomplete leaves participants without a value of some confound out; else they are an error.
+	OmitIncomplete bool
 	// Labels are outcomes for Evaluate. They are never items.
 	Labels []Label
 	// Missing are codes of a missing entry besides those that every table may use: an empty cell, NA, NaN and a dot.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -14,9 +15,11 @@ import (
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/nmf"
 )
 
 // The methods that Evaluate compares.
@@ -24,7 +27,13 @@ const (
 	MethodICQF = "icqf"
 	// MethodFA is minimum residual factor analysis with promax and regression scores. It knows nothing of confounds.
 	MethodFA = "fa-promax"
+	// MethodL1 is the non-negative factorization with ℓ1 penalties, weights from the scale of the answers, each missing one
+	// the mean of its item; scores of the answers alone. It knows nothing of confounds either.
+	MethodL1 = "l1-nmf"
 )
+
+// Methods are those that Evaluate compares.
+func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
 
 const (
 	// heldOut is the share of the participants that each repeat holds out.
@@ -57,7 +66,7 @@ type Evaluation struct {
 	HeldOut      float64  `json:"held_out"`
 	Labels       []string `json:"labels"`
 	Shares       []Share  `json:"shares"`
-	Unanswered   []int    `json:"-"` // lines of participants left out
+	LeftOut      `json:"-"`
 }
 
 // Share is the outcome of a method that was trained on a share of the participants.
@@ -111,8 +120,8 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 		o.Repeats = DefaultRepeats
 	}
 	for _, m := range o.Methods {
-		if m != MethodICQF && m != MethodFA {
-			return nil, fmt.Errorf("%w: method %q is neither %s nor %s", ErrOptions, m, MethodICQF, MethodFA)
+		if !slices.Contains(Methods(), m) {
+			return nil, fmt.Errorf("%w: method %q is none of %s", ErrOptions, m, strings.Join(Methods(), ", "))
 		}
 	}
 	if o.Repeats < 1 {
@@ -128,7 +137,7 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 			return nil, &Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", ErrOneClass, label.Positive)}
 		}
 	}
-	e := &Evaluation{Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Unanswered: s.Unanswered}
+	e := &Evaluation{Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, LeftOut: s.LeftOut}
 	if len(o.Factors)*len(o.Betas) > 1 {
 		choice, err := o.choose(ctx, s)
 		if err != nil {
@@ -206,7 +215,10 @@ func (o *EvaluateOptions) learn(ctx context.Context, s *study, method string, ro
 		return nil, context.Cause(ctx)
 	}
 	data := s.data(rows)
-	if method == MethodFA {
+	switch method {
+	case MethodL1:
+		return o.learnL1(ctx, s, data.Answers, e.Factors)
+	case MethodFA:
 		m, err := factoranalysis.Fit(data.Answers, factoranalysis.Settings{Factors: e.Factors})
 		if err != nil {
 			return nil, err
@@ -220,6 +232,46 @@ func (o *EvaluateOptions) learn(ctx context.Context, s *study, method string, ro
 	return &learnt{m.Loadings, func(rows []int) (*mat.Dense, error) {
 		return m.Score(pickRows(s.Answers, rows), pickRows(s.known, rows))
 	}}, nil
+}
+
+// learnL1 trains the non-negative factorization with ℓ1 penalties.
+func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, answers *mat.Dense, factors int) (*learnt, error) {
+	method, err := nmf.NewL1(nmf.Auto, nmf.Auto)
+	if err != nil {
+		return nil, err
+	}
+	x := linalg.Dense{Dense: filled(answers)}
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
+	if err != nil {
+		return nil, err
+	}
+	// A scorer whose unit is far above every score of the training does what one without upper bound does.
+	const far = 100
+	unit := max(1, far*mat.Max(r.Scores))
+	_, weight := method.Weights(x, factors)
+	m := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit}
+	m.Loadings.Scale(unit, r.Topics)
+	return &learnt{r.Topics, func(rows []int) (*mat.Dense, error) { return m.Score(pickRows(s.Answers, rows), nil) }}, nil
+}
+
+// filled returns the answers with the mean of the item in place of each missing one.
+func filled(answers *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(answers)
+	n, p := out.Dims()
+	for j := range p {
+		var sum, seen float64
+		for i := range n {
+			if v := out.At(i, j); !math.IsNaN(v) {
+				sum, seen = sum+v, seen+1
+			}
+		}
+		for i := range n {
+			if math.IsNaN(out.At(i, j)) {
+				out.Set(i, j, sum/max(seen, 1))
+			}
+		}
+	}
+	return out
 }
 
 // matched returns the correlations of each factor's loadings with those of its best match, where both vary.

@@ -11,7 +11,7 @@ import (
 
 func evaluateOptions(t *testing.T) EvaluateOptions {
 	t.Helper()
-	o := EvaluateOptions{Options: plantedOptions(write(t, "x.csv", csvText(t, planted(1)))), Repeats: 2, Methods: []string{MethodICQF, MethodFA}}
+	o := EvaluateOptions{Options: plantedOptions(write(t, "x.csv", csvText(t, planted(1)))), Repeats: 2, Methods: Methods()}
 	o.Columns.Labels = []Label{{"ill", "1"}, {"sex", "F"}}
 	return o
 }
@@ -24,7 +24,7 @@ func TestEvaluate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(e.Shares) != 2*len(TrainShares()) {
+	if len(e.Shares) != len(Methods())*len(TrainShares()) {
 		t.Fatalf("%d shares", len(e.Shares))
 	}
 	for _, s := range e.Shares {

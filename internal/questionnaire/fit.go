@@ -88,17 +88,19 @@ type Summary struct {
 	Factors             int     `json:"factors"`
 	Beta                float64 `json:"beta"`
 	// BCV is the curve of the cross-validation, empty where there was nothing to choose.
-	BCV                     []rank.Point        `json:"bcv"`
-	OneStandardErrorFactors int                 `json:"one_standard_error_factors,omitempty"`
-	Seconds                 Seconds             `json:"seconds"`
-	Participants            int                 `json:"participants"`
-	Unanswered              int                 `json:"unanswered"` // participants left out
-	Missing                 float64             `json:"missing"`    // share of the answers
-	Items                   []ItemFit           `json:"items"`
-	FactorFits              []FactorFit         `json:"factor_scores"`
-	Trace                   []solver.TracePoint `json:"trace"` // empty unless asked for
-	Settings                Settings            `json:"settings"`
-	Version                 string              `json:"version"`
+	BCV                     []rank.Point `json:"bcv"`
+	OneStandardErrorFactors int          `json:"one_standard_error_factors,omitempty"`
+	Seconds                 Seconds      `json:"seconds"`
+	Participants            int          `json:"participants"`
+	// Unanswered and Incomplete count the participants left out, for want of answers and of confounds.
+	Unanswered int                 `json:"unanswered"`
+	Incomplete int                 `json:"incomplete"`
+	Missing    float64             `json:"missing"` // share of the answers
+	Items      []ItemFit           `json:"items"`
+	FactorFits []FactorFit         `json:"factor_scores"`
+	Trace      []solver.TracePoint `json:"trace"` // empty unless asked for
+	Settings   Settings            `json:"settings"`
+	Version    string              `json:"version"`
 }
 
 // Seconds is the wall time of the parts of a run: reading, cross-validation, start, updates.
@@ -258,7 +260,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: r.Objective,
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, Seconds: seconds,
-		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
+		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
 		Settings: Settings{Input: o.Input, Range: s.scale, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
 		Version:  o.Version,
 	}
@@ -271,7 +273,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err := m.describe(data, scores); err != nil {
 		return nil, err
 	}
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), Unanswered: s.Unanswered}, Cancelled: r.Status == solver.Cancelled}, nil
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), LeftOut: s.LeftOut}, Cancelled: r.Status == solver.Cancelled}, nil
 }
 
 // choose cross-validates the candidates.

@@ -280,7 +280,7 @@ func TestFromLow(t *testing.T) {
 	}
 	path := write(t, "x.csv", csvText(t, rows))
 	dir := t.TempDir()
-	if err := got.Write(dir); err != nil {
+	if err := got.save(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := Load(dir)
@@ -333,7 +333,7 @@ func TestChoice(t *testing.T) {
 	t.Parallel()
 	path := write(t, "x.csv", csvText(t, planted(1)))
 	o := plantedOptions(path)
-	o.Factors, o.Betas = []int{1, 2, 3, 4}, []float64{0.01, 0.1}
+	o.Factors, o.Betas = []int{2, 3, 4}, []float64{0.1, 0.5}
 	fits := 0
 	o.Progress = func(_, _ int) { fits++ }
 	ranked, err := Rank(t.Context(), o)

@@ -45,7 +45,7 @@ type drawing struct {
 // newPlot returns an empty plot in sans serif.
 func newPlot(title string) *plot.Plot {
 	p := plot.New()
-	p.Title.Text = title
+	p.Title.Text, p.Title.Padding = title, rim
 	for _, s := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
 		s.Font.Variant, s.Font.Size = sansSerif, normalFont
 	}

@@ -14,8 +14,8 @@ type Ranked struct {
 	OneStandardErrorFactors int          `json:"one_standard_error_factors"`
 	OneStandardErrorBeta    float64      `json:"one_standard_error_beta"`
 	Curve                   []rank.Point `json:"curve"`
-	Unanswered              []int        `json:"-"` // lines of participants left out
-	Seconds                 float64      `json:"seconds"`
+	LeftOut                 `json:"-"`
+	Seconds                 float64 `json:"seconds"`
 }
 
 // Rank cross-validates the candidates of the options.
@@ -32,6 +32,6 @@ func Rank(ctx context.Context, o Options) (*Ranked, error) {
 	}
 	return &Ranked{
 		Candidate: choice.Lowest.Candidate, OneStandardErrorFactors: choice.OneStandardError.Factors, OneStandardErrorBeta: choice.OneStandardError.Beta,
-		Curve: choice.Curve, Unanswered: s.Unanswered, Seconds: time.Since(begin).Seconds(),
+		Curve: choice.Curve, LeftOut: s.LeftOut, Seconds: time.Since(begin).Seconds(),
 	}, nil
 }

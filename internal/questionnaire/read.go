@@ -1,17 +1,11 @@
 package questionnaire
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,12 +24,15 @@ type Table struct {
 	Items []Item
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
-	// Unanswered are the lines of participants without any answer, who are left out.
-	Unanswered []int
+	LeftOut
 
 	confounds []values // in the order of Columns.Confounds
 	labels    [][]int8 // of each label: 1, 0, or unknown
 }
+
+// LeftOut are the lines in the file of participants who have no row: those without any answer, and those without a value
+// of some confound.
+type LeftOut struct{ Unanswered, Incomplete []int }
 
 // values is a column of a confound: numbers or levels.
 type values struct {
@@ -59,141 +56,6 @@ func Read(path string, columns *Columns) (*Table, error) {
 	}
 	t.infer()
 	return t, t.orient(columns.FromLow)
-}
-
-// layout says what the columns of a file hold.
-type layout struct {
-	id        int // -1 for none
-	items     []Item
-	itemAt    []int
-	confounds []Confound
-	at        []int // of the confounds
-	labels    []Label
-	labelAt   []int
-	missing   []string
-	codes     []float64 // those of missing that are numbers
-}
-
-const none = -1
-
-// header finds columns by their names.
-type header []string
-
-// find returns the place of the column.
-func (h header) find(name string) (int, error) {
-	at := slices.Index(h, name)
-	if at < 0 {
-		return none, &Error{Column: name, Err: ErrNoColumn}
-	}
-	if slices.Contains(h[at+1:], name) {
-		return none, &Error{Column: name, Err: ErrColumnTwice}
-	}
-	return at, nil
-}
-
-// roles finds the columns other than items.
-func (h header) roles(c *Columns) (*layout, error) {
-	l := &layout{id: none, confounds: c.Confounds, labels: c.Labels, missing: c.Missing}
-	var err error
-	if id := c.ID; id != "" || slices.Contains(h, DefaultID) {
-		if id == "" {
-			id = DefaultID
-		}
-		if l.id, err = h.find(id); err != nil {
-			return nil, err
-		}
-	}
-	used := map[int]bool{l.id: true}
-	add := func(name string) (int, error) {
-		at, err := h.find(name)
-		if err == nil && used[at] {
-			err = &Error{Column: name, Err: ErrTwoRoles}
-		}
-		used[at] = true
-		return at, err
-	}
-	for _, confound := range c.Confounds {
-		at, err := add(confound.Name)
-		if err != nil {
-			return nil, err
-		}
-		l.at = append(l.at, at)
-	}
-	for _, label := range c.Labels {
-		at, err := h.find(label.Name) // may be a confound too, and a label of several values
-		if err != nil {
-			return nil, err
-		}
-		l.labelAt = append(l.labelAt, at)
-	}
-	for _, code := range c.Missing {
-		if v, err := strconv.ParseFloat(strings.TrimSpace(code), 64); err == nil {
-			l.codes = append(l.codes, v)
-		}
-	}
-	return l, nil
-}
-
-// layout finds the columns of a table to be learnt from.
-func (c *Columns) layout(names []string) (*layout, error) {
-	h := header(names)
-	l, err := h.roles(c)
-	if err != nil {
-		return nil, err
-	}
-	taken := slices.Concat([]int{l.id}, l.at, l.labelAt)
-	var candidates []string
-	for i, name := range h {
-		if !slices.Contains(taken, i) && name != "" {
-			candidates = append(candidates, name)
-		}
-	}
-	patterns := c.Items
-	if len(patterns) == 0 {
-		for _, item := range c.Codebook {
-			patterns = append(patterns, item.Name)
-		}
-	}
-	picked, err := pick(patterns, candidates)
-	if err != nil {
-		return nil, &Error{Err: err}
-	}
-	for i, name := range candidates {
-		if !picked[i] {
-			continue
-		}
-		at, err := h.find(name)
-		if err != nil {
-			return nil, err
-		}
-		item := Item{Name: name}
-		if b := slices.IndexFunc(c.Codebook, func(i Item) bool { return i.Name == name }); b >= 0 {
-			item = c.Codebook[b]
-		}
-		if item.Range == nil {
-			item.Range = c.Range
-		}
-		l.items, l.itemAt = append(l.items, item), append(l.itemAt, at)
-	}
-	if len(l.items) == 0 {
-		return nil, &Error{Err: fmt.Errorf("%w %q", ErrNoItem, strings.Join(patterns, ","))}
-	}
-	reversed, err := pick(c.Reversed, namesOf(l.items))
-	if err != nil {
-		return nil, &Error{Err: err}
-	}
-	for j := range l.items {
-		l.items[j].Reversed = l.items[j].Reversed || reversed[j]
-	}
-	return l, nil
-}
-
-func namesOf(items []Item) []string {
-	names := make([]string, len(items))
-	for j, item := range items {
-		names[j] = item.Name
-	}
-	return names
 }
 
 // readTable reads the columns that plan finds in the header.
@@ -221,7 +83,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 	}
 	names = slices.Clone(names)
 	for i := range names {
-		names[i] = strings.TrimSpace(names[i])
+		names[i] = clean(names[i])
 	}
 	l, err := plan(names)
 	if err != nil {
@@ -245,6 +107,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			return nil, csvError(err)
 		}
 		line, _ := records.FieldPos(0)
+		before := len(answers)
 		if answers, err = t.add(l, record, answers); err != nil {
 			if at, ok := errors.AsType[*Error](err); ok {
 				at.Line = line
@@ -262,20 +125,29 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			}
 			lineOf[id] = line
 		}
-		if m := len(l.items); len(answers) < (len(t.IDs)+1)*m { // none was added
-			t.Unanswered = append(t.Unanswered, line)
+		if len(answers) == before {
+			t.leaveOut(l, record, line)
 			continue
 		}
 		t.IDs, t.Lines = append(t.IDs, id), append(t.Lines, line)
 	}
 	if len(t.IDs) == 0 {
-		return nil, &Error{Line: t.Unanswered[0], Err: ErrNoAnswers}
+		return nil, &Error{Line: slices.Min(slices.Concat(t.Unanswered, t.Incomplete)), Err: ErrNoAnswers}
 	}
 	t.Answers = mat.NewDense(len(t.IDs), len(t.Items), answers)
 	return t, nil
 }
 
-// add appends the participant's answers, confounds and labels; nothing where there is no answer.
+// leaveOut keeps the line of a participant who is left out, and why.
+func (t *Table) leaveOut(l *layout, record []string, line int) {
+	if slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) }) {
+		t.Incomplete = append(t.Incomplete, line)
+		return
+	}
+	t.Unanswered = append(t.Unanswered, line)
+}
+
+// add appends the participant's answers, confounds and labels; nothing for one who is left out.
 func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, error) {
 	before, answered := len(answers), false
 	for j, at := range l.itemAt {
@@ -298,15 +170,20 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 			switch {
 			case err != nil:
 				return fail(err)
+			case math.IsNaN(x) && l.omit:
+				return answers[:before], nil
 			case math.IsNaN(x):
 				return fail(ErrNoConfound)
 			}
 			v.numbers = []float64{x}
 		} else {
 			if l.empty(cell) {
+				if l.omit {
+					return answers[:before], nil
+				}
 				return fail(ErrNoConfound)
 			}
-			v.levels = []string{strings.Clone(cell)}
+			v.levels = []string{clean(cell)}
 		}
 		confounds = append(confounds, v)
 	}
@@ -321,50 +198,6 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 		t.labels[i] = append(t.labels[i], l.label(l.labels[i], record[at]))
 	}
 	return answers, nil
-}
-
-// empty reports whether a trimmed cell holds a code of a missing entry.
-func (l *layout) empty(cell string) bool {
-	switch len(cell) {
-	case 0:
-		return true
-	case 1:
-		if cell == "." {
-			return true
-		}
-	case 2, 3:
-		if strings.EqualFold(cell, "NA") || strings.EqualFold(cell, "NaN") {
-			return true
-		}
-	}
-	return slices.Contains(l.missing, cell)
-}
-
-// value returns the number in a cell, NaN for a missing one.
-func (l *layout) value(cell string) (float64, error) {
-	cell = strings.TrimSpace(cell)
-	if l.empty(cell) {
-		return math.NaN(), nil
-	}
-	v, err := number(cell)
-	if err == nil && slices.Contains(l.codes, v) {
-		return math.NaN(), nil
-	}
-	return v, err
-}
-
-// label returns 1 for the positive value, 0 for any other, or unknown.
-func (l *layout) label(want Label, cell string) int8 {
-	cell = strings.TrimSpace(cell)
-	v, err := l.value(cell)
-	if err == nil && math.IsNaN(v) {
-		return unknown
-	}
-	positive, errPositive := number(want.Positive)
-	if cell == want.Positive || err == nil && errPositive == nil && v == positive {
-		return 1
-	}
-	return 0
 }
 
 // infer gives items without a range that of all answers to them.
@@ -422,55 +255,4 @@ func (t *Table) checkTraining() error {
 		}
 	}
 	return nil
-}
-
-const byteOrderMark = "\ufeff"
-
-// openTable opens a file of separated values, unzipped where it is zipped.
-func openTable(path string) (*csv.Reader, io.Closer, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			err = at.Err
-		}
-		return nil, nil, &Error{Err: err}
-	}
-	name, zipped := strings.CutSuffix(strings.ToLower(path), ".gz")
-	var in io.Reader = f
-	if zipped {
-		if in, err = gzip.NewReader(f); err != nil {
-			return nil, nil, errors.Join(&Error{Err: err}, f.Close())
-		}
-	}
-	return newRecords(in, filepath.Ext(name)), f, nil
-}
-
-// newRecords returns the records after a byte order mark.
-func newRecords(in io.Reader, ext string) *csv.Reader {
-	const longHeader = 1 << 16
-	b := bufio.NewReaderSize(in, longHeader)
-	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
-		_, _ = b.Discard(len(byteOrderMark))
-	}
-	records := csv.NewReader(b)
-	records.ReuseRecord = true
-	head, _ := b.Peek(longHeader)
-	head, _, _ = bytes.Cut(head, []byte{'\n'})
-	switch {
-	case ext == ".tsv" || ext == ".tab":
-		records.Comma = '\t'
-	case bytes.ContainsRune(head, ','):
-	case bytes.ContainsRune(head, '\t'):
-		records.Comma = '\t'
-	case bytes.ContainsRune(head, ';'):
-		records.Comma = ';'
-	}
-	return records
-}
-
-func csvError(err error) error {
-	if p, ok := errors.AsType[*csv.ParseError](err); ok {
-		return &Error{Line: p.Line, Err: p.Err}
-	}
-	return &Error{Err: err}
 }

@@ -119,6 +119,23 @@ func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 	}
 }
 
+// Participants without a confound are left out where that is asked for.
+func TestReadOmitsIncomplete(t *testing.T) {
+	t.Parallel()
+	table, err := Read(write(t, "x.csv", "id,q1,q2,age,sex\na,1,0,7,F\nb,1,,NA,F\nc,0,1,9,\nd,,,,F\ne,0,0,8,M\n"), &Columns{
+		Items: []string{"q*"}, OmitIncomplete: true, Confounds: []Confound{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(table.IDs, []string{"a", "e"}) || !slices.Equal(table.Unanswered, []int{5}) || !slices.Equal(table.Incomplete, []int{3, 4}) {
+		t.Errorf("ids %q, without answers %v, without confound %v", table.IDs, table.Unanswered, table.Incomplete)
+	}
+	if diff := cmp.Diff([]values{{numbers: []float64{7, 8}}, {levels: []string{"F", "M"}}}, table.confounds, cmp.AllowUnexported(values{})); diff != "" {
+		t.Errorf("confounds differ from those wanted:\n%s", diff)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "id,q1,q2,age,sex\n"

@@ -13,8 +13,7 @@ import (
 type Scores struct {
 	IDs    []string
 	Values *mat.Dense // n×k
-	// Unanswered are the lines of participants without any answer, who have no scores.
-	Unanswered []int
+	LeftOut
 	// Beyond tells of confounds outside the range of training, which count as its nearest end.
 	Beyond []Beyond
 }
@@ -29,7 +28,7 @@ func (m *Model) Score(path, id string, missing []string) (*Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scores{IDs: t.IDs, Unanswered: t.Unanswered}
+	s := &Scores{IDs: t.IDs, LeftOut: t.LeftOut}
 	known, beyond, err := t.encode(m.Confounds)
 	if err != nil {
 		return nil, err

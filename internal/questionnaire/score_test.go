@@ -18,7 +18,7 @@ func TestScoreAlone(t *testing.T) {
 	rows := planted(5)
 	f := fit(t, rows, nil)
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.save(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := Load(dir)
@@ -61,6 +61,28 @@ func TestScoreAlone(t *testing.T) {
 	}
 	if !mat.Equal(all.Values, mixed.Values) {
 		t.Error("columns in another order change scores")
+	}
+}
+
+// Names and levels that are not UTF-8 are found again by a stored model.
+func TestScoreOtherEncodings(t *testing.T) {
+	t.Parallel()
+	rows := planted(5)
+	rows[0][1] = "q\xe9"
+	for _, row := range rows[1:] {
+		row[2+plantedItems] += "\xe9"
+	}
+	f := fit(t, rows, nil)
+	dir := t.TempDir()
+	if err := f.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Score(write(t, "x.csv", csvText(t, rows)), "", nil); err != nil {
+		t.Errorf("scoring the file of the fit: %v", err)
 	}
 }
 
@@ -111,7 +133,7 @@ func TestScoreRefuses(t *testing.T) {
 // A file of a model that was changed, cut or lost is refused by its name.
 func TestLoadRefusesDamage(t *testing.T) {
 	t.Parallel()
-	f := fit(t, planted(1), nil)
+	m := sampleModel()
 	for _, name := range []string{ModelFile, LoadingsFile, SumsFile} {
 		for _, damage := range []struct {
 			name string
@@ -125,7 +147,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 			t.Run(name+" "+damage.name, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				if err := f.Write(dir); err != nil {
+				if err := m.save(dir); err != nil {
 					t.Fatal(err)
 				}
 				path := filepath.Join(dir, name)

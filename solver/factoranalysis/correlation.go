@@ -195,12 +195,16 @@ func within1(r float64) float64 { return min(1, max(-1, r)) }
 // smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and the
 // least eigenvalue of r.
 func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
+	var only mat.EigenSym // vectors take three times as long, and are seldom needed
+	if !only.Factorize(r, false) {
+		return nil, 0, errEigen
+	}
+	if least := only.Values(nil)[0]; least >= leastEigenvalue {
+		return r, least, nil
+	}
 	values, vectors, err := eigen(r)
 	if err != nil {
 		return nil, 0, err
-	}
-	if values[0] >= leastEigenvalue {
-		return r, values[0], nil
 	}
 	least := values[0]
 	for i, v := range values {

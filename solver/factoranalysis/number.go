@@ -48,7 +48,7 @@ type ParallelSettings struct {
 	Percentile float64
 	// Seed starts the generators.
 	Seed uint64
-	// Progress, when not nil, is told how many draws are done. It may be called from several goroutines at once.
+	// Progress, when not nil, is called after each draw, one call at a time.
 	Progress func(done, total int)
 }
 
@@ -193,15 +193,19 @@ func (s *ParallelSettings) draw(x *mat.Dense, d int) ([]float64, error) {
 
 // each calls work(0) … work(n−1) on as many goroutines as may run, until ctx ends, and reports how many are done.
 func each(ctx context.Context, n int, work func(i int), progress func(done, total int)) {
-	var next, done atomic.Int64
+	var next atomic.Int64
+	var mu sync.Mutex
 	var wg sync.WaitGroup
+	done := 0
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				work(i)
-				if finished := int(done.Add(1)); progress != nil {
-					progress(finished, n)
+				mu.Lock()
+				if done++; progress != nil {
+					progress(done, n)
 				}
+				mu.Unlock()
 			}
 		})
 	}

@@ -18,7 +18,7 @@ const chunkRows = 128
 
 const (
 	// firstBalance is the update after which ρ is adapted first; then it is each time after as many again, so that ρ settles.
-	firstBalance = 8
+	firstBalance = 32
 	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
 	imbalance, rhoFactor = 10, 2
 )
