@@ -17,7 +17,8 @@ import (
 const chunkRows = 128
 
 const (
-	// firstBalance is the update after which ρ is adapted first; then it is each time after as many again, so that ρ settles.
+	// firstBalance is the update, a power of two, after which ρ is adapted first; then it is each time after as many again, so
+	// that ρ settles.
 	firstBalance = 32
 	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
 	imbalance, rhoFactor = 10, 2
@@ -51,7 +52,7 @@ type state struct {
 	gamma, rho float64
 	squared    float64 // Σ𝓜(M − R)²
 	updates    int
-	watched    bool // the residuals of this update are wanted
+	watched    bool // the residuals of the last update are known
 
 	scores, loadings *inner // the problems of W and of B
 	// What bt and right are columns of: they have a multiple of linalg.BoxColumns.
@@ -67,7 +68,7 @@ type chunk struct {
 	cross      *mat.Dense // V·Q − C·QcᵀQ, rows×k
 	right      *mat.Dense // DᵀV of the rows, e×p
 	squared    float64
-	residuals  [2]float64 // ‖Z − R‖² and ‖Z − Z′‖² for the Z′ before, where they are watched
+	residuals  [2]float64 // ‖Z − R‖² and ‖Z − Z′‖² for the Z′ before, in a watched update
 	// Wᵀ and crossᵀ, k×rows, and columns of 0 up to a multiple of linalg.BoxColumns.
 	wideW, wideCross *mat.Dense
 }
@@ -134,16 +135,16 @@ func (s *state) Update() solver.Status {
 	s.innerTo(s.loadings.box.Gram, s.d, s.d)
 	s.loadings.prepare(s.rho)
 	s.loadings.improve(s.wideBt, s.wideRight, s.p)
-	s.updates++
-	s.watched = s.settings.Rho == 0 && s.updates%firstBalance == 0 && bits.OnesCount(uint(s.updates)) == 1
-	s.measure()
 	if s.watched {
 		s.balance()
 	}
+	s.updates++
+	s.watched = s.settings.Rho == 0 && s.updates >= firstBalance && bits.OnesCount(uint(s.updates)) == 1
+	s.measure()
 	return solver.NotTerminated
 }
 
-// balance adapts ρ for the next update. At an observed answer whose z is not cut, z = m − a, and the residuals are in the ratio
+// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the residuals are in the ratio
 // 1/ρ²: ρ rises where it is the range that is not kept, and else falls to MinRho.
 //
 // Balancing the residuals takes the place of the spectral rule of Xu et al. 2017, of whose two curvatures that of the data

@@ -3,6 +3,7 @@ package icqf
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -43,9 +44,10 @@ func newInner(s *Settings, k int, weight, upper float64) *inner {
 func (p *inner) penalty(a *mat.Dense) float64 {
 	var sum, squares float64
 	for i := range a.RawMatrix().Rows {
-		for _, v := range a.RawRowView(i) {
-			sum += v
-			squares += v * v
+		row := a.RawRowView(i)
+		sum += floats.Sum(row)
+		if p.l2 > 0 {
+			squares += floats.Dot(row, row)
 		}
 	}
 	return p.l1*sum + p.l2/2*squares
@@ -73,10 +75,11 @@ func (p *inner) prepare(rho float64) {
 // improve improves the first count columns of X for those of C, which it overwrites. What becomes of a column does not depend
 // on the others.
 func (p *inner) improve(x, c *mat.Dense, count int) {
+	shift := p.l1 / p.rho
 	for t := range x.RawMatrix().Rows {
 		row, dead := c.RawRowView(t)[:count], p.box.Gram.At(t, t) == 0
 		for i := range row {
-			row[i] -= p.l1 / p.rho
+			row[i] -= shift
 		}
 		// An entry that fits nothing is best at 0 for its penalty.
 		if dead && p.l1 > 0 {
