@@ -264,7 +264,7 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 		r.Warnings = append(r.Warnings, "no factor stands out")
 	}
 	if correlations.Smoothed() {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the correlations are no correlation matrix, with a least eigenvalue of %.3g, and were smoothed", correlations.LeastEigenvalue))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the least eigenvalue of the correlations is %.3g: they were smoothed", correlations.LeastEigenvalue))
 	}
 	return nil
 }

@@ -47,6 +47,8 @@ type Correlations struct {
 	// Unknown lists the pairs without a correlation: among the participants who answered both, one of the items does not
 	// vary. R holds 0 for them, before smoothing.
 	Unknown [][2]int
+
+	raw *mat.SymDense // before smoothing
 }
 
 // Smoothed reports whether R is not what the answers give.
@@ -86,7 +88,7 @@ func Correlate(x *mat.Dense, kind Kind) (*Correlations, error) {
 		return nil, fmt.Errorf("%w: correlation %q is neither %s nor %s", solver.ErrSettings, kind, Pearson, Polychoric)
 	}
 	smooth, least, err := smoothed(raw)
-	return &Correlations{R: smooth, LeastEigenvalue: least, Unknown: unknown}, err
+	return &Correlations{R: smooth, LeastEigenvalue: least, Unknown: unknown, raw: raw}, err
 }
 
 // check returns why the answers cannot be correlated.

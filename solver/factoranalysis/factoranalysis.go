@@ -54,7 +54,8 @@ type Model struct {
 	Correlations *Correlations
 
 	means, deviations []float64
-	weights           *mat.Dense // p×k, R⁻¹ΛΦ
+	scored            *mat.SymDense // the correlations that scores rest on, p×p
+	weights           *mat.Dense    // p×k, the inverse of scored times ΛΦ
 }
 
 const (
@@ -102,7 +103,10 @@ func Fit(x *mat.Dense, s Settings) (*Model, error) {
 	m.means, m.deviations = moments(x)
 	m.rotate(extracted.loadings, s.Rotation)
 	m.RMSR = m.residual()
-	if m.weights, err = regression(correlations.R, m.structure()); err != nil {
+	if m.scored = correlations.R; correlations.Smoothed() {
+		m.scored = m.implied()
+	}
+	if m.weights, err = regression(m.scored, m.structure()); err != nil {
 		return nil, fmt.Errorf("weighing the items: %w", err)
 	}
 	return m, nil
@@ -110,12 +114,15 @@ func Fit(x *mat.Dense, s Settings) (*Model, error) {
 
 // complete factors the correlations, filling in the unknown ones.
 func complete(c *Correlations, k int) (*extraction, error) {
-	e, err := minres(c.R, k)
-	if err != nil || len(c.Unknown) == 0 {
-		return e, err
+	if len(c.Unknown) == 0 {
+		return minres(c.R, k)
 	}
-	filled := mat.NewSymDense(c.R.SymmetricDim(), nil)
-	filled.CopySym(c.R)
+	filled := mat.NewSymDense(c.raw.SymmetricDim(), nil)
+	filled.CopySym(c.raw)
+	e, err := minres(filled, k)
+	if err != nil {
+		return nil, err
+	}
 	for range maxFills {
 		var change float64
 		for _, pair := range c.Unknown {
@@ -130,7 +137,7 @@ func complete(c *Correlations, k int) (*extraction, error) {
 			return nil, err
 		}
 	}
-	c.R, _, err = smoothed(filled)
+	c.R, c.LeastEigenvalue, err = smoothed(filled)
 	return e, err
 }
 
@@ -191,11 +198,17 @@ func (m *Model) structure() *mat.Dense {
 	return s
 }
 
+// implied returns the correlations of the model, ΛΦΛᵀ + Ψ.
+func (m *Model) implied() *mat.SymDense {
+	var common mat.Dense
+	common.Mul(m.structure(), m.Loadings.T())
+	return symmetric(&common, m.Uniquenesses)
+}
+
 // residual returns the root of the mean squared residual off the diagonal.
 func (m *Model) residual() float64 {
-	var fit mat.Dense
-	fit.Mul(m.structure(), m.Loadings.T())
-	p := m.Correlations.R.SymmetricDim()
+	fit := m.implied()
+	p := fit.SymmetricDim()
 	var sum float64
 	for i := range p {
 		for j := range i {

@@ -323,3 +323,23 @@ func TestFitIsDeterministic(t *testing.T) {
 		t.Errorf("the answers changed:\n%s", diff)
 	}
 }
+
+// Fewer participants than items leave correlations without an inverse, and contradictory ones would make scores of noise: both
+// are scored by the model, within reason.
+func TestScoresOfSmoothedCorrelations(t *testing.T) {
+	t.Parallel()
+	x, _ := planted(25, 40, 2, 0)
+	for name, x := range map[string]*mat.Dense{"few participants": x, "contradictory": punched(x, 0.4)} {
+		m := fit(t, x, factoranalysis.Settings{Factors: 2})
+		if !m.Correlations.Smoothed() {
+			t.Errorf("%s: least eigenvalue %v", name, m.Correlations.LeastEigenvalue)
+		}
+		scores, err := m.Scores(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if largest := mat.Max(scores); !(largest > 0.5 && largest < 6) || !(mat.Min(scores) > -6) {
+			t.Errorf("%s: scores from %v to %v", name, mat.Min(scores), largest)
+		}
+	}
+}

@@ -20,6 +20,9 @@ const (
 	// sufficientDecrease is the share of the promised decrease that a step must keep (Armijo).
 	sufficientDecrease = 1e-4
 	maxHalvings        = 40
+
+	// gaussRidge makes the approximate Hessian definite.
+	gaussRidge = 1e-6
 )
 
 // extraction is a factor solution before rotation.
@@ -204,12 +207,13 @@ func (d *reduced) newton(gradient []float64, free []int) []float64 {
 	}
 	step := make([]float64, p)
 	var solution mat.VecDense
-	for _, h := range []struct {
-		matrix *mat.Dense
-		ridge  float64
-	}{{&hessian, 0}, {&gauss, 1e-6}} {
+	ridge := make([]float64, len(free))
+	for _, h := range []*mat.Dense{&hessian, &gauss} {
 		var factor mat.Cholesky
-		if !factor.Factorize(symmetric(h.matrix, h.ridge)) || factor.SolveVecTo(&solution, g) != nil {
+		if !factor.Factorize(symmetric(h, ridge)) || factor.SolveVecTo(&solution, g) != nil {
+			for a := range ridge {
+				ridge[a] = gaussRidge
+			}
 			continue
 		}
 		for a, i := range free {
@@ -223,15 +227,15 @@ func (d *reduced) newton(gradient []float64, free []int) []float64 {
 	return step
 }
 
-// symmetric returns the upper triangle of a with a ridge added to its diagonal.
-func symmetric(a *mat.Dense, ridge float64) *mat.SymDense {
+// symmetric returns the symmetric matrix of the upper triangle of a, with ridge added to its diagonal.
+func symmetric(a *mat.Dense, ridge []float64) *mat.SymDense {
 	n, _ := a.Dims()
 	s := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := i; j < n; j++ {
 			s.SetSym(i, j, a.At(i, j))
 		}
-		s.SetSym(i, i, a.At(i, i)+ridge)
+		s.SetSym(i, i, a.At(i, i)+ridge[i])
 	}
 	return s
 }

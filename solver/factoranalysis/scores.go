@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -10,21 +11,14 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-const (
-	// maxCondition is where the items of a pattern are taken as dependent and only the directions that carry variance
-	// weigh.
-	maxCondition = 1e8
-	pseudoTol    = 1 / maxCondition
-)
-
 // Scores returns the factor scores, n×k, of the participants of x, n×p, by regression (L. L. Thurstone, 1935): for answers
 // z, standardized by the means and standard deviations of the fitted sample,
 //
 //	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,
 //
-// the best linear prediction of the factors from the items o that the participant answered, where Rₒₒ⁻¹ is the
-// pseudo-inverse if the condition number is above 1e8. Missing answers are not
-// imputed; a score rests on fewer items and is the nearer to 0. A participant without any answer has NaN.
+// the best linear prediction of the factors from the items o that the participant answered. Where R was smoothed, its inverse
+// would weigh noise, and the correlations of the model, ΛΦΛᵀ + Ψ, take its place. Missing answers are not imputed; a score
+// rests on fewer items and is the nearer to 0. A participant without any answer has NaN.
 //
 // A score does not depend on who else is in x. It returns an error that wraps solver.ErrShape for another number of items
 // and a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
@@ -98,7 +92,7 @@ func (m *Model) score(scores, x, structure *mat.Dense, o pattern) error {
 		for a, i := range o.items {
 			s.SetRow(a, structure.RawRowView(i))
 			for b, j := range o.items[:a+1] {
-				r.SetSym(a, b, m.Correlations.R.At(i, j))
+				r.SetSym(a, b, m.scored.At(i, j))
 			}
 		}
 		var err error
@@ -118,26 +112,19 @@ func (m *Model) score(scores, x, structure *mat.Dense, o pattern) error {
 	return nil
 }
 
-// regression returns R⁻¹S, or R⁺S where R is nearly singular.
+// regression returns R⁻¹S.
 func regression(r *mat.SymDense, s *mat.Dense) (*mat.Dense, error) {
 	weights := new(mat.Dense)
 	var factor mat.Cholesky
-	if factor.Factorize(r) && factor.Cond() < maxCondition {
-		return weights, factor.SolveTo(weights, s)
+	if !factor.Factorize(r) {
+		return nil, errSingular
 	}
-	values, vectors, err := eigen(r)
-	if err != nil {
-		return nil, err
+	err := factor.SolveTo(weights, s)
+	if _, inexact := errors.AsType[mat.Condition](err); inexact {
+		err = nil // weights of items that nearly repeat one another; their sum is what counts
 	}
-	largest := values[len(values)-1]
-	var projected mat.Dense
-	projected.Mul(vectors.T(), s)
-	projected.Apply(func(m, _ int, v float64) float64 {
-		if values[m] <= pseudoTol*largest {
-			return 0
-		}
-		return v / values[m]
-	}, &projected)
-	weights.Mul(vectors, &projected)
-	return weights, nil
+	return weights, err
 }
+
+// errSingular is returned where rounding leaves correlations without an inverse.
+var errSingular = errors.New("correlations are singular")
