@@ -19,6 +19,7 @@ type questionnaireCmd struct {
 	Score    questionnaireScoreCmd    `cmd:"" help:"Score new participants by a model."`
 	Rank     questionnaireRankCmd     `cmd:"" help:"Choose the number of factors by blockwise cross-validation."`
 	Evaluate questionnaireEvaluateCmd `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples."`
+	Meta     questionnaireMetaCmd     `cmd:"" help:"Learn factors of the factors of several questionnaires."`
 	Report   questionnaireReportCmd   `cmd:"" help:"Write the report of a stored model again."`
 }
 
@@ -86,8 +87,8 @@ type learning struct {
 const auto = "auto"
 
 // options returns what the flags say.
-func (l *learning) options(a *answers) (questionnaire.Options, error) {
-	o := questionnaire.Options{Input: a.Input, Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
+func (l *learning) options() (questionnaire.Options, error) {
+	o := questionnaire.Options{Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
 	var err error
 	if l.MaxIter < 1 {
 		return o, usageError{fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter)}
@@ -98,7 +99,16 @@ func (l *learning) options(a *answers) (questionnaire.Options, error) {
 	if o.Betas, err = parseBetas(l.Beta); err != nil {
 		return o, usageError{fmt.Errorf("--beta: %w", err)}
 	}
-	o.Columns, err = a.columns()
+	return o, nil
+}
+
+// read returns what the flags of both say.
+func (l *learning) read(a *answers) (questionnaire.Options, error) {
+	o, err := l.options()
+	if err == nil {
+		o.Input = a.Input
+		o.Columns, err = a.columns()
+	}
 	return o, err
 }
 
@@ -157,26 +167,59 @@ func warnLeftOut(d *deps, file string, out questionnaire.LeftOut) {
 	}
 }
 
-type questionnaireFitCmd struct {
-	answers
-	learning
+// result is the flags of what writes a model.
+type result struct {
 	output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg, result.json and the model, made where it does not exist." required:"" placeholder:"DIR"`
 	Rule  string `help:"Of several candidates take that of the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
+// prepare completes the options, and returns the bar that shows their progress.
+func (r *result) prepare(d *deps, o *questionnaire.Options) (*progress, error) {
+	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
+		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
+	}
+	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
+	bar := newProgress(d.err, "cross-validation")
+	o.Progress, o.Recorder = bar.set, &iterations{progress: bar, max: o.MaxIter}
+	return bar, nil
+}
+
+// report says what was learnt and written.
+func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) error {
+	s := &f.Summary
+	if f.Cancelled {
+		return fmt.Errorf("factorizing, after %d updates: %w", s.Iterations, context.Cause(ctx))
+	}
+	if s.Status != solver.Converged.String() {
+		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
+	}
+	if r.json() {
+		return printJSON(d.out, s)
+	}
+	return printTable(d.out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), strconv.Itoa(s.Factors), strconv.FormatFloat(s.Beta, 'g', -1, 64),
+		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), digits(&s.Explained, 3),
+		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
+	}})
+}
+
+type questionnaireFitCmd struct {
+	answers
+	learning
+	result
+}
+
 func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
-	o, err := c.options(&c.answers)
+	o, err := c.read(&c.answers)
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
-		return usageError{fmt.Errorf("--out %q is not a folder", c.Out)}
+	bar, err := c.prepare(d, &o)
+	if err != nil {
+		return err
 	}
-	o.Fewest, o.Trace = c.Rule != "lowest", c.Trace
-	bar := newProgress(d.err, "cross-validation")
-	o.Progress, o.Recorder = bar.set, &iterations{progress: bar, max: c.MaxIter}
 	fitted, err := questionnaire.Fit(ctx, o)
 	bar.finish()
 	if err != nil {
@@ -186,21 +229,35 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
-	s := &fitted.Summary
-	if fitted.Cancelled {
-		return fmt.Errorf("factorizing, after %d updates: %w", s.Iterations, context.Cause(ctx))
+	return c.report(ctx, d, fitted)
+}
+
+type questionnaireMetaCmd struct {
+	Models []string `arg:"" help:"Output folders of fits, each of another questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
+	learning
+	result
+	Compact int `help:"Also choose so many items of all questionnaires that estimate the scores, into compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
+}
+
+func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
+	o := questionnaire.MetaOptions{Models: c.Models, Compact: c.Compact}
+	var err error
+	if o.Options, err = c.options(); err != nil {
+		return err
 	}
-	if s.Status != solver.Converged.String() {
-		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
+	bar, err := c.prepare(d, &o.Options)
+	if err != nil {
+		return err
 	}
-	if c.json() {
-		return printJSON(d.out, s)
+	fitted, err := questionnaire.Meta(ctx, o)
+	bar.finish()
+	if err != nil {
+		return err
 	}
-	return printTable(d.out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), strconv.Itoa(s.Factors), strconv.FormatFloat(s.Beta, 'g', -1, 64),
-		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), digits(&s.Explained, 3),
-		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
-	}})
+	if err := fitted.Write(c.Out); err != nil {
+		return err
+	}
+	return c.report(ctx, d, &fitted.Fitted)
 }
 
 type questionnaireScoreCmd struct {
@@ -241,7 +298,7 @@ type questionnaireRankCmd struct {
 }
 
 func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
-	o, err := c.options(&c.answers)
+	o, err := c.read(&c.answers)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		return usageError{fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats)}
 	}
 	var err error
-	if o.Options, err = c.options(&c.answers); err != nil {
+	if o.Options, err = c.read(&c.answers); err != nil {
 		return err
 	}
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {

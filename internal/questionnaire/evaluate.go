@@ -281,17 +281,7 @@ func matched(whole, part *mat.Dense) []float64 {
 }
 
 // centred returns the matrix less the means of its columns: the cosine of two of them is their correlation.
-func centred(a *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(a)
-	p, k := a.Dims()
-	for t := range k {
-		mean := mat.Sum(a.ColView(t)) / float64(p)
-		for j := range p {
-			out.Set(j, t, a.At(j, t)-mean)
-		}
-	}
-	return out
-}
+func centred(a *mat.Dense) *mat.Dense { return shifted(a, columnMeans(a)) }
 
 // predict returns the area under the curve on the test rows; ok is false where the training rows of a class are too few, or
 // the test rows are of one class.

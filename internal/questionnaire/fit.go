@@ -57,6 +57,8 @@ type Options struct {
 	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
+
+	table *Table // in place of Input
 }
 
 // mostFactors is the largest number of DefaultFactors.
@@ -206,7 +208,11 @@ func (o *Options) begin() (s *study, end func(), err error) {
 		before := runtime.GOMAXPROCS(o.Threads)
 		end = func() { runtime.GOMAXPROCS(before) }
 	}
-	if s, err = newStudy(o.Input, &o.Columns); err == nil {
+	t, err := o.read()
+	if err == nil {
+		s, err = newStudy(t, &o.Columns)
+	}
+	if err == nil {
 		err = o.complete(s)
 	}
 	if err != nil {
@@ -214,6 +220,14 @@ func (o *Options) begin() (s *study, end func(), err error) {
 		return nil, nil, err
 	}
 	return s, end, nil
+}
+
+// read returns the answers.
+func (o *Options) read() (*Table, error) {
+	if o.table != nil {
+		return o.table, nil
+	}
+	return Read(o.Input, &o.Columns)
 }
 
 // Fit factorizes the answers. When ctx ends during the updates, it returns what they have reached; during the

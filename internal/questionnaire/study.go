@@ -21,16 +21,12 @@ type study struct {
 	order []int
 }
 
-// newStudy reads a table and checks that something can be learnt from it.
-func newStudy(path string, columns *Columns) (*study, error) {
-	t, err := Read(path, columns)
-	if err != nil {
-		return nil, err
-	}
+// newStudy checks that something can be learnt from the table.
+func newStudy(t *Table, columns *Columns) (s *study, err error) {
 	if err := t.checkTraining(); err != nil {
 		return nil, err
 	}
-	s := &study{Table: t, scale: scaleOf(t.Items, columns.FromLow), order: make([]int, len(t.IDs))}
+	s = &study{Table: t, scale: scaleOf(t.Items, columns.FromLow), order: make([]int, len(t.IDs))}
 	if s.confounds, err = t.learn(columns.Confounds); err != nil {
 		return nil, err
 	}
