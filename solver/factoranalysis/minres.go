@@ -17,6 +17,9 @@ const (
 	// gradientTol ends the search where no residual on the diagonal of a free item is larger.
 	gradientTol = 1e-9
 
+	// roundingTol is for a search that no step takes further: f is known to 1e-16, so that its minimum is to about 1e-8.
+	roundingTol = 1e-6
+
 	// sufficientDecrease is the share of the promised decrease that a step must keep (Armijo).
 	sufficientDecrease = 1e-4
 	maxHalvings        = 40
@@ -58,25 +61,20 @@ func minres(r *mat.SymDense, k int) (*extraction, error) {
 	e := &extraction{uniquenesses: psi}
 	for ; e.iterations < maxNewton; e.iterations++ {
 		gradient := at.gradient()
-		var free []int
-		e.converged = true
-		for i, g := range gradient {
-			if psi[i] <= leastUniqueness && g >= 0 || psi[i] >= 1 && g <= 0 {
-				continue
-			}
-			free = append(free, i)
-			e.converged = e.converged && math.Abs(g) <= gradientTol
-		}
-		if e.converged {
+		free, steepest := unbound(psi, gradient)
+		if steepest <= gradientTol {
+			e.converged = true
 			break
 		}
-		step := at.newton(gradient, free)
-		next, nextPsi, err := search(at, r, psi, step, gradient)
+		next, nextPsi, err := search(at, r, psi, at.newton(gradient, free), gradient)
+		if next == nil && err == nil { // clipping can turn Newton's step uphill, but not the gradient's
+			next, nextPsi, err = search(at, r, psi, descent(gradient, free), gradient)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if next == nil { // rounding: no step lowers f
-			e.converged = true
+		if next == nil {
+			e.converged = steepest <= roundingTol
 			break
 		}
 		at, psi = next, nextPsi
@@ -112,6 +110,26 @@ func startUniquenesses(r *mat.SymDense, k int) []float64 {
 
 func clipped(psi float64) float64 { return min(1, max(leastUniqueness, psi)) }
 
+// unbound returns the items whose bound does not hold them, and the largest derivative among them.
+func unbound(psi, gradient []float64) (free []int, steepest float64) {
+	for i, g := range gradient {
+		if psi[i] <= leastUniqueness && g >= 0 || psi[i] >= 1 && g <= 0 {
+			continue
+		}
+		free, steepest = append(free, i), max(steepest, math.Abs(g))
+	}
+	return free, steepest
+}
+
+// descent returns −g on the free items, 0 on the others.
+func descent(gradient []float64, free []int) []float64 {
+	step := make([]float64, len(gradient))
+	for _, i := range free {
+		step[i] = -gradient[i]
+	}
+	return step
+}
+
 // search returns the first of the points ψ + step, ψ + step/2 …, each clipped to the bounds, that lowers f enough; nil where
 // none does.
 func search(at *reduced, r *mat.SymDense, psi, step, gradient []float64) (*reduced, []float64, error) {
@@ -122,14 +140,17 @@ func search(at *reduced, r *mat.SymDense, psi, step, gradient []float64) (*reduc
 			next[i] = clipped(psi[i] + length*step[i])
 			promised += gradient[i] * (next[i] - psi[i])
 		}
+		length /= 2
+		if promised >= 0 {
+			continue
+		}
 		there, err := newReduced(r, next, at.k)
 		if err != nil {
 			return nil, nil, err
 		}
-		if promised < 0 && there.objective() < start+sufficientDecrease*promised {
+		if there.objective() < start+sufficientDecrease*promised {
 			return there, next, nil
 		}
-		length /= 2
 	}
 	return nil, nil, nil
 }
@@ -205,26 +226,22 @@ func (d *reduced) newton(gradient []float64, free []int) []float64 {
 	for a, i := range free {
 		g.SetVec(a, -gradient[i])
 	}
-	step := make([]float64, p)
-	var solution mat.VecDense
 	ridge := make([]float64, len(free))
 	for _, h := range []*mat.Dense{&hessian, &gauss} {
 		var factor mat.Cholesky
-		if !factor.Factorize(symmetric(h, ridge)) || factor.SolveVecTo(&solution, g) != nil {
-			for a := range ridge {
-				ridge[a] = gaussRidge
+		var solution mat.VecDense
+		if factor.Factorize(symmetric(h, ridge)) && factor.SolveVecTo(&solution, g) == nil {
+			step := make([]float64, p)
+			for a, i := range free {
+				step[i] = solution.AtVec(a)
 			}
-			continue
+			return step
 		}
-		for a, i := range free {
-			step[i] = solution.AtVec(a)
+		for a := range ridge {
+			ridge[a] = gaussRidge
 		}
-		return step
 	}
-	for a, i := range free {
-		step[i] = g.AtVec(a)
-	}
-	return step
+	return descent(gradient, free)
 }
 
 // symmetric returns the symmetric matrix of the upper triangle of a, with ridge added to its diagonal.
