@@ -58,7 +58,7 @@ type Settings struct {
 	Factors []int
 	Betas   []float64
 	// Folds is the number of folds, RowGroups and ColumnGroups that of the groups whose crossings are the blocks. 0 means
-	// 10, or as many rows or columns as there are.
+	// 10, or as many as there are: rows, columns, or groups of one of them for Folds.
 	Folds, RowGroups, ColumnGroups int
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
@@ -150,8 +150,8 @@ func (cv *blockwise) prepare() error {
 	})
 	cv.candidates = slices.Compact(cv.candidates)
 
-	cv.Folds = cmp.Or(cv.Folds, blockwiseFolds)
 	cv.RowGroups, cv.ColumnGroups = cmp.Or(cv.RowGroups, min(n, blockwiseFolds)), cmp.Or(cv.ColumnGroups, min(p, blockwiseFolds))
+	cv.Folds = cmp.Or(cv.Folds, min(blockwiseFolds, max(cv.RowGroups, cv.ColumnGroups)))
 	switch {
 	case cv.Folds < 2 || cv.Threads < 0 || cv.RowGroups < 1 || cv.ColumnGroups < 1 || cv.RowGroups > n || cv.ColumnGroups > p:
 		return fmt.Errorf("%w: %d folds of %d×%d groups of %d×%d cells", solver.ErrSettings, cv.Folds, cv.RowGroups, cv.ColumnGroups, n, p)

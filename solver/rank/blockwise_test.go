@@ -190,6 +190,18 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
+// TestFewCells cross-validates what has fewer rows and columns than there are folds else.
+func TestFewCells(t *testing.T) {
+	t.Parallel()
+	method := &spy{fit: constant(nil)}
+	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(6, 4, nil), method, rank.Settings{Factors: []int{1}, Betas: []float64{0}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(method.training) != 6 {
+		t.Errorf("%d folds, want 6", len(method.training))
+	}
+}
+
 // TestStrata holds that the rows whose cells are held out together have the distribution of all.
 func TestStrata(t *testing.T) {
 	t.Parallel()
