@@ -18,7 +18,7 @@ type rankCmd struct {
 	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa a field of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has)." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
-	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or to what the matrix leaves room for. fa tries none." default:"auto"`
+	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or to what the matrix leaves room for. Of fa they choose the lines of the table; parallel decides by all." default:"auto"`
 	Seed             uint64  `help:"Seed of starts, groups and draws." default:"1"`
 	Init             string  `help:"Start of bcv and bic: svd, random or kmeans. ccc and dispersion begin at random." enum:"svd,random,kmeans" default:"svd"`
 	MaxIter          int     `help:"Largest number of updates of a run." default:"${maxIter}"`
@@ -67,8 +67,8 @@ func (c *rankCmd) Run(ctx context.Context, d *deps) error {
 	return printRanks(d, report)
 }
 
-// linesBeyond is how many lines of factor analysis the table has after the choice; JSON has all.
-const linesBeyond = 5
+// linesBeyond is how many lines the table of factor analysis has beyond the choice; JSON has all.
+const linesBeyond = 6
 
 // printRanks writes the curve, with the choice in its line.
 func printRanks(d *deps, r *chooserank.Report) error {
@@ -85,7 +85,7 @@ func printRanks(d *deps, r *chooserank.Report) error {
 	significant := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	curve := r.Curve
 	if r.Method == chooserank.FactorAnalysis { // it has a line for every item
-		curve = curve[:min(len(curve), max(r.Rank, 1)+linesBeyond)]
+		curve = curve[:min(len(curve), r.Rank+linesBeyond)]
 	}
 	rows := make([][]string, len(curve))
 	for i, p := range curve {

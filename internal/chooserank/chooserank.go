@@ -1,6 +1,7 @@
 package chooserank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -51,8 +52,8 @@ type Options struct {
 	TermsByDocuments bool
 	// Criterion is one that the method has.
 	Criterion Criterion
-	// Ranks are the candidates, ascending; empty means 2 … 20, or to what the matrix leaves room for. parallel and map
-	// decide by themselves: they take none.
+	// Ranks are the candidates, ascending; empty means 2 … 20, or to what the matrix leaves room for. Of parallel they are the
+	// places in the curve, since its choice rests on all, and empty means all; of map too.
 	Ranks []int
 	// Seed starts all generators.
 	Seed uint64
@@ -206,8 +207,6 @@ func (o *Options) check() error {
 			names[i] = string(c)
 		}
 		return fail("method %q has no criterion %q, only %s", o.Method, o.Criterion, strings.Join(names, ", "))
-	case o.Method == FactorAnalysis && len(o.Ranks) > 0:
-		return fail("criterion %s tries no ranks, it finds the number of factors by itself", o.Criterion)
 	case o.Threads < 0 || o.Runs < 0 || o.Runs == 1 || o.Folds < 0 || o.MaxIter < 0:
 		return fail("%d threads, %d runs, %d folds, %d updates", o.Threads, o.Runs, o.Folds, o.MaxIter)
 	case math.IsInf(o.RelTol, 1):
@@ -241,7 +240,6 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 		if err != nil {
 			return err
 		}
-		r.Rank = a.Suggested
 		for m := range a.Squares {
 			r.Curve = append(r.Curve, Point{Rank: m, Value: a.Squares[m], FourthPower: &a.FourthPowers[m]})
 		}
@@ -259,6 +257,15 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 		for m := range a.Eigenvalues {
 			r.Curve = append(r.Curve, Point{Rank: m + 1, Value: a.Eigenvalues[m], Reference: &a.Reference[m]})
 		}
+	}
+	if len(o.Ranks) > 0 {
+		r.Curve = slices.DeleteFunc(r.Curve, func(p Point) bool { return !slices.Contains(o.Ranks, p.Rank) })
+	}
+	if len(r.Curve) == 0 {
+		return fmt.Errorf("%w: %w: %v of %d items", solver.ErrSettings, solver.ErrRank, o.Ranks, s.Terms)
+	}
+	if o.Criterion == MAP {
+		r.Rank = slices.MinFunc(r.Curve, func(a, b Point) int { return cmp.Compare(a.Value, b.Value) }).Rank
 	}
 	if r.Rank == 0 {
 		r.Warnings = append(r.Warnings, "no factor stands out")

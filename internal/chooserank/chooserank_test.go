@@ -143,6 +143,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Of factor analysis ranks choose the places of the curve; map chooses among them, parallel by all.
+func TestRunRanksOfFactorAnalysis(t *testing.T) {
+	t.Parallel()
+	input := answers(t, false)
+	for criterion, want := range map[chooserank.Criterion]int{chooserank.MAP: 4, chooserank.Parallel: 3} {
+		r, err := chooserank.Run(t.Context(), chooserank.Options{Method: chooserank.FactorAnalysis, Input: input, Criterion: criterion, Ranks: []int{4, 5, 50}, Draws: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Rank != want || len(r.Curve) != 2 || r.Curve[0].Rank != 4 || r.Curve[1].Rank != 5 {
+			t.Errorf("%s: %+v", criterion, r)
+		}
+	}
+}
+
 // The report of equal options is equal but for the seconds, whatever the number of threads.
 func TestRunIsDeterministic(t *testing.T) {
 	documents := clusters(t)
@@ -198,7 +213,7 @@ func TestRunRefuses(t *testing.T) {
 		"binary":           {chooserank.Options{Method: "sonmf-binary", Input: documents, Criterion: "bic"}, `only ccc, dispersion`},
 		"none":             {chooserank.Options{Method: "log-nmf", Input: documents, Criterion: "bcv"}, `method "log-nmf" has no criterion:`},
 		"parallel of nmf":  {chooserank.Options{Method: "nmf", Input: documents, Criterion: "parallel"}, `only bcv, bic, ccc, dispersion`},
-		"ranks of fa":      {chooserank.Options{Method: "fa", Input: items, Criterion: "map", Ranks: []int{2}}, "tries no ranks"},
+		"ranks of fa":      {chooserank.Options{Method: "fa", Input: items, Criterion: "map", Ranks: []int{30}}, "12 items"},
 		"rank 0":           {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{0, 1}}, "rank 0"},
 		"repeated":         {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{3, 3}}, "rank 3"},
 		"rank too large":   {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{25}}, "24 terms"},
