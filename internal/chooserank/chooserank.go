@@ -270,6 +270,9 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 	if r.Rank == 0 {
 		r.Warnings = append(r.Warnings, "no factor stands out")
 	}
+	if unknown := len(correlations.Unknown); unknown > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d pairs of items have no correlation in common answers: 0 is taken for them", unknown))
+	}
 	if correlations.Smoothed() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the least eigenvalue of the correlations is %.3g: they were smoothed", correlations.LeastEigenvalue))
 	}

@@ -232,6 +232,10 @@ func TestRunRefuses(t *testing.T) {
 	if _, err := chooserank.Run(t.Context(), chooserank.Options{Method: "fa", Input: constant, Criterion: chooserank.MAP}); !errors.Is(err, factoranalysis.ErrItem) {
 		t.Errorf("constant item: error %v", err)
 	}
+	apart := write(t, "apart.csv", "1,2,NA\n2,1,NA\n3,2,NA\n2,NA,1\n1,NA,2\n3,NA,5\n")
+	if r, err := chooserank.Run(t.Context(), chooserank.Options{Method: "fa", Input: apart, Criterion: chooserank.MAP}); err != nil || len(r.Warnings) == 0 || !strings.HasPrefix(r.Warnings[len(r.Warnings)-1], "1 pairs") {
+		t.Errorf("items that nobody answered together: %+v, error %v", r, err)
+	}
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
