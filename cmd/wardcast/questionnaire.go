@@ -15,12 +15,13 @@ import (
 )
 
 type questionnaireCmd struct {
-	Fit      questionnaireFitCmd      `cmd:"" help:"Learn factors and their loadings from answers."`
-	Score    questionnaireScoreCmd    `cmd:"" help:"Score new participants by a model."`
-	Rank     questionnaireRankCmd     `cmd:"" help:"Choose the number of factors by blockwise cross-validation."`
-	Evaluate questionnaireEvaluateCmd `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples."`
-	Meta     questionnaireMetaCmd     `cmd:"" help:"Learn factors of the factors of several questionnaires."`
-	Report   questionnaireReportCmd   `cmd:"" help:"Write the report of a stored model again."`
+	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers."`
+	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants by a model."`
+	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation."`
+	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples."`
+	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires."`
+	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors whose items may differ from age to age, from several rows of each participant."`
+	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again."`
 }
 
 // answers is the flags that say where answers are and what their columns mean.
@@ -211,11 +212,15 @@ type questionnaireFitCmd struct {
 	result
 }
 
-func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
+func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error { return c.run(ctx, d, nil) }
+
+// run fits; the visits may be nil.
+func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *questionnaire.Visits) error {
 	o, err := c.read(&c.answers)
 	if err != nil {
 		return err
 	}
+	o.Columns.Visits = visits
 	bar, err := c.prepare(d, &o)
 	if err != nil {
 		return err
@@ -226,10 +231,27 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error {
 		return err
 	}
 	warnLeftOut(d, c.Input, fitted.Scores.LeftOut)
+	if len(fitted.Dropped) > 0 {
+		d.log.Warn("items that do not vary are left out", "file", c.Input, "items", fitted.Dropped)
+	}
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
 	return c.report(ctx, d, fitted)
+}
+
+type questionnaireLongitudinalCmd struct {
+	questionnaireFitCmd
+	Time string   `help:"Column of the time of a row, as age." required:"" placeholder:"NAME"`
+	Bins []string `help:"Edges of the bins of time, as in 6,9,12: 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
+}
+
+func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *deps) error {
+	visits, err := questionnaire.ParseVisits(c.Time, c.Bins)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, d, visits)
 }
 
 type questionnaireMetaCmd struct {

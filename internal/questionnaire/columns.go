@@ -24,6 +24,8 @@ type Columns struct {
 	OmitIncomplete bool
 	// Labels are outcomes for Evaluate. They are never items.
 	Labels []Label
+	// Visits, when not nil, lets a file have several rows of one participant, each of another time.
+	Visits *Visits
 	// Missing are codes of a missing entry besides those that every table may use: an empty cell, NA, NaN and a dot.
 	Missing []string
 	// Range is that of the answers of all items that have none of their own in the codebook. nil is the least and the

@@ -51,6 +51,8 @@ var (
 	ErrOneLevel       = errors.New("a confound of one value only")
 	ErrConfoundRange  = errors.New("a confound outside its known range")
 	ErrNewLevel       = errors.New("a level that was not in training")
+	ErrNoBin          = errors.New("a time outside all bins")
+	ErrVaries         = errors.New("confounds other than those")
 	ErrTwoRoles       = errors.New("a column of two roles")
 	ErrReverse        = errors.New("want 0, 1, no, yes, false or true")
 	ErrOneClass       = errors.New("only one class among the labels")

@@ -146,6 +146,8 @@ type Fitted struct {
 	Scores Scores
 	// Cancelled tells that the context ended before the updates did.
 	Cancelled bool
+	// Dropped are items of visits that are left out, as in Table.
+	Dropped []string
 }
 
 // check fills in the defaults.
@@ -265,7 +267,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 
 	order := largestFirst(r.Scores, r.Loadings)
 	m := Model{
-		Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Missing: o.Columns.Missing, FromLow: o.Columns.FromLow,
+		Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Missing: o.Columns.Missing, FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.visitItems,
 		CreatedAt: time.Now().UTC().Truncate(time.Second), factors: r.Model,
 	}
 	m.factors.Loadings = pickColumns(r.Loadings, order)
@@ -287,7 +289,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err := m.describe(data, scores); err != nil {
 		return nil, err
 	}
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), LeftOut: s.LeftOut}, Cancelled: r.Status == solver.Cancelled}, nil
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), LeftOut: s.LeftOut}, Cancelled: r.Status == solver.Cancelled, Dropped: s.Dropped}, nil
 }
 
 // choose cross-validates the candidates.

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wardcast/wardcast/models"
 )
 
 // layout says what the columns of a file hold.
 type layout struct {
-	id        int // -1 for none
+	id        int  // -1 for none
+	visits    bool // several rows of one participant; the time is the last of the confounds
 	items     []Item
 	itemAt    []int
 	confounds []Confound
@@ -41,7 +44,11 @@ func (h header) find(name string) (int, error) {
 
 // roles finds the columns other than items.
 func (h header) roles(c *Columns) (*layout, error) {
-	l := &layout{id: none, confounds: c.Confounds, labels: c.Labels, missing: c.Missing, omit: c.OmitIncomplete}
+	confounds := c.Confounds
+	if c.Visits != nil {
+		confounds = append(slices.Clone(confounds), Confound{Name: c.Visits.Time, Kind: models.Numeric})
+	}
+	l := &layout{id: none, visits: c.Visits != nil, confounds: confounds, labels: c.Labels, missing: c.Missing, omit: c.OmitIncomplete}
 	var err error
 	if id := c.ID; id != "" || slices.Contains(h, DefaultID) {
 		if id == "" {
@@ -60,7 +67,10 @@ func (h header) roles(c *Columns) (*layout, error) {
 		used[at] = true
 		return at, err
 	}
-	for _, confound := range c.Confounds {
+	if l.visits && l.id == none {
+		return nil, &Error{Column: DefaultID, Err: ErrNoColumn}
+	}
+	for _, confound := range confounds {
 		at, err := add(confound.Name)
 		if err != nil {
 			return nil, err

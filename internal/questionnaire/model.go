@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +44,11 @@ type Model struct {
 	ID        string     `json:"id,omitempty"`            // column of the ids, "" for DefaultID if it is there
 	Missing   []string   `json:"missing_codes,omitempty"` // besides those of every table
 	FromLow   bool       `json:"from_low,omitempty"`      // answers count from the low end of their range
-	Summary   Summary    `json:"summary"`
-	CreatedAt time.Time  `json:"created_at"`
+	// Visits tells that the items are those of VisitItems at several times.
+	Visits     *Visits   `json:"visits,omitempty"`
+	VisitItems []Item    `json:"visit_items,omitempty"`
+	Summary    Summary   `json:"summary"`
+	CreatedAt  time.Time `json:"created_at"`
 
 	factors icqf.Model
 }
@@ -185,7 +189,10 @@ func (m *Model) check() error {
 	if r := s.Settings.Range; !(r.Low >= 0 && r.Low < r.High) {
 		return fmt.Errorf("range %v to %v", r.Low, r.High)
 	}
-	for _, item := range m.Items {
+	if m.Visits != nil && (m.Visits.check() != nil || len(m.VisitItems) == 0) {
+		return errors.New("visits without bins or items")
+	}
+	for _, item := range slices.Concat(m.Items, m.VisitItems) {
 		if item.Name == "" || item.Range == nil || !(item.Range.Low < item.Range.High) {
 			return fmt.Errorf("item %q without name or range", item.Name)
 		}

@@ -25,6 +25,10 @@ type Table struct {
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
 	LeftOut
+	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
+	Dropped []string
+
+	visitItems []Item // of Columns.Visits, as they stand in the file
 
 	confounds []values // in the order of Columns.Confounds
 	labels    [][]int8 // of each label: 1, 0, or unknown
@@ -55,7 +59,15 @@ func Read(path string, columns *Columns) (*Table, error) {
 		return nil, err
 	}
 	t.infer()
-	return t, t.orient(columns.FromLow)
+	if err := t.orient(columns.FromLow); err != nil || columns.Visits == nil {
+		return t, err
+	}
+	t.visitItems = slices.Clone(t.Items)
+	if t, err = t.widen(columns.Visits); err != nil {
+		return nil, err
+	}
+	t.keepVarying()
+	return t, nil
 }
 
 // readTable reads the columns that plan finds in the header.
@@ -120,7 +132,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			if l.empty(id) {
 				return nil, &Error{Line: line, Column: names[l.id], Err: ErrNoID}
 			}
-			if first, ok := lineOf[id]; ok {
+			if first, ok := lineOf[id]; ok && !l.visits {
 				return nil, &Error{Line: line, Column: names[l.id], Err: fmt.Errorf("%w, %d", ErrSameID, first)}
 			}
 			lineOf[id] = line

@@ -42,7 +42,11 @@ func (m *Model) Score(path, id string, missing []string) (*Scores, error) {
 
 // read reads the items and confounds of the model.
 func (m *Model) read(path, id string, missing []string) (*Table, error) {
-	columns := Columns{ID: m.ID, Confounds: m.Confounds, Missing: append(missing, m.Missing...)}
+	items := m.Items
+	if m.Visits != nil {
+		items = m.VisitItems
+	}
+	columns := Columns{ID: m.ID, Confounds: m.Confounds, Visits: m.Visits, Missing: append(missing, m.Missing...)}
 	if id != "" {
 		columns.ID = id
 	}
@@ -52,7 +56,7 @@ func (m *Model) read(path, id string, missing []string) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range m.Items {
+		for _, item := range items {
 			at, err := h.find(item.Name)
 			if err != nil {
 				return nil, err
@@ -64,7 +68,13 @@ func (m *Model) read(path, id string, missing []string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.orient(m.FromLow)
+	if err := t.orient(m.FromLow); err != nil || m.Visits == nil {
+		return t, err
+	}
+	if t, err = t.widen(m.Visits); err != nil {
+		return nil, err
+	}
+	return t, t.keep(namesOf(m.Items))
 }
 
 // CSV returns the scores as a table: id, factor1, factor2 …, in full precision.
