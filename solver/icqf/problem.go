@@ -165,13 +165,12 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Result{
+	return &Result{
 		Model:  Model{Loadings: r.Topics, ConfoundLoadings: method.confoundLoadings, L1: s.L1, L2: s.L2},
 		Scores: r.Scores, Objective: r.Objective,
 		Iterations: r.Iterations, Status: r.Status, Trace: r.Trace, Seconds: r.Seconds,
 		ReconstructionError: method.residualSquared / float64(p.observed), Outside: method.outside,
-	}
-	return out, nil
+	}, nil
 }
 
 // gamma returns γ, by which the penalty of a loading is larger than that of a score.
@@ -195,10 +194,8 @@ func (p *Problem) checkSettings(s *Settings) error {
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, s.L1, s.L2)
 	case !(s.MaxLoading >= 0):
 		return fmt.Errorf("%w: loadings up to %v", solver.ErrSettings, s.MaxLoading)
-	case s.Rho != 0 && !(s.Rho >= minRho) || math.IsInf(s.Rho, 1):
+	case s.Rho != 0 && !(s.Rho >= MinRho) || math.IsInf(s.Rho, 1):
 		return fmt.Errorf("%w: ρ = %v, want at least √2, or 0", solver.ErrSettings, s.Rho)
 	}
 	return nil
 }
-
-var minRho = MinRho

@@ -315,7 +315,7 @@ func TestRefused(t *testing.T) {
 		"too many groups":                 {zero, with(func(s *rank.Settings) { s.RowGroups = 21 }), nil, solver.ErrSettings},
 		"fewer than threads":              {zero, with(func(s *rank.Settings) { s.Threads = -1 }), nil, solver.ErrSettings},
 		"other strata":                    {zero, with(func(s *rank.Settings) { s.Strata = mat.NewDense(3, 1, nil) }), nil, solver.ErrShape},
-		"more folds than blocks can fill": {zero, with(func(s *rank.Settings) { s.RowGroups, s.ColumnGroups = 4, 4 }), nil, rank.ErrEmptyFold},
+		"more folds than blocks can fill": {zero, with(func(s *rank.Settings) { s.Folds, s.RowGroups, s.ColumnGroups = 10, 4, 4 }), nil, rank.ErrEmptyFold},
 		"nothing observed in a fold":      {empty, with(func(s *rank.Settings) { s.ColumnGroups = 2 }), nil, rank.ErrEmptyFold},
 		"an error":                        {zero, fine, func(rank.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken},
 		"no number":                       {zero, fine, constant(map[rank.Candidate]float64{{1, 0.1}: math.NaN()}), rank.ErrFit},
