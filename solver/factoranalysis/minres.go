@@ -32,6 +32,7 @@ const (
 type extraction struct {
 	loadings     *mat.Dense // p×k
 	uniquenesses []float64
+	values       []float64 // eigenvalues of R − diag(ψ), ascending
 	bound        []int // items at leastUniqueness
 	objective    float64
 	iterations   int
@@ -79,7 +80,7 @@ func minres(r *mat.SymDense, k int) (*extraction, error) {
 		}
 		at, psi = next, nextPsi
 	}
-	e.uniquenesses, e.objective, e.loadings = psi, at.objective(), mat.NewDense(p, k, nil)
+	e.uniquenesses, e.values, e.objective, e.loadings = psi, at.values, at.objective(), mat.NewDense(p, k, nil)
 	for i, v := range psi {
 		if v <= leastUniqueness {
 			e.bound = append(e.bound, i)

@@ -137,25 +137,20 @@ func (s *ParallelSettings) complete() error {
 
 // eigenvalues returns those of the basis, descending.
 func (s *ParallelSettings) eigenvalues(r *mat.SymDense) ([]float64, error) {
-	var psi []float64
+	var values []float64
 	if s.Basis == Factors {
 		e, err := minres(r, 1)
 		if err != nil {
 			return nil, err
 		}
-		psi = e.uniquenesses
+		values = e.values
+	} else {
+		var e mat.EigenSym
+		if !e.Factorize(r, false) {
+			return nil, errEigen
+		}
+		values = e.Values(nil)
 	}
-	p := r.SymmetricDim()
-	a := mat.NewSymDense(p, nil)
-	a.CopySym(r)
-	for i, v := range psi {
-		a.SetSym(i, i, 1-v)
-	}
-	var e mat.EigenSym
-	if !e.Factorize(a, false) {
-		return nil, errEigen
-	}
-	values := e.Values(nil)
 	slices.Reverse(values)
 	return values, nil
 }
