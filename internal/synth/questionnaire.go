@@ -16,6 +16,8 @@ type QuestionnaireSettings struct {
 	Seed         uint64
 	// Missing is the probability that an answer is missing, in [0, 1).
 	Missing float64
+	// Visits is the number of rows of a participant, years apart, with the same presence of the constructs; 0 means 1.
+	Visits int
 }
 
 // QuestionnairePart is one of the tables that belong together.
@@ -43,6 +45,7 @@ const (
 	oldest    = 17
 	steepness = 9.0 // of the probability of a diagnosis against its construct
 	threshold = 0.6 // degree of presence where a diagnosis is as likely as not
+	apart     = 3   // years from visit to visit
 )
 
 // construct is a factor: a subscale, the diagnosis that comes with it, and its items.
@@ -116,8 +119,8 @@ func constructs() []construct {
 // the seed and of i. Equal settings give equal bytes. It returns an error for settings without meaning, when ctx ends and
 // when w fails.
 func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart, s QuestionnaireSettings) error {
-	if s.Participants < 1 || !(s.Missing >= 0 && s.Missing < 1) {
-		return errors.New("want at least 1 participant, and a probability of missing answers from 0 to below 1")
+	if s.Participants < 1 || !(s.Missing >= 0 && s.Missing < 1) || s.Visits < 0 {
+		return errors.New("want at least 1 participant, a probability of missing answers from 0 to below 1, and no negative number of visits")
 	}
 	all, out := constructs(), csv.NewWriter(w)
 	switch part {
@@ -160,12 +163,14 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			scores, answers := s.participant(i, all)
+			scores, visits := s.participant(i, all)
 			if part == QuestionnaireScores {
-				answers = decimals(scores)
+				visits = [][]string{decimals(scores)}
 			}
-			if err := out.Write(append([]string{"p" + strconv.Itoa(i+1)}, answers...)); err != nil {
-				return err
+			for _, cells := range visits {
+				if err := out.Write(append([]string{"p" + strconv.Itoa(i+1)}, cells...)); err != nil {
+					return err
+				}
 			}
 		}
 	default:
@@ -192,8 +197,8 @@ func decimals(values []float64) []string {
 	return cells
 }
 
-// participant returns the true scores of participant i, and the cells of their answers, age, sex and diagnoses.
-func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []float64, cells []string) {
+// participant returns the true scores of participant i, and of each visit the cells of answers, age, sex and diagnoses.
+func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []float64, visits [][]string) {
 	random := rand.New(rand.NewPCG(s.Seed, questionnaireStream+uint64(i)))
 	scores = make([]float64, len(all))
 	for c := range scores {
@@ -203,6 +208,24 @@ func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []fl
 	}
 	scores[1] = (1-comorbid)*scores[1] + comorbid*scores[0]
 	age, boy := youngest+random.IntN(oldest-youngest+1), random.IntN(2)
+	cells := s.answers(random, all, scores, age, boy)
+	var diagnoses []string
+	for _, w := range scores {
+		ill := "0"
+		if random.Float64() < 1/(1+math.Exp(-steepness*(w-threshold))) {
+			ill = "1"
+		}
+		diagnoses = append(diagnoses, ill)
+	}
+	visits = [][]string{append(cells, diagnoses...)}
+	for v := 1; v < s.Visits; v++ {
+		visits = append(visits, append(s.answers(random, all, scores, age+v*apart, boy), diagnoses...))
+	}
+	return scores, visits
+}
+
+// answers returns the cells of answers, age and sex.
+func (s *QuestionnaireSettings) answers(random *rand.Rand, all []construct, scores []float64, age, boy int) (cells []string) {
 	eachItem(all, func(_ string, c int, item *surveyItem) {
 		v := item.own*scores[c] + item.cross*scores[item.other] + item.older*float64(age-youngest)/(oldest-youngest) + item.boys*float64(boy) + answerSD*random.NormFloat64()
 		answer := int(math.Round(min(max(v, 0), QuestionnaireTop)))
@@ -215,13 +238,5 @@ func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []fl
 		}
 		cells = append(cells, cell)
 	})
-	cells = append(cells, strconv.Itoa(age), []string{"F", "M"}[boy])
-	for _, w := range scores {
-		ill := "0"
-		if random.Float64() < 1/(1+math.Exp(-steepness*(w-threshold))) {
-			ill = "1"
-		}
-		cells = append(cells, ill)
-	}
-	return scores, cells
+	return append(cells, strconv.Itoa(age), []string{"F", "M"}[boy])
 }

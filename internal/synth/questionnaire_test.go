@@ -83,6 +83,15 @@ func TestWriteQuestionnaire(t *testing.T) {
 			t.Errorf("row %d of 7 participants is not that of 400", i)
 		}
 	}
+	s.Visits = 2
+	twice := questionnaireTable(t, QuestionnaireAnswers, s)
+	for i := range s.Participants {
+		one, two := twice[1+2*i], twice[2+2*i]
+		if !slices.Equal(one, answers[1+i]) || two[0] != one[0] || two[1+items] == one[1+items] || !slices.Equal(two[2+items:], one[2+items:]) {
+			t.Errorf("visits %q and %q of one participant", one, two)
+		}
+	}
+	s.Visits = 0
 	s.Seed++
 	if slices.Equal(questionnaireTable(t, QuestionnaireAnswers, s)[1], answers[1]) {
 		t.Error("another seed gives the same answers")
@@ -92,7 +101,7 @@ func TestWriteQuestionnaire(t *testing.T) {
 func TestWriteQuestionnaireRefuses(t *testing.T) {
 	t.Parallel()
 	good := QuestionnaireSettings{Participants: 2}
-	for _, s := range []QuestionnaireSettings{{}, {Participants: 1, Missing: 1}, {Participants: 1, Missing: -0.1}} {
+	for _, s := range []QuestionnaireSettings{{}, {Participants: 1, Missing: 1}, {Participants: 1, Missing: -0.1}, {Participants: 1, Visits: -1}} {
 		if err := WriteQuestionnaire(t.Context(), &bytes.Buffer{}, QuestionnaireAnswers, s); err == nil {
 			t.Errorf("%+v: no error", s)
 		}
