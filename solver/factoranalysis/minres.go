@@ -33,7 +33,7 @@ type extraction struct {
 	loadings     *mat.Dense // p×k
 	uniquenesses []float64
 	values       []float64 // eigenvalues of R − diag(ψ), ascending
-	bound        []int // items at leastUniqueness
+	bound        []int     // items at leastUniqueness
 	objective    float64
 	iterations   int
 	converged    bool
