@@ -193,7 +193,7 @@ func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) e
 	if f.Cancelled {
 		return fmt.Errorf("factorizing, after %d updates: %w", s.Iterations, context.Cause(ctx))
 	}
-	if s.Status != solver.Converged.String() {
+	if s.Status == solver.IterationLimit.String() {
 		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
 	if r.json() {

@@ -38,7 +38,7 @@ var ErrModel = errors.New("malformed model of a questionnaire")
 // Model scores participants, and holds what a report tells. The loadings are float64 tensors beside it: "loadings" [p,k]
 // and "confound_loadings" [p,c].
 type Model struct {
-	Format    string     `json:"format"` // set by save
+	Format    string     `json:"format"`
 	Items     []Item     `json:"items"`
 	Confounds []Confound `json:"confounds"`
 	ID        string     `json:"id,omitempty"`            // column of the ids, "" for DefaultID if it is there
@@ -55,7 +55,6 @@ type Model struct {
 
 // save writes the model into a folder. The sums come last: a model that was written in part is refused.
 func (m *Model) save(dir string) error {
-	m.Format = Format
 	manifest, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", ModelFile, err)

@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func sampleModel() *Model {
 	r := Range{0, 2}
 	m := &Model{
+		Format: Format,
 		Items: []Item{
 			{Name: "q1", Text: "Worries <a lot> & often", Subscale: "Anxiety", Range: &r},
 			{Name: "q2", Text: "Steals", Subscale: "Conduct", Range: &r},

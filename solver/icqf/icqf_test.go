@@ -15,7 +15,7 @@ import (
 )
 
 // tight lets a fit run until nothing but rounding is left.
-var tight = Settings{Rank: 5, L1: 0.1, RelTol: 1e-13, MaxIter: 20000}
+var tight = Settings{Rank: 5, L1: 0.1, RelTol: 1e-13, MaxIter: 4000}
 
 func fit(t testing.TB, data Data, s Settings) *Result {
 	t.Helper()
@@ -126,12 +126,12 @@ func TestFit(t *testing.T) {
 // loadings by that of the others: the gradient of the squared error is β at scores off their bounds and βγ at loadings.
 func TestFirstOrderConditions(t *testing.T) {
 	t.Parallel()
-	data, _, _ := questionnaire(2, 200, 25, 4)
+	data, _, _ := questionnaire(2, 80, 15, 3)
 	data.Max = 100 // far away, so that the range cuts nothing
 	n, p := data.Answers.Dims()
 	for _, inner := range []Inner{CoordinateDescent, FISTA} {
 		for _, rho := range []float64{0, 3} {
-			s := Settings{Rank: 4, L1: 0.01, L2: 0.01, Inner: inner, Rho: rho, RelTol: 1e-14, MaxIter: 20000}
+			s := Settings{Rank: 3, L1: 0.01, L2: 0.01, Inner: inner, Rho: rho, RelTol: 1e-13, MaxIter: 6000}
 			r := fit(t, data, s)
 			_, fitted := naive(t, data, s, r)
 			residual := mat.NewDense(n, p, nil)
@@ -208,14 +208,14 @@ func TestInnerAlgorithmsAgree(t *testing.T) {
 // (proposition 3.1). Far below MinRho it does rise.
 func TestLagrangianNeverRises(t *testing.T) {
 	t.Parallel()
-	wide, _, _ := questionnaire(6, 150, 24, 4)
+	wide, _, _ := questionnaire(6, 80, 16, 3)
 	wide.Max = 6
 	narrow := wide
 	narrow.Max = 4 // and cut
 	for name, data := range map[string]Data{"inside the range": wide, "cut to the range": narrow} {
 		for _, rho := range []float64{MinRho, 2, 3, 10, 0.3} {
 			for _, inner := range []Inner{CoordinateDescent, FISTA} {
-				s := Settings{Rank: 5, L1: 0.05, Rho: max(rho, MinRho), Inner: inner}
+				s := Settings{Rank: 4, L1: 0.05, Rho: max(rho, MinRho), Inner: inner}
 				p, err := Prepare(data, s)
 				if err != nil {
 					t.Fatal(err)
@@ -227,7 +227,7 @@ func TestLagrangianNeverRises(t *testing.T) {
 				state := started.(*state)
 				state.rho = rho
 				rises := 0
-				for last := math.Inf(1); state.updates < 300; {
+				for last := math.Inf(1); state.updates < 150; {
 					state.Update()
 					value := lagrangian(state)
 					if value > last+1e-11*math.Abs(last) {

@@ -26,7 +26,7 @@ func TestConditionsInTheRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := started.(*state)
-	for range 20000 {
+	for range 6000 {
 		state.Update()
 	}
 	const tol = 1e-5
