@@ -12,6 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/icqf"
 )
 
 type questionnaireCmd struct {
@@ -76,12 +77,15 @@ func (a *answers) columns() (questionnaire.Columns, error) {
 
 // learning is the flags of what learns.
 type learning struct {
-	Factors string  `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." default:"auto" placeholder:"K"`
-	Beta    string  `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." default:"auto" placeholder:"B"`
-	Seed    uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
-	MaxIter int     `help:"Largest number of updates of a fit." default:"${maxIter}"`
-	RelTol  float64 `help:"End a fit at this relative change of the objective; 0 is off." default:"${relTol}"`
-	Threads int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+	Factors       string  `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." default:"auto" placeholder:"K"`
+	Beta          string  `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." default:"auto" placeholder:"B"`
+	Ridge         float64 `help:"Weight of half the squares of scores and loadings, beside beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool    `help:"Keep loadings within the largest answer."`
+	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
+	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
+	MaxIter       int     `help:"Largest number of updates of a fit." default:"${maxIter}"`
+	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off." default:"${relTol}"`
+	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
 // auto is the value of a flag that leaves the choice to the command.
@@ -89,7 +93,7 @@ const auto = "auto"
 
 // options returns what the flags say.
 func (l *learning) options() (questionnaire.Options, error) {
-	o := questionnaire.Options{Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
+	o := questionnaire.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
 	var err error
 	if l.MaxIter < 1 {
 		return o, usageError{fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter)}

@@ -225,7 +225,7 @@ func (o *EvaluateOptions) learn(ctx context.Context, s *study, method string, ro
 		}
 		return &learnt{m.Loadings, func(rows []int) (*mat.Dense, error) { return m.Scores(pickRows(s.Answers, rows)) }}, nil
 	}
-	m, err := icqf.Fit(ctx, data, o.settings(e.Factors, e.Beta))
+	m, err := icqf.Fit(ctx, data, o.settings(s, e.Factors, e.Beta))
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,12 @@ type Options struct {
 	MaxIter int
 	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol.
 	RelTol float64
+	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, beside β.
+	Ridge float64
+	// BoundLoadings keeps loadings within the largest answer.
+	BoundLoadings bool
+	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
+	Inner icqf.Inner
 	// Threads is the number of threads for all of the process meanwhile, at most 1024; 0 leaves it as it is.
 	Threads int
 	Seed    uint64
@@ -132,12 +138,15 @@ type FactorFit struct {
 
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
-	Input   string  `json:"input"`
-	Range   Range   `json:"range"` // that the reconstruction keeps
-	Seed    uint64  `json:"seed"`
-	MaxIter int     `json:"max_iter"`
-	RelTol  float64 `json:"rel_tol"`
-	Threads int     `json:"threads"`
+	Input         string     `json:"input"`
+	Range         Range      `json:"range"` // that the reconstruction keeps
+	Ridge         float64    `json:"ridge"`
+	BoundLoadings bool       `json:"bound_loadings"`
+	Inner         icqf.Inner `json:"inner"`
+	Seed          uint64     `json:"seed"`
+	MaxIter       int        `json:"max_iter"`
+	RelTol        float64    `json:"rel_tol"`
+	Threads       int        `json:"threads"`
 }
 
 // Fitted is what Fit learnt.
@@ -158,7 +167,14 @@ func (o *Options) check() error {
 	if o.MaxIter == 0 {
 		o.MaxIter = solver.DefaultMaxIter
 	}
+	if o.Inner == "" {
+		o.Inner = icqf.CoordinateDescent
+	}
 	switch {
+	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
+		return fail("inner algorithm %q", o.Inner)
+	case !(o.Ridge >= 0) || math.IsInf(o.Ridge, 1):
+		return fail("ridge %v", o.Ridge)
 	case o.MaxIter < 1:
 		return fail("at most %d updates", o.MaxIter)
 	case !(o.RelTol >= 0) || math.IsInf(o.RelTol, 1):
@@ -196,8 +212,12 @@ func (o *Options) complete(s *study) error {
 }
 
 // settings of a fit of so many factors.
-func (o *Options) settings(factors int, beta float64) icqf.Settings {
-	return icqf.Settings{Rank: factors, L1: beta, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}
+func (o *Options) settings(s *study, factors int, beta float64) icqf.Settings {
+	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}
+	if o.BoundLoadings {
+		settings.MaxLoading = s.scale.High
+	}
+	return settings
 }
 
 // begin takes the threads and reads the input. The function it returns gives them back.
@@ -253,7 +273,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		best = choice.OneStandardError
 	}
 	seconds := Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
-	settings := o.settings(best.Factors, best.Beta)
+	settings := o.settings(s, best.Factors, best.Beta)
 	settings.Recorder = o.Recorder
 	data := s.data(s.order)
 	r, err := icqf.Fit(ctx, data, settings)
@@ -277,7 +297,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
-		Settings: Settings{Input: o.Input, Range: s.scale, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
+		Settings: Settings{Input: o.Input, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
 		Version:  o.Version,
 	}
 	if choice.Curve == nil {
@@ -295,7 +315,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 // choose cross-validates the candidates.
 func (o *Options) choose(ctx context.Context, s *study) (*rank.Choice, error) {
 	data := s.data(s.order)
-	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF{Data: data, Settings: o.settings(0, 0)}, rank.Settings{
+	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF{Data: data, Settings: o.settings(s, 0, 0)}, rank.Settings{
 		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Progress: o.Progress,
 	})
 	if err != nil {

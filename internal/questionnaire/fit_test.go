@@ -20,6 +20,7 @@ import (
 
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/icqf"
 )
 
 const (
@@ -316,6 +317,8 @@ func TestFitRefuses(t *testing.T) {
 		{"threads", func(o *Options) { o.Threads = maxThreads + 1 }},
 		{"tolerance", func(o *Options) { o.RelTol = math.NaN() }},
 		{"updates", func(o *Options) { o.MaxIter = -1 }},
+		{"ridge", func(o *Options) { o.Ridge = -1 }},
+		{"inner", func(o *Options) { o.Inner = "admm" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -375,6 +378,35 @@ func TestCancelled(t *testing.T) {
 	o.Factors = []int{1, 2}
 	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("choosing: %v, want the context's error", err)
+	}
+}
+
+// A ridge, bounded loadings and the other inner algorithm reach the solver, and the ridge the stored model.
+func TestSolverOptions(t *testing.T) {
+	t.Parallel()
+	rows := planted(1)
+	plain := fit(t, rows, nil)
+	other := fit(t, rows, func(o *Options) { o.Inner = icqf.FISTA })
+	if d := math.Abs(other.Summary.Objective/plain.Summary.Objective - 1); d > 1e-3 {
+		t.Errorf("objective %v by fista, %v by coordinate descent", other.Summary.Objective, plain.Summary.Objective)
+	}
+	if bounded := fit(t, rows, func(o *Options) { o.BoundLoadings, o.Betas = true, []float64{0} }); mat.Max(bounded.factors.Loadings) > plantedTop {
+		t.Errorf("largest loading %v", mat.Max(bounded.factors.Loadings))
+	}
+	ridged := fit(t, rows, func(o *Options) { o.Ridge = 5 })
+	if mat.Sum(ridged.factors.Loadings) >= mat.Sum(plain.factors.Loadings) {
+		t.Error("a ridge does not make loadings smaller")
+	}
+	dir := t.TempDir()
+	if err := ridged.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.factors.L2 != ridged.factors.L2 || m.factors.L2 != 5 {
+		t.Errorf("the stored model has ridge %v, the fit %v", m.factors.L2, ridged.factors.L2)
 	}
 }
 

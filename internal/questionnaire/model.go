@@ -168,7 +168,7 @@ func parseModel(manifest, tensors []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.factors = icqf.Model{Loadings: mat.NewDense(p, k, loadings), L1: m.Summary.Beta}
+	m.factors = icqf.Model{Loadings: mat.NewDense(p, k, loadings), L1: m.Summary.Beta, L2: m.Summary.Settings.Ridge}
 	if c > 0 {
 		confounds, err := named.Float64("confound_loadings", p, c)
 		if err != nil {
@@ -182,7 +182,7 @@ func parseModel(manifest, tensors []byte) (*Model, error) {
 // check returns an error for what no fit can have written.
 func (m *Model) check() error {
 	s := &m.Summary
-	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
+	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
 		return fmt.Errorf("%d factors of %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
 	}
 	if r := s.Settings.Range; !(r.Low >= 0 && r.Low < r.High) {

@@ -50,7 +50,7 @@ const unknown = -1
 // or by the only one of comma, tab and semicolon in the header; .gz too. A byte order mark and spaces around cells are
 // ignored, and so are columns without a role.
 //
-// The error is an *Error, but for a file that cannot be opened: a row of another width than the header, a cell that is no
+// The error is an *Error: a file that cannot be opened, a row of another width than the header, a cell that is no
 // finite number, an answer out of its range, an id that is missing or not the participant's own, a confound without value,
 // a column that is not there or twice, and a file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
