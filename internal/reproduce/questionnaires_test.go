@@ -89,13 +89,13 @@ func TestQuestionnaireNoise(t *testing.T) {
 	}
 }
 
-// All of the methods find ten factors at low noise; a run goes on where it ended, and on the same questionnaires only.
+// Ten factors are found at low noise, and a run goes on where it ended, and on the same questionnaires only.
 func TestQuestionnaires(t *testing.T) {
 	t.Parallel()
 	cells := filepath.Join(t.TempDir(), "cells.jsonl")
-	q := Questionnaires{QuestionnairesSettings: QuestionnairesSettings{Trials: 1, Noise: []float64{0.1}, Factors: []int{9, 10, 11}, Seed: 1}, Cells: cells}
-	if testing.Short() {
-		q.Methods = []string{nameICQF, nameL1}
+	q := Questionnaires{
+		QuestionnairesSettings: QuestionnairesSettings{Trials: 1, Noise: []float64{0.1}, Factors: []int{9, 10, 11}, Seed: 1},
+		Methods:                []string{nameICQF, nameL1}, Cells: cells,
 	}
 	q.Progress = func(done, total int) {
 		if done < 1 || done > total {
@@ -148,6 +148,19 @@ func TestQuestionnaires(t *testing.T) {
 	q.Noise = []float64{0.2}
 	if _, err := q.Run(t.Context()); !errors.Is(err, ErrSettings) {
 		t.Errorf("no questionnaire of this noise, error %v", err)
+	}
+}
+
+// The partial correlations find the ten as well. Parallel analysis takes too long for a test here.
+func TestQuestionnairesMAP(t *testing.T) {
+	t.Parallel()
+	for _, d := range detectors() {
+		if d.criterion != byMAP {
+			continue
+		}
+		if k, err := d.find(t.Context(), drawQuestionnaire(0.1, 0, 1).Answers, nil); err != nil || k != questionnaireFactors {
+			t.Errorf("%d factors, error %v", k, err)
+		}
 	}
 }
 
