@@ -54,8 +54,8 @@ type reportItem struct {
 	Width   float64 // of the bar, a percentage
 }
 
-// WriteReport writes report.html, loadings.svg and loadings.png into a folder. The report is one file that asks for nothing
-// else and runs nothing. The evaluation may be nil.
+// WriteReport writes report.html, loadings.svg and loadings.png into a folder, for a model of visits AgesFile and AgesPlot
+// too. The report is one file that asks for nothing else and runs nothing. The evaluation may be nil.
 func (m *Model) WriteReport(dir string, e *Evaluation) error {
 	heatMap, err := m.heatMap()
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *Model) WriteReport(dir string, e *Evaluation) error {
 			return err
 		}
 	}
-	return nil
+	return m.writeAges(dir)
 }
 
 // Describe takes the texts and subscales of the items from a codebook.
