@@ -128,7 +128,7 @@ func (m *Model) drawAges() ([]byte, error) {
 func (m *Model) agePanel(factor int, top float64) (*plot.Plot, error) {
 	p := newPlot("Factor " + strconv.Itoa(factor+1))
 	p.X.Label.Text, p.Y.Label.Text = m.Visits.Time, "loading"
-	p.Legend.Top, p.Legend.YOffs = true, -rim
+	p.Legend.Top, p.Legend.Padding = true, rim/2
 	bins := len(m.Visits.Edges) - 1
 	var ticks []plot.Tick
 	for b := range bins {

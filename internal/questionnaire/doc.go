@@ -11,6 +11,7 @@
 //	model.safetensors   float64 tensors "loadings" [m,k] and "confound_loadings" [m,c]
 //	SHA256SUMS          of these two; Load refuses what does not match
 //	report.html         one file, self-contained; loadings.svg and loadings.png are its heat map
+//	ages.csv, ages.svg  of visits: loadings over the bins of time
 //	result.json         a Summary
 //
 // each complete or not at all, result.json last: where it stands, it describes the files beside it.

@@ -106,7 +106,8 @@ type Summary struct {
 	Missing    float64             `json:"missing"` // share of the answers
 	Items      []ItemFit           `json:"items"`
 	FactorFits []FactorFit         `json:"factor_scores"`
-	Trace      []solver.TracePoint `json:"trace"` // empty unless asked for
+	Compact    []CompactItem       `json:"compact,omitempty"` // of a second stage
+	Trace      []solver.TracePoint `json:"trace"`             // empty unless asked for
 	Settings   Settings            `json:"settings"`
 	Version    string              `json:"version"`
 }

@@ -30,18 +30,17 @@ type MetaOptions struct {
 }
 
 // MetaFitted is what Meta learnt.
-type MetaFitted struct {
-	Fitted
-	Compact []CompactItem
-}
+type MetaFitted struct{ Fitted }
 
 // CompactItem is an item of the compact set, in the order of choice.
 type CompactItem struct {
-	Questionnaire string
+	Questionnaire string `json:"questionnaire"`
 	Item
 	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so far
 	// explains, on participants whom neither the choice nor the prediction has seen.
-	Explained float64
+	Explained float64 `json:"explained"`
+	// Correlations are those of each score with its prediction, on the same participants.
+	Correlations []float64 `json:"correlations"`
 }
 
 // Meta factorizes the factors of several questionnaires: the items of the second stage are the factors of the first, with
@@ -78,7 +77,7 @@ func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
 	}
 	f := &MetaFitted{Fitted: *fitted}
 	if o.Compact > 0 {
-		f.Compact, err = compact(f.Scores, names, all, o)
+		f.Summary.Compact, err = compact(f.Scores, names, all, o)
 	}
 	return f, err
 }
@@ -116,7 +115,7 @@ func joined(dirs, names []string, all []*Model) (*Table, error) {
 		at += m.Summary.Factors
 	}
 	t.Answers = mat.NewDense(len(cells), width, slices.Concat(cells...))
-	return t, nil
+	return t, t.checkShared()
 }
 
 // theme names the items that load on a factor most.
@@ -179,7 +178,7 @@ func readScores(path string, factors int) (s *Scores, err error) {
 		return nil, &Error{Err: ErrNoParticipants}
 	}
 	s.Values = mat.NewDense(len(s.IDs), factors, values)
-	return s, nil
+	return s, s.checkIDs()
 }
 
 // compact chooses the items that estimate the scores.
@@ -214,15 +213,17 @@ func compact(scores Scores, names []string, all []*Model, o MetaOptions) ([]Comp
 		x.Slice(0, len(scores.IDs), at, at+p).(*mat.Dense).Copy(part)
 		at += p
 	}
-	x = centred(filled(x))
+	scores.Values, x = inOrder(scores.Values, x)
 	order := rand.New(rand.NewPCG(o.Seed, 0)).Perm(len(scores.IDs))
 	half := len(order) / 2
 	learn, test := order[:half], order[half:]
+	x = filledFrom(x, learn)
 	chosen, explained := forward(pickRows(x, learn), pickRows(scores.Values, learn), pickRows(x, test), pickRows(scores.Values, test), min(o.Compact, len(items), half-1))
 	out := make([]CompactItem, len(chosen))
 	for i, j := range chosen {
 		out[i] = items[j]
 		out[i].Explained = explained[i]
+		out[i].Correlations = correlations(pickColumns(x, chosen[:i+1]), scores.Values, learn, test)
 	}
 	return out, nil
 }
@@ -300,14 +301,14 @@ func shifted(a *mat.Dense, means []float64) *mat.Dense {
 
 // Write puts everything into a folder, as Fitted.Write does, and the compact set into CompactFile.
 func (f *MetaFitted) Write(dir string) error {
-	if err := f.Fitted.Write(dir); err != nil || len(f.Compact) == 0 {
+	if err := f.Fitted.Write(dir); err != nil || len(f.Summary.Compact) == 0 {
 		return err
 	}
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	rows := [][]string{{"rank", "questionnaire", "item", "text", "explained"}}
-	for i, item := range f.Compact {
-		rows = append(rows, []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, strconv.FormatFloat(item.Explained, 'g', -1, 64)})
+	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, factorNames(f.factors.Loadings)...)}
+	for i, item := range f.Summary.Compact {
+		rows = append(rows, append([]string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, strconv.FormatFloat(item.Explained, 'g', -1, 64)}, cells(item.Correlations)...))
 	}
 	if err := w.WriteAll(rows); err != nil {
 		return fmt.Errorf("writing %q: %w", CompactFile, err)

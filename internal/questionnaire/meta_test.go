@@ -60,15 +60,15 @@ func TestMeta(t *testing.T) {
 	}
 	constructs := map[byte]bool{}
 	last := 0.0
-	for _, item := range f.Compact {
+	for _, item := range f.Summary.Compact {
 		constructs[(item.Name[1]-'1')%plantedFactors] = true
 		if item.Explained <= last {
 			t.Errorf("%s: %v is explained, before it %v", item.Name, item.Explained, last)
 		}
 		last = item.Explained
 	}
-	if len(f.Compact) != 3 || len(constructs) != plantedFactors || last < 0.6 {
-		t.Errorf("compact set %+v", f.Compact)
+	if len(f.Summary.Compact) != 3 || len(constructs) != plantedFactors || last < 0.6 {
+		t.Errorf("compact set %+v", f.Summary.Compact)
 	}
 	dir := t.TempDir()
 	if err := f.Write(dir); err != nil {
