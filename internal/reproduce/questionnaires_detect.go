@@ -176,7 +176,7 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 	n, p := x.Dims()
 	var missing [][2]int
 	for j := range p {
-		sum, observed := 0.0, 0
+		sum, observed, first := 0.0, 0, len(missing)
 		for i := range n {
 			if v := x.At(i, j); math.IsNaN(v) {
 				missing = append(missing, [2]int{i, j})
@@ -184,10 +184,8 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 				sum, observed = sum+v, observed+1
 			}
 		}
-		for _, cell := range missing {
-			if cell[1] == j {
-				x.Set(cell[0], j, sum/float64(max(1, observed)))
-			}
+		for _, cell := range missing[first:] {
+			x.Set(cell[0], j, sum/float64(max(1, observed)))
 		}
 	}
 	s := solver.Settings{Rank: candidate.Factors, MaxIter: completionUpdates, Seed: c.seed}
