@@ -142,6 +142,7 @@ func TestNewRefuses(t *testing.T) {
 		"one name":                  {ErrModel, func(p *Parts) { p.Classes, p.Admission, p.Heads = p.Classes[:1], p.Admission[:1], nil }},
 		"a name twice":              {ErrModel, func(p *Parts) { p.Classes[2] = p.Classes[0] }},
 		"a name empty":              {ErrModel, func(p *Parts) { p.Classes[1] = "" }},
+		"a name of two lines":       {models.ErrClassName, func(p *Parts) { p.Classes[1] = "a\nb" }},
 		"no marks of admission":     {ErrModel, func(p *Parts) { p.Admission = nil }},
 		"a mark too few":            {ErrModel, func(p *Parts) { p.Admission = p.Admission[:2] }},
 		"none of admission":         {ErrModel, func(p *Parts) { p.Admission = make([]bool, 3) }},

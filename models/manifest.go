@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Format is the version of the manifest that Save writes. A later minor
@@ -195,14 +197,37 @@ func (m *Manifest) check() error {
 // maxClasses bounds the classes of a model: the rounded probabilities of so many sum to 1 within 1e-9.
 const maxClasses = 1000
 
+// ErrClassName is wrapped by the errors about what is no name of a class.
+var ErrClassName = errors.New("a name of a class")
+
+// longestClass is the most bytes of the name of a class, which every prediction bears.
+const longestClass = 256
+
+// CheckClass returns an error that wraps ErrClassName, and does not tell the name, unless it can be that of a class: a
+// line of 1 to 256 bytes of UTF-8.
+func CheckClass(name string) error {
+	switch {
+	case name == "" || len(name) > longestClass:
+		return fmt.Errorf("%w of %d bytes, and %d are the most", ErrClassName, len(name), longestClass)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w that is not UTF-8", ErrClassName)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%w with a control character", ErrClassName)
+	}
+	return nil
+}
+
 // CheckClasses returns an error unless these are the names of several classes, no two the same.
 func CheckClasses(names []string) error {
 	if n := len(names); n < 2 || n > maxClasses {
 		return fmt.Errorf("%d classes, want 2 to %d", n, maxClasses)
 	}
 	for i, name := range names {
-		if name == "" || slices.Contains(names[:i], name) {
-			return fmt.Errorf("class %d, %q, has no name or that of another", i+1, name)
+		if err := CheckClass(name); err != nil {
+			return fmt.Errorf("class %d: %w", i+1, err)
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("class %d, %q, has the name of another", i+1, name)
 		}
 	}
 	return nil

@@ -271,6 +271,29 @@ func TestSeparated(t *testing.T) {
 	}
 }
 
+// TestRidgeBegins: the first λ of ridge are so large that each explains next to nothing, and each more than the one
+// before. That is no path's end.
+func TestRidgeBegins(t *testing.T) {
+	t.Parallel()
+	x := make([][]float64, 40)
+	p := elasticnet.Problem{Y: make([]bool, len(x))}
+	for i := range x {
+		x[i] = []float64{1e-3 * float64(i), 1e-3 * float64(i*i%7)}
+		p.Y[i] = i >= 20 != (i%5 == 0)
+	}
+	p.Design = columns(t, x)
+	s := elasticnet.DefaultSettings()
+	s.Alpha, s.Standardize, s.LambdaMinRatio = 0, false, 1e-8
+	path, err := elasticnet.Fit(t.Context(), p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(path.Lambda) - 1
+	if path.DevianceRatio[4]-path.DevianceRatio[3] > 1e-5 || path.DevianceRatio[last] < .1 {
+		t.Errorf("%v at deviance ratio %v after %d λ", path.Status, path.DevianceRatio[last], last+1)
+	}
+}
+
 // TestFarStart: the first of the given λ is so small that full Newton steps overshoot.
 func TestFarStart(t *testing.T) {
 	t.Parallel()

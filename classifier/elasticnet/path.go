@@ -14,7 +14,8 @@ type Status int
 const (
 	// Complete paths hold every λ of the sequence.
 	Complete Status = iota
-	// Flat paths ended where the next λ explained less than 1e-5 more of the null deviance.
+	// Flat paths ended where the next λ explained less than 1e-5 more of the null deviance, and no more than the λ before
+	// it had: the first λ of ridge explain little, but ever more.
 	Flat
 	// Saturated paths ended where more than 0.999 of the null deviance was explained.
 	Saturated
@@ -215,13 +216,16 @@ func (p *Path) ended() bool {
 	switch {
 	case p.DevianceRatio[l] > maxDevianceRatio:
 		p.Status = Saturated
-	case p.DevianceRatio[l]-p.DevianceRatio[l-1] < minDevianceGain:
+	case p.gain(l) < minDevianceGain && p.gain(l) <= p.gain(l-1):
 		p.Status = Flat
 	default:
 		return false
 	}
 	return true
 }
+
+// gain is what λ number l explained more than the one before.
+func (p *Path) gain(l int) float64 { return p.DevianceRatio[l] - p.DevianceRatio[l-1] }
 
 var (
 	errPasses   = errors.New("passes used up")

@@ -43,7 +43,7 @@ func TestClasses(t *testing.T) {
 	t.Parallel()
 	notes := dispositions(t, 400)
 	dir := filepath.Join(t.TempDir(), "models")
-	flags := []string{"--input", notes, "--classes", `home,ward,moved\, elsewhere`, "--aux-columns", "age:numeric,sex:categorical"}
+	flags := []string{"--input", notes, "--classes", `home, ward, moved\, elsewhere`, "--aux-columns", "age:numeric,sex:categorical"}
 	table := succeed(t, "", append([]string{"train", "--model-dir", dir, "--method", "smf-w", "--rank", "2,3", "--xi", "1", "--ridge", "0.05", "--per-complaint", "never"}, flags...)...)
 	if !strings.Contains(table, "BALANCED") || !strings.Contains(table, "AUROC ADMITTED") {
 		t.Errorf("the table lacks what several outcomes have:\n%s", table)
@@ -115,6 +115,8 @@ func TestClassUsage(t *testing.T) {
 		"free aux":            {train("--method", "smf-h", "--free-aux"), []string{"--free-aux", "smf-h"}, exitUsage},
 		"words":               {train("--method", "smf-h", "--words", "beside"), []string{"single words", "smf-h"}, exitUsage},
 		"xi of another":       {train("--xi", "1"), []string{"--xi", "sonmf"}, exitUsage},
+		"no rank":             {train("--rank", ""), []string{"--rank"}, exitUsage},
+		"no ranks":            {evaluate("--ranks", "", "--methods", "smf-w"), []string{"smf-w", "no rank"}, exitUsage},
 		"ranks of another":    {train("--rank", "3,4"), []string{"ranks", "sonmf"}, exitUsage},
 		"xi is no number":     {train("--method", "smf-w", "--xi", "much"), []string{"--xi", "much"}, exitUsage},
 		"xi of nothing":       {train("--method", "smf-w", "--xi", "0"), []string{"xi 0"}, exitUsage},

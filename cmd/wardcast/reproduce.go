@@ -43,6 +43,24 @@ func (o paperOutput) print(d *deps, title string, header []string, lines [][]str
 	return err
 }
 
+// show writes results into a folder, "" for none, and prints them.
+func (o paperOutput) show(d *deps, folder string, got interface {
+	Write(dir string) error
+	Tables() []reproduce.TextTable
+},
+) (err error) {
+	if folder != "" {
+		err = got.Write(folder)
+	}
+	if o.Output == "json" {
+		return errors.Join(err, printJSON(d.out, got))
+	}
+	for _, t := range got.Tables() {
+		err = errors.Join(err, o.print(d, t.Title, t.Header, t.Lines))
+	}
+	return err
+}
+
 type simulationsCmd struct {
 	paperOutput
 	Trials      int      `help:"Matrices of each kind; the paper has 100." default:"100"`

@@ -36,8 +36,11 @@ func (c *convergenceCmd) Run(ctx context.Context, d *deps) error {
 	if (c.MnistImages == "") != (c.MnistLabels == "") {
 		return usageError{errors.New("--mnist-images and --mnist-labels want each other")}
 	}
+	if c.Threads > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
+	}
 	convergence := reproduce.Convergence{
-		ConvergenceSettings: reproduce.ConvergenceSettings{Iterations: c.Iterations, Start: solver.Init(c.Start), Documents: c.Documents, Terms: c.Terms, Seed: c.Seed, Threads: c.Threads, Version: version},
+		ConvergenceSettings: reproduce.ConvergenceSettings{Iterations: c.Iterations, Start: solver.Init(c.Start), Documents: c.Documents, Terms: c.Terms, Seed: c.Seed, Threads: runtime.GOMAXPROCS(0), Version: version},
 		Xi:                  c.Xi,
 	}
 	if c.MnistImages == "" {
@@ -54,9 +57,6 @@ func (c *convergenceCmd) Run(ctx context.Context, d *deps) error {
 		}
 		convergence.Runs = filepath.Join(c.Out, "runs.jsonl")
 	}
-	if c.Threads > 0 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
-	}
 	bar := newProgress(d.err, "factorizing")
 	convergence.Progress = bar.set
 	got, err := convergence.Run(ctx)
@@ -67,15 +67,5 @@ func (c *convergenceCmd) Run(ctx context.Context, d *deps) error {
 	if got == nil {
 		return err
 	}
-	// What was done before the end is shown whatever ended it.
-	if c.Out != "" {
-		err = errors.Join(err, got.Write(c.Out))
-	}
-	if c.Output == "json" {
-		return errors.Join(err, printJSON(d.out, got))
-	}
-	for _, t := range got.Tables() {
-		err = errors.Join(err, c.print(d, t.Title, t.Header, t.Lines))
-	}
-	return err
+	return errors.Join(err, c.show(d, c.Out, got)) // what was done before the end is shown whatever ended it
 }

@@ -50,15 +50,5 @@ func (c *leukaemiaCmd) Run(ctx context.Context, d *deps) error {
 	if got == nil {
 		return err
 	}
-	// What was done before the end is shown whatever ended it.
-	if c.Out != "" {
-		err = errors.Join(err, got.Write(c.Out))
-	}
-	if c.Output == "json" {
-		return errors.Join(err, printJSON(d.out, got))
-	}
-	for _, t := range got.Tables() {
-		err = errors.Join(err, c.print(d, t.Title, t.Header, t.Lines))
-	}
-	return err
+	return errors.Join(err, c.show(d, c.Out, got)) // what was done before the end is shown whatever ended it
 }

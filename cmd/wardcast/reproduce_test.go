@@ -85,6 +85,10 @@ func TestReproduceConvergence(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	all := object(t, succeed(t, "", "reproduce", "smf-convergence", "--documents", "30", "--terms", "30", "--iterations", "1", "--xi", "1", "--threads", "0", "--output=json"))
+	if settings, _ := all["settings"].(map[string]any); settings["threads"] == 0. {
+		t.Errorf("one thread for each processor is reported as %v", settings["threads"])
+	}
 	if got := succeed(t, "", append(twice, "--output", "markdown")...); !strings.HasPrefix(got, "**jobs, smf-w**\n\n| xi | algorithm |") || !strings.Contains(got, "**jobs, smf-h**") {
 		t.Errorf("Markdown %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -67,15 +68,24 @@ func (o *outcomes) into(columns *notes.Columns) error {
 	if o.Classes == nil {
 		return nil
 	}
-	columns.Classes = o.Classes
+	columns.Classes = trimmed(o.Classes)
 	if columns.Positive != "" {
-		columns.Admission = kong.SplitEscaped(columns.Positive, ',')
+		columns.Admission = trimmed(kong.SplitEscaped(columns.Positive, ','))
 		columns.Positive = ""
 	}
 	if err := columns.CheckClasses(); err != nil {
 		return usageError{fmt.Errorf("--classes: %w", err)}
 	}
 	return nil
+}
+
+// trimmed returns names without the space around them, as labels are read.
+func trimmed(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strings.TrimSpace(name)
+	}
+	return out
 }
 
 // head is the flags of text rows and classifier that training and evaluation share.
@@ -217,6 +227,9 @@ func (c *trainCmd) settings() (fit.Settings, error) {
 	s := fit.Default()
 	s.Method, s.WarmStart = fit.Method(c.Method), c.WarmStart
 	s.Words = c.Words == "beside" || c.Words == "" && !s.Method.Supervised()
+	if len(c.Rank) == 0 {
+		return s, usageError{errors.New("--rank wants a number of topics")}
+	}
 	if s.Rank = c.Rank[0]; len(c.Rank) > 1 {
 		s.Ranks = c.Rank
 	}

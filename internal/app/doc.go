@@ -6,7 +6,7 @@
 //
 //	wardcast_predictions_total{decision}            predictions made, by decision
 //	wardcast_abstentions_total                      predictions of notes in which no word is known
-//	wardcast_probability                            histogram of the predicted probabilities
+//	wardcast_probability                            histogram of the predicted probabilities of admission
 //	wardcast_unknown_token_ratio                    histogram of the share of a note's tokens that its model does not know
 //	wardcast_model_info{model,version,sha256}       1 for each champion in use
 //	wardcast_model_created_timestamp_seconds{model} when it was trained

@@ -327,6 +327,9 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, Progress: o.Tried}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
+	if o.ClassWeights == Balanced {
+		search.Weigh = smf.Balanced
+	}
 	var chosen []string
 	if o.Xi == Auto {
 		chosen = append(chosen, "xi")
@@ -341,7 +344,7 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 	if chosen != nil {
 		t.validation = &CrossValidation{Folds: search.Folds, Chosen: chosen}
 		if err := t.validate(ctx, x, search); err != nil {
-			return fmt.Errorf("choosing %s: %w", strings.Join(chosen, " and "), err)
+			return fmt.Errorf("choosing %s by %q: %w", strings.Join(chosen, " and "), o.Labels, err)
 		}
 	}
 	t.method, err = smf.New(t.data, t.settings)
@@ -354,12 +357,8 @@ func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Searc
 	if err != nil {
 		return err
 	}
-	infinite := func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 1) }
-	if infinite(choice.Best) {
-		return solver.NonFinite.Err()
-	}
 	t.settings.Xi, t.settings.Ridge = choice.Best.Xi, choice.Best.Ridge
-	t.validation.Candidates = slices.DeleteFunc(choice.Candidates, infinite)
+	t.validation.Candidates = choice.Candidates
 	return nil
 }
 
@@ -387,11 +386,12 @@ func (t *task) describe(report *Report, o *Options, x linalg.Operator, result *s
 	if t.data.Classes > 2 {
 		return nil
 	}
-	positive := make([]bool, len(t.test.Labels))
+	positive, order := make([]bool, len(t.test.Labels)), mat.Col(nil, 0, test.LogOdds)
 	for i, y := range t.test.Labels {
 		positive[i] = y == 1
+		order[i] = (1 + order[i]/(1+math.Abs(order[i]))) / 2 // in the order of the probabilities, which round to ties from 37 on
 	}
-	area, _, err := eval.AUROC(positive, mat.Col(nil, 1, test.Probabilities), nil)
+	area, _, err := eval.AUROC(positive, order, nil)
 	if errors.Is(err, eval.ErrOneClass) {
 		return nil
 	}

@@ -5,9 +5,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // Balanced classes weigh the label loss, and the report says so.
@@ -34,6 +39,53 @@ func TestClassWeights(t *testing.T) {
 		if got := r.Settings.ClassWeights; got != weights && (weights != "" || got != factorize.Unweighted) {
 			t.Errorf("class weights %q: reported as %q", weights, got)
 		}
+	}
+}
+
+// What is held out gives no weights to what is factorized: the candidates are those of weights by the training parts.
+func TestClassWeightsHoldOut(t *testing.T) {
+	t.Parallel()
+	c := supervisedExample(43, 1, 0, 1) // folds of different sizes
+	for i := range c.labels {
+		if c.labels[i] = 0; i%5 == 0 {
+			c.labels[i] = 1
+		}
+	}
+	o := c.options(t, "smf-w")
+	o.ClassWeights, o.Xi, o.Ridge = factorize.Balanced, "1", factorize.Auto
+	r, err := factorize.Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := smf.Choose(t.Context(), linalg.Dense{Dense: c.x}, smf.Data{Labels: c.labels, Weights: smf.Balanced(c.labels)}, smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, Weigh: smf.Balanced, Seed: o.Seed,
+		Solver: solver.Settings{Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Candidates, r.Settings.CrossValidation.Candidates, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Log-odds rank documents whose probabilities round to the same number.
+func TestAUROCOfCertainDocuments(t *testing.T) {
+	t.Parallel()
+	c := supervisedExample(40, 1, 0, 1)
+	o := c.options(t, "smf-w")
+	o.Xi, o.Ridge = "1", "0.1"
+	far := mat.NewDense(4, 6, nil)
+	for i := range 4 {
+		far.Set(i, 1, 1e3*float64(i+1)) // class 1 stands out in column 1
+	}
+	o.TestInput, o.TestLabels = writeCSV(t, far), writeCSV(t, mat.NewDense(4, 1, []float64{0, 0, 1, 1}))
+	r, err := factorize.Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.TestAUROC == nil || *r.TestAUROC != 1 {
+		t.Errorf("AUROC %v, want 1", r.TestAUROC)
 	}
 }
 

@@ -16,60 +16,73 @@ type Standardized struct {
 
 // NewStandardized returns the matrix for p means and p scales, which it keeps. X must be a *CSR or a Dense. The means and
 // deviations of training are those for new documents too.
-//
-// Its NormSquared comes from column sums: where X is nearly constant in a column, with an error of about
-// 1e-16·n·(mean·scale)².
 func NewStandardized(x Operator, means, scales []float64) *Standardized {
 	n, p := x.Dims()
 	if len(means) != p || len(scales) != p {
 		panic(errShape)
 	}
 	s := &Standardized{x: x, means: means, scales: scales}
-	sums, squares := columnSums(x)
+	shifts, sums, squares := columnShifts(x)
 	for j, m := range means {
+		m -= shifts[j]
 		s.norm += scales[j] * scales[j] * max(0, squares[j]-2*m*sums[j]+float64(n)*m*m)
 	}
 	return s
 }
 
 // ColumnMoments returns the mean of each column of a *CSR or a Dense with n rows and its standard deviation,
-// √(Σ(xᵢⱼ − mean)²/n). For n = 0 both are 0.
+// √(Σ(xᵢⱼ − mean)²/n), exactly 0 where all entries are equal. For n = 0 both are 0.
 func ColumnMoments(x Operator) (means, deviations []float64) {
 	n, p := x.Dims()
-	means, squares := columnSums(x)
 	deviations = make([]float64, p)
 	if n == 0 {
-		return means, deviations
+		return make([]float64, p), deviations
 	}
-	for j, sum := range means {
-		means[j] = sum / float64(n)
-		deviations[j] = math.Sqrt(max(0, squares[j]/float64(n)-means[j]*means[j]))
+	shifts, sums, squares := columnShifts(x)
+	means = shifts
+	for j, sum := range sums {
+		mean := sum / float64(n)
+		means[j] += mean
+		deviations[j] = math.Sqrt(max(0, squares[j]/float64(n)-mean*mean))
 	}
 	return means, deviations
 }
 
-// columnSums returns Σᵢ xᵢⱼ and Σᵢ xᵢⱼ².
-func columnSums(x Operator) (sums, squares []float64) {
+// columnShifts returns of each column of n rows an entry s, 0 where there are zeros that are not stored, and the sums
+// Σᵢ (xᵢⱼ − s) and Σᵢ (xᵢⱼ − s)². Those of a column of equal entries are exactly 0.
+func columnShifts(x Operator) (shifts, sums, squares []float64) {
 	n, p := x.Dims()
-	sums, squares = make([]float64, p), make([]float64, p)
+	shifts, sums, squares = make([]float64, p), make([]float64, p), make([]float64, p)
+	add := func(j int, v float64) {
+		v -= shifts[j]
+		sums[j] += v
+		squares[j] += v * v
+	}
 	switch x := x.(type) {
 	case *CSR:
+		stored := make([]int, p)
 		for c, j := range x.Indices {
-			v := x.Values[c]
-			sums[j] += v
-			squares[j] += v * v
+			if stored[j]++; stored[j] == n {
+				shifts[j] = x.Values[c]
+			}
+		}
+		for c, j := range x.Indices {
+			add(int(j), x.Values[c])
 		}
 	case Dense:
 		for i := range n {
-			for j, v := range x.RawRowView(i) {
-				sums[j] += v
-				squares[j] += v * v
+			row := x.RawRowView(i)
+			if i == 0 {
+				copy(shifts, row)
+			}
+			for j, v := range row {
+				add(j, v)
 			}
 		}
 	default:
 		panic("linalg: column sums need entries")
 	}
-	return sums, squares
+	return shifts, sums, squares
 }
 
 // Dims returns n and p.

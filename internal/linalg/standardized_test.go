@@ -63,3 +63,37 @@ func TestStandardized(t *testing.T) {
 		}
 	}
 }
+
+// TestColumnMomentsOfConstants: equal entries deviate by exactly 0, so that nobody divides by what rounding leaves.
+func TestColumnMomentsOfConstants(t *testing.T) {
+	t.Parallel()
+	const n = 7
+	x := mat.NewDense(n, 3, nil)
+	for i := range n {
+		x.SetRow(i, []float64{0.1, 0, 1e6 + float64(i%2)})
+	}
+	var values []float64
+	var indices []int32
+	indptr := []int{0}
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			if v != 0 {
+				indices, values = append(indices, int32(j)), append(values, v)
+			}
+		}
+		indptr = append(indptr, len(indices))
+	}
+	sparse, err := linalg.NewCSR(n, 3, indptr, indices, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operator := range []linalg.Operator{linalg.Dense{Dense: x}, sparse} {
+		means, deviations := linalg.ColumnMoments(operator)
+		if means[0] != 0.1 || deviations[0] != 0 || means[1] != 0 || deviations[1] != 0 {
+			t.Errorf("%T: means %v, deviations %v of constants", operator, means[:2], deviations[:2])
+		}
+		if want := math.Sqrt(3.0 / 7 * 4 / 7); math.Abs(deviations[2]/want-1) > 1e-12 {
+			t.Errorf("%T: deviation %v, want %v", operator, deviations[2], want)
+		}
+	}
+}

@@ -31,6 +31,11 @@ func (c *Columns) CheckClasses() error {
 	if err := models.CheckClasses(c.Classes); err != nil {
 		return err
 	}
+	for i, name := range c.Classes {
+		if other := indexLabel(c.Classes[:i], name); other >= 0 {
+			return fmt.Errorf("class %q is the number of %q", name, c.Classes[other])
+		}
+	}
 	_, err := c.admission(c.Classes)
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/models"
 )
 
 // outcomes is a table of 12 rows sent home, 11 admitted, 10 transferred, in turn.
@@ -95,7 +97,10 @@ func TestClassErrors(t *testing.T) {
 		"one class":          {outcomes("home"), `FILE, column "label": only one class among the labels`, Columns{Classes: auto}, ErrOneClass},
 		"too many":           {many.String(), `FILE, line 102, column "label": more than 100 different labels: name the classes, or another column`, Columns{Classes: auto}, ErrManyClasses},
 		"a list of one":      {three, `FILE, column "label": 1 classes, want 2 to 1000`, Columns{Classes: []string{"home"}}, nil},
-		"twice":              {three, `FILE, column "label": class 2, "home", has no name or that of another`, Columns{Classes: []string{"home", "home"}}, nil},
+		"twice":              {three, `FILE, column "label": class 2, "home", has the name of another`, Columns{Classes: []string{"home", "home"}}, nil},
+		"twice as a number":  {three, `FILE, column "label": class "1.0" is the number of "1"`, Columns{Classes: []string{"0", "1", "1.0"}}, nil},
+		"two lines":          {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a class with a control character`, Columns{Classes: auto}, models.ErrClassName},
+		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, and 256 are the most`, Columns{Classes: auto}, models.ErrClassName},
 		"admission unknown":  {three, `FILE, column "label": class "bed", which counts as admitted, is none of the classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
 		"everybody admitted": {three, `FILE, column "label": all classes count as admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
 	} {
@@ -129,6 +134,22 @@ func TestLabelCounts(t *testing.T) {
 	} {
 		if got := (&Table{Labels: labels}).LabelCounts(); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestLabelIsNoFeature: nothing may be predicted from the label itself.
+func TestLabelIsNoFeature(t *testing.T) {
+	t.Parallel()
+	path := write(t, "a.csv", outcomes("home", "ward"))
+	for name, c := range map[string]Columns{
+		"auxiliary": {Aux: []Aux{{Column: "label", Kind: models.Categorical, Name: "label"}}},
+		"complaint": {Complaint: "label"},
+		"text":      {Text: "label"},
+	} {
+		c.Classes = []string{AutoClasses}
+		if _, err := Read([]string{path}, c); !errors.Is(err, ErrLabelAsFeature) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -83,8 +83,8 @@ var (
 	ErrManyClasses = fmt.Errorf("more than %d different labels: name the classes, or another column", maxClasses)
 	// ErrRareClass is a class that nothing can be learnt of.
 	ErrRareClass = errors.New("too few visits of a class")
-	// ErrLabelAsAux is the outcome given as what it is to be predicted from.
-	ErrLabelAsAux = errors.New("the label cannot be an auxiliary column")
+	// ErrLabelAsFeature is the outcome given as what it is to be predicted from.
+	ErrLabelAsFeature = errors.New("the label cannot be an auxiliary column, the complaint or the text")
 )
 
 // maxLine bounds a line of JSON: a note's text is at most 64 KiB, six bytes each if escaped.
@@ -105,10 +105,10 @@ func Read(paths []string, columns Columns) (*Table, error) {
 	if columns.Classes != nil && !columns.auto() {
 		t.Classes = columns.Classes
 	}
-	for _, a := range columns.Aux {
-		if a.Column == columns.labelName() {
-			return nil, whole(ErrLabelAsAux)
-		}
+	text, label, complaint, _, _ := columns.roles()
+	isLabel := func(a Aux) bool { return a.Column == label.name }
+	if text.name == label.name || complaint.name == label.name || slices.ContainsFunc(columns.Aux, isLabel) {
+		return nil, whole(ErrLabelAsFeature)
 	}
 	for _, path := range paths {
 		before := len(t.Rows) + t.Empty
@@ -349,6 +349,9 @@ func (t *Table) add(path string, line int, columns *Columns, get cell) error {
 	if row.Class < 0 {
 		if len(t.Classes) == maxClasses {
 			return fail(label.name, ErrManyClasses)
+		}
+		if err := models.CheckClass(y); err != nil {
+			return fail(label.name, err)
 		}
 		row.Class = len(t.Classes)
 		t.Classes = append(t.Classes, y)

@@ -240,6 +240,7 @@ func TestJobPostings(t *testing.T) {
 func TestConvergenceGoesOn(t *testing.T) {
 	t.Parallel()
 	c := smallConvergence()
+	c.Iterations = 4
 	c.Runs = filepath.Join(t.TempDir(), "runs.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
 	c.Progress = func(done, _ int) {
@@ -266,7 +267,7 @@ func TestConvergenceGoesOn(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Convergence){
 		"another start": func(c *Convergence) { c.Start = solver.InitSVD }, "another seed": func(c *Convergence) { c.Seed = 2 }, "other digits": func(c *Convergence) { c.Digits.Pixels[5]++ }, "no digits": func(c *Convergence) { c.Digits = nil },
-		"fewer updates": func(c *Convergence) { c.Iterations = 10 }, "another version": func(c *Convergence) { c.Version = "2" },
+		"more updates": func(c *Convergence) { c.Iterations = 5 }, "another version": func(c *Convergence) { c.Version = "2" },
 	} {
 		other := c
 		other.Digits = stripes()
@@ -377,9 +378,9 @@ func TestConvergedWrite(t *testing.T) {
 func TestRunThatOverflows(t *testing.T) {
 	t.Parallel()
 	c := smallConvergence()
-	c.Digits, c.Xi, c.Iterations = nil, []float64{1e4}, 200 // 2τξ = 200
+	c.Digits, c.Xi, c.Iterations = nil, []float64{1e8}, 40 // 2τξ = 2e6
 	for _, r := range converge(t, c).Rows {
-		if r.Algorithm == paperLPGD && r.Variant == smf.VariantW && (r.Status == "iteration-limit" || r.Status == "converged") {
+		if r.Algorithm == paperLPGD && r.Variant == smf.VariantW && (r.Status != "non-finite" || len(r.Objectives) < 2) {
 			t.Errorf("%s after %d updates at a gap of %v", r.Status, len(r.Objectives)-1, r.Gap)
 		}
 		if math.IsInf(floats.Max(r.Objectives), 1) || math.IsNaN(floats.Sum(r.Objectives)) {

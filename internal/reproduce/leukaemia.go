@@ -210,9 +210,6 @@ func (e *Expressions) samples(o *Outcome, rows []int, scale func(*mat.Dense) *ma
 	return s
 }
 
-// roundingDeviation is the share of the mean below which a column's deviation is the rounding of its moments.
-const roundingDeviation = 1e-7
-
 // standardizer returns what centres the p columns and scales them to the variance 1/p, by the statistics of the given rows:
 // a row then has a mean square of 1, as the ones of the intercept, which the same ridge covers. Columns that are constant
 // there become 0.
@@ -222,7 +219,7 @@ func standardizer(train *mat.Dense) func(*mat.Dense) *mat.Dense {
 	return func(x *mat.Dense) *mat.Dense {
 		scaled := new(mat.Dense)
 		scaled.Apply(func(_, j int, v float64) float64 {
-			if deviations[j] <= roundingDeviation*math.Abs(means[j]) {
+			if deviations[j] == 0 {
 				return 0
 			}
 			return (v - means[j]) / (deviations[j] * root)

@@ -84,8 +84,8 @@ func (t *Triage) check() ([]fit.Candidate, error) {
 		return nil, err
 	}
 	for _, c := range found {
-		if c.Method == fit.BagOfWords || c.Method == fit.Majority || c.Words {
-			return nil, fmt.Errorf("%w: method %q finds no topics, or has words beside them; the tables compare topics, and the bag of words stands among them anyway", ErrSettings, c)
+		if c.Method == fit.BagOfWords || c.Method == fit.Majority || c.Method.Supervised() || c.Words {
+			return nil, fmt.Errorf("%w: method %q finds no topics of the text alone, or has words beside them; the tables compare topics, and the bag of words stands among them anyway", ErrSettings, c)
 		}
 	}
 	return append(candidates, found...), nil

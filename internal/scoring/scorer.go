@@ -55,7 +55,7 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	return nil
 }
 
-// Probability returns the calibrated probability alone, and false where the note has no model.
+// Probability returns the calibrated probability of admission alone, and false where the note has no model.
 func (s *Scorer) Probability(n *msg.Note) (float64, bool) {
 	r := s.route(n.Complaint)
 	if r.opened == nil {

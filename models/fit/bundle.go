@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/notes"
@@ -104,7 +102,6 @@ func (f *Supervised) record(s *Settings) any {
 	if len(s.ranks()) > 1 {
 		chosen = append(chosen, "rank")
 	}
-	finite := slices.DeleteFunc(slices.Clone(f.Candidates), func(c smf.Candidate) bool { return math.IsInf(c.LogLoss, 0) })
 	return struct {
 		Method       Method                 `json:"method"`
 		Rank         int                    `json:"rank"`
@@ -120,10 +117,10 @@ func (f *Supervised) record(s *Settings) any {
 		PerComplaint Policy                 `json:"per_complaint"`
 		MinDocuments int                    `json:"min_documents"`
 		Seed         uint64                 `json:"seed"`
-		Candidates   []smf.Candidate        `json:"candidates"` // with finite predictions
+		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
 		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, finite,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, f.Candidates,
 	}
 }
 

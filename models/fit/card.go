@@ -123,7 +123,7 @@ func classCard(line func(string, ...any), m *eval.ClassMetrics) {
 		if of.AUROC != nil {
 			area = fmt.Sprintf("%.3f", *of.AUROC)
 		}
-		line("| %s | %d | %d | %s |", of.Class, of.N, m.Confusion[c][c], area)
+		line("| %s | %d | %d | %s |", strings.ReplaceAll(of.Class, "|", `\|`), of.N, m.Confusion[c][c], area)
 	}
 }
 

@@ -35,10 +35,10 @@ func TestCardGolden(t *testing.T) {
 	supervised := of
 	supervised.Manifest.Method, supervised.Manifest.Rank = "smf-w", 10
 	several := supervised
-	several.Manifest.Classes, several.Manifest.AdmissionClasses = []string{"home", "ward", "moved"}, []string{"ward", "moved"}
+	several.Manifest.Classes, several.Manifest.AdmissionClasses = []string{"home", "ward", "moved|left"}, []string{"ward", "moved|left"}
 	classes := eval.ClassMetrics{
 		N: 1200, Accuracy: 0.8, BalancedAccuracy: 0.5, LogLoss: 0.6, Brier: 0.3, AUROC: value(0.75),
-		Classes: []eval.ClassMetric{{Class: "home", N: 855, AUROC: value(0.8)}, {Class: "ward", N: 300, AUROC: value(0.7)}, {Class: "moved", N: 45}}, Confusion: [][]int{{800, 55, 0}, {150, 150, 0}, {30, 15, 0}},
+		Classes: []eval.ClassMetric{{Class: "home", N: 855, AUROC: value(0.8)}, {Class: "ward", N: 300, AUROC: value(0.7)}, {Class: "moved|left", N: 45}}, Confusion: [][]int{{800, 55, 0}, {150, 150, 0}, {30, 15, 0}},
 	}
 	for name, c := range map[string]struct {
 		bundle  models.Bundle

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // TestEvaluateClasses holds methods of several outcomes against the shares of the classes.
@@ -56,7 +58,9 @@ func TestEvaluateCutsRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Candidates: all, Repeats: repeats, Settings: smallSupervised(SMFW)})
+	s := smallSupervised(SMFW)
+	s.Ranks = []int{1} // which are the candidates'
+	scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Candidates: all, Repeats: repeats, Settings: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +70,20 @@ func TestEvaluateCutsRanks(t *testing.T) {
 	}
 	if !slices.Equal(ranks, []int{2, 4, 2, 4, 0}) {
 		t.Errorf("ranks %v", ranks)
+	}
+}
+
+// TestClassNotTrainedOn names the outcome of which only the test notes have any.
+func TestClassNotTrainedOn(t *testing.T) {
+	t.Parallel()
+	d := threeClasses(t, 0, 120)
+	repeats, _, err := Holdout(d.Rows, func(i int) bool { return d.Rows[i].Class != 2 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "smf-w"), Repeats: repeats, Settings: smallSupervised(SMFW)})
+	if !errors.Is(err, smf.ErrLabels) || !strings.Contains(err.Error(), `"observation"`) {
+		t.Errorf("got %v", err)
 	}
 }
 

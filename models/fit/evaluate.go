@@ -37,7 +37,7 @@ const wordsSuffix = "+words"
 // Candidates returns one candidate for each method, weighting and rank. A method without topics stands once
 // for each weighting, Majority once. Without weightings each method has the rows of Method.Weighting; with some, one
 // that needs binary rows has these alone, and it is an error if they are not among them; so it is if a rank is less than
-// 1, or a candidate would stand twice.
+// 1, or none is there for a method with topics, or a candidate would stand twice.
 func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) ([]Candidate, error) {
 	for _, k := range ranks {
 		if k < 1 {
@@ -63,6 +63,9 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 			if c.Method == BagOfWords {
 				all = append(all, c)
 				continue
+			}
+			if len(ranks) == 0 {
+				return nil, fmt.Errorf("%w: method %q has no rank to be compared at", ErrSettings, name)
 			}
 			for _, c.Rank = range ranks {
 				all = append(all, c)
@@ -93,14 +96,14 @@ func (c Candidate) String() string {
 
 // settings returns those of the candidate where it is compared under s.
 func (c Candidate) settings(s Settings) (Settings, error) {
-	s.Method, s.Words, s.Rank, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), c.Weighting
+	s.Method, s.Words, s.Rank, s.Ranks, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), nil, c.Weighting
 	if c.Method != L1NMF {
 		s.L1Topics, s.L1Scores = nil, nil
 	}
 	if c.Method.Supervised() {
 		s.FreeAux, s.OneSE = false, false
 	} else {
-		s.Xi, s.Ridge, s.Ranks, s.ClassWeights = nil, nil, nil, ""
+		s.Xi, s.Ridge, s.ClassWeights = nil, nil, ""
 	}
 	return s, s.check()
 }

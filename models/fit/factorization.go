@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/solver"
@@ -19,6 +20,9 @@ func Factorize(ctx context.Context, all []notes.Row, c Candidate, s Settings) (*
 	s, err := c.settings(s)
 	if err != nil {
 		return nil, err
+	}
+	if c.Method.Supervised() {
+		return nil, fmt.Errorf("%w: the topics of method %q depend on outcomes", ErrSettings, c.Method)
 	}
 	r, err := newRows(Data{Rows: all}, s.Text.MinDF)
 	if err != nil {

@@ -242,6 +242,10 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 			settings.PenaltyFactors[j] = 1
 		}
 	}
+	if s.Alpha < nearRidge {
+		// The nearer to ridge, the larger the λ at which the path begins: it ends where that of nearRidge does.
+		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
+	}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, folds, settings)
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
@@ -334,6 +338,9 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds 
 	}
 	return p, nil
 }
+
+// nearRidge is the mixture below which the path is made longer than glmnet's.
+const nearRidge = 0.1
 
 // headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
 const headTolerance = 1e-6

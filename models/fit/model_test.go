@@ -58,6 +58,25 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	}
 }
 
+// TestRidgePathIsLongEnough: ridge is about as good as the lasso's mixture, its best penalty within the path.
+func TestRidgePathIsLongEnough(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 300)
+	area := map[float64]float64{}
+	for _, alpha := range []float64{0, 0.1} {
+		s := small()
+		s.Method, s.Alpha = BagOfWords, alpha
+		f, err := Model(t.Context(), Data{Rows: rows}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		area[alpha] = auroc(t, rows, f.OutOfFold)
+	}
+	if area[0] < area[0.1]-0.01 {
+		t.Errorf("AUROC %.3f with ridge, %.3f with α = 0.1", area[0], area[0.1])
+	}
+}
+
 func auroc(t *testing.T, rows []notes.Row, p []float64) float64 {
 	t.Helper()
 	a, _, err := eval.AUROC(labels(rows), p, nil)
@@ -79,16 +98,17 @@ func TestOutOfFoldKnowsNoLabel(t *testing.T) {
 	for i := 0; i < len(rows); i += 2 {
 		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
 	}
-	for _, method := range []Method{SONMF, BagOfWords} {
-		s := small()
-		s.Method, s.Text.MinDF = method, 1
+	words := small()
+	words.Method = BagOfWords
+	for _, s := range []Settings{small(), words, smallSupervised(SMFW), smallSupervised(SMFH)} {
+		s.Text.MinDF = 1
 		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const bound = 0.1 // three standard errors of 300 visits
 		if a := auroc(t, rows, f.OutOfFold); math.Abs(a-0.5) > bound {
-			t.Errorf("%s: AUROC %.3f of labels drawn at random", method, a)
+			t.Errorf("%s: AUROC %.3f of labels drawn at random", s.Method, a)
 		}
 	}
 }
@@ -152,7 +172,7 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 // with missing values of every kind.
 func TestScorerIsTheHead(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 160)
+	rows, _ := generated(t, 0, 100)
 	for i := range rows {
 		rows[i].Aux[i%4] = msg.Value{}
 		if i%7 == 0 {

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +18,7 @@ import (
 
 // Supervised tells how a supervised factorization was chosen.
 type Supervised struct {
-	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are all that were tried.
+	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are those of smf.Choice.
 	Best       smf.Candidate
 	Candidates []smf.Candidate
 }
@@ -52,6 +51,9 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
+	if err := m.checkFolds(folds); err != nil {
+		return nil, err
+	}
 	choice, err := m.choose(ctx, folds)
 	if err != nil {
 		return nil, err
@@ -62,6 +64,22 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 		return nil, err
 	}
 	return f, f.calibrate(r, choice.LogOdds, choice.FoldOf, s)
+}
+
+// checkFolds returns an error that wraps smf.ErrLabels and names the outcome for one that is not in two folds.
+func (m *supervised) checkFolds(folds []int) error {
+	for class, name := range m.names {
+		in := map[int]bool{}
+		for i, c := range m.classes {
+			if c == class {
+				in[folds[i]] = true
+			}
+		}
+		if len(in) < 2 {
+			return fmt.Errorf("%w: too few notes of class %q to learn from", smf.ErrLabels, name)
+		}
+	}
+	return nil
 }
 
 // choose cross-validates ξ, ν and the rank, as far as they are not given.
@@ -90,9 +108,6 @@ func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, erro
 	choice, err := smf.Choose(ctx, m.text.x, m.data, search)
 	if err != nil {
 		return nil, fmt.Errorf("choosing a factorization: %w", err)
-	}
-	if math.IsInf(choice.Best.LogLoss, 1) {
-		return nil, fmt.Errorf("choosing a factorization: %w", errors.New("none of the candidates has finite predictions"))
 	}
 	return choice, nil
 }

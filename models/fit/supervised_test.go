@@ -3,11 +3,12 @@ package fit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -325,8 +326,9 @@ func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 				t.Errorf("alignment of a warm start %+v", a)
 			}
 			const slack = 1e-4
-			if before, now := solverOf(t, first).Objective, solverOf(t, warm).Objective; now > before*(1+slack) {
-				t.Errorf("objective %v from topics of %v", now, before)
+			share := map[Method]int{SMFW: 2, SMFH: 1}[method] // topics say less of the scores of smf-h, which know the labels
+			if before, now := solverOf(t, first), solverOf(t, warm); now.Objective > before.Objective*(1+slack) || now.Iterations*share >= before.Iterations {
+				t.Errorf("objective %v after %d updates from topics of %v after %d", now.Objective, now.Iterations, before.Objective, before.Iterations)
 			}
 		})
 	}
@@ -339,8 +341,11 @@ func TestTrainClasses(t *testing.T) {
 	s := smallSupervised(SMFW)
 	s.Xi, s.Rank, s.Ranks, s.MinDocuments = nil, 2, []int{2, 4}, 60
 	j := job()
+	var mu sync.Mutex
 	var last [2]int
 	j.Progress = func(done, total int) {
+		mu.Lock()
+		defer mu.Unlock()
 		if done > last[0] {
 			last = [2]int{done, total}
 		}
@@ -399,7 +404,6 @@ func TestTrainClasses(t *testing.T) {
 			t.Errorf("the card lacks %q: %s", want, b.Card)
 		}
 	}
-	// What was held out is measured as what is predicted, up to the noise of other folds' topics.
 	var p msg.Prediction
 	scorer := model.Scorer(classifier.Options{})
 	scorer.Score(d.Rows[0].Text, append(slices.Clip(d.Rows[0].Aux), classifier.Complaint(d.Rows[0].Complaint)), &p)
@@ -408,27 +412,19 @@ func TestTrainClasses(t *testing.T) {
 	}
 }
 
-// TestSupervisedLearnsNoNoise: of labels that nothing tells, predictions that had not seen them tell nothing.
-func TestSupervisedLearnsNoNoise(t *testing.T) {
+// TestSupervisedCancelled ends amid the cross-validation.
+func TestSupervisedCancelled(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 600)
-	random := rand.New(rand.NewPCG(5, 6))
-	for i := range rows {
-		rows[i].Positive = random.IntN(2) == 0
-	}
-	for i := 0; i < len(rows); i += 2 {
-		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
-	}
-	for _, method := range []Method{SMFW, SMFH} {
-		s := smallSupervised(method)
-		s.Text.MinDF = 1
-		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
-		if err != nil {
-			t.Fatal(err)
+	s := smallSupervised(SMFW)
+	s.Xi, s.Ridge, s.PerComplaint = nil, nil, Never
+	ctx, cancel := context.WithCancel(t.Context())
+	j := job()
+	j.Progress = func(done, _ int) {
+		if done > 0 {
+			cancel()
 		}
-		const bound = 0.1 // three standard errors of 300 visits
-		if a := auroc(t, rows, f.OutOfFold); math.Abs(a-0.5) > bound {
-			t.Errorf("%s: AUROC %.3f of labels drawn at random", method, a)
-		}
+	}
+	if got, err := Train(ctx, threeClasses(t, 0, 200), s, j); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", got, err)
 	}
 }

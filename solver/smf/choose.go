@@ -19,6 +19,10 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
+// hopeless is the log loss of all held-out documents, in units of the least of its path, from which smaller ν are not tried:
+// they fit the training part closer still, at ever more updates.
+const hopeless = 1.25
+
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
@@ -47,16 +51,16 @@ type Search struct {
 	FoldOf []int
 	Folds  int
 	Seed   uint64
-	// Prepare, where it is not nil, is called with the training part of X of each fold; what it returns is applied to both
+	// Prepare, where it is not nil, is called for each run with the training part of X; what it returns is applied to both
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
 	Prepare func(train linalg.Operator) (apply func(linalg.Operator) linalg.Operator)
-	// Weigh, where it is not nil, gives the weights of the training part of each fold from its labels, in place of
+	// Weigh, where it is not nil, gives for each run the weights of the training part from its labels, in place of
 	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
 	// called from several goroutines.
 	Weigh func(labels []int) []float64
-	// Progress, where it is not nil, is called after each run with the number of those done and of all. It may be called
-	// from several goroutines.
+	// Progress, where it is not nil, is called after each run with the number of those done or left out and of all. It may
+	// be called from several goroutines.
 	Progress func(done, total int)
 }
 
@@ -66,7 +70,7 @@ type Candidate struct {
 	Ridge float64 `json:"ridge"`
 	Rank  int     `json:"rank"`
 	// LogLoss is the mean over held-out documents of −log of the probability of the true class, by weights where there
-	// are any; StandardError is that of the mean over the folds. A candidate with a run that was not finite has +Inf.
+	// are any; StandardError is that of the mean over the folds.
 	LogLoss       float64 `json:"log_loss"`
 	StandardError float64 `json:"standard_error"`
 	// Accuracy is the share of held-out documents of the predicted class, by weights.
@@ -77,7 +81,7 @@ type Candidate struct {
 type Choice struct {
 	// Best is the candidate of the least log loss, of several the first.
 	Best Candidate
-	// Candidates are all of them, ranks outermost and ridges innermost.
+	// Candidates are those that ran to finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate
 	// LogOdds is n×κ: Prediction.LogOdds of each document by the factorization of Best that has not seen it.
 	LogOdds *mat.Dense
@@ -88,48 +92,40 @@ type Choice struct {
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
 // Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
-// each other one where that of the next larger ν ended, or else of the next larger ξ. A run that ends early, at its limit of
-// updates, counts as it is. X must be a *linalg.CSR or a linalg.Dense.
+// each other one where that of the next larger ν ended, or else of the next larger ξ. For each ξ the path of ν ends where the
+// log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. X must
+// be a *linalg.CSR or a linalg.Dense.
 //
-// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their number. The
-// cost is folds × candidates runs, and n·κ numbers for each candidate.
+// The folds of a candidate run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on
+// their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
-// solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, and those of New and solver.Solve.
+// solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
+// finite, and those of New and solver.Solve.
 func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*Choice, error) {
 	folds, err := search.complete(x, &data)
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	c := &validation{Search: search, candidates: search.candidates(), folds: folds}
-	for range c.candidates {
-		c.odds = append(c.odds, mat.NewDense(len(data.Labels), data.Classes-1, nil))
-	}
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for fold := range folds {
-		work.Go(func() error {
-			train, test, err := split(x, data, c.FoldOf, fold)
-			if err == nil {
-				err = c.hold(ctx, train, test)
-			}
-			if err != nil && ctx.Err() == nil {
-				return fmt.Errorf("cross-validating: fold %d: %w", fold+1, err)
-			}
-			return err
-		})
-	}
-	if err := work.Wait(); err != nil {
+	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, folds)}
+	c.odds = make([]*mat.Dense, len(c.candidates))
+	if err := c.follow(ctx); err != nil {
 		return nil, err
 	}
-	best := 0
-	for i := range c.candidates {
-		c.measure(&c.candidates[i], c.odds[i], data)
-		if c.candidates[i].LogLoss < c.candidates[best].LogLoss {
-			best = i
+	choice := &Choice{FoldOf: c.FoldOf}
+	for i, candidate := range c.candidates {
+		if c.odds[i] == nil || math.IsNaN(candidate.LogLoss) {
+			continue
 		}
+		if len(choice.Candidates) == 0 || candidate.LogLoss < choice.Best.LogLoss {
+			choice.Best, choice.LogOdds = candidate, c.odds[i]
+		}
+		choice.Candidates = append(choice.Candidates, candidate)
 	}
-	return &Choice{Best: c.candidates[best], Candidates: c.candidates, LogOdds: c.odds[best], FoldOf: c.FoldOf}, nil
+	if len(choice.Candidates) == 0 {
+		return nil, fmt.Errorf("cross-validating: %w", solver.NonFinite.Err())
+	}
+	return choice, nil
 }
 
 // complete fills in defaults, refuses what cannot be done and returns the number of folds.
@@ -193,34 +189,56 @@ func (s *Search) candidates() []Candidate {
 // validation is a cross-validation under way.
 type validation struct {
 	Search
+	x          linalg.Operator
+	data       Data
 	candidates []Candidate
-	odds       []*mat.Dense // of each candidate, n×κ
-	folds      int
+	odds       []*mat.Dense // of each candidate, n×κ; nil where it did not run
+	folds      []path
 	done       atomic.Int64 // runs
 }
 
-// hold fits each candidate to one part and stores its log-odds of the other.
-func (c *validation) hold(ctx context.Context, train, test part) error {
-	if c.Prepare != nil {
-		apply := c.Prepare(train.x)
-		train.x, test.x = apply(train.x), apply(test.x)
+// path holds the first and the last run of a fold along ν, nil before any, where the next ones begin.
+type path struct{ first, last *solver.Result }
+
+// each calls do with the number of each fold.
+func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for number := range c.folds {
+		work.Go(func() error {
+			err := do(ctx, number)
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("cross-validating: fold %d: %w", number+1, err)
+			}
+			return err
+		})
 	}
-	if c.Weigh != nil {
-		train.data.Weights = c.Weigh(train.data.Labels)
-	}
+	return work.Wait()
+}
+
+// follow runs the candidates along their paths. All folds together say where one ends: they are what chooses, and the few
+// documents of one of them may prefer another end.
+func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
-		var row, last *solver.Result // the first of the row of candidates before, and the candidate before
+		for number := range c.folds {
+			c.folds[number] = path{}
+		}
 		for _, x := range xis {
-			last = row
+			least := math.Inf(1)
 			for at, v := range ridges {
 				i := (r*len(xis)+x)*len(ridges) + v
-				var err error
-				if last, err = c.run(ctx, i, last, train, test); err != nil {
+				c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
+				err := c.each(ctx, func(ctx context.Context, number int) error { return c.run(ctx, i, number, at == 0) })
+				if err != nil {
 					return err
 				}
-				if at == 0 {
-					row = last
+				c.measure(i)
+				if loss := c.candidates[i].LogLoss; loss > hopeless*least {
+					c.tell((len(ridges) - 1 - at) * len(c.folds))
+					break
+				} else if loss < least {
+					least = loss
 				}
 			}
 		}
@@ -228,8 +246,33 @@ func (c *validation) hold(ctx context.Context, train, test part) error {
 	return nil
 }
 
-// run fits one candidate from the result of another, nil for none.
-func (c *validation) run(ctx context.Context, i int, from *solver.Result, train, test part) (*solver.Result, error) {
+// tell counts runs that are done or not needed.
+func (c *validation) tell(runs int) {
+	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
+		c.Progress(int(done), len(c.candidates)*len(c.folds))
+	}
+}
+
+// run fits one candidate to what is outside a fold, from the run before, or where it is the first of its path from the first
+// of the path before, and stores its log-odds of what is in it. The parts of X are made for the run alone: those of all folds
+// would take folds times the memory of X.
+func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
+	train, test, err := split(c.x, c.data, c.FoldOf, fold)
+	if err != nil {
+		return err
+	}
+	if c.Prepare != nil {
+		apply := c.Prepare(train.x)
+		train.x, test.x = apply(train.x), apply(test.x)
+	}
+	if c.Weigh != nil {
+		train.data.Weights = c.Weigh(train.data.Labels)
+	}
+	along := &c.folds[fold]
+	from := along.last
+	if first {
+		from = along.first
+	}
 	settings, run := c.Method, c.Solver
 	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
 	if from != nil && from.Status != solver.NonFinite {
@@ -237,26 +280,27 @@ func (c *validation) run(ctx context.Context, i int, from *solver.Result, train,
 	}
 	method, err := New(train.data, settings)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	result, err := solver.Solve(ctx, train.x, run, method)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	p, err := method.Model(result).Predict(test.x, test.data.Aux)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for from, to := range test.rows {
 		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
 	}
-	if done := c.done.Add(1); c.Progress != nil {
-		c.Progress(int(done), len(c.candidates)*c.folds)
+	if along.last = result; first {
+		along.first = result
 	}
-	return result, nil
+	c.tell(1)
+	return nil
 }
 
 // descending returns the order of values from the largest.
@@ -269,13 +313,14 @@ func descending(values []float64) []int {
 	return order
 }
 
-// measure fills in the results of a candidate with the given log-odds.
-func (c *validation) measure(to *Candidate, odds *mat.Dense, data Data) {
-	of := labels{of: data.Labels, weights: data.Weights}
-	losses, weights := make([]float64, c.folds), make([]float64, c.folds)
-	p := make([]float64, data.Classes-1)
+// measure fills in the results of a candidate, NaN where one of its log-odds is.
+func (c *validation) measure(candidate int) {
+	to, odds := &c.candidates[candidate], c.odds[candidate]
+	of := labels{of: c.data.Labels, weights: c.data.Weights}
+	losses, weights := make([]float64, len(c.folds)), make([]float64, len(c.folds))
+	p := make([]float64, c.data.Classes-1)
 	var loss, right, weight float64
-	for i, y := range data.Labels {
+	for i, y := range c.data.Labels {
 		w, f := of.weight(i), c.FoldOf[i]
 		l := w * min(softmax(p, odds.RawRowView(i), y), -math.Log(leastProbability))
 		losses[f] += l
@@ -287,9 +332,6 @@ func (c *validation) measure(to *Candidate, odds *mat.Dense, data Data) {
 		}
 	}
 	to.LogLoss, to.Accuracy = loss/weight, right/weight
-	if math.IsNaN(loss) {
-		to.LogLoss = math.Inf(1)
-	}
 	var squares, folds float64
 	for f, w := range weights {
 		if w > 0 {

@@ -71,7 +71,7 @@ func TestChoose(t *testing.T) {
 	search.Prepare = nil
 	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
 	small, few := half(x, data, 0)
-	if choice, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(choice.Candidates) != 30 {
+	if choice, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(choice.Candidates) < 10 || len(choice.Candidates) > 30 {
 		t.Errorf("default candidates: %+v, error %v", choice, err)
 	}
 	few.Labels = append([]int{2}, few.Labels[1:]...)
@@ -140,6 +140,55 @@ func TestChoiceHoldsOut(t *testing.T) {
 		if math.Abs(loss/weight-choice.Best.LogLoss) > 1e-4 {
 			t.Errorf("%s: log loss %g, want %g", variant, choice.Best.LogLoss, loss/weight)
 		}
+	}
+}
+
+// A path of ν ends where it has become hopeless, and what was left out counts as done.
+func TestChooseEndsPaths(t *testing.T) {
+	t.Parallel()
+	x := normal(1, 60, 40)
+	data := smf.Data{Labels: make([]int, 60)}
+	for i := range data.Labels { // nothing to learn
+		data.Labels[i] = i / 2 % 2
+	}
+	var done atomic.Int64
+	search := smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 10, MaxIter: 200, RelTol: 1e-6},
+		Xi: []float64{0.1}, Ridge: []float64{1e-5, 1e-4, 1e-3, 1e3, 1e4}, Seed: 1,
+		Progress: func(runs, _ int) { done.Store(max(done.Load(), int64(runs))) },
+	}
+	choice, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(choice.Candidates) > 3 || choice.Candidates[len(choice.Candidates)-1].Ridge != 1e4 || choice.Best.Ridge < 1e3 || done.Load() != 25 {
+		t.Errorf("%d runs done of 25, candidates %+v", done.Load(), choice.Candidates)
+	}
+}
+
+// Where a path ends is for all folds together: one of documents that are like no others ends it for none.
+func TestChooseEndsPathsTogether(t *testing.T) {
+	t.Parallel()
+	x := normal(1, 100, 10)
+	data, folds := smf.Data{Labels: make([]int, 100)}, make([]int, 100)
+	for i := range folds {
+		if folds[i] = i % 4; i < 8 {
+			folds[i] = 4
+		}
+		if positive := x.At(i, 0) > 0; positive != (folds[i] == 4) {
+			data.Labels[i] = 1
+		}
+	}
+	search := smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 2, MaxIter: 200, RelTol: 1e-6},
+		Xi: []float64{1}, Ridge: []float64{1, 10, 100}, FoldOf: folds,
+	}
+	choice, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(choice.Candidates) != 3 || choice.Best.Ridge != 1 {
+		t.Errorf("chosen %+v of %+v", choice.Best, choice.Candidates)
 	}
 }
 

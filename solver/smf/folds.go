@@ -67,7 +67,7 @@ func checkFolds(of []int, data Data) (folds int, err error) {
 	}
 	for class, f := range in {
 		if f < folds {
-			return 0, fmt.Errorf("%w: %d documents of class %d, none outside one fold", ErrLabels, count[class], class)
+			return 0, fmt.Errorf("%w: class %d is in one fold alone, with %d documents", ErrLabels, class, count[class])
 		}
 	}
 	return folds, nil

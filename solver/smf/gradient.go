@@ -25,6 +25,10 @@ const (
 	// the distance from the lowest, in units of its size, up to which it is said to stand still instead.
 	patience   = 50
 	stillShare = 1e-10
+	// A run goes to and fro where the objective changes by less than toAndFro of what the squares of an update say, twice
+	// running; so much above rounding must these be.
+	toAndFro      = 1e-3
+	aboveRounding = 10
 )
 
 // gradientState is algorithm 1 of the paper. With both gradients at the iterate,
@@ -39,7 +43,8 @@ const (
 // the factor 2 is for both blocks moving together. The objective then never rises without bounds. (The paper has one τ
 // for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
 //
-// A given step too long for the problem ends the run as Cycling. An update costs two products of X̂ for each power step
+// A given step too long for the problem ends the run as Cycling, also where it goes to and fro between points of the same
+// objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
 // and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed, but for a small one, and where B
 // has bounds, which need a dense X.
 type gradientState struct {
@@ -51,6 +56,7 @@ type gradientState struct {
 	block       *mat.Dense // start of the next projection, d×(r+guard) or wider
 	lowest      float64
 	since       int // updates since the lowest objective
+	fro         int // updates running that went to and fro
 }
 
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
@@ -166,6 +172,10 @@ func (s *gradientState) Update() solver.Status {
 		}
 		return solver.Cycling
 	}
+	if s.fro > 1 {
+		return solver.Cycling
+	}
+	before, from := s.objective, s.coefficients()
 	residual := mat.NewDense(s.n, s.kappa, nil)
 	s.labels.residualTo(residual, s.probs)
 	half := s.half(residual)
@@ -178,7 +188,22 @@ func (s *gradientState) Update() solver.Status {
 	if s.objective < s.lowest {
 		s.lowest, s.since = s.objective, 0
 	}
+	from.Sub(from, s.coefficients())
+	if s.Step > 0 && math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
+		s.fro++
+	} else {
+		s.fro = 0
+	}
 	return solver.NotTerminated
+}
+
+// coefficients returns A and Γ, one below the other.
+func (s *gradientState) coefficients() *mat.Dense {
+	_, m := s.head.Dims()
+	all := mat.NewDense(s.d+m-s.rank, s.kappa, nil)
+	all.Slice(0, s.d, 0, s.kappa).(*mat.Dense).Mul(s.basis, s.coef().T())
+	all.Slice(s.d, s.d+m-s.rank, 0, s.kappa).(*mat.Dense).Copy(s.head.Slice(0, s.kappa, s.rank, m).T())
+	return all
 }
 
 // half returns Θ½ in its bounds.
@@ -218,7 +243,8 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 // project makes the truncated SVD of Θ½ the iterate.
 func (s *gradientState) project(half *lifted) bool {
 	r, wide := s.rank, s.kappa+s.e
-	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ
+	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ, zeros beyond its columns
+	found := min(r, wide)
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
 		dense := half.dense()
@@ -228,13 +254,12 @@ func (s *gradientState) project(half *lifted) bool {
 		var u, v mat.Dense
 		svd.UTo(&u)
 		svd.VTo(&v)
-		found := min(r, wide)
 		basis.Copy(u.Slice(0, s.d, 0, found))
 		right.Copy(v.Slice(0, wide, 0, found))
 		for t, sigma := range svd.Values(nil)[:found] {
 			scaleColumn(right, t, sigma)
 		}
-	} else if !s.iterateBlock(half, basis, right) {
+	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), right.Slice(0, wide, 0, found).(*mat.Dense)) {
 		return false
 	}
 	s.coef().Copy(right.Slice(0, s.kappa, 0, r))
@@ -242,9 +267,9 @@ func (s *gradientState) project(half *lifted) bool {
 	return true
 }
 
-// iterateBlock stores the leading singular vectors by block power iteration.
+// iterateBlock stores as many leading singular vectors as basis has columns by block power iteration.
 func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool {
-	r, wide := s.rank, s.kappa+s.e
+	wide, r := right.Dims()
 	width := min((r+guard+blockColumns-1)/blockColumns*blockColumns, s.d, wide)
 	if s.block == nil {
 		s.block = mat.NewDense(s.d, width, nil)

@@ -203,6 +203,44 @@ func TestLongStepsCycle(t *testing.T) {
 	}
 }
 
+// A cycle between points of the same objective is no convergence either: of as many labels 0 as 1 the intercept goes to and fro.
+func TestSymmetricCycles(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	x := normal(1, n, 4)
+	x.Scale(1e-3, x)
+	data := smf.Data{Labels: make([]int, n)}
+	for i := range data.Labels {
+		data.Labels[i] = i % 2
+	}
+	for step, want := range map[float64]solver.Status{0.005: solver.Converged, 0.01: solver.Cycling} {
+		s := smf.Settings{Variant: smf.VariantW, Xi: 1, Step: step}
+		s.StartHead = &solver.Head{Coefficients: mat.NewDense(1, 2, nil), Intercept: []float64{0.3}}
+		settings := solver.Settings{Rank: 2, MaxIter: 1000, RelTol: 1e-4, StartTopics: normal(2, 4, 2), StartScores: mat.NewDense(n, 2, nil)}
+		if r := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, s)); r.Status != want {
+			t.Errorf("a step of %g ends %v after %d updates, at %g", step, r.Status, r.Iterations, r.Objective)
+		}
+	}
+}
+
+// Topics may be more than Θ has columns, also where no complete decomposition projects it.
+func TestMoreTopicsThanDocuments(t *testing.T) {
+	t.Parallel()
+	const n, p, rank = 129, 150, 140
+	x := normal(1, n, p)
+	data := smf.Data{Labels: make([]int, n)}
+	for i := range data.Labels {
+		data.Labels[i] = i % 2
+	}
+	for _, variant := range variants {
+		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: smf.UpdateGradient}
+		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
+		if at := objective(x, data, s, r); math.Abs(r.Objective-at) > 1e-9*at || r.Objective > r.Trace[0].Objective {
+			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at, r.Trace[0].Objective)
+		}
+	}
+}
+
 // Γ keeps to its bounds exactly, A as far as the projection leaves it, and B needs a dense matrix.
 func TestBounds(t *testing.T) {
 	t.Parallel()

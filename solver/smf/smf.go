@@ -111,7 +111,10 @@ func New(data Data, s Settings) (*Method, error) {
 
 // check completes the number of classes.
 func (d *Data) check() error {
-	largest := -1
+	if len(d.Labels) == 0 {
+		return fmt.Errorf("%w: there are none", ErrLabels)
+	}
+	largest := 0
 	for i, y := range d.Labels {
 		if y < 0 {
 			return fmt.Errorf("%w: label %d of document %d", ErrLabels, y, i)

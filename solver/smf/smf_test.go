@@ -434,6 +434,7 @@ func TestRefusedInput(t *testing.T) {
 		want   error
 	}{
 		"no labels":        {func(d *smf.Data, _ *smf.Settings) { d.Labels = nil }, smf.ErrLabels},
+		"no documents":     {func(d *smf.Data, _ *smf.Settings) { d.Labels, d.Classes = nil, 2 }, smf.ErrLabels},
 		"one class":        {func(d *smf.Data, _ *smf.Settings) { d.Labels = []int{0, 0} }, smf.ErrLabels},
 		"negative label":   {func(d *smf.Data, _ *smf.Settings) { d.Labels = []int{0, -1} }, smf.ErrLabels},
 		"label above":      {func(d *smf.Data, _ *smf.Settings) { d.Labels, d.Classes = []int{0, 2}, 2 }, smf.ErrLabels},
