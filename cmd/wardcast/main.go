@@ -18,13 +18,16 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
+	"github.com/wardcast/wardcast/internal/chooserank"
 	"github.com/wardcast/wardcast/internal/config"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/reproduce"
 	"github.com/wardcast/wardcast/internal/synth"
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/sonmf"
 	"github.com/wardcast/wardcast/textproc"
@@ -34,20 +37,22 @@ import (
 var version = "dev"
 
 type cli struct {
-	Demo        demoCmd        `cmd:"" help:"Show the whole product: generate notes, train, stream, explain."`
-	Serve       serveCmd       `cmd:"" help:"Score notes from Kafka until stopped."`
-	Broker      brokerCmd      `cmd:"" help:"Run the embedded Kafka broker alone."`
-	Train       trainCmd       `cmd:"" help:"Fit models from labelled notes."`
-	Evaluate    evaluateCmd    `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
-	Predict     predictCmd     `cmd:"" help:"Score notes from standard input, one JSON object a line."`
-	Models      modelsCmd      `cmd:"" help:"Look at the model store."`
-	Topics      topicsCmd      `cmd:"" help:"Look at the topics of the models."`
-	Factorize   factorizeCmd   `cmd:"" help:"Factorize a matrix."`
-	Reproduce   reproduceCmd   `cmd:"" help:"Run the experiments of the papers and lay them beside their figures."`
-	Synth       synthCmd       `cmd:"" help:"Generate labelled data with known truth."`
-	Bench       benchCmd       `cmd:"" help:"Measure this product's speed beside a reference."`
-	CheckConfig checkConfigCmd `cmd:"" help:"Check a configuration file."`
-	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Demo          demoCmd          `cmd:"" help:"Show the whole product: generate notes, train, stream, explain."`
+	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped."`
+	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone."`
+	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes."`
+	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
+	Predict       predictCmd       `cmd:"" help:"Score notes from standard input, one JSON object a line."`
+	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
+	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
+	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix."`
+	Rank          rankCmd          `cmd:"" help:"Choose the number of topics or factors of a matrix."`
+	Questionnaire questionnaireCmd `cmd:"" help:"Factors of questionnaires: answers with missing entries and confounds."`
+	Reproduce     reproduceCmd     `cmd:"" help:"Run the experiments of the papers and lay them beside their figures."`
+	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
+	Bench         benchCmd         `cmd:"" help:"Measure this product's speed beside a reference."`
+	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file."`
+	Version       versionCmd       `cmd:"" help:"Print the version."`
 
 	LogLevel string `help:"Log debug, info, warn or error lines and above." enum:"debug,info,warn,error" default:"info" env:"WARDCAST_LOG_LEVEL"`
 }
@@ -108,7 +113,7 @@ func run() int {
 		return 0
 	case errors.Is(err, errReported):
 		return exitFailed
-	case errors.As(err, new(usageError)), errors.Is(err, factorize.ErrOptions), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings), errors.Is(err, textproc.ErrSettings):
+	case errors.As(err, new(usageError)), errors.Is(err, factorize.ErrOptions), errors.Is(err, questionnaire.ErrOptions), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings), errors.Is(err, textproc.ErrSettings):
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitUsage
 	default:
@@ -138,8 +143,10 @@ func defaults() kong.Vars {
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
 		"triageMethods": strings.Join(reproduce.TriageMethods(), ","),
-		"methods":       strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
+		"rankMethods":   strings.Join(append(methods.Names(), chooserank.FactorAnalysis), ","), "runs": strconv.Itoa(chooserank.DefaultRuns), "folds": strconv.Itoa(chooserank.DefaultFolds), "draws": strconv.Itoa(factoranalysis.DefaultDraws),
+		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
+		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,
 		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),

@@ -16,6 +16,7 @@ type reproduceCmd struct {
 	Triage      triageCmd      `cmd:"" name:"triage-tables" help:"The paper's tables of triage notes, 5 to 7 and 10 to 15, of any labelled notes."`
 	Convergence convergenceCmd `cmd:"" name:"smf-convergence" help:"The objective by iteration and second of the algorithms for supervised factorizations: figure 2 of the SMF paper."`
 	Leukaemia   leukaemiaCmd   `cmd:"" name:"smf-leukaemia" help:"Supervised factorizations of gene expressions beside other methods on splits into halves, and the genes of their topics: section 6 of the SMF paper."`
+	ICQFTable   icqfTableCmd   `cmd:"" name:"icqf-table1" help:"The number of factors that criteria find in questionnaires of 10: table 1 of the ICQF paper."`
 }
 
 // paperOutput is output that can be pasted into a document.

@@ -8,8 +8,9 @@ import (
 )
 
 type synthCmd struct {
-	Notes  synthNotesCmd  `cmd:"" help:"Generate triage notes with outcomes from a known topic model and admission rule."`
-	Matrix synthMatrixCmd `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket), by default of the size of the SONMF paper's largest set of notes."`
+	Notes         synthNotesCmd         `cmd:"" help:"Generate triage notes with outcomes from a known topic model and admission rule."`
+	Matrix        synthMatrixCmd        `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket), by default of the size of the SONMF paper's largest set of notes."`
+	Questionnaire synthQuestionnaireCmd `cmd:"" help:"Generate answers to an invented questionnaire of five constructs (CSV), with what is true of them."`
 }
 
 type synthNotesCmd struct {

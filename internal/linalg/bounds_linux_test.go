@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
 )
 
 // guarded returns n elements that end where memory ends: to read or write
@@ -62,6 +63,10 @@ func TestNothingBeyondTheOperands(t *testing.T) {
 			l.multiplySparse(general(t, 3, k+1, 1), x, general(t, 5, k+1, 1), 0, 3)
 			m := guarded[float64](t, k+1)
 			l.logisticTo(m, m)
+			l.step(&Surrogate{Rho: 1, High: 1}, m, guarded[float64](t, k+1), guarded[float64](t, k+1))
+			columns := BoxColumns * (k/10 + 1)
+			left, right := general(t, 3, columns, 0), general(t, 3, columns, 0)
+			l.improve(&Box{Gram: mat.NewDense(3, 3, nil), Upper: 1, Rounds: 2}, mat.NewDense(3, columns, left.Data), mat.NewDense(3, columns, right.Data))
 		}
 	}
 }

@@ -18,6 +18,9 @@ type kernels struct {
 	product  [][]productKernel // [log₂ of the rows of a tile][vectors − 1]
 	sparse   []sparseKernel    // [vectors − 1]
 	logistic func(n int, dst, m *float64) (softplus float64)
+	box      []boxKernel // [log₂ of the vectors]
+	// surrogate is the step of Surrogate.
+	surrogate func(n int, answers, fit, multipliers, constants *float64) (squared float64)
 
 	alone bool // stay on the goroutine of the caller
 }
@@ -25,6 +28,7 @@ type kernels struct {
 type (
 	productKernel func(m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)
 	sparseKernel  func(rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)
+	boxKernel     func(k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)
 )
 
 // best is what this processor runs: AVX-512, AVX2 with FMA, or Go. alone is the same without further goroutines.

@@ -35,6 +35,7 @@ func avx512() *kernels {
 			sparse6AVX512, sparse7AVX512, sparse8AVX512, sparse9AVX512, sparse10AVX512,
 		},
 		logistic: logisticAVX512,
+		box:      []boxKernel{box1AVX512, box2AVX512, box4AVX512, box8AVX512}, surrogate: surrogateAVX512,
 	}
 }
 
@@ -51,5 +52,6 @@ func avx2() *kernels {
 			sparse6AVX2, sparse7AVX2, sparse8AVX2, sparse9AVX2, sparse10AVX2,
 		},
 		logistic: logisticAVX2,
+		box:      []boxKernel{box1AVX2, box2AVX2, box4AVX2}, surrogate: surrogateAVX2,
 	}
 }

@@ -141,6 +141,36 @@ func sparse10AVX512(rows int, indptr *int, indices *int32, values *float64, d *f
 //go:noescape
 func logisticAVX512(n int, dst *float64, m *float64) (softplus float64)
 
+// box1AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 1 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box1AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// box2AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 2 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box2AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// box4AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 4 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box4AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// box8AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 8 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box8AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// surrogateAVX512 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and
+// the range.
+//
+//go:noescape
+func surrogateAVX512(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)
+
 // product4x1AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 1 vectors, of the last the
 // given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
 //
@@ -259,3 +289,27 @@ func sparse10AVX2(rows int, indptr *int, indices *int32, values *float64, d *flo
 //
 //go:noescape
 func logisticAVX2(n int, dst *float64, m *float64) (softplus float64)
+
+// box1AVX2 makes the given number ≥ 1 of rounds of coordinate descent on 1 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box1AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// box2AVX2 makes the given number ≥ 1 of rounds of coordinate descent on 2 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box2AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// box4AVX2 makes the given number ≥ 1 of rounds of coordinate descent on 4 vectors of each of k ≥ 1 rows of X,
+// for those of C. gram is k×k without gaps.
+//
+//go:noescape
+func box4AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+
+// surrogateAVX2 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and
+// the range.
+//
+//go:noescape
+func surrogateAVX2(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)

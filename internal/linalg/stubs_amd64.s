@@ -1821,6 +1821,301 @@ GLOBL float25<>(SB), RODATA|NOPTR, $8
 DATA float26<>+0(SB)/8, $0x3fe62e42fefa39ef
 GLOBL float26<>(SB), RODATA|NOPTR, $8
 
+// func box1AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·box1AVX512(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VPXORQ       Z0, Z0, Z0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Z1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Z3
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Z2
+	VFNMADD231PD (DI), Z2, Z3
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Z2
+	VFMADD213PD  (SI), Z2, Z3
+	VMAXPD       Z0, Z3, Z3
+	VMINPD       Z1, Z3, Z3
+	VMOVUPD      Z3, (SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func box2AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·box2AVX512(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VPXORQ       Z0, Z0, Z0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Z1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Z3
+	VMOVUPD 64(SI)(DX*1), Z4
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Z2
+	VFNMADD231PD (DI), Z2, Z3
+	VFNMADD231PD 64(DI), Z2, Z4
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Z2
+	VFMADD213PD  (SI), Z2, Z3
+	VMAXPD       Z0, Z3, Z3
+	VMINPD       Z1, Z3, Z3
+	VMOVUPD      Z3, (SI)
+	VFMADD213PD  64(SI), Z2, Z4
+	VMAXPD       Z0, Z4, Z4
+	VMINPD       Z1, Z4, Z4
+	VMOVUPD      Z4, 64(SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func box4AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·box4AVX512(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VPXORQ       Z0, Z0, Z0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Z1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Z3
+	VMOVUPD 64(SI)(DX*1), Z4
+	VMOVUPD 128(SI)(DX*1), Z5
+	VMOVUPD 192(SI)(DX*1), Z6
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Z2
+	VFNMADD231PD (DI), Z2, Z3
+	VFNMADD231PD 64(DI), Z2, Z4
+	VFNMADD231PD 128(DI), Z2, Z5
+	VFNMADD231PD 192(DI), Z2, Z6
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Z2
+	VFMADD213PD  (SI), Z2, Z3
+	VMAXPD       Z0, Z3, Z3
+	VMINPD       Z1, Z3, Z3
+	VMOVUPD      Z3, (SI)
+	VFMADD213PD  64(SI), Z2, Z4
+	VMAXPD       Z0, Z4, Z4
+	VMINPD       Z1, Z4, Z4
+	VMOVUPD      Z4, 64(SI)
+	VFMADD213PD  128(SI), Z2, Z5
+	VMAXPD       Z0, Z5, Z5
+	VMINPD       Z1, Z5, Z5
+	VMOVUPD      Z5, 128(SI)
+	VFMADD213PD  192(SI), Z2, Z6
+	VMAXPD       Z0, Z6, Z6
+	VMINPD       Z1, Z6, Z6
+	VMOVUPD      Z6, 192(SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func box8AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·box8AVX512(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VPXORQ       Z0, Z0, Z0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Z1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Z3
+	VMOVUPD 64(SI)(DX*1), Z4
+	VMOVUPD 128(SI)(DX*1), Z5
+	VMOVUPD 192(SI)(DX*1), Z6
+	VMOVUPD 256(SI)(DX*1), Z7
+	VMOVUPD 320(SI)(DX*1), Z8
+	VMOVUPD 384(SI)(DX*1), Z9
+	VMOVUPD 448(SI)(DX*1), Z10
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Z2
+	VFNMADD231PD (DI), Z2, Z3
+	VFNMADD231PD 64(DI), Z2, Z4
+	VFNMADD231PD 128(DI), Z2, Z5
+	VFNMADD231PD 192(DI), Z2, Z6
+	VFNMADD231PD 256(DI), Z2, Z7
+	VFNMADD231PD 320(DI), Z2, Z8
+	VFNMADD231PD 384(DI), Z2, Z9
+	VFNMADD231PD 448(DI), Z2, Z10
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Z2
+	VFMADD213PD  (SI), Z2, Z3
+	VMAXPD       Z0, Z3, Z3
+	VMINPD       Z1, Z3, Z3
+	VMOVUPD      Z3, (SI)
+	VFMADD213PD  64(SI), Z2, Z4
+	VMAXPD       Z0, Z4, Z4
+	VMINPD       Z1, Z4, Z4
+	VMOVUPD      Z4, 64(SI)
+	VFMADD213PD  128(SI), Z2, Z5
+	VMAXPD       Z0, Z5, Z5
+	VMINPD       Z1, Z5, Z5
+	VMOVUPD      Z5, 128(SI)
+	VFMADD213PD  192(SI), Z2, Z6
+	VMAXPD       Z0, Z6, Z6
+	VMINPD       Z1, Z6, Z6
+	VMOVUPD      Z6, 192(SI)
+	VFMADD213PD  256(SI), Z2, Z7
+	VMAXPD       Z0, Z7, Z7
+	VMINPD       Z1, Z7, Z7
+	VMOVUPD      Z7, 256(SI)
+	VFMADD213PD  320(SI), Z2, Z8
+	VMAXPD       Z0, Z8, Z8
+	VMINPD       Z1, Z8, Z8
+	VMOVUPD      Z8, 320(SI)
+	VFMADD213PD  384(SI), Z2, Z9
+	VMAXPD       Z0, Z9, Z9
+	VMINPD       Z1, Z9, Z9
+	VMOVUPD      Z9, 384(SI)
+	VFMADD213PD  448(SI), Z2, Z10
+	VMAXPD       Z0, Z10, Z10
+	VMINPD       Z1, Z10, Z10
+	VMOVUPD      Z10, 448(SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func surrogateAVX512(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·surrogateAVX512(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         answers+8(FP), CX
+	MOVQ         fit+16(FP), DX
+	MOVQ         multipliers+24(FP), BX
+	MOVQ         constants+32(FP), SI
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD 8(SI), Z1
+	VBROADCASTSD 16(SI), Z2
+	VBROADCASTSD 24(SI), Z3
+	VBROADCASTSD 32(SI), Z4
+	VPXORQ       Z5, Z5, Z5
+
+elements:
+	VMOVUPD       (CX), Z6
+	VMOVUPD       (DX), Z7
+	VMOVUPD       (BX), Z8
+	VMOVAPD       Z7, Z9
+	VFMSUB213PD   Z8, Z0, Z9
+	VCMPPD        $0x07, Z6, Z6, K1
+	VSUBPD.Z      Z7, Z6, K1, Z10
+	VADDPD        Z6, Z9, K1, Z9
+	VMOVAPD       Z2, Z6
+	VMOVAPD       Z1, K1, Z6
+	VMULPD        Z6, Z9, Z9
+	VFMADD231PD   Z10, Z10, Z5
+	VMAXPD        Z3, Z9, Z9
+	VMINPD        Z4, Z9, Z9
+	VSUBPD        Z7, Z9, Z7
+	VFMADD231PD   Z7, Z0, Z8
+	VMOVUPD       Z8, (BX)
+	VFMADD231PD   Z8, Z2, Z9
+	VMOVUPD       Z9, (DX)
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	ADDQ          $0x40, BX
+	SUBQ          $0x08, AX
+	JNZ           elements
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VHADDPD       X5, X5, X5
+	VZEROUPPER
+	MOVSD         X5, squared+40(FP)
+	RET
+
 // func product4x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 // Requires: AVX, FMA3
 TEXT ·product4x1AVX2(SB), NOSPLIT, $0-81
@@ -3248,4 +3543,233 @@ vector:
 	VHADDPD      X0, X0, X0
 	VZEROUPPER
 	MOVSD        X0, softplus+24(FP)
+	RET
+
+// func box1AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·box1AVX2(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VXORPD       Y0, Y0, Y0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Y1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Y3
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Y2
+	VFNMADD231PD (DI), Y2, Y3
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Y2
+	VFMADD213PD  (SI), Y2, Y3
+	VMAXPD       Y0, Y3, Y3
+	VMINPD       Y1, Y3, Y3
+	VMOVUPD      Y3, (SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func box2AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·box2AVX2(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VXORPD       Y0, Y0, Y0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Y1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Y3
+	VMOVUPD 32(SI)(DX*1), Y4
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Y2
+	VFNMADD231PD (DI), Y2, Y3
+	VFNMADD231PD 32(DI), Y2, Y4
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Y2
+	VFMADD213PD  (SI), Y2, Y3
+	VMAXPD       Y0, Y3, Y3
+	VMINPD       Y1, Y3, Y3
+	VMOVUPD      Y3, (SI)
+	VFMADD213PD  32(SI), Y2, Y4
+	VMAXPD       Y0, Y4, Y4
+	VMINPD       Y1, Y4, Y4
+	VMOVUPD      Y4, 32(SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func box4AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·box4AVX2(SB), NOSPLIT, $0-64
+	MOVQ         rounds+8(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         c+24(FP), DX
+	MOVQ         row+32(FP), BX
+	SHLQ         $0x03, BX
+	SUBQ         CX, DX
+	VXORPD       Y0, Y0, Y0
+	MOVSD        upper+56(FP), X1
+	VBROADCASTSD X1, Y1
+
+round:
+	MOVQ CX, SI
+	MOVQ gram+40(FP), R8
+	MOVQ inverse+48(FP), R9
+	MOVQ k+0(FP), R10
+
+row:
+	VMOVUPD (SI)(DX*1), Y3
+	VMOVUPD 32(SI)(DX*1), Y4
+	VMOVUPD 64(SI)(DX*1), Y5
+	VMOVUPD 96(SI)(DX*1), Y6
+	MOVQ    CX, DI
+	MOVQ    k+0(FP), R11
+
+term:
+	VBROADCASTSD (R8), Y2
+	VFNMADD231PD (DI), Y2, Y3
+	VFNMADD231PD 32(DI), Y2, Y4
+	VFNMADD231PD 64(DI), Y2, Y5
+	VFNMADD231PD 96(DI), Y2, Y6
+	ADDQ         BX, DI
+	ADDQ         $0x08, R8
+	DECQ         R11
+	JNZ          term
+	VBROADCASTSD (R9), Y2
+	VFMADD213PD  (SI), Y2, Y3
+	VMAXPD       Y0, Y3, Y3
+	VMINPD       Y1, Y3, Y3
+	VMOVUPD      Y3, (SI)
+	VFMADD213PD  32(SI), Y2, Y4
+	VMAXPD       Y0, Y4, Y4
+	VMINPD       Y1, Y4, Y4
+	VMOVUPD      Y4, 32(SI)
+	VFMADD213PD  64(SI), Y2, Y5
+	VMAXPD       Y0, Y5, Y5
+	VMINPD       Y1, Y5, Y5
+	VMOVUPD      Y5, 64(SI)
+	VFMADD213PD  96(SI), Y2, Y6
+	VMAXPD       Y0, Y6, Y6
+	VMINPD       Y1, Y6, Y6
+	VMOVUPD      Y6, 96(SI)
+	ADDQ         BX, SI
+	ADDQ         $0x08, R9
+	DECQ         R10
+	JNZ          row
+	DECQ         AX
+	JNZ          round
+	VZEROUPPER
+	RET
+
+// func surrogateAVX2(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)
+// Requires: AVX, FMA3, SSE2
+TEXT ·surrogateAVX2(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         answers+8(FP), CX
+	MOVQ         fit+16(FP), DX
+	MOVQ         multipliers+24(FP), BX
+	MOVQ         constants+32(FP), SI
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD 8(SI), Y1
+	VBROADCASTSD 16(SI), Y2
+	VBROADCASTSD 24(SI), Y3
+	VBROADCASTSD 32(SI), Y4
+	VXORPD       Y5, Y5, Y5
+	VXORPD       Y6, Y6, Y6
+
+elements:
+	VMOVUPD      (CX), Y7
+	VMOVUPD      (DX), Y8
+	VMOVUPD      (BX), Y9
+	VMOVAPD      Y8, Y10
+	VFMSUB213PD  Y9, Y0, Y10
+	VCMPPD       $0x03, Y7, Y7, Y12
+	VSUBPD       Y8, Y7, Y11
+	VANDNPD      Y11, Y12, Y11
+	VANDNPD      Y7, Y12, Y7
+	VADDPD       Y7, Y10, Y10
+	VBLENDVPD    Y12, Y2, Y1, Y7
+	VMULPD       Y7, Y10, Y10
+	VFMADD231PD  Y11, Y11, Y5
+	VMAXPD       Y3, Y10, Y10
+	VMINPD       Y4, Y10, Y10
+	VSUBPD       Y8, Y10, Y8
+	VFMADD231PD  Y8, Y0, Y9
+	VMOVUPD      Y9, (BX)
+	VFMADD231PD  Y9, Y2, Y10
+	VMOVUPD      Y10, (DX)
+	VMOVUPD      32(CX), Y7
+	VMOVUPD      32(DX), Y8
+	VMOVUPD      32(BX), Y9
+	VMOVAPD      Y8, Y10
+	VFMSUB213PD  Y9, Y0, Y10
+	VCMPPD       $0x03, Y7, Y7, Y12
+	VSUBPD       Y8, Y7, Y11
+	VANDNPD      Y11, Y12, Y11
+	VANDNPD      Y7, Y12, Y7
+	VADDPD       Y7, Y10, Y10
+	VBLENDVPD    Y12, Y2, Y1, Y7
+	VMULPD       Y7, Y10, Y10
+	VFMADD231PD  Y11, Y11, Y6
+	VMAXPD       Y3, Y10, Y10
+	VMINPD       Y4, Y10, Y10
+	VSUBPD       Y8, Y10, Y8
+	VFMADD231PD  Y8, Y0, Y9
+	VMOVUPD      Y9, 32(BX)
+	VFMADD231PD  Y9, Y2, Y10
+	VMOVUPD      Y10, 32(DX)
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	SUBQ         $0x08, AX
+	JNZ          elements
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VHADDPD      X5, X5, X5
+	VZEROUPPER
+	MOVSD        X5, squared+40(FP)
 	RET

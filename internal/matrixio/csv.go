@@ -6,10 +6,13 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // ReadCSV reads a matrix of comma-separated numbers (RFC 4180), a row per line. A first line with a field that is
@@ -19,6 +22,41 @@ import (
 // It returns an *Error that wraps ErrFormat for rows of unequal width, an empty field, a field that is not a number
 // and a file without rows; linalg.ErrNonFinite for NaN, infinities and numbers beyond float64.
 func ReadCSV(r io.Reader) (*mat.Dense, error) {
+	return readCSV(r, func(line, column int) (float64, error) { return 0, malformed(line, column, "an empty field") }, isEmpty)
+}
+
+// ReadAnswers returns the dense matrix in the named CSV file, .csv or .csv.gz, in which answers may be missing: it is read
+// as by ReadCSV, but that an empty field, NA, NaN or a single dot is NaN. Any other file is read as by Read.
+func ReadAnswers(path string) (x linalg.Operator, err error) {
+	input, ext, err := open(path)
+	if err != nil || ext != csvExt {
+		if err == nil {
+			err = input.Close()
+		}
+		if err != nil {
+			return nil, &Error{Path: path, Err: err}
+		}
+		return Read(path)
+	}
+	defer func() { err = errors.Join(err, input.Close()) }()
+	dense, err := readCSV(input, func(int, int) (float64, error) { return math.NaN(), nil }, isMissing)
+	if at, ok := errors.AsType[*Error](err); ok {
+		at.Path = path
+	} else if err != nil {
+		err = &Error{Path: path, Err: err}
+	}
+	return linalg.Dense{Dense: dense}, err
+}
+
+func isEmpty(field string) bool { return field == "" }
+
+// isMissing reports whether a field stands for an answer that was not given.
+func isMissing(field string) bool {
+	return field == "" || field == "." || strings.EqualFold(field, "NA") || strings.EqualFold(field, "NaN")
+}
+
+// readCSV is ReadCSV with what stands for a number where a field is missing.
+func readCSV(r io.Reader, missing func(line, column int) (float64, error), isMissing func(field string) bool) (*mat.Dense, error) {
 	records, err := newCSV(r)
 	if err != nil {
 		return nil, err
@@ -38,7 +76,7 @@ func ReadCSV(r io.Reader) (*mat.Dense, error) {
 		line, _ := records.FieldPos(0)
 		if first {
 			width = len(record)
-			if isHeader(record) {
+			if isHeader(record, isMissing) {
 				continue
 			}
 		}
@@ -47,10 +85,12 @@ func ReadCSV(r io.Reader) (*mat.Dense, error) {
 		}
 		for f, field := range record {
 			field = strings.TrimSpace(field)
-			if field == "" {
-				return nil, malformed(line, f+1, "an empty field")
+			var v float64
+			if isMissing(field) {
+				v, err = missing(line, f+1)
+			} else {
+				v, err = number(field, line, f+1)
 			}
-			v, err := number(field, line, f+1)
 			if err != nil {
 				return nil, err
 			}
@@ -89,7 +129,7 @@ func lineOf(r io.Reader, row int) int {
 		if err != nil {
 			return 0
 		}
-		if first && isHeader(record) {
+		if first && isHeader(record, isEmpty) {
 			continue
 		}
 		if row == 0 {
@@ -100,11 +140,11 @@ func lineOf(r io.Reader, row int) int {
 	}
 }
 
-// isHeader reports whether a field is neither empty nor a number.
-func isHeader(record []string) bool {
+// isHeader reports whether a field is neither missing nor a number.
+func isHeader(record []string, isMissing func(field string) bool) bool {
 	for _, field := range record {
 		field = strings.TrimSpace(field)
-		if _, err := strconv.ParseFloat(field, 64); field != "" && errors.Is(err, strconv.ErrSyntax) {
+		if _, err := strconv.ParseFloat(field, 64); !isMissing(field) && errors.Is(err, strconv.ErrSyntax) {
 			return true
 		}
 	}

@@ -1,9 +1,9 @@
 // Package matrixio reads matrices from files: MatrixMarket (.mtx), comma-separated values (.csv) and NumPy arrays
 // (.npy), each also gzipped (.gz). It writes .npy.
 //
-// Files are taken as written: no transposing, centring or scaling. Every entry must be a finite number. Malformed
-// input is refused with an *Error that names file, line and column; field contents are never quoted, since a file
-// of notes may have been named by mistake.
+// Files are taken as written: no transposing, centring or scaling. Every entry must be a finite number, but for the
+// missing answers of ReadAnswers. Malformed input is refused with an *Error that names file, line and column; field
+// contents are never quoted, since a file of notes may have been named by mistake.
 //
 // Memory follows the entries that were read, not the sizes a header claims. Every function may be called
 // concurrently.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
@@ -404,5 +405,46 @@ func TestLineOf(t *testing.T) {
 	}
 	if got := LineOf(filepath.Join(folder, "missing.csv"), 0); got != 0 {
 		t.Errorf("line %d of no file", got)
+	}
+}
+
+// Missing answers are NaN in a CSV file, wherever they stand; everything else is as strict as ever.
+func TestReadAnswers(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		content string
+		want    []float64
+	}{
+		"header.csv":      {"a,b,NA\n1,,3\nNA,.,NaN\n4, na ,6\n", []float64{1, nan, 3, nan, nan, nan, 4, nan, 6}},
+		"no-header.csv":   {"NA,2,\n1,5,6\n", []float64{nan, 2, nan, 1, 5, 6}},
+		"plain.mtx":       {"%%MatrixMarket matrix array real general\n1 3\n1\n2\n3\n", []float64{1, 2, 3}},
+		"only-header.csv": {"a,b,c\n", nil},
+		"text.csv":        {"a,b,c\n1,2,three\n", nil},
+		"infinite.csv":    {"1,2,Inf\n", nil},
+		"ragged.csv":      {"1,2,3\n1,2\n", nil},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x, err := ReadAnswers(path)
+		if c.want == nil {
+			if at, ok := errors.AsType[*Error](err); !ok || at.Path != path {
+				t.Errorf("%s: error %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := x.(linalg.Dense).RawMatrix().Data
+		if diff := cmp.Diff(c.want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, err := ReadAnswers("missing.csv"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: error %v", err)
 	}
 }

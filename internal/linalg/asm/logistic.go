@@ -94,19 +94,7 @@ func (l *level) logistic() {
 	SUBQ(operand.U8(l.lanes), n)
 	JNZ(operand.LabelRef("vector"))
 
-	y := sum.AsY()
-	if l.lanes == 8 {
-		other = YMM()
-		VEXTRACTF64X4(operand.U8(1), sum, other)
-	}
-	VADDPD(other, y, y)
-	upper, total := XMM(), sum.AsX()
-	VEXTRACTF128(operand.U8(1), y, upper)
-	VADDPD(upper, total, total)
-	VHADDPD(total, total, total)
-	VZEROUPPER()
-	Store(total, ReturnIndex(0))
-	RET()
+	l.total([]reg.VecVirtual{sum, other})
 }
 
 // broadcast returns a vector of one value.

@@ -42,6 +42,10 @@ func main() {
 			l.sparse(v)
 		}
 		l.logistic()
+		for v := 1; v <= l.lanes; v *= 2 {
+			l.box(v)
+		}
+		l.surrogate()
 	}
 	Generate()
 }

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+type questionnaireCmd struct {
+	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers."`
+	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants by a model."`
+	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation."`
+	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples."`
+	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires."`
+	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors whose items may differ from age to age, from several rows of each participant."`
+	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again."`
+}
+
+// answers is the flags that say where answers are and what their columns mean.
+type answers struct {
+	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
+	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again (default: the items of the codebook)." placeholder:"PATTERN"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, if there)." placeholder:"NAME"`
+	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
+	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
+	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
+	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
+	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
+	OmitIncomplete bool     `help:"Leave participants without a value of some confound out; else they are an error."`
+	Codebook       string   `help:"Table that describes items, in the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
+}
+
+// codes are values of a flag, also where they begin with a hyphen, as -9999 does.
+type codes []string
+
+// Decode implements kong.MapperValue.
+func (c *codes) Decode(ctx *kong.DecodeContext) error {
+	t := ctx.Scan.Pop()
+	if t.IsEOL() {
+		return errors.New("want a code")
+	}
+	*c = append(*c, strings.Split(t.String(), ",")...)
+	return nil
+}
+
+// columns returns what the flags say.
+func (a *answers) columns() (questionnaire.Columns, error) {
+	c := questionnaire.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
+	var err error
+	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
+		return c, err
+	}
+	if a.Range != "" {
+		if c.Range, err = questionnaire.ParseRange(a.Range); err != nil {
+			return c, err
+		}
+	}
+	if a.Codebook != "" {
+		if c.Codebook, err = questionnaire.ReadCodebook(a.Codebook); err != nil {
+			return c, err
+		}
+	}
+	if len(c.Items) == 0 && len(c.Codebook) == 0 {
+		return c, usageError{errors.New("--items or --codebook must say which columns are items")}
+	}
+	return c, nil
+}
+
+// learning is the flags of what learns.
+type learning struct {
+	Factors       string  `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." default:"auto" placeholder:"K"`
+	Beta          string  `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." default:"auto" placeholder:"B"`
+	Ridge         float64 `help:"Weight of half the squares of scores and loadings, beside beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool    `help:"Keep loadings within the largest answer."`
+	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
+	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
+	MaxIter       int     `help:"Largest number of updates of a fit." default:"${maxIter}"`
+	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off." default:"${relTol}"`
+	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+}
+
+// auto is the value of a flag that leaves the choice to the command.
+const auto = "auto"
+
+// options returns what the flags say.
+func (l *learning) options() (questionnaire.Options, error) {
+	o := questionnaire.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
+	var err error
+	if l.MaxIter < 1 {
+		return o, usageError{fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter)}
+	}
+	if o.Factors, err = parseFactors(l.Factors); err != nil {
+		return o, usageError{fmt.Errorf("--factors: %w", err)}
+	}
+	if o.Betas, err = parseBetas(l.Beta); err != nil {
+		return o, usageError{fmt.Errorf("--beta: %w", err)}
+	}
+	return o, nil
+}
+
+// read returns what the flags of both say.
+func (l *learning) read(a *answers) (questionnaire.Options, error) {
+	o, err := l.options()
+	if err == nil {
+		o.Input = a.Input
+		o.Columns, err = a.columns()
+	}
+	return o, err
+}
+
+// parseFactors reads "auto", "5", "2:20" and "3,5,8".
+func parseFactors(s string) ([]int, error) {
+	if s == auto {
+		return nil, nil
+	}
+	var all []int
+	for part := range strings.SplitSeq(s, ",") {
+		first, last, isRange := strings.Cut(part, ":")
+		if !isRange {
+			last = first
+		}
+		low, errLow := strconv.Atoi(strings.TrimSpace(first))
+		high, errHigh := strconv.Atoi(strings.TrimSpace(last))
+		if errLow != nil || errHigh != nil || low < 1 || high < low || high > maxFactors {
+			return nil, fmt.Errorf("%q is neither auto, a number of factors, nor a range as 2:20", s)
+		}
+		for k := low; k <= high; k++ {
+			all = append(all, k)
+		}
+	}
+	return all, nil
+}
+
+// maxFactors bounds what a range may spell out.
+const maxFactors = 10_000
+
+// parseBetas reads "auto", "0.1" and "0.1,0.5".
+func parseBetas(s string) ([]float64, error) {
+	if s == auto {
+		return nil, nil
+	}
+	var all []float64
+	for part := range strings.SplitSeq(s, ",") {
+		b, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither auto nor a list of numbers", s)
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// mostLines bounds the lines of a file that one log line names.
+const mostLines = 20
+
+// warnLeftOut says in the log who was left out.
+func warnLeftOut(d *deps, file string, out questionnaire.LeftOut) {
+	if n := len(out.Unanswered); n > 0 {
+		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", out.Unanswered[:min(n, mostLines)])
+	}
+	if n := len(out.Incomplete); n > 0 {
+		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", out.Incomplete[:min(n, mostLines)])
+	}
+}
+
+// result is the flags of what writes a model.
+type result struct {
+	output
+	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg, result.json and the model, made where it does not exist." required:"" placeholder:"DIR"`
+	Rule  string `help:"Of several candidates take that of the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
+	Trace bool   `help:"Write the objective of every iterate into result.json."`
+}
+
+// prepare completes the options, and returns the bar that shows their progress.
+func (r *result) prepare(d *deps, o *questionnaire.Options) (*progress, error) {
+	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
+		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
+	}
+	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
+	bar := newProgress(d.err, "cross-validation")
+	o.Progress, o.Recorder = bar.set, &iterations{progress: bar, max: o.MaxIter}
+	return bar, nil
+}
+
+// report says what was learnt and written.
+func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) error {
+	s := &f.Summary
+	if f.Cancelled {
+		return fmt.Errorf("factorizing, after %d updates: %w", s.Iterations, context.Cause(ctx))
+	}
+	if s.Status == solver.IterationLimit.String() {
+		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
+	}
+	if r.json() {
+		return printJSON(d.out, s)
+	}
+	return printTable(d.out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), strconv.Itoa(s.Factors), strconv.FormatFloat(s.Beta, 'g', -1, 64),
+		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), digits(&s.Explained, 3),
+		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
+	}})
+}
+
+type questionnaireFitCmd struct {
+	answers
+	learning
+	result
+}
+
+func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error { return c.run(ctx, d, nil) }
+
+// run fits; the visits may be nil.
+func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *questionnaire.Visits) error {
+	o, err := c.read(&c.answers)
+	if err != nil {
+		return err
+	}
+	o.Columns.Visits = visits
+	bar, err := c.prepare(d, &o)
+	if err != nil {
+		return err
+	}
+	fitted, err := questionnaire.Fit(ctx, o)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	warnLeftOut(d, c.Input, fitted.Scores.LeftOut)
+	if len(fitted.Dropped) > 0 {
+		d.log.Warn("items that do not vary are left out", "file", c.Input, "items", fitted.Dropped)
+	}
+	if err := fitted.Write(c.Out); err != nil {
+		return err
+	}
+	return c.report(ctx, d, fitted)
+}
+
+type questionnaireLongitudinalCmd struct {
+	questionnaireFitCmd
+	Time string   `help:"Column of the time of a row, as age." required:"" placeholder:"NAME"`
+	Bins []string `help:"Edges of the bins of time, as in 6,9,12: 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
+}
+
+func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *deps) error {
+	visits, err := questionnaire.ParseVisits(c.Time, c.Bins)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, d, visits)
+}
+
+type questionnaireMetaCmd struct {
+	Models []string `arg:"" help:"Output folders of fits, each of another questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
+	learning
+	result
+	Compact int `help:"Also choose so many items of all questionnaires that estimate the scores, into compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
+}
+
+func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
+	o := questionnaire.MetaOptions{Models: c.Models, Compact: c.Compact}
+	var err error
+	if o.Options, err = c.options(); err != nil {
+		return err
+	}
+	bar, err := c.prepare(d, &o.Options)
+	if err != nil {
+		return err
+	}
+	fitted, err := questionnaire.Meta(ctx, o)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if err := fitted.Write(c.Out); err != nil {
+		return err
+	}
+	return c.report(ctx, d, &fitted.Fitted)
+}
+
+type questionnaireScoreCmd struct {
+	Input       string `arg:"" help:"Answers of new participants, in the form of those of the fit." type:"existingfile" name:"file"`
+	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out         string `help:"File for the scores (default: stdout)." placeholder:"FILE"`
+	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
+	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+}
+
+func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
+	model, err := questionnaire.Load(c.Model)
+	if err != nil {
+		return err
+	}
+	scores, err := model.Score(c.Input, c.ID, c.MissingCode)
+	if err != nil {
+		return err
+	}
+	warnLeftOut(d, c.Input, scores.LeftOut)
+	for _, b := range scores.Beyond {
+		d.log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
+	}
+	if c.Out == "" {
+		data, err := scores.CSV()
+		if err == nil {
+			_, err = d.out.Write(data)
+		}
+		return err
+	}
+	return scores.Write(c.Out)
+}
+
+type questionnaireRankCmd struct {
+	answers
+	learning
+	output
+}
+
+func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
+	o, err := c.read(&c.answers)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(d.err, "fits")
+	o.Progress = bar.set
+	ranked, err := questionnaire.Rank(ctx, o)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	warnLeftOut(d, c.Input, ranked.LeftOut)
+	if c.json() {
+		return printJSON(d.out, ranked)
+	}
+	var rows [][]string
+	for _, p := range ranked.Curve {
+		choice := ""
+		switch {
+		case p.Candidate == ranked.Candidate:
+			choice = "lowest"
+		case p.Factors == ranked.OneStandardErrorFactors && p.Beta == ranked.OneStandardErrorBeta:
+			choice = "one standard error"
+		}
+		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
+	}
+	return printTable(d.out, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+}

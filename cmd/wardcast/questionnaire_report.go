@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
+type questionnaireEvaluateCmd struct {
+	answers
+	learning
+	output
+	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the value given." placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
+	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
+}
+
+func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
+	o := questionnaire.EvaluateOptions{Methods: c.Methods, Repeats: c.Repeats}
+	if c.Repeats < 1 {
+		return usageError{fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats)}
+	}
+	var err error
+	if o.Options, err = c.read(&c.answers); err != nil {
+		return err
+	}
+	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
+		return err
+	}
+	bar := newProgress(d.err, "fits")
+	o.Progress = bar.set
+	e, err := questionnaire.Evaluate(ctx, o)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	warnLeftOut(d, c.Input, e.LeftOut)
+	if c.json() {
+		return printJSON(d.out, e)
+	}
+	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
+	for _, label := range e.Labels {
+		head = append(head, "AUROC "+label)
+	}
+	cell := func(m questionnaire.Measure) string {
+		if m.Count == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
+	}
+	var rows [][]string
+	for _, s := range e.Shares {
+		row := []string{s.Method, strconv.FormatFloat(100*s.Share, 'f', 0, 64) + " %", strconv.Itoa(s.Participants), strconv.Itoa(e.Factors), cell(s.Stability)}
+		for _, a := range s.AUROC {
+			row = append(row, cell(a))
+		}
+		rows = append(rows, row)
+	}
+	return printTable(d.out, head, rows)
+}
+
+type questionnaireReportCmd struct {
+	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
+	Codebook   string `help:"Table that describes items, in the columns item, text, subscale; it replaces what the model holds of them." type:"existingfile" placeholder:"FILE"`
+	Evaluation string `help:"What evaluate printed with --output=json, for the report." type:"existingfile" placeholder:"FILE"`
+}
+
+func (c *questionnaireReportCmd) Run(*deps) error {
+	m, err := questionnaire.Load(c.Model)
+	if err != nil {
+		return err
+	}
+	if c.Codebook != "" {
+		items, err := questionnaire.ReadCodebook(c.Codebook)
+		if err != nil {
+			return err
+		}
+		m.Describe(items)
+	}
+	var e *questionnaire.Evaluation
+	if c.Evaluation != "" {
+		data, err := os.ReadFile(c.Evaluation)
+		if err != nil {
+			return fmt.Errorf("reading the evaluation: %w", err)
+		}
+		if err := json.Unmarshal(data, &e); err != nil {
+			return fmt.Errorf("reading the evaluation in %q: %w", c.Evaluation, err)
+		}
+	}
+	if c.Out == "" {
+		c.Out = c.Model
+	}
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	return m.WriteReport(c.Out, e)
+}

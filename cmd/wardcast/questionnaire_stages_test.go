@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
+// Two questionnaires, each of half of the items, make a second stage; its compact set stands in the JSON and in a table.
+func TestQuestionnaireMeta(t *testing.T) {
+	t.Parallel()
+	path, parent := answersFile(t), t.TempDir()
+	var dirs []string
+	for name, items := range map[string]string{"first": "q1,q2,q3", "second": "q4,q5,q6"} {
+		dir := filepath.Join(parent, name)
+		succeed(t, "", "questionnaire", "fit", path, "--items", items, "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", dir)
+		dirs = append(dirs, dir)
+	}
+	out := filepath.Join(parent, "both")
+	meta := slices.Concat([]string{"questionnaire", "meta"}, dirs, []string{"--factors", "2", "--beta", "0.01", "--compact", "2", "--out", out, "--output=json"})
+	printed := object(t, succeed(t, "", meta...))
+	compact, ok := printed["compact"].([]any)
+	if !ok || len(compact) != 2 {
+		t.Fatalf("meta prints the compact set %v, want two items", printed["compact"])
+	}
+	first, ok := compact[0].(map[string]any)
+	if !ok || first["item"] == nil || first["questionnaire"] == nil || first["explained"] == nil || first["correlations"] == nil {
+		t.Errorf("meta prints %v", compact[0])
+	}
+	table, err := os.ReadFile(filepath.Join(out, questionnaire.CompactFile))
+	if err != nil || !strings.HasPrefix(string(table), "rank,questionnaire,item,text,explained,factor1,factor2\n1,") {
+		t.Errorf("%s holds %q: %v", questionnaire.CompactFile, table, err)
+	}
+	if err := os.WriteFile(filepath.Join(dirs[1], questionnaire.ScoresFile), []byte("id,factor1,factor2\nstranger,1,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, meta, "in common", filepath.Base(dirs[1]))
+}
+
+func TestQuestionnaireLongitudinal(t *testing.T) {
+	t.Parallel()
+	visits := filepath.Join(t.TempDir(), "visits.csv")
+	if err := os.WriteFile(visits, []byte(succeed(t, "", "synth", "questionnaire", "--count", "60", "--visits", "2")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	flags := []string{"questionnaire", "longitudinal", visits, "--items", "anxiety_*", "--time", "age", "--factors", "1", "--beta", "0.1", "--out", out}
+	s := object(t, succeed(t, "", append(flags, "--bins", "6,12,24", "--output=json")...))
+	if s["participants"] != 60.0 {
+		t.Errorf("longitudinal prints %v", s)
+	}
+	again := t.TempDir()
+	succeed(t, "", "questionnaire", "report", "--model", out, "--out", again)
+	for _, name := range []string{questionnaire.AgesFile, questionnaire.AgesPlot} {
+		first, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := os.ReadFile(filepath.Join(again, name)); err != nil || string(first) != string(second) {
+			t.Errorf("report writes another %s than the fit: %v", name, err)
+		}
+	}
+	fail(t, exitFailed, append(flags, "--bins", "6,12"), "line", `column "age"`)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
+// answersFile writes answers of two factors, in a folder of the test's own: q1 … q6, age, sex and a label.
+func answersFile(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("id,q1,q2,q3,q4,q5,q6,age,sex,ill\n")
+	for i := range 60 {
+		one, two := (i*7)%5, (i*11)%4
+		cells := make([]string, 6)
+		for j := range cells {
+			v := one
+			if j%2 == 1 {
+				v = two
+			}
+			if cells[j] = fmt.Sprint(min(4, max(0, v+(i*j)%3-1))); (i+j)%17 == 0 {
+				cells[j] = "-9999"
+			}
+		}
+		ill := 0
+		if one > 2 {
+			ill = 1
+		}
+		fmt.Fprintf(&b, "secret%d,%s,%d,%s,%d\n", i, strings.Join(cells, ","), 6+i%11, []string{"F", "M"}[i%2], ill)
+	}
+	path := filepath.Join(t.TempDir(), "answers.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestQuestionnaire(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	flags := []string{path, "--items", "q*", "--missing-code", "-9999", "--confounds", "age:numeric,sex:categorical", "--range", "0:4", "--beta", "0.1"}
+	dir := filepath.Join(t.TempDir(), "model")
+	fitted := slices.Concat([]string{"questionnaire", "fit"}, flags, []string{"--factors", "2", "--out", dir, "--trace"})
+	printed := succeed(t, "", append(fitted, "--output=json")...)
+	result, err := os.ReadFile(filepath.Join(dir, questionnaire.ResultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s, p questionnaire.Summary
+	if err := json.Unmarshal(result, &s); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(printed), &p); err != nil {
+		t.Fatal(err)
+	}
+	if s.Objective != p.Objective || s.Factors != 2 || len(s.Trace) != s.Iterations+1 || s.Missing == 0 {
+		t.Errorf("%s holds %+v, printed is %+v", questionnaire.ResultFile, s, p)
+	}
+	for _, name := range []string{
+		questionnaire.ScoresFile, questionnaire.TableFile, questionnaire.ReportFile, questionnaire.HeatMapFile, questionnaire.HeatMapImage,
+		questionnaire.ModelFile, questionnaire.LoadingsFile, questionnaire.SumsFile,
+	} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if table := succeed(t, "", fitted...); !strings.HasPrefix(table, "PARTICIPANTS") {
+		t.Errorf("fit prints %q", table)
+	}
+
+	out := filepath.Join(t.TempDir(), "scores.csv")
+	stdout := succeed(t, "", "questionnaire", "score", "--model", dir, path)
+	if data := succeed(t, "", "questionnaire", "score", "--model", dir, "--out", out, path); data != "" {
+		t.Errorf("score with --out prints %q", data)
+	}
+	if file, err := os.ReadFile(out); err != nil || string(file) != stdout {
+		t.Errorf("scores in a file are not those on stdout: %v", err)
+	}
+	if rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll(); err != nil || len(rows) != 61 || !slices.Equal(rows[0], []string{"id", "factor1", "factor2"}) {
+		t.Errorf("%d rows of scores: %v", len(rows), err)
+	}
+
+	ranked := object(t, succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
+	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil || ranked["seconds"] == nil || ranked["beta"] != 0.1 {
+		t.Errorf("rank prints %v", ranked)
+	}
+	table := succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3"})...)
+	if strings.Count(table, "\n") != 4 || !strings.Contains(table, "lowest") {
+		t.Errorf("rank prints\n%s", table)
+	}
+
+	evaluated := succeed(t, "", slices.Concat([]string{"questionnaire", "evaluate"}, flags, []string{"--factors", "2", "--labels", "ill", "--repeats", "2", "--output=json"})...)
+	file := filepath.Join(t.TempDir(), "evaluation.json")
+	if err := os.WriteFile(file, []byte(evaluated), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "", "questionnaire", "report", "--model", dir, "--evaluation", file, "--out", filepath.Join(dir, "again"))
+	page, err := os.ReadFile(filepath.Join(dir, "again", questionnaire.ReportFile))
+	if err != nil || !strings.Contains(string(page), "Held-out participants") {
+		t.Errorf("the report tells nothing of the evaluation: %v", err)
+	}
+}
+
+func TestQuestionnaireRefuses(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	out := filepath.Join(t.TempDir(), "out")
+	fit := func(more ...string) []string {
+		return slices.Concat([]string{"questionnaire", "fit", path, "--out", out}, more)
+	}
+	fail(t, exitUsage, fit("--factors", "2"), "--items")
+	fail(t, exitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
+	fail(t, exitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
+	fail(t, exitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
+	fail(t, exitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors of 6 items")
+	fail(t, exitUsage, fit("--items", "q*", "--range", "4:0"), "range")
+	fail(t, exitUsage, fit("--items", "q*", "--confounds", "age"), "confound")
+	fail(t, exitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
+	fail(t, exitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
+	fail(t, exitUsage, []string{"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6"}, "edges")
+	fail(t, exitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two models")
+	fail(t, exitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
+	fail(t, exitFailed, fit("--items", "nothing*"), "nothing*")
+	fail(t, exitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("a refused fit leaves its folder: %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/chooserank"
+	"github.com/wardcast/wardcast/internal/factorize"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+type rankCmd struct {
+	output
+	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items." enum:"${rankMethods}" default:"sonmf"`
+	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa a field of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
+	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has)." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
+	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or to what the matrix leaves room for. Of fa they choose the lines of the table; parallel decides by all." default:"auto"`
+	Seed             uint64  `help:"Seed of starts, groups and draws." default:"1"`
+	Init             string  `help:"Start of bcv and bic: svd, random or kmeans. ccc and dispersion begin at random." enum:"svd,random,kmeans" default:"svd"`
+	MaxIter          int     `help:"Largest number of updates of a run." default:"${maxIter}"`
+	RelTol           float64 `help:"End a run at this relative change of the objective; 0 is off." default:"${relTol}"`
+	Runs             int     `help:"Runs for each number of topics, for ccc and dispersion." default:"${runs}"`
+	Folds            int     `help:"Groups of rows and of columns for bcv; each pair of groups is held out once." default:"${folds}"`
+	Correlation      string  `help:"Correlations of fa: pearson or polychoric." enum:"pearson,polychoric" default:"pearson"`
+	Draws            int     `help:"Random data sets for parallel." default:"${draws}"`
+	Threads          int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+}
+
+func (c *rankCmd) Run(ctx context.Context, d *deps) error {
+	for _, flag := range []struct {
+		name         string
+		value, least int
+	}{{"max-iter", c.MaxIter, 1}, {"runs", c.Runs, 2}, {"folds", c.Folds, 2}, {"draws", c.Draws, 1}} {
+		if flag.value < flag.least {
+			return usageError{fmt.Errorf("--%s is %d, must be %d or more", flag.name, flag.value, flag.least)}
+		}
+	}
+	ranks, err := parseFactors(c.Ranks)
+	if err != nil {
+		return usageError{fmt.Errorf("--ranks: %w", err)}
+	}
+	slices.Sort(ranks)
+	criterion := chooserank.Criterion(c.Criterion)
+	if criteria := chooserank.Criteria(c.Method); c.Criterion == auto && len(criteria) > 0 {
+		criterion = criteria[0]
+	}
+	bar := newProgress(d.err, "runs")
+	report, err := chooserank.Run(ctx, chooserank.Options{
+		Method: c.Method, Input: c.Input, TermsByDocuments: c.InputOrientation == string(factorize.TermsByDocuments), Criterion: criterion,
+		Ranks: slices.Compact(ranks), Seed: c.Seed, Init: solver.Init(c.Init), MaxIter: c.MaxIter, RelTol: c.RelTol, Runs: c.Runs, Folds: c.Folds,
+		Correlation: factoranalysis.Kind(c.Correlation), Draws: c.Draws, Threads: c.Threads, Progress: bar.set, Version: version,
+	})
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	for _, warning := range report.Warnings {
+		d.log.Warn("look at this before you rely on the choice", "reason", warning)
+	}
+	if c.json() {
+		return printJSON(d.out, report)
+	}
+	return printRanks(d, report)
+}
+
+// linesBeyond is how many lines the table of factor analysis has beyond the choice; JSON has all.
+const linesBeyond = 6
+
+// printRanks writes the curve, with the choice in its line.
+func printRanks(d *deps, r *chooserank.Report) error {
+	head := []string{"RANK", string(r.Criterion)}
+	extra := func(chooserank.Point) *float64 { return nil }
+	switch r.Criterion {
+	case chooserank.BCV:
+		head, extra = append(head, "STANDARD ERROR"), func(p chooserank.Point) *float64 { return p.StandardError }
+	case chooserank.Parallel:
+		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"}, func(p chooserank.Point) *float64 { return p.Reference }
+	case chooserank.MAP:
+		head, extra = append(head, "FOURTH POWER"), func(p chooserank.Point) *float64 { return p.FourthPower }
+	}
+	significant := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	curve := r.Curve
+	if r.Method == chooserank.FactorAnalysis { // it has a line for every item
+		curve = curve[:min(len(curve), r.Rank+linesBeyond)]
+	}
+	rows := make([][]string, len(curve))
+	for i, p := range curve {
+		rows[i] = []string{strconv.Itoa(p.Rank), significant(p.Value)}
+		if v := extra(p); v != nil {
+			rows[i] = append(rows[i], significant(*v))
+		}
+		choice := ""
+		switch {
+		case p.Rank == r.Rank:
+			choice = "chosen"
+		case r.OneStandardErrorRank != nil && p.Rank == *r.OneStandardErrorRank:
+			choice = "one standard error"
+		}
+		rows[i] = append(rows[i], choice)
+	}
+	return printTable(d.out, append(head, "CHOICE"), rows)
+}

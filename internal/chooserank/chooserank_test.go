@@ -1,0 +1,247 @@
+package chooserank_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/internal/chooserank"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/methods"
+)
+
+// clusters writes 60 documents of 24 terms: mixtures of 4 topics, each document mostly of one, with noise.
+func clusters(t *testing.T) string {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 0))
+	var topics [24][4]float64
+	for j := range topics {
+		for k := range 4 {
+			if topics[j][k] = 0.2 * random.Float64(); j%4 == k {
+				topics[j][k] += 0.5 + random.Float64()
+			}
+		}
+	}
+	var out strings.Builder
+	for i := range 60 {
+		var scores [4]float64
+		for k := range scores {
+			if scores[k] = 0.8 * random.Float64(); i%4 == k {
+				scores[k]++
+			}
+		}
+		for j, topic := range topics {
+			v := 0.1 * random.NormFloat64()
+			for k := range topic {
+				v += scores[k] * topic[k]
+			}
+			fmt.Fprintf(&out, "%.6f", max(0, v))
+			out.WriteByte(",\n"[j/23])
+		}
+	}
+	return write(t, "x.csv", out.String())
+}
+
+// answers writes 200 participants, 12 items of 3 factors, a tenth of the answers missing; normal ones, or from 1 to 4.
+func answers(t *testing.T, likert bool) string {
+	t.Helper()
+	random := rand.New(rand.NewPCG(2, 0))
+	var out strings.Builder
+	for range 200 {
+		factors := [3]float64{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}
+		for j := range 12 {
+			v := 0.8*factors[j%3] + 0.6*random.NormFloat64()
+			if likert {
+				v = math.Round(min(4, max(1, 2.5+v)))
+			}
+			field := fmt.Sprintf("%.4f", v)
+			if random.Float64() < 0.1 {
+				field = "NA"
+			}
+			out.WriteString(field)
+			out.WriteByte(",\n"[j/11])
+		}
+	}
+	return write(t, "answers.csv", out.String())
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Every criterion of every method finds four kinds of documents, or three factors.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	documents := clusters(t)
+	for _, method := range methods.Names() {
+		for _, criterion := range chooserank.Criteria(method) {
+			if methods.Domain(method) == solver.Binary {
+				continue // the documents are not
+			}
+			t.Run(method+"/"+string(criterion), func(t *testing.T) {
+				t.Parallel()
+				last := 0
+				r, err := chooserank.Run(t.Context(), chooserank.Options{
+					Method: method, Input: documents, Criterion: criterion, Ranks: []int{2, 3, 4, 5, 7}, Runs: 8, RelTol: 1e-6, Seed: 1,
+					Progress: func(done, total int) {
+						if done != last+1 || done > total {
+							t.Errorf("%d of %d after %d", done, total, last)
+						}
+						last = done
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := r.Rank
+				if criterion == chooserank.BCV { // past the truth its curve is flat
+					got = *r.OneStandardErrorRank
+				}
+				// Other runs from random starts end in different minima also where the number is right.
+				exact := criterion == chooserank.BCV || criterion == chooserank.BIC || method == methods.NMF
+				if exact && got != 4 || len(r.Curve) != 5 || last == 0 {
+					t.Errorf("rank %d after %d runs: %+v", got, last, r.Curve)
+				}
+				for i, k := range []int{2, 3, 4, 5, 7} {
+					if p := r.Curve[i]; p.Rank != k || (p.StandardError != nil) != (criterion == chooserank.BCV) {
+						t.Errorf("point %d: %+v", i, p)
+					}
+				}
+			})
+		}
+	}
+	for _, criterion := range chooserank.Criteria(chooserank.FactorAnalysis) {
+		for _, kind := range []factoranalysis.Kind{"", factoranalysis.Polychoric} {
+			r, err := chooserank.Run(t.Context(), chooserank.Options{
+				Method: chooserank.FactorAnalysis, Input: answers(t, kind != ""), Criterion: criterion, Correlation: kind, Draws: 20, Seed: 1,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Rank != 3 || r.Settings.Documents != 200 || r.Settings.Terms != 12 {
+				t.Errorf("%s %s: %+v", criterion, kind, r)
+			}
+			if p := r.Curve[0]; (p.Reference != nil) != (criterion == chooserank.Parallel) || (p.FourthPower != nil) != (criterion == chooserank.MAP) {
+				t.Errorf("%s: first point %+v", criterion, p)
+			}
+		}
+	}
+}
+
+// Of factor analysis ranks choose the places of the curve; map chooses among them, parallel by all.
+func TestRunRanksOfFactorAnalysis(t *testing.T) {
+	t.Parallel()
+	input := answers(t, false)
+	for criterion, want := range map[chooserank.Criterion]int{chooserank.MAP: 4, chooserank.Parallel: 3} {
+		r, err := chooserank.Run(t.Context(), chooserank.Options{Method: chooserank.FactorAnalysis, Input: input, Criterion: criterion, Ranks: []int{4, 5, 50}, Draws: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Rank != want || len(r.Curve) != 2 || r.Curve[0].Rank != 4 || r.Curve[1].Rank != 5 {
+			t.Errorf("%s: %+v", criterion, r)
+		}
+	}
+}
+
+// The report of equal options is equal but for the seconds, whatever the number of threads.
+func TestRunIsDeterministic(t *testing.T) {
+	documents := clusters(t)
+	for _, criterion := range []chooserank.Criterion{chooserank.BCV, chooserank.BIC, chooserank.Dispersion} {
+		var first string
+		for _, threads := range []int{1, 4} {
+			r, err := chooserank.Run(t.Context(), chooserank.Options{
+				Method: "nmf", Input: documents, Criterion: criterion, Ranks: []int{3, 4}, Runs: 3, RelTol: 1e-4, Seed: 2, Threads: threads,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Seconds = chooserank.Seconds{}
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = string(text)
+			} else if diff := cmp.Diff(first, string(text)); diff != "" {
+				t.Errorf("%s (-1 +4 threads):\n%s", criterion, diff)
+			}
+		}
+	}
+}
+
+// By default ranks go from 2 to what bcv leaves room for; terms by documents are turned; a run that is cut short is counted.
+func TestRunDefaults(t *testing.T) {
+	t.Parallel()
+	documents := clusters(t)
+	r, err := chooserank.Run(t.Context(), chooserank.Options{Method: "svd", Input: documents, TermsByDocuments: true, Criterion: chooserank.BCV})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Settings.Documents != 24 || r.Settings.Terms != 60 || r.Curve[0].Rank != 2 || r.Curve[len(r.Curve)-1].Rank != 16 || r.Settings.Folds != 3 {
+		t.Errorf("%+v", r)
+	}
+	r, err = chooserank.Run(t.Context(), chooserank.Options{Method: "nmf", Input: documents, Criterion: chooserank.BIC, Ranks: []int{5, 6}, MaxIter: 1})
+	if err != nil || r.Unconverged != 2 {
+		t.Errorf("%+v, error %v", r, err)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	documents, items := clusters(t), answers(t, false)
+	for name, c := range map[string]struct {
+		options chooserank.Options
+		want    string
+	}{
+		"method":           {chooserank.Options{Method: "lda", Input: documents, Criterion: "bcv"}, `method "lda" is none of sonmf`},
+		"criterion":        {chooserank.Options{Method: "svd", Input: documents, Criterion: "ccc"}, `method "svd" has no criterion "ccc", only bcv, bic`},
+		"binary":           {chooserank.Options{Method: "sonmf-binary", Input: documents, Criterion: "bic"}, `only ccc, dispersion`},
+		"none":             {chooserank.Options{Method: "log-nmf", Input: documents, Criterion: "bcv"}, `method "log-nmf" has no criterion:`},
+		"parallel of nmf":  {chooserank.Options{Method: "nmf", Input: documents, Criterion: "parallel"}, `only bcv, bic, ccc, dispersion`},
+		"ranks of fa":      {chooserank.Options{Method: "fa", Input: items, Criterion: "map", Ranks: []int{30}}, "12 items"},
+		"rank 0":           {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{0, 1}}, "rank 0"},
+		"repeated":         {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{3, 3}}, "rank 3"},
+		"rank too large":   {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{25}}, "24 terms"},
+		"no room for rank": {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{17}}, "24 terms"},
+		"one run":          {chooserank.Options{Method: "nmf", Input: documents, Criterion: "ccc", Runs: 1}, "1 runs"},
+	} {
+		if _, err := chooserank.Run(t.Context(), c.options); !errors.Is(err, solver.ErrSettings) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+	negative := write(t, "negative.csv", "1,2,3\n4,-5,6\n7,8,9\n1,1,1\n")
+	if _, err := chooserank.Run(t.Context(), chooserank.Options{Method: "nmf", Input: negative, Criterion: chooserank.BIC, Ranks: []int{2}}); !errors.As(err, new(*solver.DomainError)) {
+		t.Errorf("negative entry: error %v", err)
+	}
+	constant := write(t, "constant.csv", "1,2,NA\n2,2,1\n3,2,2\n")
+	if _, err := chooserank.Run(t.Context(), chooserank.Options{Method: "fa", Input: constant, Criterion: chooserank.MAP}); !errors.Is(err, factoranalysis.ErrItem) {
+		t.Errorf("constant item: error %v", err)
+	}
+	apart := write(t, "apart.csv", "1,2,NA\n2,1,NA\n3,2,NA\n2,NA,1\n1,NA,2\n3,NA,5\n")
+	if r, err := chooserank.Run(t.Context(), chooserank.Options{Method: "fa", Input: apart, Criterion: chooserank.MAP}); err != nil || len(r.Warnings) == 0 || !strings.HasPrefix(r.Warnings[len(r.Warnings)-1], "1 pairs") {
+		t.Errorf("items that nobody answered together: %+v, error %v", r, err)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for _, criterion := range []chooserank.Criterion{chooserank.BCV, chooserank.CCC} {
+		if _, err := chooserank.Run(ctx, chooserank.Options{Method: "nmf", Input: documents, Criterion: criterion}); !errors.Is(err, why) {
+			t.Errorf("%s cancelled: error %v", criterion, err)
+		}
+	}
+}

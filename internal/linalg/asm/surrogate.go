@@ -1,0 +1,100 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build" //nolint:revive // avo programs read as assembly
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+const (
+	unordered = 3
+	ordered   = 7
+)
+
+// surrogate writes the kernel of Surrogate. Squares are added to eight sums, by the place of an element in a group of eight,
+// at both levels: they give the same bits.
+func (l *level) surrogate() {
+	name := "surrogate" + l.name
+	TEXT(name, attr.NOSPLIT, "func(n int, answers, fit, multipliers, constants *float64) (squared float64)")
+	Pragma("noescape")
+	Doc(name+" makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and",
+		"the range.")
+	n := Load(Param("n"), GP64())
+	answers := Load(Param("answers"), GP64())
+	fits := Load(Param("fit"), GP64())
+	multipliers := Load(Param("multipliers"), GP64())
+	constants := Load(Param("constants"), GP64())
+	at := func(i int) reg.VecVirtual {
+		v := l.vector()
+		VBROADCASTSD(operand.Mem{Base: constants, Disp: 8 * i}, v)
+		return v
+	}
+	rho, seen, unseen, low, high := at(0), at(1), at(2), at(3), at(4)
+	sums := l.vectors(8 / l.lanes)
+	for _, sum := range sums {
+		l.zero(sum)
+	}
+
+	Label("elements")
+	for i, sum := range sums {
+		offset := 8 * l.lanes * i
+		m, fit, a, z, d := l.vector(), l.vector(), l.vector(), l.vector(), l.vector()
+		VMOVUPD(operand.Mem{Base: answers, Disp: offset}, m)
+		VMOVUPD(operand.Mem{Base: fits, Disp: offset}, fit)
+		VMOVUPD(operand.Mem{Base: multipliers, Disp: offset}, a)
+		VMOVAPD(fit, z)
+		VFMSUB213PD(a, rho, z) // ρ·fit − a
+		if l.lanes == 8 {
+			inverse := l.vector()
+			VCMPPD(operand.U8(ordered), m, m, reg.K1)
+			VSUBPD_Z(fit, m, reg.K1, d)
+			VADDPD(m, z, reg.K1, z)
+			VMOVAPD(unseen, inverse)
+			VMOVAPD(seen, reg.K1, inverse)
+			VMULPD(inverse, z, z)
+		} else {
+			missing := l.vector()
+			VCMPPD(operand.U8(unordered), m, m, missing)
+			VSUBPD(fit, m, d)
+			VANDNPD(d, missing, d)
+			VANDNPD(m, missing, m)
+			VADDPD(m, z, z)
+			VBLENDVPD(missing, unseen, seen, m)
+			VMULPD(m, z, z)
+		}
+		VFMADD231PD(d, d, sum)
+		VMAXPD(low, z, z)
+		VMINPD(high, z, z)
+		VSUBPD(fit, z, fit)
+		VFMADD231PD(fit, rho, a) // a + ρ·(z − fit)
+		VMOVUPD(a, operand.Mem{Base: multipliers, Disp: offset})
+		VFMADD231PD(a, unseen, z)
+		VMOVUPD(z, operand.Mem{Base: fits, Disp: offset})
+	}
+	for _, p := range []reg.Register{answers, fits, multipliers} {
+		ADDQ(operand.U8(64), p)
+	}
+	SUBQ(operand.U8(8), n)
+	JNZ(operand.LabelRef("elements"))
+
+	l.total(sums)
+}
+
+// total returns the sum of eight sums, in one order at both levels.
+func (l *level) total(sums []reg.VecVirtual) {
+	y := sums[0].AsY()
+	other := sums[len(sums)-1].AsY()
+	if l.lanes == 8 {
+		other = YMM()
+		VEXTRACTF64X4(operand.U8(1), sums[0], other)
+	}
+	VADDPD(other, y, y)
+	upper, total := XMM(), sums[0].AsX()
+	VEXTRACTF128(operand.U8(1), y, upper)
+	VADDPD(upper, total, total)
+	VHADDPD(total, total, total)
+	VZEROUPPER()
+	Store(total, ReturnIndex(0))
+	RET()
+}

@@ -1,0 +1,97 @@
+package questionnaire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// The columns of a codebook. Only that of the item must be there.
+const (
+	codebookItem     = "item"
+	codebookText     = "text"
+	codebookSubscale = "subscale"
+	codebookMin      = "min"
+	codebookMax      = "max"
+	codebookReverse  = "reverse"
+)
+
+// ReadCodebook reads the description of items from a file in the form of Read: a row for each item with the columns item
+// (its name in the answers), text, subscale, min and max (the range of its answers; both or none) and reverse (1, yes or
+// true for an item that is scored from the other end). Other columns are ignored. The error is an *Error.
+func ReadCodebook(path string) (items []Item, err error) {
+	defer func() {
+		if at, ok := errors.AsType[*Error](err); ok {
+			at.File = path
+		}
+	}()
+	records, closer, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closer.Close() }() // only read
+	first, err := records.Read()
+	if err != nil {
+		return nil, csvError(err)
+	}
+	names := make(header, len(first))
+	for i, name := range first {
+		names[i] = strings.ToLower(strings.TrimSpace(name))
+	}
+	at := map[string]int{}
+	for _, name := range []string{codebookItem, codebookText, codebookSubscale, codebookMin, codebookMax, codebookReverse} {
+		if name != codebookItem && !slices.Contains(names, name) {
+			continue
+		}
+		if at[name], err = names.find(name); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			return items, nil
+		}
+		if err != nil {
+			return nil, csvError(err)
+		}
+		item, column, err := describe(func(name string) string {
+			i, ok := at[name]
+			if !ok {
+				return ""
+			}
+			return clean(record[i])
+		})
+		if err == nil && slices.ContainsFunc(items, func(o Item) bool { return o.Name == item.Name }) {
+			column, err = codebookItem, fmt.Errorf("item %q stands there twice", item.Name)
+		}
+		if err != nil {
+			line, _ := records.FieldPos(0)
+			return nil, &Error{Line: line, Column: column, Err: err}
+		}
+		items = append(items, *item)
+	}
+}
+
+// describe returns the item of a row, or the column that is at fault.
+func describe(cell func(string) string) (item *Item, column string, err error) {
+	item = &Item{Name: cell(codebookItem), Text: cell(codebookText), Subscale: cell(codebookSubscale)}
+	if item.Name == "" {
+		return nil, codebookItem, errors.New("an item without name")
+	}
+	if low, high := cell(codebookMin), cell(codebookMax); low != "" || high != "" {
+		if item.Range, err = newRange(low, high); err != nil {
+			return nil, codebookMin, err
+		}
+	}
+	switch strings.ToLower(cell(codebookReverse)) {
+	case "", "0", "no", "false":
+	case "1", "-1", "yes", "true":
+		item.Reversed = true
+	default:
+		return nil, codebookReverse, ErrReverse
+	}
+	return item, "", nil
+}

@@ -1,0 +1,62 @@
+package questionnaire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error is bad input at a place. It quotes no cell: answers and ids are the participants'.
+type Error struct {
+	File   string
+	Line   int    // from 1, the header's; 0 for the file as a whole
+	Column string // "" where no single column is at fault
+	Err    error
+}
+
+// Error returns, for instance, `answers.csv, line 13, column "q006": answer out of range: 0 to 2`.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ", line %d", e.Line)
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, ", column %q", e.Column)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The reasons of an Error.
+var (
+	ErrNoColumn       = errors.New("no such column")
+	ErrColumnTwice    = errors.New("two columns of this name")
+	ErrNoItem         = errors.New("no column matches the items")
+	ErrNoParticipants = errors.New("no participants")
+	ErrNoAnswers      = errors.New("no participant with answers")
+	ErrOneParticipant = errors.New("one participant with answers; at least two are wanted")
+	ErrNotNumber      = errors.New("not a number")
+	ErrNotFinite      = errors.New("not a finite number")
+	ErrOutOfRange     = errors.New("answer out of range")
+	ErrRange          = errors.New("not a range: want low:high, two numbers with low below high")
+	ErrNegative       = errors.New("answers below 0 are to be counted from the low end of their range")
+	ErrNeverAnswered  = errors.New("an item that nobody answered")
+	ErrConstant       = errors.New("a constant item: all answers are the same")
+	ErrNoID           = errors.New("no id")
+	ErrSameID         = errors.New("the same id as that of an earlier line")
+	ErrNoConfound     = errors.New("a confound without value")
+	ErrOneLevel       = errors.New("a confound of one value only")
+	ErrConfoundRange  = errors.New("a confound outside its known range")
+	ErrNewLevel       = errors.New("a level that was not in training")
+	ErrNoBin          = errors.New("a time outside all bins")
+	ErrVaries         = errors.New("confounds other than those")
+	ErrTwoRoles       = errors.New("a column of two roles")
+	ErrReverse        = errors.New("want 0, 1, no, yes, false or true")
+	ErrOneClass       = errors.New("only one class among the labels")
+)
+
+// ErrOptions is returned for options without meaning.
+var ErrOptions = errors.New("option out of range")

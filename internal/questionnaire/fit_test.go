@@ -1,0 +1,420 @@
+package questionnaire
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+const (
+	plantedParticipants = 150
+	plantedItems        = 9
+	plantedFactors      = 3
+	plantedTop          = 4.0
+)
+
+// planted returns a table of answers 0 to 4 to items of three factors, a tenth missing, with age, sex and an illness that
+// comes with the first factor.
+func planted(seed uint64) [][]string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	rows := [][]string{{"id"}}
+	for j := range plantedItems {
+		rows[0] = append(rows[0], "q"+strconv.Itoa(j+1))
+	}
+	rows[0] = append(rows[0], "age", "sex", "ill")
+	for i := range plantedParticipants {
+		row := []string{"secret" + strconv.Itoa(i)}
+		var w [plantedFactors]float64
+		for t := range w {
+			w[t] = max(0, random.Float64()*1.5-0.5)
+		}
+		age := 6 + random.IntN(12)
+		for j := range plantedItems {
+			v := 3.4*w[j%plantedFactors] + 0.2*float64(age)/18*float64(j%2) + 0.3*random.NormFloat64()
+			cell := strconv.Itoa(int(math.Round(min(max(v, 0), plantedTop))))
+			if random.Float64() < 0.1 {
+				cell = ""
+			}
+			row = append(row, cell)
+		}
+		ill := "0"
+		if w[0]+0.2*random.NormFloat64() > 0.5 {
+			ill = "1"
+		}
+		rows = append(rows, append(row, strconv.Itoa(age), []string{"F", "M"}[random.IntN(2)], ill))
+	}
+	return rows
+}
+
+// csvText returns rows as CSV.
+func csvText(t *testing.T, rows [][]string) string {
+	t.Helper()
+	var b strings.Builder
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// options of a fit to planted answers in the file.
+func plantedOptions(path string) Options {
+	return Options{
+		Input: path, Factors: []int{plantedFactors}, Betas: []float64{0.1}, RelTol: solver.DefaultRelTol, Seed: 1,
+		Columns: Columns{Items: []string{"q*"}, Range: &Range{0, plantedTop}, Confounds: []Confound{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}}},
+	}
+}
+
+// fit fits planted answers.
+func fit(t *testing.T, rows [][]string, change func(*Options)) *Fitted {
+	t.Helper()
+	o := plantedOptions(write(t, "x.csv", csvText(t, rows)))
+	if change != nil {
+		change(&o)
+	}
+	f, err := Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// numbers reads a table that was written.
+func numbers(t *testing.T, path string) (header, names []string, values *mat.Dense) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values = mat.NewDense(len(all)-1, len(all[0])-1, nil)
+	for i, row := range all[1:] {
+		names = append(names, row[0])
+		for j, cell := range row[1:] {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values.Set(i, j, v)
+		}
+	}
+	return all[0], names, values
+}
+
+// The written tables alone give the objective that is reported, by its definition; scores and loadings keep their bounds.
+func TestWrittenTablesGiveTheObjective(t *testing.T) {
+	t.Parallel()
+	rows := planted(1)
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	if err := fit(t, rows, nil).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	head, ids, w := numbers(t, filepath.Join(dir, ScoresFile))
+	if diff := cmp.Diff([]string{"id", "factor1", "factor2", "factor3"}, head); diff != "" {
+		t.Errorf("header of the scores differs from that wanted:\n%s", diff)
+	}
+	head, items, q := numbers(t, filepath.Join(dir, TableFile))
+	if diff := cmp.Diff([]string{"item", "factor1", "factor2", "factor3", "age_low", "age_high", "sex_F", "sex_M", "intercept"}, head); diff != "" {
+		t.Errorf("header of the loadings differs from that wanted:\n%s", diff)
+	}
+	if !slices.Equal(items, rows[0][1:1+plantedItems]) {
+		t.Errorf("items %q", items)
+	}
+	if mat.Min(w) < 0 || mat.Max(w) > 1 || mat.Min(q) < 0 {
+		t.Errorf("scores from %v to %v, least loading %v", mat.Min(w), mat.Max(w), mat.Min(q))
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, row := range rows[1:] {
+		age := atof(t, row[1+plantedItems])
+		low, high = min(low, age), max(high, age)
+	}
+	var squares, seen, scores float64
+	for i, row := range rows[1:] {
+		if ids[i] != row[0] {
+			t.Fatalf("row %d of the scores is of another participant than that of the answers", i)
+		}
+		a := (atof(t, row[1+plantedItems]) - low) / (high - low)
+		known := []float64{1 - a, a, 0, 0, 1}
+		known[2+strings.Index("FM", row[2+plantedItems])] = 1
+		for j := range plantedItems {
+			if row[1+j] == "" {
+				continue
+			}
+			r := 0.0
+			for c, v := range append(slices.Clone(w.RawRowView(i)), known...) {
+				r += v * q.At(j, c)
+			}
+			squares += (atof(t, row[1+j]) - r) * (atof(t, row[1+j]) - r)
+			seen++
+		}
+		for _, v := range w.RawRowView(i) {
+			scores += v
+		}
+	}
+	want := squares/2 + 0.1*scores + 0.1*plantedParticipants/plantedItems*plantedTop*mat.Sum(q)
+	data, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Summary
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(s.Objective-want) > 1e-9*want {
+		t.Errorf("objective %v, the tables give %v", s.Objective, want)
+	}
+	if got := squares / seen; math.Abs(s.ReconstructionError-got) > 1e-9*got {
+		t.Errorf("reconstruction error %v, the tables give %v", s.ReconstructionError, got)
+	}
+	if s.Factors != plantedFactors || s.Beta != 0.1 || s.Status != solver.Converged.String() || s.Iterations < 1 || s.Participants != plantedParticipants || len(s.BCV) != 0 {
+		t.Errorf("summary %+v", s)
+	}
+	if s.Explained < 0.8 {
+		t.Errorf("%v of the variance is explained, want most of what was planted", s.Explained)
+	}
+}
+
+func atof(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// What does not change the answers changes no bit of the scores: the order of the rows, ids, the spelling of what is
+// missing, names of items, the number of threads.
+func TestScoresKeepTheirBits(t *testing.T) {
+	t.Parallel()
+	rows := planted(2)
+	want := fit(t, rows, nil)
+	scores := map[string][]float64{}
+	for i, id := range want.Scores.IDs {
+		scores[id] = want.Scores.Values.RawRowView(i)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(rows [][]string)
+		flags  func(*Options)
+	}{
+		{"rows in another order", func(rows [][]string) {
+			rand.New(rand.NewPCG(7, 0)).Shuffle(len(rows)-1, func(i, j int) { rows[1+i], rows[1+j] = rows[1+j], rows[1+i] })
+		}, nil},
+		{"missing spelled in five ways", func(rows [][]string) {
+			for i, row := range rows[1:] {
+				for j := range row {
+					if row[j] == "" {
+						row[j] = []string{"", "NA", "NaN", ".", "-9999"}[(i+j)%5]
+					}
+				}
+			}
+		}, func(o *Options) { o.Columns.Missing = []string{"-9999"} }},
+		{"items of other names", func(rows [][]string) {
+			for j := range plantedItems {
+				rows[0][1+j] = "item" + rows[0][1+j]
+			}
+		}, func(o *Options) { o.Columns.Items = []string{"item*"} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			changed := make([][]string, len(rows))
+			for i := range rows {
+				changed[i] = slices.Clone(rows[i])
+			}
+			c.change(changed)
+			got := fit(t, changed, c.flags)
+			for i, id := range got.Scores.IDs {
+				if !slices.Equal(got.Scores.Values.RawRowView(i), scores[id]) {
+					t.Fatalf("scores of row %d are %v, want %v", i, got.Scores.Values.RawRowView(i), scores[id])
+				}
+			}
+		})
+	}
+}
+
+func TestThreadsKeepTheBits(t *testing.T) { //nolint:paralleltest // threads are the process's
+	rows := planted(3)
+	one := fit(t, rows, func(o *Options) { o.Threads = 1 })
+	for _, threads := range []int{2, 5} {
+		if other := fit(t, rows, func(o *Options) { o.Threads = threads }); !mat.Equal(one.Scores.Values, other.Scores.Values) || one.Summary.Objective != other.Summary.Objective {
+			t.Errorf("%d threads give other scores than one", threads)
+		}
+	}
+}
+
+// Answers counted from the low end of a range are those of the range from 0.
+func TestFromLow(t *testing.T) {
+	t.Parallel()
+	rows := planted(4)
+	want := fit(t, rows, nil)
+	for _, row := range rows[1:] {
+		for j := range plantedItems {
+			if row[1+j] != "" {
+				row[1+j] = fmt.Sprint(atof(t, row[1+j]) - 2)
+			}
+		}
+	}
+	got := fit(t, rows, func(o *Options) { o.Columns.Range, o.Columns.FromLow = &Range{-2, 2}, true })
+	if !mat.Equal(want.Scores.Values, got.Scores.Values) {
+		t.Error("answers −2 to 2 from their low end give other scores than 0 to 4")
+	}
+	path := write(t, "x.csv", csvText(t, rows))
+	dir := t.TempDir()
+	if err := got.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.Score(path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := distance(s.Values, want.Scores.Values); d > 0.5 {
+		t.Errorf("scores of the training participants differ by %v from those of the fit", d)
+	}
+}
+
+func distance(a, b *mat.Dense) float64 {
+	d := &mat.Dense{}
+	d.Sub(a, b)
+	return max(mat.Max(d), -mat.Min(d))
+}
+
+func TestFitRefuses(t *testing.T) {
+	t.Parallel()
+	path := write(t, "x.csv", csvText(t, planted(1)))
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+	}{
+		{"more factors than items", func(o *Options) { o.Factors = []int{plantedItems + 1} }},
+		{"no factors", func(o *Options) { o.Factors = []int{0} }},
+		{"a negative beta", func(o *Options) { o.Betas = []float64{-0.1} }},
+		{"an infinite beta", func(o *Options) { o.Betas = []float64{math.Inf(1)} }},
+		{"threads", func(o *Options) { o.Threads = maxThreads + 1 }},
+		{"tolerance", func(o *Options) { o.RelTol = math.NaN() }},
+		{"updates", func(o *Options) { o.MaxIter = -1 }},
+		{"ridge", func(o *Options) { o.Ridge = -1 }},
+		{"inner", func(o *Options) { o.Inner = "admm" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := plantedOptions(path)
+			c.change(&o)
+			if _, err := Fit(t.Context(), o); !errors.Is(err, ErrOptions) {
+				t.Errorf("error %v, want ErrOptions", err)
+			}
+		})
+	}
+}
+
+// The planted number of factors is found, by Rank and by Fit, whose model says so.
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	path := write(t, "x.csv", csvText(t, planted(1)))
+	o := plantedOptions(path)
+	o.Factors, o.Betas = []int{2, 3, 4}, []float64{0.1, 0.5}
+	fits := 0
+	o.Progress = func(_, _ int) { fits++ }
+	ranked, err := Rank(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ranked.Factors != plantedFactors || len(ranked.Curve) != len(o.Factors)*len(o.Betas) || fits < len(ranked.Curve) {
+		t.Errorf("%d factors of a curve of %d candidates after %d fits, want %d of %d", ranked.Factors, len(ranked.Curve), fits, plantedFactors, len(o.Factors)*len(o.Betas))
+	}
+	for _, fewest := range []bool{false, true} {
+		o.Fewest = fewest
+		f, err := Fit(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ranked.Factors
+		if fewest {
+			want = ranked.OneStandardErrorFactors
+		}
+		if f.Summary.Factors != want || f.Summary.OneStandardErrorFactors != ranked.OneStandardErrorFactors {
+			t.Errorf("fewest %v: %d factors, want %d", fewest, f.Summary.Factors, want)
+		}
+		if diff := cmp.Diff(ranked.Curve, f.Summary.BCV); diff != "" {
+			t.Errorf("the curve differs from that of Rank:\n%s", diff)
+		}
+	}
+}
+
+// A context that ends gives an error during a cross-validation, and what was reached during updates.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := plantedOptions(write(t, "x.csv", csvText(t, planted(1))))
+	f, err := Fit(ctx, o)
+	if err != nil || !f.Cancelled || f.Summary.Status != solver.Cancelled.String() {
+		t.Errorf("fitting: %v", err)
+	}
+	o.Factors = []int{1, 2}
+	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("choosing: %v, want the context's error", err)
+	}
+}
+
+// A ridge, bounded loadings and the other inner algorithm reach the solver, and the ridge the stored model.
+func TestSolverOptions(t *testing.T) {
+	t.Parallel()
+	rows := planted(1)
+	plain := fit(t, rows, nil)
+	other := fit(t, rows, func(o *Options) { o.Inner = icqf.FISTA })
+	if d := math.Abs(other.Summary.Objective/plain.Summary.Objective - 1); d > 1e-3 {
+		t.Errorf("objective %v by fista, %v by coordinate descent", other.Summary.Objective, plain.Summary.Objective)
+	}
+	if bounded := fit(t, rows, func(o *Options) { o.BoundLoadings, o.Betas = true, []float64{0} }); mat.Max(bounded.factors.Loadings) > plantedTop {
+		t.Errorf("largest loading %v", mat.Max(bounded.factors.Loadings))
+	}
+	ridged := fit(t, rows, func(o *Options) { o.Ridge = 5 })
+	if mat.Sum(ridged.factors.Loadings) >= mat.Sum(plain.factors.Loadings) {
+		t.Error("a ridge does not make loadings smaller")
+	}
+	dir := t.TempDir()
+	if err := ridged.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.factors.L2 != ridged.factors.L2 || m.factors.L2 != 5 {
+		t.Errorf("the stored model has ridge %v, the fit %v", m.factors.L2, ridged.factors.L2)
+	}
+}
+
+func TestDefaultFactors(t *testing.T) {
+	t.Parallel()
+	for items, want := range map[int]int{1: 1, 2: 1, 9: 4, 40: 20, 500: 20} {
+		if got := DefaultFactors(items); got[0] != 1 || got[len(got)-1] != want || len(got) != want {
+			t.Errorf("candidates for %d items are %v, want 1 to %d", items, got, want)
+		}
+	}
+}

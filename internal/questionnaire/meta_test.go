@@ -1,0 +1,103 @@
+package questionnaire
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// twoFits fits the first six and the last three of the planted items apart, the latter without some participants.
+func twoFits(t *testing.T) []string {
+	t.Helper()
+	parent := t.TempDir()
+	var dirs []string
+	for name, items := range map[string][]string{"a": {"q1", "q2", "q3", "q4", "q5", "q6"}, "b": {"q7", "q8", "q9"}} {
+		rows := planted(1)
+		if name == "b" {
+			rows = append(rows[:1:1], rows[11:]...)
+		}
+		f := fit(t, rows, func(o *Options) { o.Columns.Items, o.Columns.Confounds = items, nil })
+		dir := filepath.Join(parent, name)
+		if err := f.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	if filepath.Base(dirs[0]) == "b" {
+		dirs[0], dirs[1] = dirs[1], dirs[0]
+	}
+	return dirs
+}
+
+func metaOptions(dirs []string) MetaOptions {
+	o := MetaOptions{Options: plantedOptions(""), Models: dirs, Compact: 3}
+	o.Betas = []float64{0.01}
+	return o
+}
+
+// The two questionnaires share their constructs: each factor of the second stage is one factor of either, and one item of
+// each construct tells most of it.
+func TestMeta(t *testing.T) {
+	t.Parallel()
+	f, err := Meta(t.Context(), metaOptions(twoFits(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Summary.Participants < plantedParticipants-10 || len(f.Items) != 6 || f.Summary.Missing == 0 || f.Items[3].Name != "b.factor1" || f.Items[0].Text == "" {
+		t.Errorf("%d participants, items %+v, %v missing", f.Summary.Participants, f.Items, f.Summary.Missing)
+	}
+	for c := range plantedFactors {
+		for _, of := range [][2]int{{0, 3}, {3, 6}} {
+			part := f.factors.Loadings.Slice(of[0], of[1], c, c+1)
+			if largest := mat.Max(part); largest < 0.3 || mat.Sum(part) > 1.5*largest {
+				t.Errorf("loadings of factor %d on one questionnaire are %v, want one of them large", c+1, mat.Formatted(part.T()))
+			}
+		}
+	}
+	constructs := map[byte]bool{}
+	last := 0.0
+	for _, item := range f.Summary.Compact {
+		constructs[(item.Name[1]-'1')%plantedFactors] = true
+		if item.Explained <= last {
+			t.Errorf("%s: %v is explained, before it %v", item.Name, item.Explained, last)
+		}
+		last = item.Explained
+	}
+	if len(f.Summary.Compact) != 3 || len(constructs) != plantedFactors || last < 0.6 {
+		t.Errorf("compact set %+v", f.Summary.Compact)
+	}
+	dir := t.TempDir()
+	if err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, CompactFile))
+	if err != nil || strings.Count(string(data), "\n") != 4 {
+		t.Errorf("%s holds %q: %v", CompactFile, data, err)
+	}
+}
+
+func TestMetaRefuses(t *testing.T) {
+	t.Parallel()
+	dirs := twoFits(t)
+	for name, models := range map[string][]string{"one model": dirs[:1], "a model twice": {dirs[0], dirs[0]}} {
+		if _, err := Meta(t.Context(), metaOptions(models)); !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: error %v, want ErrOptions", name, err)
+		}
+	}
+	path := filepath.Join(dirs[1], ScoresFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(data), "\nsecret10,", "\nsecret10,1", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Meta(t.Context(), metaOptions(dirs))
+	if at, ok := errors.AsType[*Error](err); !ok || at.Line != 2 || at.Column != "factor1" || at.File != path {
+		t.Errorf("a score above 1: %v", err)
+	}
+}

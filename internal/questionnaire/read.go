@@ -1,0 +1,270 @@
+package questionnaire
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/models"
+)
+
+// Table is the answers of a file, one row for each participant with answers, in the order of the file.
+type Table struct {
+	File  string
+	IDs   []string
+	Lines []int // of each participant in the file
+	// Items are those that were taken, in the order of the file, with their ranges.
+	Items []Item
+	// Answers is n×m, NaN where there is none; reversed items are turned.
+	Answers *mat.Dense
+	LeftOut
+	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
+	Dropped []string
+
+	visitItems []Item // of Columns.Visits, as they stand in the file
+
+	confounds []values // in the order of Columns.Confounds
+	labels    [][]int8 // of each label: 1, 0, or unknown
+}
+
+// LeftOut are the lines in the file of participants who have no row: those without any answer, and those without a value
+// of some confound.
+type LeftOut struct{ Unanswered, Incomplete []int }
+
+// values is a column of a confound: numbers or levels.
+type values struct {
+	numbers []float64
+	levels  []string
+}
+
+const unknown = -1
+
+// Read reads the answers in a CSV file with a header: comma-separated, tab-separated where the name ends in .tsv or .tab,
+// or by the only one of comma, tab and semicolon in the header; .gz too. A byte order mark and spaces around cells are
+// ignored, and so are columns without a role.
+//
+// The error is an *Error: a file that cannot be opened, a row of another width than the header, a cell that is no
+// finite number, an answer out of its range, an id that is missing or not the participant's own, a confound without value,
+// a column that is not there or twice, and a file without answers.
+func Read(path string, columns *Columns) (*Table, error) {
+	t, err := readTable(path, func(header []string) (*layout, error) { return columns.layout(header) })
+	if err != nil {
+		return nil, err
+	}
+	t.infer()
+	if err := t.orient(columns.FromLow); err != nil || columns.Visits == nil {
+		return t, err
+	}
+	t.visitItems = slices.Clone(t.Items)
+	if t, err = t.widen(columns.Visits); err != nil {
+		return nil, err
+	}
+	t.keepVarying()
+	return t, nil
+}
+
+// readTable reads the columns that plan finds in the header.
+func readTable(path string, plan func(header []string) (*layout, error)) (t *Table, err error) {
+	defer func() {
+		if at, ok := errors.AsType[*Error](err); ok {
+			at.File = path
+		}
+	}()
+	records, closer, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closer.Close() }() // only read
+	return readRecords(records, path, plan)
+}
+
+func readRecords(records *csv.Reader, path string, plan func(header []string) (*layout, error)) (*Table, error) {
+	names, err := records.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, &Error{Err: ErrNoParticipants}
+	}
+	if err != nil {
+		return nil, csvError(err)
+	}
+	names = slices.Clone(names)
+	for i := range names {
+		names[i] = clean(names[i])
+	}
+	l, err := plan(names)
+	if err != nil {
+		if at, ok := errors.AsType[*Error](err); ok {
+			at.Line = 1
+		}
+		return nil, err
+	}
+	t := &Table{File: path, Items: l.items, confounds: make([]values, len(l.confounds)), labels: make([][]int8, len(l.labels))}
+	var answers []float64
+	lineOf := map[string]int{}
+	for rows := 0; ; rows++ {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			if rows == 0 {
+				return nil, &Error{Err: ErrNoParticipants}
+			}
+			break
+		}
+		if err != nil {
+			return nil, csvError(err)
+		}
+		line, _ := records.FieldPos(0)
+		before := len(answers)
+		if answers, err = t.add(l, record, answers); err != nil {
+			if at, ok := errors.AsType[*Error](err); ok {
+				at.Line = line
+			}
+			return nil, err
+		}
+		id := strconv.Itoa(rows + 1)
+		if l.id != none {
+			id = strings.Clone(strings.TrimSpace(record[l.id]))
+			if l.empty(id) {
+				return nil, &Error{Line: line, Column: names[l.id], Err: ErrNoID}
+			}
+			if first, ok := lineOf[id]; ok && !l.visits {
+				return nil, &Error{Line: line, Column: names[l.id], Err: fmt.Errorf("%w, %d", ErrSameID, first)}
+			}
+			lineOf[id] = line
+		}
+		if len(answers) == before {
+			t.leaveOut(l, record, line)
+			continue
+		}
+		t.IDs, t.Lines = append(t.IDs, id), append(t.Lines, line)
+	}
+	if len(t.IDs) == 0 {
+		return nil, &Error{Line: slices.Min(slices.Concat(t.Unanswered, t.Incomplete)), Err: ErrNoAnswers}
+	}
+	t.Answers = mat.NewDense(len(t.IDs), len(t.Items), answers)
+	return t, nil
+}
+
+// leaveOut keeps the line of a participant who is left out, and why.
+func (t *Table) leaveOut(l *layout, record []string, line int) {
+	if slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) }) {
+		t.Incomplete = append(t.Incomplete, line)
+		return
+	}
+	t.Unanswered = append(t.Unanswered, line)
+}
+
+// add appends the participant's answers, confounds and labels; nothing for one who is left out.
+func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, error) {
+	before, answered := len(answers), false
+	for j, at := range l.itemAt {
+		v, err := l.value(record[at])
+		if r := l.items[j].Range; err == nil && r != nil && (v < r.Low || v > r.High) {
+			err = fmt.Errorf("%w: %v to %v", ErrOutOfRange, r.Low, r.High)
+		}
+		if err != nil {
+			return nil, &Error{Column: l.items[j].Name, Err: err}
+		}
+		answers, answered = append(answers, v), answered || !math.IsNaN(v)
+	}
+	var confounds []values
+	for i, at := range l.at {
+		c, cell := &l.confounds[i], strings.TrimSpace(record[at])
+		fail := func(err error) ([]float64, error) { return nil, &Error{Column: c.Name, Err: err} }
+		var v values
+		if c.Kind == models.Numeric {
+			x, err := l.value(cell)
+			switch {
+			case err != nil:
+				return fail(err)
+			case math.IsNaN(x) && l.omit:
+				return answers[:before], nil
+			case math.IsNaN(x):
+				return fail(ErrNoConfound)
+			}
+			v.numbers = []float64{x}
+		} else {
+			if l.empty(cell) {
+				if l.omit {
+					return answers[:before], nil
+				}
+				return fail(ErrNoConfound)
+			}
+			v.levels = []string{clean(cell)}
+		}
+		confounds = append(confounds, v)
+	}
+	if !answered {
+		return answers[:before], nil
+	}
+	for i, v := range confounds {
+		t.confounds[i].numbers = append(t.confounds[i].numbers, v.numbers...)
+		t.confounds[i].levels = append(t.confounds[i].levels, v.levels...)
+	}
+	for i, at := range l.labelAt {
+		t.labels[i] = append(t.labels[i], l.label(l.labels[i], record[at]))
+	}
+	return answers, nil
+}
+
+// infer gives items without a range that of all answers to them.
+func (t *Table) infer() {
+	r := Range{math.Inf(1), math.Inf(-1)}
+	for j, item := range t.Items {
+		if item.Range == nil {
+			for i := range t.IDs {
+				if v := t.Answers.At(i, j); !math.IsNaN(v) {
+					r = Range{min(r.Low, v), max(r.High, v)}
+				}
+			}
+			t.Items[j].Range = &r
+		}
+	}
+}
+
+// orient turns the answers of reversed items, and counts from the low end of the range where asked to.
+func (t *Table) orient(fromLow bool) error {
+	for j, item := range t.Items {
+		if item.Range.Low < 0 && !fromLow {
+			return &Error{File: t.File, Column: item.Name, Err: ErrNegative}
+		}
+		for i := range t.IDs {
+			v := t.Answers.At(i, j)
+			if item.Reversed {
+				v = item.Range.Low + item.Range.High - v
+			}
+			if fromLow {
+				v -= item.Range.Low
+			}
+			t.Answers.Set(i, j, v)
+		}
+	}
+	return nil
+}
+
+// checkTraining returns an error for a table that nothing can be learnt from.
+func (t *Table) checkTraining() error {
+	if len(t.IDs) < 2 {
+		return &Error{File: t.File, Line: t.Lines[0], Err: ErrOneParticipant}
+	}
+	for j, item := range t.Items {
+		low, high := math.Inf(1), math.Inf(-1)
+		for i := range t.IDs {
+			if v := t.Answers.At(i, j); !math.IsNaN(v) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		switch {
+		case low > high:
+			return &Error{File: t.File, Column: item.Name, Err: ErrNeverAnswered}
+		case low == high:
+			return &Error{File: t.File, Column: item.Name, Err: ErrConstant}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package factoranalysis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Kind is a kind of correlation.
+type Kind string
+
+// The kinds.
+const (
+	// Pearson is the product-moment correlation.
+	Pearson Kind = "pearson"
+	// Polychoric is that of normal variables of which the answers are the ordered categories.
+	Polychoric Kind = "polychoric"
+)
+
+// ErrItem is wrapped by an *ItemError.
+var ErrItem = errors.New("item does not serve")
+
+// ItemError tells which item, from 0, cannot be analysed, and why.
+type ItemError struct {
+	Item   int
+	Reason string
+}
+
+// Error counts the item from 1.
+func (e *ItemError) Error() string { return fmt.Sprintf("item %d %s", e.Item+1, e.Reason) }
+
+// Unwrap returns ErrItem.
+func (e *ItemError) Unwrap() error { return ErrItem }
+
+// Correlations are those of p items.
+type Correlations struct {
+	// R is p×p, positive definite.
+	R *mat.SymDense
+	// LeastEigenvalue is that of the correlations as they were computed. Where it is below 1e-8, R was smoothed: what users
+	// should be warned of.
+	LeastEigenvalue float64
+	// Unknown lists the pairs without a correlation: among the participants who answered both, one of the items does not
+	// vary. R holds 0 for them, before smoothing.
+	Unknown [][2]int
+
+	raw *mat.SymDense // before smoothing
+}
+
+// Smoothed reports whether R is not what the answers give.
+func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenvalue }
+
+// leastEigenvalue is what smaller eigenvalues are raised to: far above rounding, far below what shows in a correlation.
+const leastEigenvalue = 1e-8
+
+// Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where both
+// columns are known.
+//
+// Pairwise correlations need not be a correlation matrix. Where their least eigenvalue is below 1e-8, the matrix is
+// smoothed: eigenvalues below it are raised to it, and rows and columns scaled back to a diagonal of ones.
+//
+// It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
+// answers and, for Polychoric, with more than 30, an error that wraps solver.ErrShape for fewer than two rows or columns
+// and one that wraps solver.ErrSettings for an unknown kind.
+//
+// The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
+// normal probabilities as the inner corners of its table.
+func Correlate(x *mat.Dense, kind Kind) (*Correlations, error) {
+	if err := check(x); err != nil {
+		return nil, err
+	}
+	var raw *mat.SymDense
+	var unknown [][2]int
+	switch kind {
+	case Pearson:
+		raw, unknown = pearson(x)
+	case Polychoric:
+		items, err := categories(x)
+		if err != nil {
+			return nil, err
+		}
+		raw, unknown = polychoric(items)
+	default:
+		return nil, fmt.Errorf("%w: correlation %q is neither %s nor %s", solver.ErrSettings, kind, Pearson, Polychoric)
+	}
+	smooth, least, err := smoothed(raw)
+	return &Correlations{R: smooth, LeastEigenvalue: least, Unknown: unknown, raw: raw}, err
+}
+
+// check returns why the answers cannot be correlated.
+func check(x *mat.Dense) error {
+	n, p := x.Dims()
+	if n < 2 || p < 2 {
+		return fmt.Errorf("%w: correlations of %d items over %d participants", solver.ErrShape, p, n)
+	}
+	for j := range p {
+		first, varies := math.NaN(), false
+		for i := range n {
+			v := x.At(i, j)
+			if math.IsInf(v, 0) {
+				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
+			}
+			if math.IsNaN(first) {
+				first = v
+			}
+			varies = varies || !math.IsNaN(v) && v != first
+		}
+		if !varies {
+			return &ItemError{Item: j, Reason: "has fewer than two different answers"}
+		}
+	}
+	return nil
+}
+
+// moments returns the mean and the standard deviation (divisor n−1) of the known entries of each column.
+func moments(x *mat.Dense) (means, deviations []float64) {
+	n, p := x.Dims()
+	means, deviations = make([]float64, p), make([]float64, p)
+	for j := range p {
+		var count, sum, squares float64
+		for i := range n {
+			if v := x.At(i, j); !math.IsNaN(v) {
+				count++
+				sum += v
+			}
+		}
+		means[j] = sum / count
+		for i := range n {
+			if v := x.At(i, j); !math.IsNaN(v) {
+				squares += (v - means[j]) * (v - means[j])
+			}
+		}
+		deviations[j] = math.Sqrt(squares / (count - 1))
+	}
+	return means, deviations
+}
+
+// constantShare is the part of a sum of squares below which a variance on the rows of a pair may be rounding alone.
+const constantShare = 1e-12
+
+// pearson returns the correlations over pairwise known rows. With Z the standardized columns, 0 where unknown, and M of
+// ones where known, all the sums over common rows are entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
+func pearson(x *mat.Dense) (r *mat.SymDense, unknown [][2]int) {
+	n, p := x.Dims()
+	means, deviations := moments(x)
+	z, known, complete := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil), true
+	for i := range n {
+		for j := range p {
+			if v := x.At(i, j); math.IsNaN(v) {
+				complete = false
+			} else {
+				z.Set(i, j, (v-means[j])/deviations[j])
+				known.Set(i, j, 1)
+			}
+		}
+	}
+	products := mat.NewDense(p, p, nil)
+	linalg.GramTo(products, z)
+	r = mat.NewSymDense(p, nil)
+	if complete {
+		for i := range p {
+			r.SetSym(i, i, 1)
+			for j := range i {
+				r.SetSym(i, j, within1(products.At(i, j)/float64(n-1)))
+			}
+		}
+		return r, nil
+	}
+	counts, sums, squares := mat.NewDense(p, p, nil), mat.NewDense(p, p, nil), mat.NewDense(p, p, nil)
+	linalg.GramTo(counts, known)
+	linalg.InnerTo(sums, z, known)
+	z.MulElem(z, z)
+	linalg.InnerTo(squares, z, known)
+	for i := range p {
+		r.SetSym(i, i, 1)
+		for j := range i {
+			count := counts.At(i, j)
+			si, sj := sums.At(i, j), sums.At(j, i)
+			vi, vj := squares.At(i, j)-si*si/count, squares.At(j, i)-sj*sj/count
+			if count < 2 || vi <= constantShare*squares.At(i, j) || vj <= constantShare*squares.At(j, i) {
+				unknown = append(unknown, [2]int{j, i})
+				continue
+			}
+			r.SetSym(i, j, within1((products.At(i, j)-si*sj/count)/math.Sqrt(vi*vj)))
+		}
+	}
+	return r, unknown
+}
+
+// within1 takes rounding off a correlation.
+func within1(r float64) float64 { return min(1, max(-1, r)) }
+
+// smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and the
+// least eigenvalue of r.
+func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
+	var only mat.EigenSym // vectors take three times as long, and are seldom needed
+	if !only.Factorize(r, false) {
+		return nil, 0, errEigen
+	}
+	if least := only.Values(nil)[0]; least >= leastEigenvalue {
+		return r, least, nil
+	}
+	values, vectors, err := eigen(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	least := values[0]
+	for i, v := range values {
+		values[i] = math.Sqrt(max(v, leastEigenvalue))
+	}
+	p := len(values)
+	root := mat.NewDense(p, p, nil)
+	root.Apply(func(_, j int, v float64) float64 { return v * values[j] }, vectors)
+	for i := range p {
+		row := mat.NewVecDense(p, root.RawRowView(i))
+		row.ScaleVec(1/mat.Norm(row, 2), row)
+	}
+	out := mat.NewSymDense(p, nil)
+	out.SymOuterK(1, root)
+	for i := range p {
+		out.SetSym(i, i, 1)
+	}
+	return out, least, nil
+}
+
+// errEigen is returned where the iteration for eigenvalues does not converge.
+var errEigen = errors.New("eigenvalues of the correlations do not converge")
+
+// eigen returns the eigenvalues of a in ascending order and the eigenvectors in columns.
+func eigen(a mat.Symmetric) ([]float64, *mat.Dense, error) {
+	var e mat.EigenSym
+	if !e.Factorize(a, true) {
+		return nil, nil, errEigen
+	}
+	vectors := new(mat.Dense)
+	e.VectorsTo(vectors)
+	return e.Values(nil), vectors, nil
+}

@@ -1,0 +1,220 @@
+package factoranalysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Rotation is a choice of axes.
+type Rotation string
+
+// The rotations.
+const (
+	// RotatePromax makes factors oblique, see Promax.
+	RotatePromax Rotation = "promax"
+	// RotateVarimax keeps factors uncorrelated, see Varimax.
+	RotateVarimax Rotation = "varimax"
+	// RotateNone leaves the principal axes.
+	RotateNone Rotation = "none"
+)
+
+// Settings controls Fit. Zero values mean what the fields say.
+type Settings struct {
+	// Factors is the number of factors k, 1 ≤ k < p.
+	Factors int
+	// Correlation is the kind of correlation; "" means Pearson.
+	Correlation Kind
+	// Rotation is the choice of axes; "" means RotatePromax.
+	Rotation Rotation
+}
+
+// Model is a factor solution.
+type Model struct {
+	// Loadings is the pattern Λ, p×k. Factors stand in descending order of the variance that they account for, and the
+	// loadings of each sum to 0 or more.
+	Loadings *mat.Dense
+	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
+	Phi *mat.Dense
+	// Uniquenesses is ψ, p, in [0.005, 1].
+	Uniquenesses []float64
+	// Heywood lists the items whose uniqueness is at its bound of 0.005: users should be warned that there are too many
+	// factors, or too few participants.
+	Heywood []int
+	// RMSR is the root of the mean squared residual correlation off the diagonal.
+	RMSR float64
+	// Iterations counts the updates of the extraction; Converged is whether they ended at a minimum.
+	Iterations int
+	Converged  bool
+	// Correlations are what was factored.
+	Correlations *Correlations
+
+	means, deviations []float64
+	scored            *mat.SymDense // the correlations that scores rest on, p×p
+	weights           *mat.Dense    // p×k, the inverse of scored times ΛΦ
+}
+
+const (
+	// maxFills and fillTol end the completion of unknown correlations.
+	maxFills = 200
+	fillTol  = 1e-7
+)
+
+// Fit factors the correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
+// (minres) with uniquenesses of at least 0.005, then the rotation.
+//
+// Pairs of items that nobody answered together, as in designs with planned missing answers, do not count: their
+// correlations are those of the solution, found by filling them in and factoring again until none changes by more than
+// 1e-7.
+//
+// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an unknown
+// rotation. A search that does not converge is told by Converged, a matrix that is no correlation matrix by
+// Correlations.Smoothed.
+func Fit(x *mat.Dense, s Settings) (*Model, error) {
+	if s.Correlation == "" {
+		s.Correlation = Pearson
+	}
+	if s.Rotation == "" {
+		s.Rotation = RotatePromax
+	}
+	if !slices.Contains([]Rotation{RotatePromax, RotateVarimax, RotateNone}, s.Rotation) {
+		return nil, fmt.Errorf("%w: rotation %q is none of %s, %s, %s", solver.ErrSettings, s.Rotation, RotatePromax, RotateVarimax, RotateNone)
+	}
+	_, p := x.Dims()
+	if s.Factors < 1 || s.Factors >= p {
+		return nil, fmt.Errorf("%w: %d factors of %d items", solver.ErrSettings, s.Factors, p)
+	}
+	correlations, err := Correlate(x, s.Correlation)
+	if err != nil {
+		return nil, fmt.Errorf("correlating: %w", err)
+	}
+	extracted, err := complete(correlations, s.Factors)
+	if err != nil {
+		return nil, fmt.Errorf("factoring: %w", err)
+	}
+	m := &Model{
+		Uniquenesses: extracted.uniquenesses, Heywood: extracted.bound, Iterations: extracted.iterations, Converged: extracted.converged,
+		Correlations: correlations,
+	}
+	m.means, m.deviations = moments(x)
+	m.rotate(extracted.loadings, s.Rotation)
+	m.RMSR = m.residual()
+	if m.scored = correlations.R; correlations.Smoothed() {
+		m.scored = m.implied()
+	}
+	if m.weights, err = regression(m.scored, m.structure()); err != nil {
+		return nil, fmt.Errorf("weighing the items: %w", err)
+	}
+	return m, nil
+}
+
+// complete factors the correlations, filling in the unknown ones.
+func complete(c *Correlations, k int) (*extraction, error) {
+	if len(c.Unknown) == 0 {
+		return minres(c.R, k)
+	}
+	filled := mat.NewSymDense(c.raw.SymmetricDim(), nil)
+	filled.CopySym(c.raw)
+	e, err := minres(filled, k)
+	if err != nil {
+		return nil, err
+	}
+	for range maxFills {
+		var change float64
+		for _, pair := range c.Unknown {
+			fit := mat.Dot(e.loadings.RowView(pair[0]), e.loadings.RowView(pair[1]))
+			change = max(change, math.Abs(fit-filled.At(pair[0], pair[1])))
+			filled.SetSym(pair[0], pair[1], fit)
+		}
+		if change <= fillTol {
+			break
+		}
+		if e, err = minres(filled, k); err != nil {
+			return nil, err
+		}
+	}
+	c.R, c.LeastEigenvalue, err = smoothed(filled)
+	return e, err
+}
+
+// rotate sets loadings and factor correlations.
+func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
+	p, k := loadings.Dims()
+	phi := mat.NewDense(k, k, nil)
+	for t := range k {
+		phi.Set(t, t, 1)
+	}
+	switch rotation {
+	case RotatePromax:
+		loadings, phi = Promax(loadings)
+	case RotateVarimax:
+		loadings, _ = Varimax(loadings)
+	case RotateNone:
+	}
+	// The variance that factor t accounts for is entry t of the diagonal of ΦΛᵀΛ: over all factors they sum to the
+	// communalities.
+	var gram, accounted mat.Dense
+	gram.Mul(loadings.T(), loadings)
+	accounted.Mul(phi, &gram)
+	order := make([]int, k)
+	for t := range order {
+		order[t] = t
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := accounted.At(a, a), accounted.At(b, b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		default:
+			return 0
+		}
+	})
+	signs := make([]float64, k)
+	for t := range signs {
+		if signs[t] = 1; mat.Sum(loadings.ColView(t)) < 0 {
+			signs[t] = -1
+		}
+	}
+	m.Loadings, m.Phi = mat.NewDense(p, k, nil), mat.NewDense(k, k, nil)
+	for to, from := range order {
+		for i := range p {
+			m.Loadings.Set(i, to, signs[from]*loadings.At(i, from))
+		}
+		for s, other := range order {
+			m.Phi.Set(to, s, signs[from]*signs[other]*phi.At(from, other))
+		}
+	}
+}
+
+// structure returns the correlations of items with factors, ΛΦ.
+func (m *Model) structure() *mat.Dense {
+	s := new(mat.Dense)
+	s.Mul(m.Loadings, m.Phi)
+	return s
+}
+
+// implied returns the correlations of the model, ΛΦΛᵀ + Ψ.
+func (m *Model) implied() *mat.SymDense {
+	var common mat.Dense
+	common.Mul(m.structure(), m.Loadings.T())
+	return symmetric(&common, m.Uniquenesses)
+}
+
+// residual returns the root of the mean squared residual off the diagonal.
+func (m *Model) residual() float64 {
+	fit := m.implied()
+	p := fit.SymmetricDim()
+	var sum float64
+	for i := range p {
+		for j := range i {
+			d := m.Correlations.R.At(i, j) - fit.At(i, j)
+			sum += d * d
+		}
+	}
+	return math.Sqrt(sum / float64(p*(p-1)/2))
+}

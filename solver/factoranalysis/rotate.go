@@ -1,0 +1,120 @@
+package factoranalysis
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	// promaxPower is Hendrickson and White's choice of the power.
+	promaxPower = 4
+
+	// maxSweeps and angleTol end the planar rotations; a dozen sweeps is usual.
+	maxSweeps = 1000
+	angleTol  = 1e-10
+)
+
+// Varimax returns the loadings Λ (p×k) rotated by the orthonormal T (k×k) that maximizes
+//
+//	Σ_t [ Σⱼ b_jt⁴/p − (Σⱼ b_jt²/p)² ],  B = H⁻¹ΛT, H the lengths of the rows of Λ,
+//
+// the variance of the squared loadings of each factor, where every item counts alike (Kaiser normalization). The
+// loadings returned are ΛT.
+//
+// Pairs of columns are rotated in their plane by the angle that is best for them, until none turns by more than 1e-10:
+// H. F. Kaiser, "The varimax criterion for analytic rotation in factor analysis", 1958. The maximum is a local one.
+func Varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
+	p, k := loadings.Dims()
+	rotated = mat.DenseCopyOf(loadings)
+	lengths := make([]float64, p)
+	for i := range p {
+		row := mat.NewVecDense(k, rotated.RawRowView(i))
+		if lengths[i] = mat.Norm(row, 2); lengths[i] > 0 {
+			row.ScaleVec(1/lengths[i], row)
+		}
+	}
+	rotation = mat.NewDense(k, k, nil)
+	for t := range k {
+		rotation.Set(t, t, 1)
+	}
+	for range maxSweeps {
+		var largest float64
+		for s := range k {
+			for t := range s {
+				angle := varimaxAngle(rotated, t, s)
+				largest = max(largest, math.Abs(angle))
+				turn(rotated, t, s, angle)
+				turn(rotation, t, s, angle)
+			}
+		}
+		if largest <= angleTol {
+			break
+		}
+	}
+	rotated.Mul(loadings, rotation)
+	return rotated, rotation
+}
+
+// varimaxAngle returns the angle that maximizes the criterion of columns s and t.
+func varimaxAngle(b *mat.Dense, s, t int) float64 {
+	p, _ := b.Dims()
+	var u, v, squares, products float64
+	for i := range p {
+		x, y := b.At(i, s), b.At(i, t)
+		difference, product := x*x-y*y, 2*x*y
+		u += difference
+		v += product
+		squares += difference*difference - product*product
+		products += 2 * difference * product
+	}
+	n := float64(p)
+	return math.Atan2(products-2*u*v/n, squares-(u*u-v*v)/n) / 4
+}
+
+// turn rotates columns s and t by an angle.
+func turn(b *mat.Dense, s, t int, angle float64) {
+	p, _ := b.Dims()
+	sin, cos := math.Sincos(angle)
+	for i := range p {
+		x, y := b.At(i, s), b.At(i, t)
+		b.Set(i, s, cos*x+sin*y)
+		b.Set(i, t, cos*y-sin*x)
+	}
+}
+
+// Promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
+// towards the powers of their varimax rotation B:
+//
+//	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = BU.
+//
+// A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
+// power 4. The varimax is Kaiser-normalized, the fit to the target is not. Where B has dependent columns, it is returned
+// with Φ = I.
+func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
+	_, k := loadings.Dims()
+	pattern, _ = Varimax(loadings)
+	var target, u, inverse mat.Dense
+	target.Apply(func(_, _ int, v float64) float64 { return v * math.Pow(math.Abs(v), promaxPower-1) }, pattern)
+	phi = mat.NewDense(k, k, nil)
+	for t := range k {
+		phi.Set(t, t, 1)
+	}
+	if k < 2 || u.Solve(pattern, &target) != nil || inverse.Inverse(&u) != nil {
+		return pattern, phi
+	}
+	phi.Mul(&inverse, inverse.T()) // (UᵀU)⁻¹ = U⁻¹U⁻ᵀ
+	scales := make([]float64, k)
+	for t := range scales {
+		scales[t] = math.Sqrt(phi.At(t, t))
+	}
+	phi.Apply(func(s, t int, v float64) float64 {
+		if s == t {
+			return 1
+		}
+		return v / (scales[s] * scales[t])
+	}, phi)
+	u.Apply(func(_, t int, v float64) float64 { return v * scales[t] }, &u)
+	pattern.Mul(mat.DenseCopyOf(pattern), &u)
+	return pattern, phi
+}

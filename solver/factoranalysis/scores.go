@@ -1,0 +1,130 @@
+package factoranalysis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Scores returns the factor scores, n×k, of the participants of x, n×p, by regression (L. L. Thurstone, 1935): for answers
+// z, standardized by the means and standard deviations of the fitted sample,
+//
+//	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,
+//
+// the best linear prediction of the factors from the items o that the participant answered. Where R was smoothed, its inverse
+// would weigh noise, and the correlations of the model, ΛΦΛᵀ + Ψ, take its place. Missing answers are not imputed; a score
+// rests on fewer items and is the nearer to 0. A participant without any answer has NaN.
+//
+// A score does not depend on who else is in x. It returns an error that wraps solver.ErrShape for another number of items
+// and a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
+func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
+	n, p := x.Dims()
+	items, k := m.Loadings.Dims()
+	if p != items {
+		return nil, fmt.Errorf("%w: %d items in place of %d", solver.ErrShape, p, items)
+	}
+	scores, structure := mat.NewDense(n, k, nil), m.structure()
+	patterns := map[string][]int{} // rows by which items they have
+	var order []string
+	known := make([]byte, p)
+	for i := range n {
+		for j := range p {
+			v := x.At(i, j)
+			if math.IsInf(v, 0) {
+				return nil, &solver.NonFiniteError{Row: i, Col: j, Value: v}
+			}
+			known[j] = 1
+			if math.IsNaN(v) {
+				known[j] = 0
+			}
+		}
+		if patterns[string(known)] == nil {
+			order = append(order, string(known))
+		}
+		patterns[string(known)] = append(patterns[string(known)], i)
+	}
+	failed := make([]error, len(order))
+	linalg.Parallel(len(order), len(order)*p*p*p, func(from, to int) {
+		for e := from; e < to; e++ {
+			failed[e] = m.score(scores, x, structure, patternOf(order[e], patterns))
+		}
+	})
+	for _, err := range failed {
+		if err != nil {
+			return nil, fmt.Errorf("weighing the items: %w", err)
+		}
+	}
+	return scores, nil
+}
+
+// pattern is a set of items with the rows that answered just these.
+type pattern struct{ items, rows []int }
+
+func patternOf(known string, rows map[string][]int) pattern {
+	p := pattern{rows: rows[known]}
+	for j := range len(known) {
+		if known[j] == 1 {
+			p.items = append(p.items, j)
+		}
+	}
+	return p
+}
+
+// score fills the rows of a pattern.
+func (m *Model) score(scores, x, structure *mat.Dense, o pattern) error {
+	p, k := structure.Dims()
+	weights := m.weights
+	if len(o.items) == 0 {
+		for _, i := range o.rows {
+			for t := range k {
+				scores.Set(i, t, math.NaN())
+			}
+		}
+		return nil
+	}
+	if len(o.items) < p {
+		r, s := mat.NewSymDense(len(o.items), nil), mat.NewDense(len(o.items), k, nil)
+		for a, i := range o.items {
+			s.SetRow(a, structure.RawRowView(i))
+			for b, j := range o.items[:a+1] {
+				r.SetSym(a, b, m.scored.At(i, j))
+			}
+		}
+		var err error
+		if weights, err = regression(r, s); err != nil {
+			return err
+		}
+	}
+	for _, i := range o.rows {
+		row := scores.RawRowView(i)
+		for a, j := range o.items {
+			z := (x.At(i, j) - m.means[j]) / m.deviations[j]
+			for t, w := range weights.RawRowView(a) {
+				row[t] += w * z
+			}
+		}
+	}
+	return nil
+}
+
+// regression returns R⁻¹S.
+func regression(r *mat.SymDense, s *mat.Dense) (*mat.Dense, error) {
+	weights := new(mat.Dense)
+	var factor mat.Cholesky
+	if !factor.Factorize(r) {
+		return nil, errSingular
+	}
+	err := factor.SolveTo(weights, s)
+	if _, inexact := errors.AsType[mat.Condition](err); inexact {
+		err = nil // weights of items that nearly repeat one another; their sum is what counts
+	}
+	return weights, err
+}
+
+// errSingular is returned where rounding leaves correlations without an inverse.
+var errSingular = errors.New("correlations are singular")

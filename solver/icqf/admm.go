@@ -1,0 +1,291 @@
+package icqf
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// chunkRows is the number of rows that are taken through an update together: the reconstruction of so many stays in the
+// cache. It is fixed, so that sums do not depend on the number of threads.
+const chunkRows = 128
+
+const (
+	// firstBalance is the update, a power of two, after which ρ is adapted first; then it is each time after as many again, so
+	// that ρ settles.
+	firstBalance = 32
+	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
+	imbalance, rhoFactor = 10, 2
+)
+
+// admm is the method of one fit.
+type admm struct {
+	problem  *Problem
+	settings Settings
+	// What the end leaves beside the factors.
+	confoundLoadings         *mat.Dense
+	residualSquared, outside float64
+}
+
+// Name returns "icqf".
+func (*admm) Name() string { return "icqf" }
+
+// state is one run: the ADMM of section 3.2 in the letters of the paper, with D = [W, C] and B = [Q, Qc].
+//
+// An update is W, B (equations 1 and 2), then R = D·Bᵀ, Z, A (3 and 4) and V = Z + A/ρ, the matrix that the next W and B fit.
+// All but B is done row by row: so that a chunk of rows passes the cache once, measure goes from R to the next W, which it
+// keeps apart, and DᵀV for the next B. Neither R, Z nor V outlives its chunk.
+type state struct {
+	*admm
+	n, p, k, e int // e = k + c
+	chunks     []chunk
+	d, next    *mat.Dense // n×e
+	bt, right  *mat.Dense // Bᵀ and DᵀV of the next D, e×p
+	loads      *mat.Dense // Q, p×k
+	offset     *mat.Dense // −QcᵀQ, c×k, nil without confounds
+	gamma, rho float64
+	squared    float64 // Σ𝓜(M − R)²
+	updates    int
+	watched    bool // the residuals of the last update are known
+
+	scores, loadings *inner // the problems of W and of B
+	// What bt and right are columns of: they have a multiple of linalg.BoxColumns.
+	wideBt, wideRight *mat.Dense
+}
+
+// chunk is what belongs to a range of rows.
+type chunk struct {
+	answers, a []float64
+	d, next    *mat.Dense // rows×e, of those of the state
+	confounds  *mat.Dense // of the rows, nil for none
+	v          *mat.Dense // rows×p: R, then V
+	cross      *mat.Dense // V·Q − C·QcᵀQ, rows×k
+	right      *mat.Dense // DᵀV of the rows, e×p
+	squared    float64
+	residuals  [2]float64 // ‖Z − R‖² and ‖Z − Z′‖² for the Z′ before, in a watched update
+	// Wᵀ and crossᵀ, k×rows, and columns of 0 up to a multiple of linalg.BoxColumns.
+	wideW, wideCross *mat.Dense
+}
+
+// Start returns the state at iteration 0.
+func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error) {
+	data, set := &m.problem.data, &m.settings
+	n, p := data.Answers.Dims()
+	k, e := set.Rank, set.Rank
+	if data.Confounds != nil {
+		e += data.Confounds.RawMatrix().Cols
+	}
+	s := &state{
+		admm: m, n: n, p: p, k: k, e: e,
+		d: mat.NewDense(n, e, nil), next: mat.NewDense(n, e, nil), loads: mat.NewDense(p, k, nil),
+		wideBt: mat.NewDense(e, wide(p), nil), wideRight: mat.NewDense(e, wide(p), nil),
+		gamma: m.problem.gamma(), rho: max(MinRho, set.Rho),
+	}
+	s.bt, s.right = columns(s.wideBt, 0, p), columns(s.wideRight, 0, p)
+	s.scores = newInner(set, k, 1, 1)
+	s.loadings = newInner(set, e, s.gamma, set.MaxLoading)
+	m.problem.start(s.d, s.loads, k)
+	s.bt.Slice(0, k, 0, p).(*mat.Dense).Copy(s.loads.T())
+	if e > k {
+		columns(s.d, k, e).Copy(data.Confounds)
+		s.offset = mat.NewDense(e-k, k, nil)
+	}
+	s.next.Copy(s.d)
+	a := make([]float64, n*p)
+	for from := 0; from < n; from += chunkRows {
+		to := min(n, from+chunkRows)
+		rows := to - from
+		c := chunk{
+			answers: m.problem.answers[from*p : to*p], a: a[from*p : to*p],
+			d: s.d.Slice(from, to, 0, e).(*mat.Dense), next: s.next.Slice(from, to, 0, e).(*mat.Dense),
+			v: mat.NewDense(rows, p, nil), cross: mat.NewDense(rows, k, nil), right: mat.NewDense(e, p, nil),
+			wideW: mat.NewDense(k, wide(rows), nil), wideCross: mat.NewDense(k, wide(rows), nil),
+		}
+		if e > k {
+			c.confounds = data.Confounds.Slice(from, to, 0, e-k).(*mat.Dense)
+		}
+		transposeTo(c.wideW, c.d, rows)
+		s.chunks = append(s.chunks, c)
+	}
+	s.measure()
+	return s, nil
+}
+
+// wide returns the least multiple of linalg.BoxColumns that is not below n.
+func wide(n int) int { return (n + linalg.BoxColumns - 1) / linalg.BoxColumns * linalg.BoxColumns }
+
+// columns returns the columns [from, to) of a, which they alias.
+func columns(a *mat.Dense, from, to int) *mat.Dense {
+	return a.Slice(0, a.RawMatrix().Rows, from, to).(*mat.Dense)
+}
+
+// Update makes one update.
+func (s *state) Update() solver.Status {
+	s.d, s.next = s.next, s.d
+	for i := range s.chunks {
+		c := &s.chunks[i]
+		c.d, c.next = c.next, c.d
+	}
+	s.innerTo(s.loadings.box.Gram, s.d, s.d)
+	s.loadings.prepare(s.rho)
+	s.loadings.improve(s.wideBt, s.wideRight, s.p)
+	if s.watched {
+		s.balance()
+	}
+	s.updates++
+	s.watched = s.settings.Rho == 0 && s.updates >= firstBalance && bits.OnesCount(uint(s.updates)) == 1
+	s.measure()
+	return solver.NotTerminated
+}
+
+// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the residuals are in the ratio
+// 1/ρ²: ρ rises where it is the range that is not kept, and else falls to MinRho.
+//
+// Balancing the residuals takes the place of the spectral rule of Xu et al. 2017, of whose two curvatures that of the data
+// term is known, 1 or 0.
+func (s *state) balance() {
+	var primal, dual float64
+	for i := range s.chunks {
+		primal += s.chunks[i].residuals[0]
+		dual += s.chunks[i].residuals[1]
+	}
+	primal, dual = math.Sqrt(primal), s.rho*math.Sqrt(dual)
+	switch {
+	case primal > imbalance*dual:
+		s.rho *= rhoFactor
+	case dual > imbalance*primal:
+		s.rho = max(MinRho, s.rho/rhoFactor)
+	}
+}
+
+// innerTo stores AᵀB in dst.
+func (s *state) innerTo(dst, a, b *mat.Dense) {
+	if s.settings.Serial {
+		linalg.Serial{}.InnerTo(dst, a, b)
+	} else {
+		linalg.InnerTo(dst, a, b)
+	}
+}
+
+// measure takes Z, A and V from the present factors, sums the squared error, and computes the next W and DᵀV.
+func (s *state) measure() {
+	transposeTo(s.loads, s.bt, s.k)
+	s.innerTo(s.scores.box.Gram, s.loads, s.loads)
+	s.scores.prepare(s.rho)
+	if s.offset != nil {
+		confounds := s.bt.Slice(s.k, s.e, 0, s.p).(*mat.Dense)
+		linalg.Serial{}.MulTo(s.offset, confounds, s.loads)
+		s.offset.Scale(-1, s.offset)
+	}
+	if s.settings.Serial {
+		for i := range s.chunks {
+			s.pass(&s.chunks[i])
+		}
+	} else {
+		linalg.Parallel(len(s.chunks), s.n*s.p*(s.k+2*s.e), func(from, to int) {
+			for i := from; i < to; i++ {
+				s.pass(&s.chunks[i])
+			}
+		})
+	}
+	s.squared = 0
+	s.right.Zero()
+	for i := range s.chunks {
+		s.squared += s.chunks[i].squared
+		s.right.Add(s.right, s.chunks[i].right)
+	}
+}
+
+// pass is measure for a chunk. Equation 3 is cut to the range after the division.
+func (s *state) pass(c *chunk) {
+	var serial linalg.Serial
+	data := &s.problem.data
+	var before, fit []float64
+	if s.watched {
+		before = surrogate(c, s.rho)
+	}
+	serial.MulTo(c.v, c.d, s.bt)
+	if s.watched {
+		fit = slices.Clone(c.v.RawMatrix().Data)
+	}
+	step := linalg.Surrogate{Rho: s.rho, Low: data.Min, High: data.Max}
+	c.squared = step.Step(c.answers, c.v.RawMatrix().Data, c.a)
+	if s.watched {
+		c.residuals = [2]float64{}
+		for i, z := range surrogate(c, s.rho) {
+			c.residuals[0] += (z - fit[i]) * (z - fit[i])
+			c.residuals[1] += (z - before[i]) * (z - before[i])
+		}
+	}
+	serial.MulTo(c.cross, c.v, s.loads)
+	if s.offset != nil {
+		serial.AddMulTo(c.cross, c.confounds, s.offset)
+	}
+	rows, _ := c.cross.Dims()
+	transposeTo(c.wideCross, c.cross, rows)
+	s.scores.improve(c.wideW, c.wideCross, rows)
+	transposeTo(c.next, c.wideW, s.k)
+	serial.InnerTo(c.right, c.next, c.v)
+}
+
+// surrogate returns Z = V − A/ρ.
+func surrogate(c *chunk, rho float64) []float64 {
+	z := slices.Clone(c.v.RawMatrix().Data)
+	for i, a := range c.a {
+		z[i] -= a / rho
+	}
+	return z
+}
+
+// transposeTo stores Aᵀ in the first columns of dst; A has as many rows. Further columns of A are left out.
+func transposeTo(dst, a *mat.Dense, rows int) {
+	raw := dst.RawMatrix()
+	count := min(raw.Rows, a.RawMatrix().Cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i)[:count] {
+			raw.Data[j*raw.Stride+i] = v
+		}
+	}
+}
+
+// Objective returns the objective of the iterate.
+func (s *state) Objective() float64 { return s.squared/2 + s.penalty() }
+
+func (s *state) penalty() float64 {
+	return s.scores.penalty(columns(s.d, 0, s.k)) + s.loadings.penalty(s.bt)
+}
+
+// Factors returns Q and W.
+func (s *state) Factors() (topics, scores *mat.Dense) { return s.loads, columns(s.d, 0, s.k) }
+
+// Finish returns copies of Q and W.
+func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
+	topics, scores = s.Factors()
+	if s.offset != nil {
+		s.confoundLoadings = mat.DenseCopyOf(s.bt.Slice(s.k, s.e, 0, s.p).T())
+	}
+	s.residualSquared, s.outside = s.residual()
+	return mat.DenseCopyOf(topics), mat.DenseCopyOf(scores), s.residualSquared/2 + s.penalty()
+}
+
+// residual returns Σ𝓜(M − R)² and how far R leaves the range.
+func (s *state) residual() (squared, outside float64) {
+	data := &s.problem.data
+	for i := range s.chunks {
+		c := &s.chunks[i]
+		linalg.Serial{}.MulTo(c.v, c.d, s.bt)
+		for j, r := range c.v.RawMatrix().Data {
+			outside = max(outside, data.Min-r, r-data.Max)
+			if m := c.answers[j]; m == m {
+				squared += (m - r) * (m - r)
+			}
+		}
+	}
+	return squared, outside
+}

@@ -1,0 +1,42 @@
+// Package icqf factorizes questionnaires: answers on a bounded scale, some of them missing, and confounds that are known,
+// into factors that are present to a degree in [0, 1] and loadings that read as answer patterns (interpretability
+// constrained questionnaire factorization; Lam, Mahony, Raznahan and Pereira).
+//
+//	paper    here                            shape
+//	M, 𝓜     Data.Answers, NaN where 𝓜 = 0   n×p (paper: n×m)
+//	C        Data.Confounds                  n×c
+//	W        Result.Scores                   n×k, in [0, 1]
+//	ᴿQ       Model.Loadings                  p×k, ≥ 0
+//	ᶜQ       Model.ConfoundLoadings          p×c, ≥ 0
+//	β, ρ     Settings.L1, Settings.Rho
+//
+// The model is the minimum of
+//
+//	½ Σ (M − R)² + β‖W‖₁ + βγ‖[Q, Qc]‖₁ + ½β₂‖W‖² + ½β₂γ‖[Q, Qc]‖², R = W·Qᵀ + C·Qcᵀ, γ = (n/p)·max,
+//
+// the sum over observed answers, subject to 0 ≤ W ≤ 1, 0 ≤ Q, Qc (≤ MaxLoading) and min ≤ R ≤ max in every cell,
+// observed or not.
+//
+// Departures from the paper, and from the code that its authors published:
+//
+//   - γ is (n/p)·max as the text has it; the Lagrangian of the paper leaves it out. The penalty on the confounds' loadings is
+//     part of the objective, since the updates apply it.
+//   - Z is cut to the range after the division of equation 7.
+//   - The start sees observed answers alone, a missing one being the mean of its item, and lies in the box: NNDSVD's scores
+//     are scaled to at most 1.
+//   - An update makes several rounds on the two lasso problems, which costs little beside the products. For every fixed
+//     ρ ≥ √2 the augmented Lagrangian then never rises in our tests, nor where Z is cut, which the proof leaves out (its
+//     equation 50).
+//   - FISTA advances its t, and shrinks by the whole weight; algorithm 1 of the paper shrinks by half.
+//   - ρ is adapted by the balance of the residuals, not by the spectral rule. Where no more than the data hold the answers, it
+//     is √2, at which a fit takes about half of the updates that it takes at 3.
+//   - A fit ends after three small changes of the objective in a row: at the plateaus of a fit one change of 1e-3 is no end.
+//   - New participants are scored by the exact minimum of their own problem, not by updates of all at once from a neighbour's
+//     scores.
+//
+// A fit is a run of package solver, with its stopping rules, statuses and trace. It is no method that package solver.Solve
+// takes from others, because that checks and factorizes a matrix without missing cells.
+//
+// What stands at a missing cell is never read but for its being NaN. Equal input and settings give equal bits for every
+// GOMAXPROCS, as package solver promises. Nothing given is modified.
+package icqf

@@ -1,0 +1,133 @@
+package icqf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
+)
+
+// MinRho is the least ρ for which the augmented Lagrangian is proved not to rise (proposition 3.1).
+const MinRho = math.Sqrt2
+
+// Data is a questionnaire.
+type Data struct {
+	// Answers is n×p, a row per participant, NaN where there is no answer.
+	Answers *mat.Dense
+	// Confounds is n×c with entries in [0, 1], nil for none. Nothing is added to it: mirrored columns and an intercept
+	// are the caller's.
+	Confounds *mat.Dense
+	// Min and Max are the range of the answers, 0 ≤ Min < Max. Where both are 0 they are the least and the greatest
+	// observed answer.
+	Min, Max float64
+}
+
+// Inner names the algorithm for the two lasso problems of an update.
+type Inner string
+
+// The inner algorithms. Both go on to the same minimum.
+const (
+	// CoordinateDescent takes one entry at a time to its best value (appendix B).
+	CoordinateDescent Inner = "cd"
+	// FISTA takes accelerated proximal gradient steps (algorithm 1, with the whole weight of the penalty).
+	FISTA Inner = "fista"
+)
+
+// Settings controls a fit. Zero values mean what the fields say.
+type Settings struct {
+	// Rank is the number of factors k, 1 ≤ k ≤ p.
+	Rank int
+	// L1 is β ≥ 0 of the ℓ1 penalty, L2 that of the ridge. They weigh a score by β and a loading by β·(n/p)·Max.
+	L1, L2 float64
+	// MaxLoading bounds the loadings, those of the confounds too; 0 is no bound. Max of the answers makes every factor an
+	// answer pattern.
+	MaxLoading float64
+	// Inner chooses the inner algorithm; "" means CoordinateDescent.
+	Inner Inner
+	// Rho is ρ ≥ MinRho of every update; 0 means that it is adapted, never below MinRho.
+	Rho float64
+	// MaxIter is the largest number of updates; 0 means solver.DefaultMaxIter.
+	MaxIter int
+	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 is off.
+	RelTol float64
+	// Seed starts the generator of the randomized singular vectors.
+	Seed uint64
+	// Serial keeps the fit on the goroutine of the caller: for fits that are made several at a time.
+	Serial bool
+	// Recorder, when not nil, sees every iterate: Topics are the loadings, Scores the scores.
+	Recorder solver.Recorder
+}
+
+// Model scores participants. It is immutable and safe for concurrent use.
+type Model struct {
+	// Loadings is p×k. ConfoundLoadings is p×c, nil without confounds.
+	Loadings, ConfoundLoadings *mat.Dense
+	// L1 and L2 weigh the scores, as in Settings.
+	L1, L2 float64
+}
+
+// Result is the outcome of a fit.
+type Result struct {
+	Model
+	// Scores is n×k.
+	Scores *mat.Dense
+	// Objective is that of the package comment, every penalty included, recomputed from Scores and the loadings.
+	Objective float64
+	// ReconstructionError is the mean of (M − R)² over the observed answers.
+	ReconstructionError float64
+	// Outside is how far R leaves the range of the answers in its worst cell, 0 for not at all.
+	Outside float64
+	// Iterations counts the updates, Status tells why they ended, Trace holds the objective of each iterate, the start
+	// first.
+	Iterations int
+	Status     solver.Status
+	Trace      []solver.TracePoint
+	// Seconds tells where the time went.
+	Seconds solver.Seconds
+}
+
+// Fit returns the factors of a questionnaire. It is Prepare and (*Problem).Fit, and refuses a row or a column without answers
+// by an error that wraps ErrNoAnswers.
+func Fit(ctx context.Context, data Data, s Settings) (*Result, error) {
+	begin := time.Now()
+	p, err := Prepare(data, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.everywhere(); err != nil {
+		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
+	}
+	prepared := time.Since(begin).Seconds()
+	r, err := p.Fit(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r.Seconds.Init += prepared
+	return r, nil
+}
+
+// everywhere returns an error for a row or a column without answers.
+func (p *Problem) everywhere() error {
+	n, items := p.filled.Dims()
+	seen := make([]bool, items)
+	for i := range n {
+		answered := false
+		for j, v := range p.answers[i*items : (i+1)*items] {
+			if v == v {
+				answered, seen[j] = true, true
+			}
+		}
+		if !answered {
+			return fmt.Errorf("%w in row %d", ErrNoAnswers, i)
+		}
+	}
+	if j := slices.Index(seen, false); j >= 0 {
+		return fmt.Errorf("%w in column %d", ErrNoAnswers, j)
+	}
+	return nil
+}

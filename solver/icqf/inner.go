@@ -1,0 +1,119 @@
+package icqf
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+const (
+	// rounds is the number of rounds of coordinate descent of an update: from four on, the following updates gain no more
+	// from the minimum itself.
+	rounds = 4
+	// steps is the number of accelerated gradient steps of an update.
+	steps = 30
+)
+
+// inner is one of the two lasso problems of an update: minimize over X, whose columns are rows of W or of B, in [0, upper]
+//
+//	½·tr(XᵀGX) − tr(XᵀC) + (l1/ρ)·ΣX + (l2/2ρ)·‖X‖².
+type inner struct {
+	kind   Inner
+	l1, l2 float64
+	rho    float64
+	box    linalg.Box
+	step   float64 // of FISTA, 1 over a bound of the largest eigenvalue
+}
+
+// newInner returns the problem of k entries whose penalties weigh so much more than the settings say. An upper bound of 0 is
+// none.
+func newInner(s *Settings, k int, weight, upper float64) *inner {
+	if upper == 0 {
+		upper = math.Inf(1)
+	}
+	return &inner{
+		kind: s.Inner, l1: s.L1 * weight, l2: s.L2 * weight,
+		box: linalg.Box{Gram: mat.NewDense(k, k, nil), Upper: upper, Rounds: rounds},
+	}
+}
+
+// penalty returns that of a matrix of the problem's unknowns, rows or columns.
+func (p *inner) penalty(a *mat.Dense) float64 {
+	var sum, squares float64
+	for i := range a.RawMatrix().Rows {
+		row := a.RawRowView(i)
+		sum += floats.Sum(row)
+		if p.l2 > 0 {
+			squares += floats.Dot(row, row)
+		}
+	}
+	return p.l1*sum + p.l2/2*squares
+}
+
+// prepare makes the problem ready for a new Gram matrix, to which it adds the ridge.
+func (p *inner) prepare(rho float64) {
+	p.rho = rho
+	gram, largest := p.box.Gram, 0.0
+	for t := range gram.RawMatrix().Rows {
+		row := gram.RawRowView(t)
+		row[t] += p.l2 / rho
+		var sum float64
+		for _, v := range row {
+			sum += math.Abs(v)
+		}
+		largest = max(largest, sum)
+	}
+	p.step = 0
+	if largest > 0 {
+		p.step = 1 / largest
+	}
+}
+
+// improve improves the first count columns of X for those of C, which it overwrites. What becomes of a column does not depend
+// on the others.
+func (p *inner) improve(x, c *mat.Dense, count int) {
+	shift := p.l1 / p.rho
+	for t := range x.RawMatrix().Rows {
+		row, dead := c.RawRowView(t)[:count], p.box.Gram.At(t, t) == 0
+		for i := range row {
+			row[i] -= shift
+		}
+		// An entry that fits nothing is best at 0 for its penalty.
+		if dead && p.l1 > 0 {
+			clear(x.RawRowView(t))
+		}
+	}
+	if p.kind == FISTA {
+		p.accelerate(x, c)
+		return
+	}
+	p.box.Improve(x, c)
+}
+
+// accelerate makes the steps of FISTA (Beck and Teboulle 2009): with x₀ = y₁ and t₁ = 1
+//
+//	xᵢ = cut(yᵢ − (G·yᵢ − c)/L), tᵢ₊₁ = (1 + √(1+4tᵢ²))/2, yᵢ₊₁ = xᵢ + (tᵢ − 1)/tᵢ₊₁·(xᵢ − xᵢ₋₁).
+//
+// The ℓ1 norm of entries ≥ 0 is linear and stands in c, so that its proximal step is the cut.
+func (p *inner) accelerate(x, c *mat.Dense) {
+	var y, gradient mat.Dense
+	y.CloneFrom(x)
+	gradient.CloneFrom(x)
+	at, ahead, downhill := x.RawMatrix().Data, y.RawMatrix().Data, gradient.RawMatrix().Data
+	cross := c.RawMatrix().Data
+	t := 1.0
+	for range steps {
+		linalg.Serial{}.MulTo(&gradient, p.box.Gram, &y)
+		next := (1 + math.Sqrt(1+4*t*t)) / 2
+		momentum := (t - 1) / next
+		for i, old := range at {
+			v := min(max(ahead[i]-p.step*(downhill[i]-cross[i]), 0), p.box.Upper)
+			at[i] = v
+			ahead[i] = v + momentum*(v-old)
+		}
+		t = next
+	}
+}

@@ -1,0 +1,201 @@
+package icqf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// startPowerIterations is for singular vectors that are a start only.
+const startPowerIterations = 2
+
+// Problem is a questionnaire that is ready to be fitted, by several settings at a time: it is safe for concurrent use.
+type Problem struct {
+	data     Data
+	observed int
+	// answers is a copy of the answers, row by row.
+	answers []float64
+	// filled holds the answers, and at missing cells the mean of the item's.
+	filled *mat.Dense
+	svd    *linalg.TruncatedSVD
+}
+
+// Prepare checks the data and computes what every fit of up to s.Rank factors starts from: the singular vectors of the
+// answers, where a missing one is the mean of the item's. Of the settings it reads Rank and Seed.
+//
+// Rows and columns without answers, which a training part of a cross-validation may have, are taken: their scores and
+// loadings are what the penalties make of the start.
+//
+// It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
+// range without meaning, ErrNoAnswers where there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
+// an answer outside the range.
+func Prepare(data Data, s Settings) (*Problem, error) {
+	p := &Problem{data: data}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("preparing a questionnaire: %w", err)
+	}
+	p.fill()
+	n, items := data.Answers.Dims()
+	if s.Rank < 1 || s.Rank > items {
+		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors of %d items", solver.ErrRank, s.Rank, items)
+	}
+	var err error
+	p.svd, err = linalg.SVD(linalg.Dense{Dense: p.filled}, linalg.SVDSettings{
+		Rank: min(n, items, s.Rank), PowerIterations: startPowerIterations, Seed: s.Seed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing a questionnaire: %w", err)
+	}
+	return p, nil
+}
+
+// check completes the range.
+func (p *Problem) check() error {
+	d := &p.data
+	if d.Answers == nil || d.Answers.IsEmpty() {
+		return fmt.Errorf("%w: no cells", solver.ErrShape)
+	}
+	n, _ := d.Answers.Dims()
+	if err := checkConfounds(d.Confounds, n); err != nil {
+		return err
+	}
+	d.Min, d.Max = d.Range()
+	if d.Max < d.Min {
+		return ErrNoAnswers
+	}
+	if !(d.Min >= 0 && d.Min < d.Max) || math.IsInf(d.Max, 1) {
+		return fmt.Errorf("%w: answers from %v to %v", solver.ErrSettings, d.Min, d.Max)
+	}
+	for i := range n {
+		for j, v := range d.Answers.RawRowView(i) {
+			if v < d.Min || v > d.Max {
+				return &RangeError{Row: i, Col: j, Value: v, Min: d.Min, Max: d.Max}
+			}
+		}
+	}
+	return nil
+}
+
+// Range returns Min and Max, or where both are 0 the least and the greatest answer; +Inf and −Inf where there is none.
+func (d Data) Range() (least, greatest float64) {
+	if d.Min != 0 || d.Max != 0 {
+		return d.Min, d.Max
+	}
+	least, greatest = math.Inf(1), math.Inf(-1)
+	if d.Answers == nil {
+		return least, greatest
+	}
+	n, _ := d.Answers.Dims()
+	for i := range n {
+		for _, v := range d.Answers.RawRowView(i) {
+			if v == v {
+				least, greatest = min(least, v), max(greatest, v)
+			}
+		}
+	}
+	return least, greatest
+}
+
+// fill copies the answers and fills the missing ones.
+func (p *Problem) fill() {
+	n, items := p.data.Answers.Dims()
+	p.answers = make([]float64, 0, n*items)
+	means, counts := make([]float64, items), make([]float64, items)
+	for i := range n {
+		row := p.data.Answers.RawRowView(i)
+		p.answers = append(p.answers, row...)
+		for j, v := range row {
+			if v == v {
+				means[j] += v
+				counts[j]++
+			}
+		}
+	}
+	for j, count := range counts {
+		means[j] /= max(1, count)
+		p.observed += int(count)
+	}
+	p.filled = mat.NewDense(n, items, slices.Clone(p.answers))
+	for i := range n {
+		row := p.filled.RawRowView(i)
+		for j, v := range row {
+			if v != v {
+				row[j] = means[j]
+			}
+		}
+	}
+}
+
+func checkConfounds(confounds *mat.Dense, n int) error {
+	if confounds == nil {
+		return nil
+	}
+	rows, _ := confounds.Dims()
+	if rows != n {
+		return fmt.Errorf("%w: %d rows of confounds, %d of answers", solver.ErrShape, rows, n)
+	}
+	for i := range rows {
+		for j, v := range confounds.RawRowView(i) {
+			if !(v >= 0 && v <= 1) {
+				return fmt.Errorf("%w: row %d, column %d is %v, not in [0, 1]", ErrConfounds, i, j, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Fit returns the factors. When ctx ends, it returns the iterate that it has reached with Status Cancelled.
+//
+// It returns an error that wraps solver.ErrRank for more factors than were prepared, and solver.ErrSettings for a setting
+// without meaning.
+func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
+	if err := p.checkSettings(&s); err != nil {
+		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
+	}
+	method := &admm{problem: p, settings: s}
+	r, err := solver.Solve(ctx, linalg.Dense{Dense: p.filled}, solver.Settings{
+		Rank: s.Rank, MaxIter: s.MaxIter, RelTol: s.RelTol, Seed: s.Seed, Recorder: s.Recorder,
+	}, method)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{
+		Model:  Model{Loadings: r.Topics, ConfoundLoadings: method.confoundLoadings, L1: s.L1, L2: s.L2},
+		Scores: r.Scores, Objective: r.Objective,
+		Iterations: r.Iterations, Status: r.Status, Trace: r.Trace, Seconds: r.Seconds,
+		ReconstructionError: method.residualSquared / float64(p.observed), Outside: method.outside,
+	}, nil
+}
+
+// gamma returns γ, by which the penalty of a loading is larger than that of a score.
+func (p *Problem) gamma() float64 {
+	n, items := p.filled.Dims()
+	return float64(n) / float64(items) * p.data.Max
+}
+
+func (p *Problem) checkSettings(s *Settings) error {
+	n, items := p.filled.Dims()
+	if prepared := p.svd.V.RawMatrix().Cols; s.Rank > prepared && prepared < min(n, items) {
+		return fmt.Errorf("%w: %d factors, prepared for %d", solver.ErrRank, s.Rank, prepared)
+	}
+	if s.Inner == "" {
+		s.Inner = CoordinateDescent
+	}
+	switch {
+	case s.Inner != CoordinateDescent && s.Inner != FISTA:
+		return fmt.Errorf("%w: inner algorithm %q is none of cd, fista", solver.ErrSettings, s.Inner)
+	case !(s.L1 >= 0) || !(s.L2 >= 0) || math.IsInf(s.L1, 1) || math.IsInf(s.L2, 1):
+		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, s.L1, s.L2)
+	case !(s.MaxLoading >= 0):
+		return fmt.Errorf("%w: loadings up to %v", solver.ErrSettings, s.MaxLoading)
+	case s.Rho != 0 && !(s.Rho >= MinRho) || math.IsInf(s.Rho, 1):
+		return fmt.Errorf("%w: ρ = %v, want at least √2, or 0", solver.ErrSettings, s.Rho)
+	}
+	return nil
+}

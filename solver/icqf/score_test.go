@@ -1,0 +1,95 @@
+package icqf
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// questionnaire returns n participants' answers to p items from k planted factors, confounds mirrored and an intercept, a
+// share of the answers missing, and the truth.
+func questionnaire(seed uint64, n, p, k int) (Data, *Model, *mat.Dense) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	m := &Model{Loadings: mat.NewDense(p, k, nil), ConfoundLoadings: mat.NewDense(p, 3, nil), L1: 0.1}
+	scores, confounds := mat.NewDense(n, k, nil), mat.NewDense(n, 3, nil)
+	for j := range p {
+		m.Loadings.Set(j, random.IntN(k), 1+2*random.Float64())
+		for c := range 3 {
+			m.ConfoundLoadings.Set(j, c, 0.3*random.Float64())
+		}
+	}
+	for i := range n {
+		a := random.Float64()
+		confounds.SetRow(i, []float64{a, 1 - a, 1})
+		for t := range k {
+			if random.IntN(2) == 0 {
+				scores.Set(i, t, random.Float64())
+			}
+		}
+	}
+	r, err := m.Reconstruct(scores, confounds)
+	if err != nil {
+		panic(err)
+	}
+	r.Apply(func(_, _ int, v float64) float64 {
+		if random.IntN(10) == 0 {
+			return math.NaN()
+		}
+		return math.Round(min(max(v+0.3*random.NormFloat64(), 0), 4))
+	}, r)
+	return Data{Answers: r, Confounds: confounds, Max: 4}, m, scores
+}
+
+// TestScoreIsOptimal checks the first-order conditions of each row, which the minimum of a convex problem alone fulfils.
+func TestScoreIsOptimal(t *testing.T) {
+	t.Parallel()
+	for _, ridge := range []float64{0, 0.5} {
+		data, m, _ := questionnaire(1, 200, 30, 6)
+		m.L2 = ridge
+		data.Answers.SetRow(0, repeat(math.NaN(), 30))
+		for j := range 28 {
+			data.Answers.Set(1, j, math.NaN()) // fewer answers than factors
+		}
+		for j := range 30 {
+			m.Loadings.Set(j, 5, m.Loadings.At(j, 4)) // two factors alike
+		}
+		w, err := m.Score(data.Answers, data.Confounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, p := data.Answers.Dims()
+		for i := range n {
+			for f := range 6 {
+				g, size := -m.L1-m.L2*w.At(i, f), m.L1
+				for j := range p {
+					v := data.Answers.At(i, j)
+					if v != v {
+						continue
+					}
+					r := mat.Dot(w.RowView(i), m.Loadings.RowView(j)) + mat.Dot(data.Confounds.RowView(i), m.ConfoundLoadings.RowView(j))
+					g += (v - r) * m.Loadings.At(j, f)
+					size += math.Abs(v) * m.Loadings.At(j, f)
+				}
+				switch s := w.At(i, f); {
+				case s < 0 || s > 1:
+					t.Fatalf("score %v in row %d", s, i)
+				case s > 0 && g < -1e-10*size, s < 1 && g > 1e-10*size:
+					t.Errorf("row %d, factor %d: score %v has gradient %g of %g", i, f, s, g, size)
+				}
+			}
+		}
+		if mat.Norm(w.RowView(0), 1) != 0 {
+			t.Errorf("a row without answers scores %v", w.RawRowView(0))
+		}
+	}
+}
+
+func repeat(v float64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}

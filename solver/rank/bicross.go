@@ -1,0 +1,300 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Fit factorizes a matrix, n×p, with so many factors. It is safe for concurrent use.
+type Fit func(ctx context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error)
+
+// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say.
+type BiCrossSettings struct {
+	// Factors are the candidates.
+	Factors []int
+	// Folds is the number of groups of rows and of groups of columns; each pair of groups is held out once. 0 means 3.
+	Folds int
+	// NonNegativeTopics and NonNegativeScores tell which factors of the method are never negative.
+	NonNegativeTopics, NonNegativeScores bool
+	// Seed starts the generator of the groups.
+	Seed uint64
+	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
+	Threads int
+	// Progress, when not nil, is called after each fit, one call at a time.
+	Progress func(done, total int)
+}
+
+const (
+	// defaultFolds keeps 4/9 of the cells for the fit.
+	defaultFolds = 3
+
+	// groupStream is the second word of the generator's seed.
+	groupStream = 0x6269_6376
+
+	// maxSweeps and sweepTol end the non-negative least squares.
+	maxSweeps = 1000
+	sweepTol  = 1e-9
+
+	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another is taken as 0.
+	dependent = 1e-12
+)
+
+// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells. With
+// the rows and columns of a fold held out, X is
+//
+//	A B   A held out, D factorized into scores G and topics F, D ≈ GFᵀ,
+//	C D
+//
+// and A is compared with ĜF̂ᵀ, where Ĝ are the scores that best fit B by the topics F, and F̂ the topics that best fit C by
+// the scores G, both by least squares, non-negative ones where the method's are. Error is the mean squared error of the
+// cells of A, its mean over the folds; StandardError comes from the deviation between folds.
+//
+// Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,
+// section 3 and, for non-negative factors, section 5.
+//
+// It is made of a *linalg.CSR or linalg.Dense; any other operator, and candidates below 1 or above what is left of rows and
+// columns, are errors that wrap solver.ErrSettings.
+func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossSettings) ([]Point, error) {
+	n, p := x.Dims()
+	if s.Folds == 0 {
+		s.Folds = defaultFolds
+	}
+	if s.Folds < 2 || s.Folds > min(n, p) {
+		return nil, fmt.Errorf("%w: %d folds of %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
+	}
+	largest := min(n-(n+s.Folds-1)/s.Folds, p-(p+s.Folds-1)/s.Folds)
+	for _, k := range s.Factors {
+		if k < 1 || k > largest {
+			return nil, fmt.Errorf("%w: %d factors; %d folds of %d rows and %d columns leave room for %d", solver.ErrSettings, k, s.Folds, n, p, largest)
+		}
+	}
+	if linalg.RowsOf(x) == nil {
+		return nil, fmt.Errorf("%w: the rows of the matrix are not known", solver.ErrSettings)
+	}
+	random := rand.New(rand.NewPCG(s.Seed, groupStream))
+	rows, columns := groups(random, n, s.Folds), groups(random, p, s.Folds)
+
+	folds := s.Folds * s.Folds
+	errs := make([]float64, folds*len(s.Factors))
+	parts := make([]*corners, folds)
+	for f := range parts {
+		var err error
+		if parts[f], err = split(x, rows[f/s.Folds], columns[f%s.Folds]); err != nil {
+			return nil, fmt.Errorf("holding out cells: %w", err)
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cmp.Or(s.Threads, runtime.GOMAXPROCS(0)))
+	var mu sync.Mutex
+	done := 0
+	for i := range errs {
+		group.Go(func() (err error) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if errs[i], err = parts[i%folds].error(ctx, fit, s.Factors[i/folds], &s); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; s.Progress != nil {
+				s.Progress(done, len(errs))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("cross-validating: %w", err)
+	}
+	curve := make([]Point, len(s.Factors))
+	for c, k := range s.Factors {
+		curve[c] = Point{Candidate: Candidate{Factors: k}}
+		curve[c].Error, curve[c].StandardError = meanAndError(errs[c*folds : (c+1)*folds])
+	}
+	return curve, nil
+}
+
+// meanAndError returns the mean and its standard error.
+func meanAndError(v []float64) (mean, standardError float64) {
+	for _, e := range v {
+		mean += e / float64(len(v))
+	}
+	var squares float64
+	for _, e := range v {
+		squares += (e - mean) * (e - mean)
+	}
+	return mean, math.Sqrt(squares / float64(len(v)-1) / float64(len(v)))
+}
+
+// groups returns a random partition of 0 … n−1 into folds that differ by one in size, each ascending.
+func groups(random *rand.Rand, n, folds int) [][]int {
+	order, out := random.Perm(n), make([][]int, folds)
+	for f := range out {
+		out[f] = order[f*n/folds : (f+1)*n/folds]
+		slices.Sort(out[f])
+	}
+	return out
+}
+
+// corners are the four parts of a matrix.
+type corners struct{ a, b, c, d linalg.Operator }
+
+// split returns the parts for held-out rows and columns, both ascending.
+func split(x linalg.Operator, rows, columns []int) (*corners, error) {
+	n, p := x.Dims()
+	keptRows, keptColumns := without(n, rows), without(p, columns)
+	var q corners
+	for _, c := range []struct {
+		to            *linalg.Operator
+		rows, columns []int
+	}{{&q.a, rows, columns}, {&q.b, rows, keptColumns}, {&q.c, keptRows, columns}, {&q.d, keptRows, keptColumns}} {
+		var err error
+		if *c.to, err = part(x, c.rows, c.columns); err != nil {
+			return nil, err
+		}
+	}
+	return &q, nil
+}
+
+// without returns 0 … n−1 without the ascending taken ones.
+func without(n int, taken []int) []int {
+	var kept []int
+	for i := range n {
+		if _, found := slices.BinarySearch(taken, i); !found {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
+// part returns the sub-matrix of ascending rows and columns.
+func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
+	row := linalg.RowsOf(x)
+	if _, ok := x.(linalg.Dense); ok {
+		out := mat.NewDense(len(rows), len(columns), nil)
+		for to, i := range rows {
+			_, values := row(i)
+			for c, j := range columns {
+				out.Set(to, c, values[j])
+			}
+		}
+		return linalg.Dense{Dense: out}, nil
+	}
+	_, p := x.Dims()
+	place := make([]int32, p)
+	for j := range place {
+		place[j] = -1
+	}
+	for c, j := range columns {
+		place[j] = int32(c)
+	}
+	indptr := make([]int, 1, len(rows)+1)
+	var indices []int32
+	var values []float64
+	for _, i := range rows {
+		stored, v := row(i)
+		for e, j := range stored {
+			if place[j] >= 0 {
+				indices, values = append(indices, place[j]), append(values, v[e])
+			}
+		}
+		indptr = append(indptr, len(values))
+	}
+	return linalg.NewCSR(len(rows), len(columns), indptr, indices, values)
+}
+
+// error returns the mean squared error of A.
+func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSettings) (float64, error) {
+	topics, scores, err := fit(ctx, q.d, factors)
+	if err != nil {
+		return 0, err
+	}
+	held, p := q.a.Dims()
+	newScores, newTopics := mat.NewDense(held, factors, nil), mat.NewDense(p, factors, nil)
+	q.b.MulTo(newScores, topics)
+	q.c.MulTransTo(newTopics, scores)
+	if err := leastSquares(newScores, topics, s.NonNegativeScores); err != nil {
+		return 0, err
+	}
+	if err := leastSquares(newTopics, scores, s.NonNegativeTopics); err != nil {
+		return 0, err
+	}
+	return solver.SquaredResidual(q.a, newTopics, newScores) / float64(held*p), nil
+}
+
+// leastSquares replaces each row bᵀ of products, b = Mᵀy, by the coefficients z that minimize ‖y − Mz‖, non-negative ones or
+// those of least length.
+func leastSquares(products, m *mat.Dense, nonNegative bool) error {
+	_, k := m.Dims()
+	gram := mat.NewDense(k, k, nil)
+	linalg.GramTo(gram, m)
+	if nonNegative {
+		n, _ := products.Dims()
+		linalg.Parallel(n, n*k*k*maxSweeps/10, func(from, to int) {
+			z := make([]float64, k)
+			for i := from; i < to; i++ {
+				descend(z, gram, products.RawRowView(i))
+			}
+		})
+		return nil
+	}
+	symmetric := mat.NewSymDense(k, nil)
+	for i := range k {
+		for j := range i + 1 {
+			symmetric.SetSym(i, j, gram.At(i, j))
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(symmetric, true) {
+		return fmt.Errorf("fitting held-out rows: %w", solver.NonFinite.Err())
+	}
+	values, vectors := e.Values(nil), new(mat.Dense)
+	e.VectorsTo(vectors)
+	var rotated mat.Dense
+	rotated.Mul(products, vectors)
+	rotated.Apply(func(_, t int, v float64) float64 {
+		if values[t] <= dependent*values[k-1] {
+			return 0
+		}
+		return v / values[t]
+	}, &rotated)
+	products.Mul(&rotated, vectors.T())
+	return nil
+}
+
+// descend replaces b by the z ≥ 0 that minimizes ½zᵀHz − bᵀz, coordinate by coordinate.
+func descend(z []float64, h *mat.Dense, b []float64) {
+	clear(z)
+	for range maxSweeps {
+		var change, largest float64
+		for t := range z {
+			row := h.RawRowView(t)
+			if row[t] <= 0 {
+				continue
+			}
+			slope := -b[t]
+			for u, v := range z {
+				slope += row[u] * v
+			}
+			next := max(0, z[t]-slope/row[t])
+			change, largest = max(change, math.Abs(next-z[t])), max(largest, next)
+			z[t] = next
+		}
+		if change <= sweepTol*largest {
+			break
+		}
+	}
+	copy(b, z)
+}

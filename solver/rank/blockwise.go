@@ -1,0 +1,347 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
+)
+
+var (
+	// ErrEmptyFold is returned where a fold would hold out no observed cell.
+	ErrEmptyFold = errors.New("a fold holds nothing out")
+	// ErrFit is returned for a candidate whose error is not finite.
+	ErrFit = errors.New("error is not finite")
+)
+
+const (
+	// blockwiseFolds is the number of folds of Lam et al., and of groups of rows and of columns.
+	blockwiseFolds = 10
+	// strataBins is the number of bins, with equal counts, of a confound with more distinct values.
+	strataBins = 5
+
+	blockwiseStream = 0x6263_7666
+)
+
+// Method is a factorization that takes matrices with missing cells.
+type Method interface {
+	// Prepare returns what fits candidates of up to so many factors to the training matrix, n×p with NaN at missing cells, the
+	// held-out ones among them. Rows are those of the whole matrix, in its order. A row or column may have no other cell.
+	Prepare(training *mat.Dense, maxFactors int) (Fitter, error)
+}
+
+// Fitter fits one training matrix. It is safe for concurrent use.
+type Fitter interface {
+	// Fit returns the reconstruction, n×p. It is best made on the goroutine of the caller.
+	Fit(ctx context.Context, c Candidate) (*mat.Dense, error)
+}
+
+// Candidate is one choice.
+type Candidate struct {
+	Factors int     `json:"factors"`
+	Beta    float64 `json:"beta"`
+}
+
+// Settings controls BlockwiseCV. Zero values mean what the fields say.
+type Settings struct {
+	// Factors and Betas are the candidates, every pair of them.
+	Factors []int
+	Betas   []float64
+	// Folds is the number of folds, RowGroups and ColumnGroups that of the groups whose crossings are the blocks. 0 means
+	// 10, or as many as there are: rows, columns, or groups of one of them for Folds.
+	Folds, RowGroups, ColumnGroups int
+	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
+	Strata *mat.Dense
+	// Seed starts the generator of the permutations.
+	Seed uint64
+	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
+	Threads int
+	// Progress, when not nil, is called after each fit, one call at a time.
+	Progress func(done, total int)
+}
+
+// Point is the cross-validated error of a candidate.
+type Point struct {
+	Candidate
+	// Error is the mean over folds of the mean squared error of the held-out observed cells; StandardError is its standard
+	// error, from the deviation between folds.
+	Error         float64 `json:"error"`
+	StandardError float64 `json:"standard_error"`
+}
+
+// Choice is the outcome of a cross-validation.
+type Choice struct {
+	// Lowest has the lowest error, of equal ones the fewest factors and then the largest β. OneStandardError has the fewest
+	// factors, and for these the lowest error, of all whose error is at most that of Lowest and its standard error.
+	Lowest, OneStandardError Point
+	// Curve holds every candidate, ascending by factors and then by β.
+	Curve []Point
+}
+
+// BlockwiseCV cross-validates the candidates on the n×p matrix x, NaN at missing cells (Kanagal and Sindhwani 2010; Lam et
+// al., section 3.2).
+//
+// Rows and columns are permuted and cut into groups, and block (r, c) of the groups is held out in fold (r + c) mod Folds:
+// every cell in one fold, and as little as can be of a row or a column in each. With Strata, rows are dealt to groups in the
+// order of their strata (a confound of many values counts by its fifth of the participants), permuted within. The method
+// sees the held-out cells as missing ones; its error on them is Σ (x − r)² over their number.
+//
+// Equal input, settings and seed give equal bits for every number of threads. x is not modified.
+//
+// It returns an error that wraps solver.ErrSettings for settings without meaning, ErrEmptyFold, ErrFit, the errors of the
+// method, and that of ctx when it ends first.
+func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (*Choice, error) {
+	cv := &blockwise{x: x, method: method, Settings: s}
+	if err := cv.prepare(); err != nil {
+		return nil, fmt.Errorf("cross-validating: %w", err)
+	}
+	if err := cv.run(ctx); err != nil {
+		return nil, fmt.Errorf("cross-validating: %w", err)
+	}
+	return cv.choose()
+}
+
+type blockwise struct {
+	Settings
+	x                     *mat.Dense
+	method                Method
+	candidates            []Candidate // ascending
+	rowGroup, columnGroup []int
+	folds                 []fold
+	errors                *mat.Dense // candidates×folds
+}
+
+// fold is the training part of a fold while it is in use.
+type fold struct {
+	sync.Mutex
+	fitter Fitter
+	err    error
+	left   int // fits to come
+}
+
+func (cv *blockwise) prepare() error {
+	if cv.x == nil || cv.x.IsEmpty() {
+		return fmt.Errorf("%w: no cells", solver.ErrShape)
+	}
+	n, p := cv.x.Dims()
+	if len(cv.Factors) == 0 || len(cv.Betas) == 0 {
+		return fmt.Errorf("%w: no candidates", solver.ErrSettings)
+	}
+	for _, k := range cv.Factors {
+		for _, beta := range cv.Betas {
+			if k < 1 || k > p || !(beta >= 0) {
+				return fmt.Errorf("%w: %d factors of %d columns, β = %v", solver.ErrSettings, k, p, beta)
+			}
+			cv.candidates = append(cv.candidates, Candidate{k, beta})
+		}
+	}
+	slices.SortFunc(cv.candidates, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Factors, b.Factors), cmp.Compare(a.Beta, b.Beta))
+	})
+	cv.candidates = slices.Compact(cv.candidates)
+
+	cv.RowGroups, cv.ColumnGroups = cmp.Or(cv.RowGroups, min(n, blockwiseFolds)), cmp.Or(cv.ColumnGroups, min(p, blockwiseFolds))
+	cv.Folds = cmp.Or(cv.Folds, min(blockwiseFolds, max(cv.RowGroups, cv.ColumnGroups)))
+	switch {
+	case cv.Folds < 2 || cv.Threads < 0 || cv.RowGroups < 1 || cv.ColumnGroups < 1 || cv.RowGroups > n || cv.ColumnGroups > p:
+		return fmt.Errorf("%w: %d folds of %d×%d groups of %d×%d cells", solver.ErrSettings, cv.Folds, cv.RowGroups, cv.ColumnGroups, n, p)
+	case cv.RowGroups+cv.ColumnGroups-1 < cv.Folds:
+		return fmt.Errorf("%w: %d folds of %d×%d groups", ErrEmptyFold, cv.Folds, cv.RowGroups, cv.ColumnGroups)
+	case cv.Strata != nil && cv.Strata.RawMatrix().Rows != n:
+		return fmt.Errorf("%w: strata of %d rows in place of %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
+	}
+	cv.deal(n, p)
+	cv.folds = make([]fold, cv.Folds)
+	for f := range cv.folds {
+		cv.folds[f].left = len(cv.candidates)
+		if held, rest := cv.count(f); held == 0 || rest == 0 {
+			return fmt.Errorf("%w: %d observed cells in fold %d, %d beside it", ErrEmptyFold, held, f, rest)
+		}
+	}
+	cv.errors = mat.NewDense(len(cv.candidates), cv.Folds, nil)
+	return nil
+}
+
+// deal permutes rows and columns and deals them to groups.
+func (cv *blockwise) deal(n, p int) {
+	random := rand.New(rand.NewPCG(cv.Seed, blockwiseStream))
+	rows := random.Perm(n)
+	if cv.Strata != nil {
+		strata := binned(cv.Strata)
+		slices.SortStableFunc(rows, func(a, b int) int { return slices.Compare(strata[a], strata[b]) })
+	}
+	group := func(order []int, groups int) []int {
+		out := make([]int, len(order))
+		for at, i := range order {
+			out[i] = at % groups
+		}
+		return out
+	}
+	cv.rowGroup = group(rows, cv.RowGroups)
+	cv.columnGroup = group(random.Perm(p), cv.ColumnGroups)
+}
+
+// binned returns the rows of the strata, columns of many values replaced by bins of equal counts.
+func binned(strata *mat.Dense) [][]int {
+	n, c := strata.Dims()
+	out := make([][]int, n)
+	for i := range out {
+		out[i] = make([]int, c)
+	}
+	for j := range c {
+		column := mat.Col(nil, j, strata)
+		sorted := slices.Sorted(slices.Values(column))
+		distinct := slices.Compact(slices.Clone(sorted))
+		for i, v := range column {
+			bin, _ := slices.BinarySearch(distinct, v)
+			if len(distinct) > strataBins {
+				below, _ := slices.BinarySearch(sorted, v)
+				bin = below * strataBins / n
+			}
+			out[i][j] = bin
+		}
+	}
+	return out
+}
+
+// held reports whether a cell is held out in a fold.
+func (cv *blockwise) held(i, j, fold int) bool {
+	return (cv.rowGroup[i]+cv.columnGroup[j])%cv.Folds == fold
+}
+
+// count returns the numbers of observed cells that a fold holds out and that it leaves.
+func (cv *blockwise) count(fold int) (held, rest int) {
+	for i := range cv.rowGroup {
+		for j, v := range cv.x.RawRowView(i) {
+			switch {
+			case v != v:
+			case cv.held(i, j, fold):
+				held++
+			default:
+				rest++
+			}
+		}
+	}
+	return held, rest
+}
+
+// run makes all fits, fold by fold and the largest first, so that few folds are held at a time and no long fit comes last.
+func (cv *blockwise) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cmp.Or(cv.Threads, runtime.GOMAXPROCS(0)))
+	count, done := len(cv.candidates), 0
+	var lock sync.Mutex
+	for job := range count * cv.Folds {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := cv.fit(ctx, job/count, count-1-job%count); err != nil || cv.Progress == nil {
+				return err
+			}
+			lock.Lock()
+			defer lock.Unlock()
+			done++
+			cv.Progress(done, count*cv.Folds)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// fit stores the error of a candidate in a fold.
+func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
+	fitter, err := cv.fitter(f)
+	if err != nil {
+		return err
+	}
+	c := cv.candidates[candidate]
+	r, err := fitter.Fit(ctx, c)
+	if err != nil {
+		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err // a fit that was cut short has no error
+	}
+	var sum float64
+	var cells int
+	for i := range cv.rowGroup {
+		fitted := r.RawRowView(i)
+		for j, v := range cv.x.RawRowView(i) {
+			if v == v && cv.held(i, j, f) {
+				sum += (v - fitted[j]) * (v - fitted[j])
+				cells++
+			}
+		}
+	}
+	if mean := sum / float64(cells); mean-mean != 0 {
+		return fmt.Errorf("%w: %v for %d factors at β = %v without fold %d", ErrFit, mean, c.Factors, c.Beta, f)
+	}
+	cv.errors.Set(candidate, f, sum/float64(cells))
+	return nil
+}
+
+// fitter returns the fitter of a fold, which the last of its fits releases.
+func (cv *blockwise) fitter(f int) (Fitter, error) {
+	fold := &cv.folds[f]
+	fold.Lock()
+	defer fold.Unlock()
+	if fold.fitter == nil && fold.err == nil {
+		training := mat.DenseCopyOf(cv.x)
+		for i := range cv.rowGroup {
+			row := training.RawRowView(i)
+			for j := range row {
+				if cv.held(i, j, f) {
+					row[j] = math.NaN()
+				}
+			}
+		}
+		largest := cv.candidates[len(cv.candidates)-1].Factors
+		if fold.fitter, fold.err = cv.method.Prepare(training, largest); fold.err != nil {
+			fold.err = fmt.Errorf("preparing fold %d: %w", f, fold.err)
+		}
+	}
+	fitter, err := fold.fitter, fold.err
+	if fold.left--; fold.left == 0 {
+		fold.fitter = nil
+	}
+	return fitter, err
+}
+
+// choose reads the curve.
+func (cv *blockwise) choose() (*Choice, error) {
+	out := &Choice{}
+	for i, c := range cv.candidates {
+		errors := cv.errors.RawRowView(i)
+		var mean, squares float64
+		for _, e := range errors {
+			mean += e / float64(len(errors))
+		}
+		for _, e := range errors {
+			squares += (e - mean) * (e - mean)
+		}
+		folds := float64(len(errors))
+		out.Curve = append(out.Curve, Point{Candidate: c, Error: mean, StandardError: math.Sqrt(squares / (folds - 1) / folds)})
+	}
+	better := func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Error, b.Error), cmp.Compare(a.Factors, b.Factors), cmp.Compare(b.Beta, a.Beta))
+	}
+	out.Lowest = slices.MinFunc(out.Curve, better)
+	within := slices.DeleteFunc(slices.Clone(out.Curve), func(p Point) bool {
+		return p.Error > out.Lowest.Error+out.Lowest.StandardError
+	})
+	out.OneStandardError = slices.MinFunc(within, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Factors, b.Factors), better(a, b))
+	})
+	return out, nil
+}

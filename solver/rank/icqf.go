@@ -1,0 +1,52 @@
+package rank
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// ICQFRelTol is the tolerance that the fits of a cross-validation of ICQF stop by at the latest. On 60 questionnaires of 10
+// planted factors, with noise of three sizes, the lowest error is at 10 in each, for 1e-4 as for 1e-5.
+const ICQFRelTol = 1e-4
+
+// ICQF is the Method of package icqf.
+type ICQF struct {
+	// Data has the confounds and the range of the matrix that is cross-validated. Its answers are only asked for their
+	// range, where none is given.
+	Data icqf.Data
+	// Settings are those of each fit but for Rank, L1, Serial and a RelTol below ICQFRelTol.
+	Settings icqf.Settings
+}
+
+// Prepare returns a Fitter.
+func (m ICQF) Prepare(training *mat.Dense, maxFactors int) (Fitter, error) {
+	data := m.Data
+	data.Min, data.Max = data.Range()
+	data.Answers = training
+	s := m.Settings
+	s.Rank = maxFactors
+	problem, err := icqf.Prepare(data, s)
+	if err != nil {
+		return nil, err
+	}
+	return icqfFitter{problem, m}, nil
+}
+
+type icqfFitter struct {
+	*icqf.Problem
+	ICQF
+}
+
+// Fit returns the reconstruction.
+func (f icqfFitter) Fit(ctx context.Context, c Candidate) (*mat.Dense, error) {
+	s := f.Settings
+	s.Rank, s.L1, s.Serial, s.RelTol = c.Factors, c.Beta, true, max(s.RelTol, ICQFRelTol)
+	r, err := f.Problem.Fit(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.Reconstruct(r.Scores, f.Data.Confounds)
+}
