@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -24,9 +22,6 @@ import (
 // Write puts everything into a folder, made where it is missing: results.json, summary.csv, iterations.csv with each
 // iterate of each run, and for each data set two SVG, of the gap against iterations and against seconds.
 func (c *Converged) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("writing results: %w", err)
@@ -60,12 +55,7 @@ func (c *Converged) Write(dir string) error {
 			return err
 		}
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return fmt.Errorf("writing results: %w", err)
-		}
-	}
-	return nil
+	return writeFiles(dir, files)
 }
 
 // summary returns the columns of summary.csv behind the first four.

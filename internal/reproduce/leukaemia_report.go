@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,12 +203,17 @@ func (r *LeukaemiaResult) Tables() []TextTable {
 
 func spread(mean, deviation float64) string { return fmt.Sprintf("%.3f ± %.3f", mean, deviation) }
 
+// known writes a hyperparameter, nothing where a method has none.
+func known(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return exact(v)
+}
+
 // Write puts everything into a folder, made where it is missing: results.json, splits.csv, genes.csv and for each variant an
 // SVG of the genes.
 func (r *LeukaemiaResult) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return fmt.Errorf("writing results: %w", err)
@@ -219,7 +222,7 @@ func (r *LeukaemiaResult) Write(dir string) error {
 	splits := [][]string{{"outcome", "method", "split", "train", "test", "rank", "xi", "ridge", "lambda", "accuracy", "balanced_accuracy", "auroc", "log_loss", "seconds"}}
 	for _, c := range r.Cells {
 		splits = append(splits, []string{
-			c.Outcome, c.Method, strconv.Itoa(c.Split), strconv.Itoa(c.Train), strconv.Itoa(c.Test), strconv.Itoa(c.Rank), exact(c.Xi), exact(c.Ridge), exact(c.Lambda),
+			c.Outcome, c.Method, strconv.Itoa(c.Split), strconv.Itoa(c.Train), strconv.Itoa(c.Test), known(float64(c.Rank)), known(c.Xi), known(c.Ridge), known(c.Lambda),
 			exact(c.Accuracy), exact(c.BalancedAccuracy), exact(c.AUROC), exact(c.LogLoss), exact(c.Seconds),
 		})
 	}
@@ -240,10 +243,5 @@ func (r *LeukaemiaResult) Write(dir string) error {
 	if files["genes.csv"], err = csvBytes(genes); err != nil {
 		return err
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return fmt.Errorf("writing results: %w", err)
-		}
-	}
-	return nil
+	return writeFiles(dir, files)
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -106,9 +104,6 @@ func (r *QuestionnairesResult) Table() TextTable {
 
 // Write puts everything into a folder, made where it is missing: results.json, table1.csv and factors.csv.
 func (r *QuestionnairesResult) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return fmt.Errorf("writing results: %w", err)
@@ -128,10 +123,5 @@ func (r *QuestionnairesResult) Write(dir string) error {
 	if files["factors.csv"], err = csvBytes(factors); err != nil {
 		return err
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return fmt.Errorf("writing results: %w", err)
-		}
-	}
-	return nil
+	return writeFiles(dir, files)
 }

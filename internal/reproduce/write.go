@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -53,9 +54,6 @@ func Markdown(w io.Writer, title string, header []string, lines [][]string) erro
 // Write puts everything into a folder, made where it is missing: results.json, tables.csv, curves.csv, and an SVG for
 // each panel of the figures that holds a curve.
 func (s *Simulated) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return fmt.Errorf("writing results: %w", err)
@@ -92,8 +90,16 @@ func (s *Simulated) Write(dir string) error {
 	if files["curves.csv"], err = csvBytes(curves); err != nil {
 		return err
 	}
+	return writeFiles(dir, files)
+}
+
+// writeFiles writes files by their names into a folder, made where it is missing, each whole or not at all.
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		if err := renameio.WriteFile(filepath.Join(dir, name), data, 0o644, renameio.WithTempDir(dir)); err != nil {
 			return fmt.Errorf("writing results: %w", err)
 		}
 	}
