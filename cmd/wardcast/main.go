@@ -113,6 +113,9 @@ func run() int {
 		return 0
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "wardcast:", context.Cause(ctx)) // the signal, wherever it came in between
+		return exitFailed
 	case errors.As(err, new(usageError)), errors.Is(err, factorize.ErrOptions), errors.Is(err, questionnaire.ErrOptions), errors.Is(err, fit.ErrSettings), errors.Is(err, solver.ErrSettings), errors.Is(err, textproc.ErrSettings):
 		fmt.Fprintln(os.Stderr, "wardcast:", err)
 		return exitUsage

@@ -122,6 +122,21 @@ func (p *process) stop() {
 	}
 }
 
+// TestInterrupt: a command that is not done says that a signal ended it, not in which of its loops.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	input := file(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 14)+"0,0\n")
+	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
+	p.says("rows without text") // and goes on for minutes
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-p.done
+	if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != exitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+		t.Errorf("exits %d and says %q", code, said)
+	}
+}
+
 // secret stands in every note of a stream, and may stand in no log.
 const secret = "zzsecretname"
 
