@@ -19,6 +19,9 @@ const (
 	scoreRounds, scoreAttempts = 8, 1000
 	// scoreTol is the gradient, in units of that at 0, that counts as 0 at a minimum.
 	scoreTol = 1e-12
+	// singular is what is added to the diagonal, in units of its largest entry, where a direction is wanted whether or not
+	// the matrix is singular. It changes the way to the minimum, not the minimum.
+	singular = 1e-13
 )
 
 // Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN where there is none) and c of the
@@ -125,7 +128,7 @@ func (s *scorer) score(w, answers, confounds []float64) {
 	}
 	copy(s.gradient, s.linear)
 	for range scoreAttempts {
-		if moved := s.descend(w); s.finish(w, scoreTol*scale) || !moved {
+		if moved := s.descend(w); s.finish(w, scoreTol*scale) || !moved || s.slide(w, scoreTol*scale) {
 			return
 		}
 	}
@@ -233,15 +236,82 @@ func (s *scorer) finish(w []float64, tol float64) bool {
 	for a, t := range s.free {
 		s.trial[t] = s.solution[a]
 	}
-	for t, l := range s.linear {
-		g := l
-		for u, v := range s.trial {
-			g -= s.gram.At(t, u) * v
-		}
-		if s.trial[t] > 0 && g < -tol || s.trial[t] < 1 && g > tol {
-			return false
-		}
+	if !s.optimal(s.trial, tol) {
+		return false
 	}
 	copy(w, s.trial)
 	return true
+}
+
+// optimal computes the gradient at w and reports whether w is the minimum.
+func (s *scorer) optimal(w []float64, tol float64) bool {
+	minimum := true
+	for t, g := range s.linear {
+		for u, v := range w {
+			g -= s.gram.At(t, u) * v
+		}
+		s.gradient[t] = g
+		minimum = minimum && !(w[t] > 0 && g < -tol || w[t] < 1 && g > tol)
+	}
+	return minimum
+}
+
+// slide moves the scores off the bounds to a minimum for the others, along Newton directions as far as the box lets them, and
+// reports whether that is a minimum of all. Where the problem is singular, as for fewer answers than factors, coordinate
+// descent creeps along a valley that this goes down at once.
+func (s *scorer) slide(w []float64, tol float64) bool {
+	largest := 0.0
+	for t := range w {
+		largest = max(largest, s.gram.At(t, t))
+	}
+	tol = max(tol, scoreTol*largest)
+	for range 2 * len(w) {
+		if s.optimal(w, tol) {
+			return true
+		}
+		s.free = s.free[:0]
+		for t, v := range w {
+			if v > 0 && v < 1 {
+				s.free = append(s.free, t)
+			}
+		}
+		size := len(s.free)
+		if size == 0 {
+			return false
+		}
+		gram := blas64.Symmetric{N: size, Stride: size, Data: s.factor[:size*size], Uplo: blas.Upper}
+		direction := s.solution[:size]
+		for a, t := range s.free {
+			direction[a] = s.gradient[t]
+			for b := a; b < size; b++ {
+				gram.Data[a*size+b] = s.gram.At(t, s.free[b])
+			}
+			gram.Data[a*size+a] += singular * largest
+		}
+		factor, ok := lapack64.Potrf(gram)
+		if !ok {
+			return false
+		}
+		lapack64.Potrs(factor, blas64.General{Rows: size, Cols: 1, Stride: 1, Data: direction})
+		step, bound := 1.0, -1
+		for a, t := range s.free {
+			room := (1 - w[t]) / direction[a]
+			if direction[a] < 0 {
+				room = -w[t] / direction[a]
+			}
+			if room < step {
+				step, bound = room, a
+			}
+		}
+		for a, t := range s.free {
+			w[t] = min(max(w[t]+step*direction[a], 0), 1)
+		}
+		if bound >= 0 {
+			w[s.free[bound]] = 0
+			if direction[bound] > 0 {
+				w[s.free[bound]] = 1
+			}
+		}
+	}
+	return s.optimal(w, tol)
 }

@@ -86,6 +86,26 @@ func TestScoreIsOptimal(t *testing.T) {
 	}
 }
 
+// TestScoreIsOptimalInValleys: where the answers do not tell nearly parallel factors apart, coordinate descent alone would
+// need a million rounds.
+func TestScoreIsOptimalInValleys(t *testing.T) {
+	t.Parallel()
+	for _, nearly := range []float64{1.01, 1.001, 1.0001} {
+		for _, l1 := range []float64{0.1, 0.001} {
+			m := &Model{Loadings: mat.NewDense(1, 2, []float64{4, 4 * nearly}), L1: l1}
+			w, err := m.Score(mat.NewDense(1, 1, []float64{3.6}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The larger loading explains the answer at less of the penalty.
+			want := (3.6*4*nearly - l1) / (4 * nearly * 4 * nearly)
+			if got := w.RawRowView(0); got[0] != 0 || math.Abs(got[1]-want) > 1e-12 {
+				t.Errorf("loadings 4 and %v, β = %v: scores %v, want 0 and %v", 4*nearly, l1, got, want)
+			}
+		}
+	}
+}
+
 func repeat(v float64, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
