@@ -18,6 +18,9 @@ const (
 	DefaultRelTol  = 1e-6
 )
 
+// MaxThreads bounds the threads that commands take: far more than processors only take memory and time to begin.
+const MaxThreads = 1024
+
 // smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a
 // single small change may come from one short step far from a minimum.
 const smallChanges = 3

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/wardcast/wardcast/internal/reproduce"
+	"github.com/wardcast/wardcast/solver"
 )
 
 type icqfTableCmd struct {
@@ -27,6 +28,9 @@ func (c *icqfTableCmd) Run(ctx context.Context, d *deps) error {
 	factors, err := parseFactors(c.Factors)
 	if err != nil {
 		return usageError{fmt.Errorf("--factors: %w", err)}
+	}
+	if c.Threads < 0 || c.Threads > solver.MaxThreads {
+		return usageError{fmt.Errorf("%d threads, must be 0 to %d", c.Threads, solver.MaxThreads)}
 	}
 	if len(c.Methods) == 0 { // all of them to Questionnaires
 		return usageError{errors.New("--methods names none")}

@@ -207,8 +207,12 @@ func (o *Options) check() error {
 			names[i] = string(c)
 		}
 		return fail("method %q has no criterion %q, only %s", o.Method, o.Criterion, strings.Join(names, ", "))
+	case o.Threads > solver.MaxThreads:
+		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	case o.Threads < 0 || o.Runs < 0 || o.Runs == 1 || o.Folds < 0 || o.MaxIter < 0:
 		return fail("%d threads, %d runs, %d folds, %d updates", o.Threads, o.Runs, o.Folds, o.MaxIter)
+	case (o.Criterion == CCC || o.Criterion == Dispersion) && slices.Contains(o.Ranks, 1):
+		return fail("criterion %q of rank 1: all runs agree on one topic", o.Criterion)
 	case math.IsInf(o.RelTol, 1):
 		return fail("tolerance %v", o.RelTol)
 	}

@@ -217,6 +217,8 @@ func TestRunRefuses(t *testing.T) {
 		"rank 0":           {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{0, 1}}, "rank 0"},
 		"repeated":         {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{3, 3}}, "rank 3"},
 		"rank too large":   {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{25}}, "24 terms"},
+		"threads":          {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{3}, Threads: 100000}, "100000 threads"},
+		"one cluster":      {chooserank.Options{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{1, 2}}, "agree on one topic"},
 		"no room for rank": {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{17}}, "24 terms"},
 		"one run":          {chooserank.Options{Method: "nmf", Input: documents, Criterion: "ccc", Runs: 1}, "1 runs"},
 	} {

@@ -26,9 +26,6 @@ const (
 	TermsByDocuments Orientation = "terms-by-documents"
 )
 
-// maxThreads bounds the threads: far more than processors only take memory and time to begin.
-const maxThreads = 1024
-
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
@@ -288,8 +285,8 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 	switch {
 	case o.Rank < 1:
 		return fail("factorizing %q: %v: %d topics", o.Input, solver.ErrRank, o.Rank)
-	case o.Threads < 0 || o.Threads > maxThreads:
-		return fail("%d threads, must be 0 to %d", o.Threads, maxThreads)
+	case o.Threads < 0 || o.Threads > solver.MaxThreads:
+		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	case math.IsInf(o.RelTol, 1) || math.IsInf(o.AbsTol, 1):
 		return fail("tolerances %v and %v", o.RelTol, o.AbsTol)
 	case o.Out == "":

@@ -178,6 +178,9 @@ func (o *EvaluateOptions) share(ctx context.Context, s *study, whole *learnt, e 
 	train := int(math.Round(share * float64(n)))
 	held := int(math.Round(heldOut * float64(n)))
 	r := &Share{Method: method, Share: share, Participants: min(train, n-held)}
+	if r.Participants < 1 || held < 1 {
+		return nil, fmt.Errorf("%w: of %d participants %d would be learnt from and %d held out", ErrOptions, n, r.Participants, held)
+	}
 	var stability []float64
 	areas := make([][]float64, len(e.Labels))
 	for repeat := range o.Repeats {

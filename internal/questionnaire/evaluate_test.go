@@ -66,6 +66,11 @@ func TestEvaluateRefuses(t *testing.T) {
 	if _, err := Evaluate(t.Context(), o); !errors.Is(err, ErrOptions) {
 		t.Errorf("an unknown method: %v", err)
 	}
+	o = EvaluateOptions{Options: plantedOptions(write(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")), Repeats: 2, Methods: Methods()}
+	o.Columns.Confounds = nil
+	if _, err := Evaluate(t.Context(), o); !errors.Is(err, ErrOptions) {
+		t.Errorf("two participants: %v", err)
+	}
 }
 
 // The stability is the correlation, not the cosine, of best matches in any order.

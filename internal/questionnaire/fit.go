@@ -29,9 +29,6 @@ const (
 	ResultFile   = "result.json"
 )
 
-// maxThreads bounds the threads: far more than processors only take memory and time to begin.
-const maxThreads = 1024
-
 // Options says how to learn. Zero values mean what the fields say.
 type Options struct {
 	// Input is the path of the answers.
@@ -180,8 +177,8 @@ func (o *Options) check() error {
 		return fail("at most %d updates", o.MaxIter)
 	case !(o.RelTol >= 0) || math.IsInf(o.RelTol, 1):
 		return fail("tolerance %v", o.RelTol)
-	case o.Threads < 0 || o.Threads > maxThreads:
-		return fail("%d threads, must be 0 to %d", o.Threads, maxThreads)
+	case o.Threads < 0 || o.Threads > solver.MaxThreads:
+		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	}
 	for _, k := range o.Factors {
 		if k < 1 {

@@ -314,7 +314,7 @@ func TestFitRefuses(t *testing.T) {
 		{"no factors", func(o *Options) { o.Factors = []int{0} }},
 		{"a negative beta", func(o *Options) { o.Betas = []float64{-0.1} }},
 		{"an infinite beta", func(o *Options) { o.Betas = []float64{math.Inf(1)} }},
-		{"threads", func(o *Options) { o.Threads = maxThreads + 1 }},
+		{"threads", func(o *Options) { o.Threads = solver.MaxThreads + 1 }},
 		{"tolerance", func(o *Options) { o.RelTol = math.NaN() }},
 		{"updates", func(o *Options) { o.MaxIter = -1 }},
 		{"ridge", func(o *Options) { o.Ridge = -1 }},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
@@ -46,7 +47,7 @@ func (m *Model) read(path, id string, missing []string) (*Table, error) {
 	if m.Visits != nil {
 		items = m.VisitItems
 	}
-	columns := Columns{ID: m.ID, Confounds: m.Confounds, Visits: m.Visits, Missing: append(missing, m.Missing...)}
+	columns := Columns{ID: m.ID, Confounds: m.Confounds, Visits: m.Visits, Missing: slices.Concat(missing, m.Missing)}
 	if id != "" {
 		columns.ID = id
 	}

@@ -66,7 +66,7 @@ func (p *Problem) check() error {
 		return err
 	}
 	d.Min, d.Max = d.Range()
-	if d.Max < d.Min {
+	if math.IsInf(d.Min, 1) {
 		return ErrNoAnswers
 	}
 	if !(d.Min >= 0 && d.Min < d.Max) || math.IsInf(d.Max, 1) {
