@@ -285,7 +285,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 
 	order := largestFirst(r.Scores, r.Loadings)
 	m := Model{
-		Format: Format, Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Missing: o.Columns.Missing, FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.visitItems,
+		Format: Format, Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Numbered: s.numbered, Missing: o.Columns.Missing, FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.visitItems,
 		CreatedAt: time.Now().UTC().Truncate(time.Second), factors: r.Model,
 	}
 	m.factors.Loadings = pickColumns(r.Loadings, order)

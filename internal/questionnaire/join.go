@@ -10,6 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
+// ErrNumbered is the reason of an Error about a model of participants without ids, whom nothing finds in another file.
+var ErrNumbered = errors.New("its participants have no ids to match those of other questionnaires by")
+
 // ErrNotShared is the reason of an Error about a questionnaire whose participants are none of the others': nothing would
 // tell how its factors go with theirs.
 var ErrNotShared = errors.New("no participant in common with the other questionnaires")

@@ -105,3 +105,22 @@ func TestMetaRefusesStrangers(t *testing.T) {
 		t.Errorf("nobody answered both: error %v, want ErrNotShared of b", err)
 	}
 }
+
+// TestMetaRefusesNumbers: the first row of one file is nobody of another.
+func TestMetaRefusesNumbers(t *testing.T) {
+	t.Parallel()
+	dirs := twoFits(t)
+	rows := planted(1)
+	for _, row := range rows {
+		row[0] = "x" // a column of anything
+	}
+	rows[0][0] = "site"
+	f := fit(t, rows, func(o *Options) { o.Columns.ID, o.Columns.Confounds = "", nil })
+	numbered := filepath.Join(t.TempDir(), "numbered")
+	if err := f.Write(numbered); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Meta(t.Context(), metaOptions([]string{dirs[0], numbered})); !errors.Is(err, ErrNumbered) {
+		t.Errorf("participants without ids: error %v, want ErrNumbered", err)
+	}
+}

@@ -60,6 +60,9 @@ func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
 		if err != nil {
 			return nil, err
 		}
+		if m.Numbered {
+			return nil, &Error{File: dir, Err: ErrNumbered}
+		}
 		name := filepath.Base(filepath.Clean(dir))
 		if slices.Contains(names, name) {
 			return nil, fmt.Errorf("%w: two models in folders of the name %q", ErrOptions, name)

@@ -42,6 +42,7 @@ type Model struct {
 	Items     []Item     `json:"items"`
 	Confounds []Confound `json:"confounds"`
 	ID        string     `json:"id,omitempty"`            // column of the ids, "" for DefaultID if it is there
+	Numbered  bool       `json:"numbered,omitempty"`      // there was no such column: participants were numbered
 	Missing   []string   `json:"missing_codes,omitempty"` // besides those of every table
 	FromLow   bool       `json:"from_low,omitempty"`      // answers count from the low end of their range
 	// Visits tells that the items are those of VisitItems at several times.

@@ -28,6 +28,7 @@ type Table struct {
 	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
 	Dropped []string
 
+	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
 
 	confounds []values // in the order of Columns.Confounds
@@ -127,7 +128,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			return nil, err
 		}
 		id := strconv.Itoa(rows + 1)
-		if l.id != none {
+		if t.numbered = l.id == none; !t.numbered {
 			id = strings.Clone(strings.TrimSpace(record[l.id]))
 			if l.empty(id) {
 				return nil, &Error{Line: line, Column: names[l.id], Err: ErrNoID}
