@@ -135,15 +135,16 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// appendHead opens an object with the two fields that all messages share.
-func appendHead(dst []byte, version, visit string) []byte {
+// appendHead opens an object with the version of the schema and the named
+// identifier, as all messages begin.
+func appendHead(dst []byte, version, name, id string) []byte {
 	if version == "" {
 		version = SchemaVersion
 	}
 	dst = append(dst, `{"schema_version":`...)
 	dst = appendString(dst, version)
-	dst = append(dst, `,"visit_id":`...)
-	return appendString(dst, visit)
+	dst = append(dst, name...)
+	return appendString(dst, id)
 }
 
 // appendField appends a named string unless it is empty.
@@ -163,6 +164,16 @@ func appendOptional(dst []byte, name string, o Optional) []byte {
 }
 
 func appendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
+
+// appendStrings appends a list of strings.
+func appendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		dst = appendComma(dst, i)
+		dst = appendString(dst, s)
+	}
+	return append(dst, ']')
+}
 
 // appendComma separates element i of a list from the one before.
 func appendComma(dst []byte, i int) []byte {

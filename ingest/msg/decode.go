@@ -77,9 +77,7 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 		if escaped {
 			raw = unescape(raw)
 		}
-		if len(raw) > limit && d.large == "" {
-			d.large = name
-		}
+		d.bound(name, raw, limit)
 		*dst = raw
 		return true
 	case 'n':
@@ -104,6 +102,38 @@ func (d *decoder) float(name string, dst *Optional) bool {
 		return d.literal("null")
 	}
 	return d.mistyped(name)
+}
+
+// value reads a number or a string of at most limit bytes; null reads as null.
+func (d *decoder) value(name string, dst *Value, limit int) bool {
+	if d.peek() == '"' {
+		dst.kind = text
+		return d.text(name, &dst.text, limit)
+	}
+	var o Optional
+	ok := d.float(name, &o)
+	if o.Set {
+		*dst = Number(o.Value)
+	}
+	return ok
+}
+
+// fields reads an object whose fields field consumes; null reads as none.
+func (d *decoder) fields(name string, field func(name string) bool) bool {
+	switch d.peek() {
+	case '{':
+		return d.object(field)
+	case 'n':
+		return d.literal("null")
+	}
+	return d.mistyped(name)
+}
+
+// bound notes a string of more than limit bytes.
+func (d *decoder) bound(name, s string, limit int) {
+	if len(s) > limit && d.large == "" {
+		d.large = name
+	}
 }
 
 // mistyped consumes a value of the wrong type.

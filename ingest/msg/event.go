@@ -23,6 +23,8 @@ const (
 	TypeNote       = "com.wardcast.triage.note.v1"
 	TypeOutcome    = "com.wardcast.triage.outcome.v1"
 	TypePrediction = "com.wardcast.triage.prediction.v1"
+	TypeResponse   = "com.wardcast.questionnaire.response.v1"
+	TypeScores     = "com.wardcast.questionnaire.scores.v1"
 )
 
 // Names of the headers that a dead letter has beside those of the message.
@@ -42,7 +44,8 @@ const (
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
 // EventID returns the ce_id of the prediction that this version of the model
-// makes for the visit: the first 32 hexadecimal digits of the SHA-256 of the
+// makes for
+// the visit or response: the first 32 hexadecimal digits of the SHA-256 of the
 // three strings, each behind its length as a varint. Equal arguments give
 // equal identifiers, so that a consumer can drop repeats.
 func EventID(visit, model, version string) string {

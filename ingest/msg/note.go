@@ -120,13 +120,7 @@ func DecodeNote(data []byte, n *Note) error {
 			return d.float(name, &n.Acuity)
 		case "vitals":
 			n.Vitals = Vitals{}
-			switch d.peek() {
-			case '{':
-				return d.object(vital)
-			case 'n':
-				return d.literal("null")
-			}
-			return d.mistyped(name)
+			return d.fields(name, vital)
 		}
 		return d.skip(1)
 	})
@@ -148,7 +142,7 @@ func DecodeNote(data []byte, n *Note) error {
 // left out; an empty SchemaVersion is written as SchemaVersion. It allocates
 // only to grow dst. A number that is not finite is written as null.
 func (n *Note) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, n.SchemaVersion, n.VisitID)
+	dst = appendHead(dst, n.SchemaVersion, `,"visit_id":`, n.VisitID)
 	dst = appendField(dst, `,"site":`, n.Site)
 	dst = appendField(dst, `,"arrived_at":`, n.ArrivedAt)
 	dst = appendField(dst, `,"complaint":`, n.Complaint)

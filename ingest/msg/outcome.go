@@ -59,7 +59,7 @@ func DecodeOutcome(data []byte, o *Outcome) error {
 // AppendJSON appends the outcome as one JSON object to dst, by the rules of
 // Note.AppendJSON.
 func (o *Outcome) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, o.SchemaVersion, o.VisitID)
+	dst = appendHead(dst, o.SchemaVersion, `,"visit_id":`, o.VisitID)
 	dst = append(dst, `,"disposition":`...)
 	dst = appendString(dst, string(o.Disposition))
 	dst = appendField(dst, `,"ward":`, o.Ward)

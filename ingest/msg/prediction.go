@@ -65,7 +65,7 @@ func (p *Prediction) Admission() float64 {
 	return p.Probability
 }
 
-// Model names the model that scored a note.
+// Model names the model that scored a note or a response.
 type Model struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -178,22 +178,15 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 // Words become [], an empty SchemaVersion becomes SchemaVersion, and a number
 // that is not finite becomes null. It allocates only to grow dst.
 func (p *Prediction) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, p.SchemaVersion, p.VisitID)
+	dst = appendHead(dst, p.SchemaVersion, `,"visit_id":`, p.VisitID)
 	dst = append(dst, `,"arrived_at":`...)
 	dst = appendString(dst, p.ArrivedAt)
 	dst = append(dst, `,"scored_at":`...)
 	dst = appendString(dst, p.ScoredAt)
 	dst = append(dst, `,"complaint":`...)
 	dst = appendString(dst, p.Complaint)
-	dst = append(dst, `,"model":{"name":`...)
-	dst = appendString(dst, p.Model.Name)
-	dst = append(dst, `,"version":`...)
-	dst = appendString(dst, p.Model.Version)
-	dst = append(dst, `,"method":`...)
-	dst = appendString(dst, p.Model.Method)
-	dst = append(dst, `,"sha256":`...)
-	dst = appendString(dst, p.Model.SHA256)
-	dst = append(dst, '}')
+	dst = append(dst, `,"model":`...)
+	dst = p.Model.appendJSON(dst)
 	dst = appendField(dst, `,"class":`, p.Class)
 	dst = appendField(dst, `,"against":`, p.Against)
 	if len(p.Classes) > 0 {
@@ -263,6 +256,18 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+func (m *Model) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"name":`...)
+	dst = appendString(dst, m.Name)
+	dst = append(dst, `,"version":`...)
+	dst = appendString(dst, m.Version)
+	dst = append(dst, `,"method":`...)
+	dst = appendString(dst, m.Method)
+	dst = append(dst, `,"sha256":`...)
+	dst = appendString(dst, m.SHA256)
+	return append(dst, '}')
+}
+
 func (t *Topic) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"topic":`...)
 	dst = appendInt(dst, t.Topic)
@@ -295,10 +300,6 @@ func appendTerm(dst []byte, head, term string, surface []string) []byte {
 	}
 	dst = append(dst, `{"term":`...)
 	dst = appendString(dst, term)
-	dst = append(dst, `,"surface":[`...)
-	for i, s := range surface {
-		dst = appendComma(dst, i)
-		dst = appendString(dst, s)
-	}
-	return append(dst, ']')
+	dst = append(dst, `,"surface":`...)
+	return appendStrings(dst, surface)
 }

@@ -8,12 +8,15 @@ type Reason string
 const (
 	NotJSON              Reason = "not_json"               // empty, no JSON, cut short, trailing bytes, or nested too deep
 	WrongType            Reason = "wrong_type"             // valid JSON, but not an object, or a field of another type or out of float64's range
-	MissingField         Reason = "missing_field"          // a required field is absent, null or (but for the text) blank
+	MissingField         Reason = "missing_field"          // a required field, or a confound of the model, is absent, null or (but for the text) blank
 	EmptyText            Reason = "empty_text"             // the text is there, but holds only white space
+	NoAnswers            Reason = "no_answers"             // answers hold no number, or none for an item of the model
+	OutOfRange           Reason = "out_of_range"           // an answer is outside the range of its item
+	UnknownLevel         Reason = "unknown_level"          // a categorical confound has a level that was not in training
 	InvalidUTF8          Reason = "invalid_utf8"           // the bytes of the message are not UTF-8
 	TooLarge             Reason = "too_large"              // the text exceeds MaxText, or another string MaxField
 	UnknownSchemaVersion Reason = "unknown_schema_version" // the major version is not ours, or not of the form N or N.M
-	NoModel              Reason = "no_model"               // neither the complaint nor the fallback has a model
+	NoModel              Reason = "no_model"               // neither the complaint nor the fallback has a model, or the instrument has none
 	ScoringFailed        Reason = "scoring_failed"         // the scorer refused or broke down
 )
 

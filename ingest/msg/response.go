@@ -1,0 +1,134 @@
+package msg
+
+// Response is what a participant answered to a questionnaire, as it comes
+// from KafkaTopic questionnaire.responses. Absent strings are "".
+type Response struct {
+	SchemaVersion string `json:"schema_version"`
+	ResponseID    string `json:"response_id"`
+	ParticipantID string `json:"participant_id,omitzero"`
+	Instrument    string `json:"instrument"`           // names the questionnaire and chooses the model
+	AnsweredAt    string `json:"answered_at,omitzero"` // RFC 3339, kept as it came and not checked
+	// Answers and Confounds stand in the order of the message. Where a name is repeated, the last of them holds.
+	Answers   []Answer   `json:"answers"`             // as an object, item: number or null
+	Confounds []Confound `json:"confounds,omitempty"` // as an object, name: number, string or null
+}
+
+// Answer is the answer to one item, absent where it is missing.
+type Answer struct {
+	Item  string
+	Value Optional
+}
+
+// Confound is what is known of the participant besides the answers, such as
+// age; null where it is missing.
+type Confound struct {
+	Name  string
+	Value Value
+}
+
+// DecodeResponse reads a response from the JSON object in data into r, whose
+// former contents are lost but for the storage of its lists. It does not keep
+// data.
+//
+// The rules and the order of errors are those of DecodeNote, with response_id,
+// instrument and answers as the required fields; last comes NoAnswers, where
+// answers hold no number. What is wrong with an answer or a confound, or with
+// its name, is told by the field answers or confounds alone, since the names
+// are the sender's. How many there may be is bounded by the size of a message
+// only.
+//
+// It takes time linear in len(data), and in the steady state one allocation
+// plus one for each string with a JSON escape.
+func DecodeResponse(data []byte, r *Response) error {
+	// What a longer message left behind is not kept.
+	clear(r.Answers)
+	clear(r.Confounds)
+	*r = Response{Answers: r.Answers[:0], Confounds: r.Confounds[:0]}
+	var d decoder
+	hasAnswers, answered := false, false
+	answer := func(item string) bool {
+		d.bound("answers", item, MaxField)
+		r.Answers = append(r.Answers, Answer{Item: item})
+		value := &r.Answers[len(r.Answers)-1].Value
+		ok := d.float("answers", value)
+		answered = answered || value.Set
+		return ok
+	}
+	confound := func(name string) bool {
+		d.bound("confounds", name, MaxField)
+		r.Confounds = append(r.Confounds, Confound{Name: name})
+		return d.value("confounds", &r.Confounds[len(r.Confounds)-1].Value, MaxField)
+	}
+	err := d.decode(data, func(name string) bool {
+		switch name {
+		case "schema_version":
+			return d.text(name, &r.SchemaVersion, MaxField)
+		case "response_id":
+			return d.text(name, &r.ResponseID, MaxField)
+		case "participant_id":
+			return d.text(name, &r.ParticipantID, MaxField)
+		case "instrument":
+			return d.text(name, &r.Instrument, MaxField)
+		case "answered_at":
+			return d.text(name, &r.AnsweredAt, MaxField)
+		case "answers":
+			clear(r.Answers)
+			r.Answers, answered = r.Answers[:0], false
+			hasAnswers = d.peek() != 'n'
+			return d.fields(name, answer)
+		case "confounds":
+			clear(r.Confounds)
+			r.Confounds = r.Confounds[:0]
+			return d.fields(name, confound)
+		}
+		return d.skip(1)
+	})
+	if err == nil {
+		err = d.check(r.SchemaVersion, [2]string{"response_id", r.ResponseID}, [2]string{"instrument", r.Instrument})
+	}
+	switch {
+	case err != nil:
+		return err
+	case !hasAnswers:
+		return &Error{MissingField, "answers"}
+	case !answered:
+		return &Error{NoAnswers, "answers"}
+	}
+	return nil
+}
+
+// AppendJSON appends the response as one JSON object to dst, by the rules of
+// Note.AppendJSON.
+func (r *Response) AppendJSON(dst []byte) []byte {
+	dst = appendHead(dst, r.SchemaVersion, `,"response_id":`, r.ResponseID)
+	dst = appendField(dst, `,"participant_id":`, r.ParticipantID)
+	dst = append(dst, `,"instrument":`...)
+	dst = appendString(dst, r.Instrument)
+	dst = appendField(dst, `,"answered_at":`, r.AnsweredAt)
+	dst = append(dst, `,"answers":{`...)
+	for i := range r.Answers {
+		a := &r.Answers[i]
+		dst = appendComma(dst, i)
+		dst = append(appendString(dst, a.Item), ':')
+		if a.Value.Set {
+			dst = appendFloat(dst, a.Value.Value)
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
+	dst = append(dst, '}')
+	if len(r.Confounds) > 0 {
+		dst = append(dst, `,"confounds":{`...)
+		for i := range r.Confounds {
+			c := &r.Confounds[i]
+			dst = appendComma(dst, i)
+			dst = append(appendString(dst, c.Name), ':')
+			dst = c.Value.AppendJSON(dst)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// MarshalJSON returns the response as AppendJSON writes it.
+func (r Response) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }

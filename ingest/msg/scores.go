@@ -1,0 +1,87 @@
+package msg
+
+// Scores answer a Response: how far each factor is present, as it goes to
+// KafkaTopic questionnaire.scores.
+type Scores struct {
+	SchemaVersion string  `json:"schema_version"`
+	ResponseID    string  `json:"response_id"`
+	ParticipantID string  `json:"participant_id,omitzero"`
+	Instrument    string  `json:"instrument"`
+	AnsweredAt    string  `json:"answered_at,omitzero"`
+	ScoredAt      string  `json:"scored_at"` // RFC 3339 in UTC with milliseconds, see TimeFormat
+	Model         Model   `json:"model"`
+	Scores        []Score `json:"scores"`   // in the model's order of factors
+	Answered      int     `json:"answered"` // the model's items that have an answer
+	Items         int     `json:"items"`    // all of the model's items
+	// UnknownItems counts the answers to what is no item of the model. They do not enter the scores.
+	UnknownItems int `json:"unknown_items,omitzero"`
+	// Beyond names the confounds outside the range of training, which count as its nearest end.
+	Beyond []string `json:"beyond,omitempty"`
+}
+
+// Score is how far one factor is present.
+type Score struct {
+	Factor string    `json:"factor"` // name within the model, factor1 and so on
+	Score  float64   `json:"score"`  // in [0,1]
+	Items  []Loading `json:"items"`  // that tell of the factor most, by Loading, largest first
+}
+
+// Loading is what a factor adds to the answer to an item where it is present
+// in full, on the scale of the answers.
+type Loading struct {
+	Item    string  `json:"item"`
+	Text    string  `json:"text,omitzero"` // of the item, where the model knows it
+	Loading float64 `json:"loading"`       // ≥ 0
+}
+
+// AppendJSON appends the scores as one JSON object to dst, by the rules of
+// Prediction.AppendJSON; nil slices become [], or are left out where they are
+// optional.
+func (s *Scores) AppendJSON(dst []byte) []byte {
+	dst = appendHead(dst, s.SchemaVersion, `,"response_id":`, s.ResponseID)
+	dst = appendField(dst, `,"participant_id":`, s.ParticipantID)
+	dst = append(dst, `,"instrument":`...)
+	dst = appendString(dst, s.Instrument)
+	dst = appendField(dst, `,"answered_at":`, s.AnsweredAt)
+	dst = append(dst, `,"scored_at":`...)
+	dst = appendString(dst, s.ScoredAt)
+	dst = append(dst, `,"model":`...)
+	dst = s.Model.appendJSON(dst)
+	dst = append(dst, `,"scores":[`...)
+	for i := range s.Scores {
+		dst = appendComma(dst, i)
+		dst = s.Scores[i].appendJSON(dst)
+	}
+	dst = append(dst, `],"answered":`...)
+	dst = appendInt(dst, s.Answered)
+	dst = append(dst, `,"items":`...)
+	dst = appendInt(dst, s.Items)
+	if s.UnknownItems != 0 {
+		dst = append(dst, `,"unknown_items":`...)
+		dst = appendInt(dst, s.UnknownItems)
+	}
+	if len(s.Beyond) > 0 {
+		dst = append(dst, `,"beyond":`...)
+		dst = appendStrings(dst, s.Beyond)
+	}
+	return append(dst, '}')
+}
+
+func (s *Score) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"factor":`...)
+	dst = appendString(dst, s.Factor)
+	dst = append(dst, `,"score":`...)
+	dst = appendFloat(dst, s.Score)
+	dst = append(dst, `,"items":[`...)
+	for i := range s.Items {
+		l := &s.Items[i]
+		dst = appendComma(dst, i)
+		dst = append(dst, `{"item":`...)
+		dst = appendString(dst, l.Item)
+		dst = appendField(dst, `,"text":`, l.Text)
+		dst = append(dst, `,"loading":`...)
+		dst = appendFloat(dst, l.Loading)
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}"...)
+}
