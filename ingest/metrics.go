@@ -74,8 +74,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m.dead = m.records.WithLabelValues(DeadLetter.String())
 	m.retry = m.records.WithLabelValues(Retry.String())
 	for _, r := range []msg.Reason{
-		msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8, msg.TooLarge,
-		msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed, reasonOther,
+		msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.NoAnswers, msg.OutOfRange, msg.UnknownLevel,
+		msg.InvalidUTF8, msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed, reasonOther,
 	} {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 	}
