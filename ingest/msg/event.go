@@ -43,21 +43,20 @@ const (
 // UTC: RFC 3339 with milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// EventID returns the ce_id of the prediction that this version of the model
-// makes for
-// the visit or response: the first 32 hexadecimal digits of the SHA-256 of the
-// three strings, each behind its length as a varint. Equal arguments give
-// equal identifiers, so that a consumer can drop repeats.
-func EventID(visit, model, version string) string {
-	return string(AppendEventID(nil, visit, model, version))
+// EventID returns the ce_id of the answer that this version of the model gives
+// to the visit or response id: the first 32 hexadecimal digits of the SHA-256
+// of the three strings, each behind its length as a varint. Equal arguments
+// give equal identifiers, so that a consumer can drop repeats.
+func EventID(id, model, version string) string {
+	return string(AppendEventID(nil, id, model, version))
 }
 
-// AppendEventID appends EventID(visit, model, version) to dst. It allocates
-// only to grow dst, unless the arguments are very long.
-func AppendEventID(dst []byte, visit, model, version string) []byte {
+// AppendEventID appends EventID(id, model, version) to dst. It allocates only
+// to grow dst, unless the arguments are very long.
+func AppendEventID(dst []byte, id, model, version string) []byte {
 	var buf [256]byte
 	b := buf[:0]
-	for _, s := range [...]string{visit, model, version} {
+	for _, s := range [...]string{id, model, version} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
