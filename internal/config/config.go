@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,12 +22,13 @@ import (
 
 // Config is the whole file.
 type Config struct {
-	Kafka       Kafka       `yaml:"kafka"`
-	Models      Models      `yaml:"models"`
-	Scoring     Scoring     `yaml:"scoring"`
-	Predictions Predictions `yaml:"predictions"`
-	HTTP        HTTP        `yaml:"http"`
-	Log         Log         `yaml:"log"`
+	Kafka          Kafka          `yaml:"kafka"`
+	Models         Models         `yaml:"models"`
+	Scoring        Scoring        `yaml:"scoring"`
+	Predictions    Predictions    `yaml:"predictions"`
+	Questionnaires Questionnaires `yaml:"questionnaires"`
+	HTTP           HTTP           `yaml:"http"`
+	Log            Log            `yaml:"log"`
 }
 
 // Kafka is where notes come from and predictions go.
@@ -66,16 +69,16 @@ type SASL struct {
 
 // Models is where the models are.
 type Models struct {
-	Store string        `yaml:"store"` // a directory
-	Poll  time.Duration `yaml:"poll"`  // how often new champions are looked for
+	Store string        `yaml:"store"` // a directory; "" where no notes are scored
+	Poll  time.Duration `yaml:"poll"`  // how often new champions, and models of questionnaires, are looked for
 }
 
 // Scoring is what a prediction tells.
 type Scoring struct {
 	Topics int    `yaml:"topics"` // topics named in an explanation; 0 is all
-	Terms  int    `yaml:"terms"`  // terms named in a topic; 0 is all
+	Terms  int    `yaml:"terms"`  // terms named in a topic, and items of a questionnaire's factor; 0 is all
 	Words  int    `yaml:"words"`  // single words named; 0 is all
-	Source string `yaml:"source"` // ce_source of the predictions
+	Source string `yaml:"source"` // ce_source of predictions and scores
 }
 
 // Predictions is what is predicted.
@@ -83,6 +86,21 @@ type Predictions struct {
 	// Class is the outcome that models of several explain; "" is the most probable one of each note. A model of other
 	// classes explains its most probable one too, but at least one champion must know it.
 	Class string `yaml:"class"`
+}
+
+// Questionnaires is which responses to questionnaires are scored. Brokers, session timeout and compression are those of Kafka.
+type Questionnaires struct {
+	// Models are the output folders of `wardcast questionnaire fit` by the instruments that responses name; none is off.
+	Models map[string]string `yaml:"models"`
+	Group  string            `yaml:"group"`
+	Topics ResponseTopics    `yaml:"topics"`
+}
+
+// ResponseTopics are the names of the KafkaTopics of questionnaires.
+type ResponseTopics struct {
+	Responses   string `yaml:"responses"`
+	Scores      string `yaml:"scores"`
+	DeadLetters string `yaml:"dead_letters"`
 }
 
 // HTTP is where metrics and health are served.
@@ -104,8 +122,12 @@ func Default() Config {
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 3, Terms: 4, Words: 5, Source: "/wardcast"},
-		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
-		Log:     Log{Level: "info"},
+		Questionnaires: Questionnaires{
+			Group:  "wardcast-questionnaires",
+			Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "questionnaire.scores", DeadLetters: "questionnaire.responses.dlq"},
+		},
+		HTTP: HTTP{Listen: "127.0.0.1:8080"},
+		Log:  Log{Level: "info"},
 	}
 }
 
@@ -125,10 +147,17 @@ func Load(path string) (*Config, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading configuration %s: more than one document", path)
 	}
-	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile} {
-		if *p != "" && !filepath.IsAbs(*p) && !strings.Contains(*p, "://") {
-			*p = filepath.Join(filepath.Dir(path), *p)
+	resolve := func(p string) string {
+		if p == "" || filepath.IsAbs(p) || strings.Contains(p, "://") {
+			return p
 		}
+		return filepath.Join(filepath.Dir(path), p)
+	}
+	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile} {
+		*p = resolve(*p)
+	}
+	for instrument, p := range c.Questionnaires.Models {
+		c.Questionnaires.Models[instrument] = resolve(p)
 	}
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("checking configuration %s:\n%w", path, err)
@@ -160,7 +189,6 @@ func (c *Config) check() error {
 		{"kafka.topics.outcomes", c.Kafka.Topics.Outcomes},
 		{"kafka.topics.predictions", c.Kafka.Topics.Predictions},
 		{"kafka.topics.dead_letters", c.Kafka.Topics.DeadLetters},
-		{"models.store", c.Models.Store},
 		{"scoring.source", c.Scoring.Source},
 	} {
 		if of[1] == "" {
@@ -170,6 +198,7 @@ func (c *Config) check() error {
 	if t := c.Kafka.Topics; t.Notes == t.Predictions || t.Notes == t.DeadLetters || t.Predictions == t.DeadLetters {
 		bad("kafka.topics", "notes, predictions and dead_letters must differ")
 	}
+	c.checkQuestionnaires(bad)
 	if s := c.Kafka.SessionTimeout; s < minSession || s > maxSession {
 		bad("kafka.session_timeout", "%v is not within %v and %v", s, minSession, maxSession)
 	}
@@ -199,6 +228,12 @@ func (c *Config) check() error {
 	if strings.Contains(c.Models.Store, "://") {
 		bad("models.store", "%q: only directories are supported", c.Models.Store)
 	}
+	if c.Models.Store == "" && len(c.Questionnaires.Models) == 0 {
+		bad("models.store", "is empty, and so is questionnaires.models: there is nothing to score")
+	}
+	if c.Models.Store == "" && c.Predictions.Class != "" {
+		bad("predictions.class", "is set, but models.store is empty: no notes are scored")
+	}
 	if c.Models.Poll <= 0 {
 		bad("models.poll", "%v is not positive", c.Models.Poll)
 	}
@@ -216,6 +251,39 @@ func (c *Config) check() error {
 		bad("log.level", "%q is none of debug, info, warn, error", c.Log.Level)
 	}
 	return errors.Join(errs...)
+}
+
+// checkQuestionnaires checks what stands under questionnaires.
+func (c *Config) checkQuestionnaires(bad func(key, format string, args ...any)) {
+	q := &c.Questionnaires
+	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
+		if strings.TrimSpace(instrument) != instrument || instrument == "" {
+			bad("questionnaires.models", "%q is no name of an instrument", instrument)
+		}
+		if q.Models[instrument] == "" {
+			bad("questionnaires.models."+instrument, "is empty; want the output folder of `wardcast questionnaire fit`")
+		}
+	}
+	switch q.Group {
+	case "":
+		bad("questionnaires.group", "is empty")
+	case c.Kafka.Group:
+		bad("questionnaires.group", "must differ from kafka.group")
+	}
+	t := c.Kafka.Topics
+	used := map[string]string{t.Notes: "kafka.topics.notes", t.Predictions: "kafka.topics.predictions", t.DeadLetters: "kafka.topics.dead_letters"}
+	for _, of := range [][2]string{
+		{"questionnaires.topics.responses", q.Topics.Responses},
+		{"questionnaires.topics.scores", q.Topics.Scores},
+		{"questionnaires.topics.dead_letters", q.Topics.DeadLetters},
+	} {
+		if of[1] == "" {
+			bad(of[0], "is empty")
+		} else if other, ok := used[of[1]]; ok {
+			bad(of[0], "must differ from %s", other)
+		}
+		used[of[1]] = of[0]
+	}
 }
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)

@@ -34,6 +34,23 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// A site may score questionnaires alone.
+func TestLoadQuestionnaires(t *testing.T) {
+	t.Parallel()
+	path := write(t, "kafka: {brokers: [a:1]}\nmodels: {store: ''}\nquestionnaires: {models: {bfi: q/bfi, PHQ-9: /srv/phq}, topics: {scores: s}}\n")
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Questionnaires{
+		Models: map[string]string{"bfi": filepath.Join(filepath.Dir(path), "q", "bfi"), "PHQ-9": "/srv/phq"}, Group: "wardcast-questionnaires",
+		Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "s", DeadLetters: "questionnaire.responses.dlq"},
+	}
+	if d := cmp.Diff(want, c.Questionnaires); d != "" || c.Models.Store != "" {
+		t.Errorf("models.store = %q; questionnaires (-want +got):\n%s", c.Models.Store, d)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	const ok = "kafka: {brokers: [a:1]}\n"
@@ -60,6 +77,18 @@ func TestLoadRefuses(t *testing.T) {
 		"level":                {ok + "log: {level: loud}\n", []string{"log.level", `"loud"`}},
 		"several at once":      {"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"}},
 		"http without a port":  {ok + "http: {listen: localhost}\n", []string{"http.listen"}},
+		"nothing to score":     {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
+		"class without notes":  {ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\npredictions: {class: home}\n", []string{"predictions.class", "models.store"}},
+		"unknown instrument's": {ok + "questionnaires: {model: {bfi: x}}\n", []string{"line 2", `"model"`, `"models"`}},
+		"unknown topic":        {ok + "questionnaires: {topics: {score: x}}\n", []string{"line 2", `"score"`, `"scores"`}},
+		"an instrument twice":  {ok + "questionnaires: {models: {bfi: x, bfi: y}}\n", []string{"line 2", "bfi"}},
+		"a list of models":     {ok + "questionnaires: {models: [x]}\n", []string{"line 2"}},
+		"no folder":            {ok + "questionnaires: {models: {bfi: }}\n", []string{"questionnaires.models.bfi", "questionnaire fit"}},
+		"blank instrument":     {ok + "questionnaires: {models: {' ': x}}\n", []string{"questionnaires.models", `" "`}},
+		"one group for both":   {ok + "questionnaires: {group: wardcast}\n", []string{"questionnaires.group", "kafka.group"}},
+		"no group":             {ok + "questionnaires: {group: ''}\n", []string{"questionnaires.group"}},
+		"same response topics": {ok + "questionnaires: {topics: {responses: x, scores: x, dead_letters: ''}}\n", []string{"questionnaires.topics.scores", "questionnaires.topics.responses", "questionnaires.topics.dead_letters: is empty"}},
+		"scores to the notes":  {ok + "questionnaires: {topics: {scores: triage.notes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.notes"}},
 		"negative explanation": {ok + "scoring: {terms: -1}\n", []string{"scoring"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +113,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("kafka: {brokers: [a:1]}\n")
 	f.Add("kafka:\n  brokrs: [a:1]\n")
 	f.Add("a: &a [*a]\n")
+	f.Add("kafka: {brokers: [a:1]}\nmodels: {store: ''}\nquestionnaires: {models: {bfi: x}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, err := Load(write(t, text)); err == nil && len(c.Kafka.Brokers) == 0 {
 			t.Error("accepted without brokers")
@@ -101,6 +131,7 @@ func TestExample(t *testing.T) {
 	want := Default()
 	want.Kafka.Brokers = []string{"127.0.0.1:9092"}
 	want.Models.Store = filepath.Join("..", "..", "deploy", "models")
+	want.Questionnaires.Models = map[string]string{}
 	if d := cmp.Diff(&want, got); d != "" {
 		t.Errorf("deploy/wardcast.yaml is not at the defaults (-want +got):\n%s", d)
 	}
