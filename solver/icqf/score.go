@@ -53,10 +53,7 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	}
 	scores := mat.NewDense(n, k, nil)
 	linalg.Parallel(n, n*p*k*k, func(from, to int) {
-		s := scorer{
-			Model: m, gram: mat.NewSymDense(k, nil), linear: make([]float64, k), gradient: make([]float64, k),
-			factor: make([]float64, k*k), solution: make([]float64, k), trial: make([]float64, k),
-		}
+		s := newScorer(m)
 		for i := from; i < to; i++ {
 			var c []float64
 			if confounds != nil {
@@ -66,6 +63,39 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 		}
 	})
 	return scores, nil
+}
+
+// Scorer scores one participant at a time and allocates nothing for it. It is not safe for concurrent use; several may share a
+// model.
+type Scorer struct{ s scorer }
+
+// NewScorer returns a Scorer of the model, which must not change from then on.
+func (m *Model) NewScorer() *Scorer { return &Scorer{newScorer(m)} }
+
+// ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these answers, of
+// length p, and confounds, of length c or nil, to the last bit. It returns the errors of Model.Score.
+func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
+	p, k := s.s.Loadings.Dims()
+	c := 0
+	if s.s.ConfoundLoadings != nil {
+		_, c = s.s.ConfoundLoadings.Dims()
+	}
+	if len(dst) != k || len(answers) != p || len(confounds) != c {
+		return fmt.Errorf("scoring: %w: %d scores of %d answers and %d confounds in place of %d, %d and %d", solver.ErrShape, len(dst), len(answers), len(confounds), k, p, c)
+	}
+	for j, v := range answers {
+		if math.IsInf(v, 0) {
+			return fmt.Errorf("scoring: %w", &solver.NonFiniteError{Col: j, Value: v})
+		}
+	}
+	for j, v := range confounds {
+		if v-v != 0 {
+			return fmt.Errorf("scoring: %w: column %d is %v", ErrConfounds, j, v)
+		}
+	}
+	clear(dst)
+	s.s.score(dst, answers, confounds)
+	return nil
 }
 
 // Reconstruct returns R = W·Qᵀ + C·Qcᵀ, n×p, for scores n×k and confounds n×c. It is not cut to the range of the answers.
@@ -118,6 +148,15 @@ type scorer struct {
 	solution, trial  []float64
 }
 
+func newScorer(m *Model) scorer {
+	_, k := m.Loadings.Dims()
+	return scorer{
+		Model: m, gram: mat.NewSymDense(k, nil), linear: make([]float64, k), gradient: make([]float64, k), free: make([]int, 0, k),
+		factor: make([]float64, k*k), solution: make([]float64, k), trial: make([]float64, k),
+	}
+}
+
+// score minimizes from w, 0 at first.
 func (s *scorer) score(w, answers, confounds []float64) {
 	if !s.set(answers, confounds) {
 		return

@@ -1,11 +1,15 @@
 package icqf
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
 // questionnaire returns n participants' answers to p items from k planted factors, confounds mirrored and an intercept, a
@@ -112,4 +116,55 @@ func repeat(v float64, n int) []float64 {
 		out[i] = v
 	}
 	return out
+}
+
+// A Scorer gives the bits of Score, whatever it scored before, and allocates nothing.
+func TestScorer(t *testing.T) {
+	t.Parallel()
+	data, m, _ := questionnaire(3, 200, 30, 6)
+	data.Answers.SetRow(1, repeat(math.NaN(), 30))
+	for j := range 28 {
+		data.Answers.Set(2, j, math.NaN()) // a valley
+	}
+	want, err := m.Score(data.Answers, data.Confounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, got := m.NewScorer(), repeat(math.NaN(), 6)
+	for i := range 200 {
+		if err := s.ScoreTo(got, data.Answers.RawRowView(i), data.Confounds.RawRowView(i)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want.RawRowView(i)) {
+			t.Fatalf("row %d scores %v alone and %v in the matrix", i, got, want.RawRowView(i))
+		}
+	}
+	row, confounds := data.Answers.RawRowView(0), data.Confounds.RawRowView(0)
+	for name, refused := range map[string]struct {
+		dst, answers, confounds []float64
+		want                    error
+	}{
+		"few scores":   {got[1:], row, confounds, solver.ErrShape},
+		"few answers":  {got, row[1:], confounds, solver.ErrShape},
+		"no confounds": {got, row, nil, solver.ErrShape},
+		"infinite":     {got, repeat(math.Inf(1), 30), confounds, solver.ErrNonFinite},
+		"NaN confound": {got, row, repeat(math.NaN(), 3), ErrConfounds},
+	} {
+		if err := s.ScoreTo(refused.dst, refused.answers, refused.confounds); !errors.Is(err, refused.want) {
+			t.Errorf("%s: %v, want %v", name, err, refused.want)
+		}
+	}
+}
+
+func TestScorerAllocates(t *testing.T) { // alone, for AllocsPerRun counts those of all goroutines
+	data, m, _ := questionnaire(3, 200, 30, 6)
+	s, got, i := m.NewScorer(), make([]float64, 6), 0
+	if n := testing.AllocsPerRun(200, func() {
+		if err := s.ScoreTo(got, data.Answers.RawRowView(i%200), data.Confounds.RawRowView(i%200)); err != nil {
+			t.Fatal(err)
+		}
+		i++
+	}); n != 0 {
+		t.Errorf("%v allocations for a participant", n)
+	}
 }
