@@ -95,7 +95,7 @@ func (b *Bundle) readManifest(dir, model string) error {
 	if err != nil {
 		return err
 	}
-	if m.Name != model || versionName(m.CreatedAt, b.SHA256) != b.Version {
+	if m.Name != model || VersionName(m.CreatedAt, b.SHA256) != b.Version {
 		return fmt.Errorf("%w: it is of model %q, created at %v", ErrManifest, m.Name, m.CreatedAt)
 	}
 	b.Manifest = *m
@@ -229,7 +229,7 @@ func (b *Bundle) encode() (map[string][]byte, error) {
 		return nil, err
 	}
 	b.SHA256 = fileOf(files[manifestFile]).SHA256
-	b.Version = versionName(m.CreatedAt, b.SHA256)
+	b.Version = VersionName(m.CreatedAt, b.SHA256)
 	return files, nil
 }
 

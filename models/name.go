@@ -60,12 +60,13 @@ const (
 	suffixDigits  = 6
 )
 
-// versionName returns the name of the version with that manifest.
-func versionName(created time.Time, manifestSHA256 string) string {
+// VersionName returns the name of the version made then, with that hexadecimal
+// SHA-256 of its manifest.
+func VersionName(created time.Time, manifestSHA256 string) string {
 	return created.UTC().Format(versionLayout) + "-" + manifestSHA256[:suffixDigits]
 }
 
-// validVersion reports whether name is of the form that versionName gives.
+// validVersion reports whether name is of the form that VersionName gives.
 func validVersion(name string) bool {
 	stamp, suffix, ok := cutLast(name)
 	if !ok || len(suffix) != suffixDigits || strings.Trim(suffix, "0123456789abcdef") != "" {
