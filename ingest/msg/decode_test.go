@@ -251,20 +251,7 @@ func FuzzDecodeNote(f *testing.F) {
 		var n Note
 		err := DecodeNote(data, &n)
 		if err != nil {
-			var e *Error
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v", err)
-			}
-			if e.Reason != NotJSON && e.Reason != InvalidUTF8 && !json.Valid(data) {
-				t.Fatalf("%v for what is no JSON", e)
-			}
-			// Depth is the one thing in which we are stricter than encoding/json.
-			if e.Reason == NotJSON && json.Valid(data) && strings.Count(string(data), "[")+strings.Count(string(data), "{") < maxDepth {
-				t.Fatalf("%v for JSON", e)
-			}
-			if !fixedText(e) {
-				t.Fatalf("the error is not made of fixed words: %v", e)
-			}
+			checkRefusal(t, data, err)
 			return
 		}
 		if !json.Valid(data) {
@@ -280,15 +267,35 @@ func FuzzDecodeNote(f *testing.F) {
 	})
 }
 
+// checkRefusal holds the error for a message against encoding/json.
+func checkRefusal(t *testing.T, data []byte, err error) {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v", err)
+	}
+	if e.Reason != NotJSON && e.Reason != InvalidUTF8 && !json.Valid(data) {
+		t.Fatalf("%v for what is no JSON", e)
+	}
+	// Depth is the one thing in which we are stricter than encoding/json.
+	if e.Reason == NotJSON && json.Valid(data) && strings.Count(string(data), "[")+strings.Count(string(data), "{") < maxDepth {
+		t.Fatalf("%v for JSON", e)
+	}
+	if !fixedText(e) {
+		t.Fatalf("the error is not made of fixed words: %v", e)
+	}
+}
+
 // fixedText reports whether an error holds only our own words.
 func fixedText(e *Error) bool {
 	switch e.Reason {
-	case NotJSON, WrongType, MissingField, EmptyText, InvalidUTF8, TooLarge, UnknownSchemaVersion:
+	case NotJSON, WrongType, MissingField, EmptyText, NoAnswers, InvalidUTF8, TooLarge, UnknownSchemaVersion:
 	default:
 		return false
 	}
 	switch strings.TrimPrefix(e.Field, "vitals.") {
-	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals", "sbp", "dbp", "hr", "rr", "temp_c", "spo2":
+	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals", "sbp", "dbp", "hr", "rr", "temp_c", "spo2",
+		"response_id", "participant_id", "instrument", "answered_at", "answers", "confounds":
 		return true
 	}
 	return false

@@ -1,8 +1,8 @@
-// Package msg holds the wire types of every Kafka message of wardcast: notes
-// and outcomes that come in, predictions that go out, the reasons of dead
-// letters and the CloudEvents headers beside them. It decodes and encodes
-// JSON by hand, since both stand on the scoring path, and carries the JSON
-// Schemas (draft 2020-12) of the three messages.
+// Package msg holds the wire types of every Kafka message of wardcast: notes,
+// outcomes and responses to questionnaires that come in, predictions and
+// scores that go out, the reasons of dead letters and the CloudEvents headers
+// beside them. It decodes and encodes JSON by hand, since both stand on the
+// scoring path, and carries the JSON Schemas (draft 2020-12) of the messages.
 //
 // Readers ignore unknown fields, accept fields in any order and match names
 // exactly. Of a field that is repeated the last value holds. A version

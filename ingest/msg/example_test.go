@@ -32,3 +32,20 @@ func ExamplePrediction_AppendJSON() {
 	// Output:
 	// "topics":[],"aux":[{"name":"age","value":78,"contribution":0.666666666667}],"known_term_share":0,"abstained":false,"abstain_reason":""}
 }
+
+func ExampleDecodeResponse() {
+	var r msg.Response
+	err := msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":2,"A2":null},"confounds":{"age":16}}`), &r)
+	for _, a := range r.Answers {
+		fmt.Println(a.Item, a.Value.Value, a.Value.Set)
+	}
+	fmt.Println(err)
+
+	err = msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":"often"}}`), &r)
+	fmt.Println(err)
+	// Output:
+	// A1 2 true
+	// A2 0 false
+	// <nil>
+	// wrong_type: answers
+}

@@ -18,6 +18,47 @@ func BenchmarkDecodeNote(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "notes/s")
 }
 
+func BenchmarkDecodeResponse(b *testing.B) {
+	for _, items := range []int{25, 135} {
+		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
+			data := []byte(longResponse(items))
+			var r Response
+			b.ReportAllocs()
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if err := DecodeResponse(data, &r); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "responses/s")
+		})
+	}
+}
+
+// BenchmarkScores writes scores with their numbers rounded by Round.
+func BenchmarkScores(b *testing.B) {
+	for _, size := range []struct{ factors, items int }{{5, 5}, {20, 12}} {
+		b.Run(fmt.Sprintf("factors=%d/items=%d", size.factors, size.items), func(b *testing.B) {
+			s := contractScores()
+			s.Scores = s.Scores[:0]
+			for i := range size.factors {
+				score := Score{Factor: fmt.Sprintf("factor%d", i+1), Score: Round(1 / float64(i+3))}
+				for j := range size.items {
+					score.Items = append(score.Items, Loading{"N1", "Get angry easily.", Round(4 / float64(j+3))})
+				}
+				s.Scores = append(s.Scores, score)
+			}
+			buf := s.AppendJSON(nil)
+			b.ReportAllocs()
+			b.SetBytes(int64(len(buf)))
+			for b.Loop() {
+				buf = s.AppendJSON(buf[:0])
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "scores/s")
+		})
+	}
+}
+
 // BenchmarkPrediction writes a prediction with its numbers at full length, or
 // rounded by Round.
 func BenchmarkPrediction(b *testing.B) {

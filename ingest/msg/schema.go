@@ -10,6 +10,10 @@ var (
 	outcomeSchema string
 	//go:embed schema/prediction.json
 	predictionSchema string
+	//go:embed schema/response.json
+	responseSchema string
+	//go:embed schema/scores.json
+	scoresSchema string
 )
 
 // NoteSchema returns the JSON Schema of notes.
@@ -20,3 +24,9 @@ func OutcomeSchema() string { return outcomeSchema }
 
 // PredictionSchema returns the JSON Schema of predictions.
 func PredictionSchema() string { return predictionSchema }
+
+// ResponseSchema returns the JSON Schema of responses.
+func ResponseSchema() string { return responseSchema }
+
+// ScoresSchema returns the JSON Schema of scores.
+func ScoresSchema() string { return scoresSchema }

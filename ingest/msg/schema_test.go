@@ -26,6 +26,9 @@ type schema struct {
 	Required    []string          `json:"required"`
 	Properties  map[string]schema `json:"properties"`
 	Items       *schema           `json:"items"`
+	Additional  *schema           `json:"additionalProperties"`
+	Names       *schema           `json:"propertyNames"`
+	MinProps    int               `json:"minProperties"`
 	Pattern     string            `json:"pattern"`
 	MinLength   int               `json:"minLength"`
 	MaxLength   *int              `json:"maxLength"`
@@ -98,8 +101,17 @@ func (s schema) problems(at string, v any) (found []string) {
 				report("%s is missing", name)
 			}
 		}
+		if len(v) < s.MinProps {
+			report("%d properties", len(v))
+		}
 		for name, x := range v {
+			if s.Names != nil {
+				found = append(found, s.Names.problems(at+": name", name)...)
+			}
 			p, ok := s.Properties[name]
+			if !ok && s.Additional != nil {
+				p, ok = *s.Additional, true
+			}
 			if !ok {
 				report("%s is not described", name)
 			}
@@ -119,6 +131,8 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 		{NoteSchema(), reflect.TypeFor[Note]()},
 		{OutcomeSchema(), reflect.TypeFor[Outcome]()},
 		{PredictionSchema(), reflect.TypeFor[Prediction]()},
+		{ResponseSchema(), reflect.TypeFor[Response]()},
+		{ScoresSchema(), reflect.TypeFor[Scores]()},
 	} {
 		s := parseSchema(t, c.schema)
 		if s.Schema != "https://json-schema.org/draft/2020-12/schema" || s.ID == "" || s.Title == "" {
@@ -130,6 +144,9 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 
 func compareFields(t *testing.T, at string, s schema, typ reflect.Type) {
 	t.Helper()
+	if s.Additional != nil && (typ == reflect.TypeFor[[]Answer]() || typ == reflect.TypeFor[[]Confound]()) {
+		return // an object of their names
+	}
 	if typ.Kind() == reflect.Slice {
 		if s.Items == nil {
 			t.Errorf("%s has no items", at)
@@ -167,10 +184,20 @@ func TestSchemasRefuse(t *testing.T) {
 		"age in words":             {NoteSchema(), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
 		"unknown outcome":          {OutcomeSchema(), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
 		"half a prediction":        {PredictionSchema(), `{"schema_version":"1","visit_id":"v"}`},
-		"against nothing":          {PredictionSchema(), predictionWith(t, `"against":"discharged"`, `"against":""`)},
-		"a class, no probability":  {PredictionSchema(), predictionWith(t, `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
-		"admission more than sure": {PredictionSchema(), predictionWith(t, `"admission_probability":0.9`, `"admission_probability":1.1`)},
+		"against nothing":          {PredictionSchema(), goldenWith(t, "classes", `"against":"discharged"`, `"against":""`)},
+		"a class, no probability":  {PredictionSchema(), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
+		"admission more than sure": {PredictionSchema(), goldenWith(t, "classes", `"admission_probability":0.9`, `"admission_probability":1.1`)},
 		"prediction of text":       {PredictionSchema(), `"x"`},
+		"response without answers": {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
+		"no answers":               {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{}}`},
+		"an answer in words":       {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"A1":"4"}}`},
+		"an item's endless name":   {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},
+		"a confound that is a bit": {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"A1":4},"confounds":{"old":true}}`},
+		"half a message of scores": {ScoresSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
+		"more than present":        {ScoresSchema(), goldenWith(t, "scores", `"score":0.31`, `"score":1.31`)},
+		"a factor without score":   {ScoresSchema(), goldenWith(t, "scores", `"score":0.31,`, ``)},
+		"half an item":             {ScoresSchema(), goldenWith(t, "scores", `"items":25`, `"items":24.5`)},
+		"a model without digest":   {ScoresSchema(), goldenWith(t, "scores", `"sha256":"3f`, `"sha256":"`)},
 	} {
 		if validate(t, c.schema, []byte(c.document)) == nil {
 			t.Errorf("%s is accepted", name)
@@ -178,15 +205,15 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// predictionWith is the golden prediction of several outcomes with one part replaced.
-func predictionWith(t *testing.T, part, by string) string {
+// goldenWith is a golden file with one part replaced.
+func goldenWith(t *testing.T, name, part, by string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "classes.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if validate(t, PredictionSchema(), data) != nil || !strings.Contains(string(data), part) {
-		t.Fatalf("%s is not in a valid prediction", part)
+	if !strings.Contains(string(data), part) {
+		t.Fatalf("%s is not in %s", part, name)
 	}
 	return strings.Replace(string(data), part, by, 1)
 }

@@ -1,0 +1,69 @@
+package msg
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+func contractScores() Scores {
+	return Scores{
+		SchemaVersion: "1", ResponseID: "R1", ParticipantID: "P1", Instrument: "bfi", AnsweredAt: "2026-11-20T08:01:02Z", ScoredAt: "2026-11-20T08:01:02.345Z",
+		Model: Model{"bfi", "2026-11-20T02-00-00Z-3f9c1a", "icqf", strings.Repeat("3f9c1a00", 8)},
+		Scores: []Score{
+			{"factor1", 0.31, []Loading{{"N1", "Get angry easily.", 4.25}, {"N2", "", 3.5}}},
+			{"factor2", 0, []Loading{{"E2", "Find it difficult to approach others.", 3.75}}},
+		},
+		Answered: 24, Items: 25, UnknownItems: 1, Beyond: []string{"age"},
+	}
+}
+
+// TestScoresAreWhatEncodingJSONWrites also reads the scores back.
+func TestScoresAreWhatEncodingJSONWrites(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		str := func() string { return rapid.String().Draw(t, "string") }
+		num := func() float64 { return finite().Draw(t, "number") }
+		count := func() int { return rapid.IntRange(0, 3).Draw(t, "count") }
+		want := Scores{
+			SchemaVersion: "1", ResponseID: str(), ParticipantID: str(), Instrument: str(), AnsweredAt: str(), ScoredAt: str(), Model: Model{str(), str(), str(), str()},
+			Scores: []Score{}, Answered: rapid.Int().Draw(t, "answered"), Items: rapid.Int().Draw(t, "items"), UnknownItems: count(),
+			Beyond: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "beyond"),
+		}
+		for range count() {
+			score := Score{str(), num(), []Loading{}}
+			for range count() {
+				score.Items = append(score.Items, Loading{str(), str(), num()})
+			}
+			want.Scores = append(want.Scores, score)
+		}
+		data := want.AppendJSON([]byte("kept"))[len("kept"):]
+		if reference := reencode(t, &want); string(data) != reference {
+			t.Fatalf("got  %s\nwant %s", data, reference)
+		}
+		var got Scores
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestScoresWithoutListsAndOptionals(t *testing.T) {
+	t.Parallel()
+	s := Scores{ResponseID: "R1", Instrument: "bfi", Scores: []Score{{Factor: "factor1"}}, Items: 25}
+	const want = `{"schema_version":"1","response_id":"R1","instrument":"bfi","scored_at":"","model":{"name":"","version":"","method":"","sha256":""},` +
+		`"scores":[{"factor":"factor1","score":0,"items":[]}],"answered":0,"items":25}`
+	if got := string(s.AppendJSON(nil)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := string((&Scores{}).AppendJSON(nil)); !strings.Contains(got, `"scores":[],`) {
+		t.Errorf("got %s", got)
+	}
+}
