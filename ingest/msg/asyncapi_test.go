@@ -19,7 +19,11 @@ func TestAsyncAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	type reference struct {
+		Ref string `yaml:"$ref"`
+	}
 	type headers struct {
+		AllOf      []reference `yaml:"allOf"`
 		Required   []string
 		Properties map[string]struct {
 			Const string
@@ -31,15 +35,16 @@ func TestAsyncAPI(t *testing.T) {
 		Components struct {
 			Messages map[string]struct {
 				Payload struct {
-					Schema struct {
-						Ref string `yaml:"$ref"`
-					}
+					Schema reference
 				}
+				Headers  reference
 				Examples []struct{ Payload any }
 			}
 			Schemas struct {
 				Incoming   headers `yaml:"incomingHeaders"`
+				Answer     headers `yaml:"answerHeaders"`
 				Prediction headers `yaml:"predictionHeaders"`
+				Scores     headers `yaml:"scoresHeaders"`
 				DeadLetter headers `yaml:"deadLetterHeaders"`
 			}
 		}
@@ -50,7 +55,9 @@ func TestAsyncAPI(t *testing.T) {
 	if !strings.HasPrefix(doc.AsyncAPI, "3.") {
 		t.Errorf("version %q", doc.AsyncAPI)
 	}
-	for name, want := range map[string]string{"note": NoteSchema(), "outcome": OutcomeSchema(), "prediction": PredictionSchema()} {
+	for name, want := range map[string]string{
+		"note": NoteSchema(), "outcome": OutcomeSchema(), "prediction": PredictionSchema(), "response": ResponseSchema(), "scores": ScoresSchema(),
+	} {
 		got, err := os.ReadFile(docs + doc.Components.Messages[name].Payload.Schema.Ref)
 		if err != nil || string(got) != want {
 			t.Errorf("%s: its schema is another: %v", name, err)
@@ -74,11 +81,23 @@ func TestAsyncAPI(t *testing.T) {
 	}
 	s := doc.Components.Schemas
 	same("reasons", s.DeadLetter.Properties[HeaderReason].Enum, string(NotJSON), string(WrongType), string(MissingField), string(EmptyText),
-		string(InvalidUTF8), string(TooLarge), string(UnknownSchemaVersion), string(NoModel), string(ScoringFailed))
+		string(NoAnswers), string(OutOfRange), string(UnknownLevel), string(InvalidUTF8), string(TooLarge), string(UnknownSchemaVersion), string(NoModel), string(ScoringFailed))
 	same("headers of dead letters", append(s.DeadLetter.Required, HeaderModelVersion), HeaderReason, HeaderStage, HeaderTopic, HeaderPartition,
 		HeaderOffset, HeaderModelVersion, HeaderAttempts, HeaderDeadTime)
-	same("headers of predictions", s.Prediction.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime, HeaderContentType)
-	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, TypeNote, TypeOutcome)
-	p := s.Prediction.Properties
-	same("values", []string{p[HeaderType].Const, p[HeaderSpecVersion].Const, p[HeaderContentType].Const}, TypePrediction, SpecVersion, ContentType)
+	same("headers of answers", s.Answer.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime, HeaderContentType)
+	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, TypeNote, TypeOutcome, TypeResponse)
+	p := s.Answer.Properties
+	same("values", []string{p[HeaderSpecVersion].Const, p[HeaderContentType].Const}, SpecVersion, ContentType)
+	for name, typ := range map[string]struct {
+		headers headers
+		want    string
+	}{"prediction": {s.Prediction, TypePrediction}, "scores": {s.Scores, TypeScores}} {
+		same("type of "+name, []string{typ.headers.Properties[HeaderType].Const}, typ.want)
+		if ref := "#/components/schemas/answerHeaders"; len(typ.headers.AllOf) != 1 || typ.headers.AllOf[0].Ref != ref {
+			t.Errorf("the headers of %s are not those of all answers", name)
+		}
+		if got, want := doc.Components.Messages[name].Headers.Ref, "#/components/schemas/"+name+"Headers"; got != want {
+			t.Errorf("the headers of %s are %s, want %s", name, got, want)
+		}
+	}
 }
