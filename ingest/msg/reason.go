@@ -31,7 +31,7 @@ const (
 // Error says why a message was refused. Neither part quotes the message.
 type Error struct {
 	Reason Reason
-	Field  string // name of our field as the contract spells it, "" where none applies
+	Field  string // name of our field as the contract spells it, or of the model's item as answers.A1, "" where none applies
 }
 
 // Error returns the reason and, where there is one, the name of the field.
