@@ -74,13 +74,12 @@ func (t *Table) encode(confounds []Confound) (c *mat.Dense, beyond []Beyond, err
 		}
 		cut := Beyond{Confound: confound.Name}
 		for i, x := range t.confounds[k].numbers {
-			a := (x - confound.Range.Low) / (confound.Range.High - confound.Range.Low)
-			if a < 0 || a > 1 {
+			a, out := confound.share(x)
+			if out {
 				if cut.Participants == 0 {
 					cut.Line = t.Lines[i]
 				}
 				cut.Participants++
-				a = min(max(a, 0), 1)
 			}
 			c.Set(i, column, 1-a)
 			c.Set(i, column+1, a)
@@ -94,6 +93,12 @@ func (t *Table) encode(confounds []Confound) (c *mat.Dense, beyond []Beyond, err
 		c.Set(i, column, 1)
 	}
 	return c, beyond, nil
+}
+
+// share returns where x lies in the range of a numeric confound, from 0 to 1, and whether it had to be cut.
+func (c *Confound) share(x float64) (a float64, cut bool) {
+	a = (x - c.Range.Low) / (c.Range.High - c.Range.Low)
+	return min(max(a, 0), 1), a < 0 || a > 1
 }
 
 // confoundColumns names the columns of encode.

@@ -52,6 +52,7 @@ type Model struct {
 	CreatedAt  time.Time `json:"created_at"`
 
 	factors icqf.Model
+	sha256  string // of SumsFile, where the model was loaded
 }
 
 // save writes the model into a folder. The sums come last: a model that was written in part is refused.
@@ -82,10 +83,7 @@ func (m *Model) save(dir string) error {
 }
 
 // sumLine is a line as sha256sum writes it.
-func sumLine(name string, data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]) + "  " + name + "\n"
-}
+func sumLine(name string, data []byte) string { return digest(data) + "  " + name + "\n" }
 
 // replace writes a file so that it is there whole or not at all.
 func replace(path string, data []byte) error {
@@ -126,7 +124,23 @@ func Load(dir string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the model in %q: %w: %w", dir, ErrModel, err)
 	}
+	m.sha256 = digest(files[SumsFile])
 	return m, nil
+}
+
+// ReadSHA256 returns the SHA-256, in hexadecimal, of the file SHA256SUMS of the model in a folder, and reads nothing else of it.
+func ReadSHA256(dir string) (string, error) {
+	sums, err := readBounded(filepath.Join(dir, SumsFile))
+	if err != nil {
+		return "", fmt.Errorf("looking at the model in %q: %s: %w", dir, SumsFile, err)
+	}
+	return digest(sums), nil
+}
+
+// digest returns the SHA-256 of data in hexadecimal.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func readBounded(path string) ([]byte, error) {

@@ -235,17 +235,21 @@ func (t *Table) orient(fromLow bool) error {
 			return &Error{File: t.File, Column: item.Name, Err: ErrNegative}
 		}
 		for i := range t.IDs {
-			v := t.Answers.At(i, j)
-			if item.Reversed {
-				v = item.Range.Low + item.Range.High - v
-			}
-			if fromLow {
-				v -= item.Range.Low
-			}
-			t.Answers.Set(i, j, v)
+			t.Answers.Set(i, j, item.orient(t.Answers.At(i, j), fromLow))
 		}
 	}
 	return nil
+}
+
+// orient returns an answer as it counts.
+func (i *Item) orient(v float64, fromLow bool) float64 {
+	if i.Reversed {
+		v = i.Range.Low + i.Range.High - v
+	}
+	if fromLow {
+		v -= i.Range.Low
+	}
+	return v
 }
 
 // checkTraining returns an error for a table that nothing can be learnt from.

@@ -73,7 +73,7 @@ type Scorer struct{ s scorer }
 func (m *Model) NewScorer() *Scorer { return &Scorer{newScorer(m)} }
 
 // ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these answers, of
-// length p, and confounds, of length c or nil, to the last bit. It returns the errors of Model.Score.
+// length p, and confounds, of length c, to the last bit. It returns the errors of Model.Score.
 func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 	p, k := s.s.Loadings.Dims()
 	c := 0
@@ -188,7 +188,7 @@ func (s *scorer) set(answers, confounds []float64) bool {
 			continue
 		}
 		seen = true
-		if confounds != nil {
+		if len(confounds) > 0 {
 			for c, q := range s.ConfoundLoadings.RawRowView(j) {
 				v -= confounds[c] * q
 			}

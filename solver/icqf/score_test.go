@@ -140,6 +140,12 @@ func TestScorer(t *testing.T) {
 		}
 	}
 	row, confounds := data.Answers.RawRowView(0), data.Confounds.RawRowView(0)
+	bare := &Model{Loadings: m.Loadings, L1: m.L1}
+	for _, none := range [][]float64{nil, {}} {
+		if err := bare.NewScorer().ScoreTo(got, row, none); err != nil {
+			t.Errorf("without confounds: %v", err)
+		}
+	}
 	for name, refused := range map[string]struct {
 		dst, answers, confounds []float64
 		want                    error
