@@ -129,6 +129,9 @@ type letter struct {
 func (b *batch) deadLetter(r Record, l letter) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
 	o.AddHeaderString(msg.HeaderReason, l.verdict.Reason)
+	if l.verdict.Field != "" {
+		o.AddHeaderString(msg.HeaderField, l.verdict.Field)
+	}
 	o.AddHeaderString(msg.HeaderStage, l.verdict.Stage)
 	o.AddHeaderString(msg.HeaderTopic, l.topic)
 	o.AddHeaderString(msg.HeaderPartition, strconv.Itoa(r.Partition))

@@ -43,7 +43,7 @@ func TestDisposition(t *testing.T) {
 		"retry":         {verdict{retry: true}, ingest.Verdict{Action: ingest.Retry, Reason: "scoring_failed", Stage: "handle"}},
 		"fatal":         {verdict{retry: true, fatal: true}, ingest.Verdict{Action: ingest.Fatal, Reason: "scoring_failed", Stage: "handle"}},
 		"not a code":    {verdict{reason: "78F fell", stage: strings.Repeat("x", 40)}, ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
-		"message error": {fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText}), ingest.Verdict{Reason: "empty_text", Stage: "decode"}},
+		"message error": {fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText, Field: "text"}), ingest.Verdict{Reason: "empty_text", Field: "text", Stage: "decode"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -137,6 +137,7 @@ const (
 type Verdict struct {
 	Action       Action
 	Reason       string // msg.HeaderReason
+	Field        string // msg.HeaderField, left out where empty
 	Stage        string // msg.HeaderStage
 	ModelVersion string // msg.HeaderModelVersion, left out where empty
 }
@@ -150,14 +151,14 @@ type Verdict struct {
 //	Stage() string        code for dlq-stage, else handle
 //	ModelVersion() string for dlq-model-version
 //
-// A *msg.Error has its reason and the stage decode. An error with none of
+// A *msg.Error has its reason and field, and the stage decode. An error with none of
 // these is a dead letter with reason scoring_failed,
 // never an endless retry. Neither the error's text nor the record's content
 // goes anywhere.
 func Disposition(err error) Verdict {
 	v := Verdict{Action: DeadLetter, Reason: ReasonScoringFailed, Stage: stageHandle}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
-		v.Reason, v.Stage = string(refused.Reason), stageDecode
+		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, stageDecode
 	}
 	var retryable interface{ Retryable() bool }
 	if errors.As(err, &retryable) && retryable.Retryable() {

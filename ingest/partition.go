@@ -280,7 +280,7 @@ func (p *partition) bury(produce context.Context) error {
 		v := p.batch.verdicts[i]
 		p.c.metrics.deadLetter(v.Reason)
 		if n, ok := p.c.refused.allow(); ok {
-			p.c.log.Warn("records refused", "reason", v.Reason, "stage", v.Stage, "partition", p.id, "offset", o.record.Offset, "records", n)
+			p.c.log.Warn("records refused", "reason", v.Reason, "field", v.Field, "stage", v.Stage, "partition", p.id, "offset", o.record.Offset, "records", n)
 		}
 	}
 	return nil

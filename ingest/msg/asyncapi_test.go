@@ -82,7 +82,7 @@ func TestAsyncAPI(t *testing.T) {
 	s := doc.Components.Schemas
 	same("reasons", s.DeadLetter.Properties[HeaderReason].Enum, string(NotJSON), string(WrongType), string(MissingField), string(EmptyText),
 		string(NoAnswers), string(OutOfRange), string(UnknownLevel), string(InvalidUTF8), string(TooLarge), string(UnknownSchemaVersion), string(NoModel), string(ScoringFailed))
-	same("headers of dead letters", append(s.DeadLetter.Required, HeaderModelVersion), HeaderReason, HeaderStage, HeaderTopic, HeaderPartition,
+	same("headers of dead letters", append(s.DeadLetter.Required, HeaderField, HeaderModelVersion), HeaderReason, HeaderField, HeaderStage, HeaderTopic, HeaderPartition,
 		HeaderOffset, HeaderModelVersion, HeaderAttempts, HeaderDeadTime)
 	same("headers of answers", s.Answer.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime, HeaderContentType)
 	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, TypeNote, TypeOutcome, TypeResponse)

@@ -30,6 +30,7 @@ const (
 // Names of the headers that a dead letter has beside those of the message.
 const (
 	HeaderReason       = "dlq-reason"
+	HeaderField        = "dlq-field"
 	HeaderStage        = "dlq-stage"
 	HeaderTopic        = "dlq-source-topic"
 	HeaderPartition    = "dlq-source-partition"

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -159,6 +160,15 @@ type malformedNote struct {
 	value  []byte
 }
 
+// field is that at fault, which a decoder tells.
+func (m malformedNote) field() string {
+	refused, ok := errors.AsType[*msg.Error](msg.DecodeNote(m.value, &msg.Note{}))
+	if !ok {
+		return ""
+	}
+	return refused.Field
+}
+
 // TestDeadLetters streams what is no note among notes.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
@@ -203,6 +213,9 @@ func TestDeadLetters(t *testing.T) {
 		all := map[string]string{
 			"trace": headers(from)["trace"], "dlq-reason": string(want.reason), "dlq-stage": "decode", "dlq-source-topic": s.config.Kafka.Topics.Notes, "dlq-source-partition": strconv.Itoa(int(from.Partition)),
 			"dlq-source-offset": strconv.FormatInt(from.Offset, 10), "dlq-attempts": "1",
+		}
+		if field := want.field(); field != "" {
+			all["dlq-field"] = field
 		}
 		if diff := cmp.Diff(all, h); diff != "" {
 			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
