@@ -76,12 +76,12 @@ type checkConfigCmd struct {
 	Config string `arg:"" help:"Configuration file." type:"existingfile" placeholder:"FILE"`
 }
 
-func (c *checkConfigCmd) Run(d *deps) error {
+func (c *checkConfigCmd) Run(ctx context.Context, d *deps) error {
 	cfg, err := config.Load(c.Config)
 	if err != nil {
 		return err
 	}
-	if err := app.Check(cfg); err != nil {
+	if err := app.Check(ctx, cfg); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(d.out, "%s is valid\n", c.Config)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -15,13 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/internal/config"
 	"github.com/wardcast/wardcast/internal/httpapi"
-	"github.com/wardcast/wardcast/internal/scoring"
-	"github.com/wardcast/wardcast/models"
 )
 
 // Options is what an App is made of.
@@ -41,14 +37,11 @@ type Options struct {
 // App is a scorer with all that belongs to it.
 type App struct {
 	Options
-	store    models.Store
-	handler  *Handler
-	metrics  *modelMetrics
-	consumer *ingest.Consumer
-	client   *ingest.Client
+	streams []*stream
+	client  *ingest.Client
 }
 
-// New loads the champions and returns an App. It opens no connection and no port.
+// New loads the models and returns an App. It opens no connection and no port.
 func New(ctx context.Context, o Options) (*App, error) {
 	c := o.Config
 	listens := []string{c.HTTP.Listen}
@@ -62,31 +55,30 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Options: o, store: models.OpenDir(c.Models.Store)}
-	set, err := a.load(ctx)
-	if errors.Is(err, scoring.ErrNoChampion) {
-		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`", err, c.Models.Store, c.Models.Store)
+	a := &App{Options: o}
+	if c.Models.Store != "" {
+		s, err := newTriage(ctx, &o)
+		if err != nil {
+			return nil, err
+		}
+		t := c.Kafka.Topics
+		a.streams = append(a.streams, &stream{
+			source: s, name: "triage", group: c.Kafka.Group, input: t.Notes, output: t.Predictions, deadLetters: t.DeadLetters, others: []string{t.Outcomes},
+		})
 	}
-	if err != nil {
-		return nil, err
+	if q := c.Questionnaires; len(q.Models) > 0 {
+		s, err := newQuestionnaires(ctx, c, o.Registry)
+		if err != nil {
+			return nil, err
+		}
+		a.streams = append(a.streams, &stream{
+			source: s, name: "questionnaires", group: q.Group, input: q.Topics.Responses, output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
+		})
 	}
-	if a.metrics, err = newModelMetrics(o.Registry); err != nil {
-		return nil, err
-	}
-	a.use(set)
-	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}
-	a.handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
-	if a.handler.metrics, err = newPredictionMetrics(o.Registry); err != nil {
-		return nil, err
-	}
-	topics := c.Kafka.Topics
-	a.consumer, err = ingest.New(ingest.Config{
-		Connection: connection, Group: c.Kafka.Group,
-		Input: topics.Notes, Output: topics.Predictions, DeadLetters: topics.DeadLetters,
-		Handler: a.handler, Logger: o.Logger, Registerer: o.Registry, SessionTimeout: c.Kafka.SessionTimeout, Compression: c.Kafka.Compression,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("configuring the consumer: %w", err)
+	for _, s := range a.streams {
+		if err := s.open(&o, connection); err != nil {
+			return nil, err
+		}
 	}
 	if a.client, err = ingest.NewClient(connection); err != nil {
 		return nil, fmt.Errorf("configuring the client: %w", err)
@@ -126,8 +118,8 @@ func CheckListen(insecure bool, addresses ...string) error {
 }
 
 // Check returns what is wrong with a configuration beyond its values: files that cannot be read, a password that
-// is not there.
-func Check(c *config.Config) error {
+// is not there, models of questionnaires that do not serve.
+func Check(ctx context.Context, c *config.Config) error {
 	connection, err := Connection(&c.Kafka)
 	if err != nil {
 		return err
@@ -137,7 +129,8 @@ func Check(c *config.Config) error {
 		return err
 	}
 	client.Close()
-	return nil
+	_, err = newQuestionnaires(ctx, c, nil)
+	return err
 }
 
 // loopback reports whether only this machine reaches an address.
@@ -176,8 +169,10 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		parts.Go(func() error { return a.serveHTTP(ctx, l) })
 	}
-	parts.Go(func() error { return a.consumer.Run(ctx) })
-	parts.Go(func() error { a.reload(ctx); return nil })
+	for _, s := range a.streams {
+		parts.Go(func() error { return s.consumer.Run(ctx) })
+		parts.Go(func() error { s.reload(ctx, a.Config.Models.Poll); return nil })
+	}
 	parts.Go(func() error { a.announce(ctx); return nil })
 	return parts.Wait()
 }
@@ -193,9 +188,15 @@ func (a *App) topics(ctx context.Context) error {
 	if err := a.client.Await(ctx, a.Logger); err != nil {
 		return fmt.Errorf("waiting for a broker: %w", err)
 	}
-	t := a.Config.Kafka.Topics
+	var topics []ingest.Topic
+	for _, s := range a.streams {
+		topics = append(topics, ingest.Topic{Name: s.deadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
+		for _, name := range append([]string{s.input, s.output}, s.others...) {
+			topics = append(topics, ingest.Topic{Name: name})
+		}
+	}
 	for {
-		err := a.client.CreateTopics(ctx, ingest.Topic{Name: t.Notes}, ingest.Topic{Name: t.Outcomes}, ingest.Topic{Name: t.Predictions}, ingest.Topic{Name: t.DeadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
+		err := a.client.CreateTopics(ctx, topics...)
 		var passing interface{ Temporary() bool }
 		if !errors.As(err, &passing) || !passing.Temporary() {
 			return err
@@ -210,14 +211,14 @@ func (a *App) topics(ctx context.Context) error {
 	}
 }
 
-// readyInterval is how often the consumer is asked whether it has joined.
+// readyInterval is how often the consumers are asked whether they have joined.
 const readyInterval = 20 * time.Millisecond
 
-// Ready waits until notes are consumed, or returns the error of ctx.
+// Ready waits until all streams are consumed, or returns the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
 	tick := time.NewTicker(readyInterval)
 	defer tick.Stop()
-	for !a.consumer.Ready() {
+	for a.joined() != nil {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -227,15 +228,30 @@ func (a *App) Ready(ctx context.Context) error {
 	return nil
 }
 
-// announce logs "ready" once notes are consumed.
+// announce logs "ready" once all streams are consumed.
 func (a *App) announce(ctx context.Context) {
-	if a.Ready(ctx) == nil {
-		a.Logger.InfoContext(ctx, "ready", "kafka_topic", a.Config.Kafka.Topics.Notes, "group", a.Config.Kafka.Group, "models", len(a.handler.set.Load().Models()), "http", a.Config.HTTP.Listen)
+	if a.Ready(ctx) != nil {
+		return
 	}
+	var facts []any
+	for _, s := range a.streams {
+		facts = append(facts, slog.Group(s.name, "kafka_topic", s.input, "group", s.group, "models", len(s.models())))
+	}
+	a.Logger.InfoContext(ctx, "ready", append(facts, "http", a.Config.HTTP.Listen)...)
 }
 
 // errJoining is the reason of a scorer that is not ready.
 var errJoining = errors.New("the consumer has not joined its group")
+
+// joined returns an error that names the first stream that is not consumed.
+func (a *App) joined() error {
+	for _, s := range a.streams {
+		if !s.consumer.Ready() {
+			return fmt.Errorf("%s: %w", s.name, errJoining)
+		}
+	}
+	return nil
+}
 
 // httpTimeout bounds a request; shutdownTimeout what is left of them at the end.
 const (
@@ -244,13 +260,7 @@ const (
 )
 
 func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
-	ready := func() error {
-		if !a.consumer.Ready() {
-			return errJoining
-		}
-		return nil
-	}
-	server := &http.Server{Handler: httpapi.New(a.Registry, ready), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
+	server := &http.Server{Handler: httpapi.New(a.Registry, a.joined), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(down)
@@ -266,67 +276,4 @@ func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
 	}
 	<-down
 	return nil
-}
-
-// load reads the champions, of which one must know the class that is asked for.
-func (a *App) load(ctx context.Context) (*scoring.Set, error) {
-	set, err := scoring.Load(ctx, a.store)
-	if err != nil {
-		return nil, err
-	}
-	if err := set.CheckClass(a.Config.Predictions.Class); err != nil {
-		return nil, fmt.Errorf("predictions.class: %w", err)
-	}
-	return set, nil
-}
-
-// use tells log and metrics of the set in use.
-func (a *App) use(set *scoring.Set) {
-	a.metrics.use(set)
-	for name, model := range set.Models() {
-		for _, c := range model.Aux() {
-			if !scoring.HasField(c.Name) {
-				a.Logger.Warn("auxiliary column is no field of a note and counts as missing", "model", name, "column", c.Name)
-			}
-		}
-	}
-}
-
-// reload takes up new champions as the store changes. A set that cannot be read is refused, and the running
-// one stays; it is tried again, for a copy may not have come whole yet.
-func (a *App) reload(ctx context.Context) {
-	tick := time.NewTicker(a.Config.Models.Poll)
-	defer tick.Stop()
-	refused := "" // why, so that one failure is one log line
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		versions, err := a.store.Champions(ctx)
-		if err == nil && maps.Equal(versions, a.handler.set.Load().Versions()) {
-			refused = ""
-			continue
-		}
-		var set *scoring.Set
-		if err == nil {
-			set, err = a.load(ctx)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			a.metrics.reloads.WithLabelValues(resultFailed).Inc()
-			if why := err.Error(); why != refused {
-				a.Logger.ErrorContext(ctx, "new champions refused, the running ones stay", "err", err)
-				refused = why
-			}
-			continue
-		}
-		refused = ""
-		a.handler.set.Store(set)
-		a.use(set)
-		a.Logger.InfoContext(ctx, "new champions in use", "models", len(set.Models()))
-	}
 }

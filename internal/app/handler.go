@@ -42,16 +42,24 @@ const (
 	stageScore  = "score"
 )
 
-// refusal is a note that cannot be answered; ingest makes it a dead letter.
+// refusal is a record that cannot be answered; ingest makes it a dead letter.
 type refusal struct {
-	err   *msg.Error
-	stage string
+	err            *msg.Error
+	stage, version string // of the model that refused, "" where none did
 }
 
-func (r *refusal) Error() string  { return r.err.Error() }
-func (r *refusal) Unwrap() error  { return r.err }
-func (r *refusal) Reason() string { return string(r.err.Reason) }
-func (r *refusal) Stage() string  { return r.stage }
+func (r *refusal) Error() string        { return r.err.Error() }
+func (r *refusal) Unwrap() error        { return r.err }
+func (r *refusal) Reason() string       { return string(r.err.Reason) }
+func (r *refusal) Stage() string        { return r.stage }
+func (r *refusal) ModelVersion() string { return r.version }
+
+func refused(err error, stage, version string) error {
+	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
+		return &refusal{e, stage, version}
+	}
+	return err
+}
 
 // Handle answers one note.
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
@@ -60,34 +68,40 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 		w.scorer = set.Scorer(h.options)
 	}
 	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
-		return refused(err, stageDecode)
+		return refused(err, stageDecode, "")
 	}
 	now := time.Now().UTC().Format(msg.TimeFormat)
 	p := &w.prediction
 	if err := w.scorer.Score(&w.note, now, p); err != nil {
-		return refused(err, stageScore)
-	}
-	out.Key = r.Key
-	if string(r.Key) != p.VisitID {
-		out.Key = []byte(p.VisitID)
+		return refused(err, stageScore, "")
 	}
 	out.Value = p.AppendJSON(out.Value)
-	w.scratch = msg.AppendEventID(w.scratch[:0], p.VisitID, p.Model.Name, p.Model.Version)
-	out.AddHeaderString(msg.HeaderSpecVersion, msg.SpecVersion)
-	out.AddHeader(msg.HeaderID, w.scratch)
-	out.AddHeaderString(msg.HeaderSource, h.source)
-	out.AddHeaderString(msg.HeaderType, msg.TypePrediction)
-	out.AddHeaderString(msg.HeaderTime, now)
-	out.AddHeaderString(msg.HeaderContentType, msg.ContentType)
+	w.scratch = address(out, r, w.scratch, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
 	if h.metrics != nil {
 		h.metrics.observe(p)
 	}
 	return nil
 }
 
-func refused(err error, stage string) error {
-	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // both callers return it unwrapped
-		return &refusal{e, stage}
+// event is what the key and headers of an answer say.
+type event struct {
+	id                string // of the visit or response
+	model             *msg.Model
+	typ, source, time string
+}
+
+// address gives an answer its key and headers. It returns scratch, which it may have grown.
+func address(out *ingest.Output, r *ingest.Record, scratch []byte, e *event) []byte {
+	out.Key = r.Key
+	if string(r.Key) != e.id {
+		out.Key = []byte(e.id)
 	}
-	return err
+	scratch = msg.AppendEventID(scratch[:0], e.id, e.model.Name, e.model.Version)
+	out.AddHeaderString(msg.HeaderSpecVersion, msg.SpecVersion)
+	out.AddHeader(msg.HeaderID, scratch)
+	out.AddHeaderString(msg.HeaderSource, e.source)
+	out.AddHeaderString(msg.HeaderType, e.typ)
+	out.AddHeaderString(msg.HeaderTime, e.time)
+	out.AddHeaderString(msg.HeaderContentType, msg.ContentType)
+	return scratch
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/scoring"
 )
 
 // predictionMetrics watches what is predicted.
@@ -40,7 +39,34 @@ func (m *predictionMetrics) observe(p *msg.Prediction) {
 	m.unknown.Observe(1 - p.KnownTermShare)
 }
 
-// modelMetrics watches the champions in use.
+// responseMetrics watches the responses to an instrument.
+type responseMetrics struct {
+	scored, beyond prometheus.Counter
+	missing        prometheus.Observer
+}
+
+// newResponseMetrics returns those of each instrument.
+func newResponseMetrics(r prometheus.Registerer, instruments []string) (map[string]*responseMetrics, error) {
+	label := []string{"instrument"}
+	scored := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_questionnaire_scored_total", Help: "Responses scored."}, label)
+	beyond := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_questionnaire_beyond_training_total", Help: "Responses scored with a confound outside the range of training."}, label)
+	missing := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "wardcast_questionnaire_missing_ratio", Help: "Share of the model's items that a response does not answer.", Buckets: prometheus.LinearBuckets(0, .1, 10)}, label)
+	all := make(map[string]*responseMetrics)
+	for _, name := range instruments {
+		all[name] = &responseMetrics{scored.WithLabelValues(name), beyond.WithLabelValues(name), missing.WithLabelValues(name)}
+	}
+	return all, register(r, scored, beyond, missing)
+}
+
+func (m *responseMetrics) observe(s *msg.Scores) {
+	m.scored.Inc()
+	if len(s.Beyond) > 0 {
+		m.beyond.Inc()
+	}
+	m.missing.Observe(float64(s.Items-s.Answered) / float64(s.Items))
+}
+
+// modelMetrics watches the models in use.
 type modelMetrics struct {
 	info, created *prometheus.GaugeVec
 	reloads       *prometheus.CounterVec
@@ -49,10 +75,10 @@ type modelMetrics struct {
 
 func newModelMetrics(r prometheus.Registerer) (*modelMetrics, error) {
 	m := &modelMetrics{
-		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each champion in use."}, []string{"model", "version", "sha256"}),
-		created:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the champion in use was trained."}, []string{"model"}),
-		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to take up new champions, by result."}, []string{"result"}),
-		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When champions were last taken up."}),
+		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each model in use."}, []string{"model", "version", "sha256"}),
+		created:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the model in use was trained."}, []string{"model"}),
+		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to take up new models, by result."}, []string{"result"}),
+		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When models were last taken up."}),
 	}
 	m.reloads.WithLabelValues(resultOK)
 	m.reloads.WithLabelValues(resultFailed)
@@ -74,13 +100,12 @@ const (
 	resultFailed = "failed"
 )
 
-func (m *modelMetrics) use(set *scoring.Set) {
+func (m *modelMetrics) use(models []inUse) {
 	m.info.Reset()
 	m.created.Reset()
-	for name, model := range set.Models() {
-		info := model.Info()
-		m.info.WithLabelValues(name, info.Version, info.SHA256).Set(1)
-		m.created.WithLabelValues(name).Set(float64(set.Created(name).Unix()))
+	for _, model := range models {
+		m.info.WithLabelValues(model.Name, model.Version, model.SHA256).Set(1)
+		m.created.WithLabelValues(model.Name).Set(float64(model.created.Unix()))
 	}
 	m.reloads.WithLabelValues(resultOK).Inc()
 	m.reloaded.SetToCurrentTime()

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// source answers records by models that may change while it does.
+type source interface {
+	ingest.Handler
+	// renew takes up the models that have changed and reports whether there were any. It returns an error of those that
+	// cannot be read, for which the running ones stay.
+	renew(ctx context.Context) (changed bool, err error)
+	// models lists those in use.
+	models() []inUse
+}
+
+// inUse is a model that answers.
+type inUse struct {
+	msg.Model
+	created time.Time
+}
+
+// stream is a KafkaTopic whose records are answered: triage notes, or responses to questionnaires.
+type stream struct {
+	source
+	name                              string // value of the label stream
+	group, input, output, deadLetters string
+	others                            []string // KafkaTopics that are made beside these three
+
+	consumer *ingest.Consumer
+	metrics  *modelMetrics
+	log      *slog.Logger
+}
+
+// open makes the consumer and the metrics.
+func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
+	s.log = o.Logger.With("stream", s.name)
+	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
+	if s.metrics, err = newModelMetrics(registry); err != nil {
+		return err
+	}
+	s.metrics.use(s.models())
+	s.consumer, err = ingest.New(ingest.Config{
+		Connection: connection, Group: s.group, Input: s.input, Output: s.output, DeadLetters: s.deadLetters,
+		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout, Compression: o.Config.Kafka.Compression,
+	})
+	if err != nil {
+		return fmt.Errorf("configuring the consumer: %w", err)
+	}
+	return nil
+}
+
+// reload takes up new models as they come, until ctx ends. One that cannot be read is refused, and the running one stays; it
+// is tried again, for a copy may not have come whole yet.
+func (s *stream) reload(ctx context.Context, poll time.Duration) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	refused := "" // why, so that one failure is one log line
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		changed, err := s.renew(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if changed {
+			s.metrics.use(s.models())
+			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
+		}
+		if err == nil {
+			refused = ""
+			continue
+		}
+		s.metrics.reloads.WithLabelValues(resultFailed).Inc()
+		if why := err.Error(); why != refused {
+			s.log.ErrorContext(ctx, "new models refused, the running ones stay", "err", err)
+			refused = why
+		}
+	}
+}
