@@ -3,9 +3,12 @@ package app_test
 import (
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/app"
+	"github.com/wardcast/wardcast/internal/config"
 	"github.com/wardcast/wardcast/internal/scoring"
 	"github.com/wardcast/wardcast/models"
 )
@@ -59,4 +62,27 @@ func BenchmarkHandleNote(b *testing.B) {
 		values = append(values, n.AppendJSON(nil))
 	}
 	benchHandle(b, app.NewHandler(set, classifier.Options{Limits: classifier.Limits{Topics: 3, Terms: 4, Words: 5}}, "/wardcast"), values)
+}
+
+// BenchmarkHandleResponse scores responses to 25 items by five factors.
+func BenchmarkHandleResponse(b *testing.B) {
+	f, err := fitAnswers(1, []string{"*_1", "*_2", "*_3", "*_4", "*_5"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := config.Default()
+	c.Questionnaires.Models = map[string]string{mind: b.TempDir()}
+	if err := f.Write(c.Questionnaires.Models[mind]); err != nil {
+		b.Fatal(err)
+	}
+	h, err := app.NewResponseHandler(b.Context(), &c, prometheus.NewRegistry())
+	if err != nil {
+		b.Fatal(err)
+	}
+	records, _ := respond(b, mind, 2, benchRecords)
+	var values [][]byte
+	for _, r := range records {
+		values = append(values, r.Value)
+	}
+	benchHandle(b, h, values)
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -228,30 +229,38 @@ func (r *running) stop() {
 type stream struct {
 	*kgo.Client
 	s                 *site
+	group, input, dlq string
 	predictions, dead []*kgo.Record
 }
 
 // maxMessage is what the largest note of a test needs.
 const maxMessage = 4 << 20
 
-// stream returns a client that reads the answers from their beginning.
+// stream returns a client that reads the answers to notes from their beginning.
 func (s *site) stream() *stream {
 	s.Helper()
 	t := s.config.Kafka.Topics
-	c, err := kgo.NewClient(kgo.SeedBrokers(s.config.Kafka.Brokers...), kgo.ConsumeTopics(t.Predictions, t.DeadLetters), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	return s.client(t.Predictions, &stream{group: s.config.Kafka.Group, input: t.Notes, dlq: t.DeadLetters})
+}
+
+func (s *site) client(output string, c *stream) *stream {
+	s.Helper()
+	var err error
+	c.s = s
+	c.Client, err = kgo.NewClient(kgo.SeedBrokers(s.config.Kafka.Brokers...), kgo.ConsumeTopics(output, c.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ProducerBatchMaxBytes(maxMessage), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(c.Close)
-	return &stream{Client: c, s: s}
+	return c
 }
 
-// send produces messages to the notes.
+// send produces messages to the input.
 func (c *stream) send(records ...*kgo.Record) {
 	c.s.Helper()
 	for _, r := range records {
-		r.Topic, r.Context = c.s.config.Kafka.Topics.Notes, nil // a record sent before keeps its context
+		r.Topic, r.Context = c.input, nil // a record sent before keeps its context
 	}
 	ctx, cancel := context.WithTimeout(c.s.Context(), patience)
 	defer cancel()
@@ -271,7 +280,7 @@ func (c *stream) until(what string, done func() bool) {
 			c.s.Fatalf("waiting for %s after %d predictions and %d dead letters: %v", what, len(c.predictions), len(c.dead), err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			if r.Topic == c.s.config.Kafka.Topics.DeadLetters {
+			if r.Topic == c.dlq {
 				c.dead = append(c.dead, r)
 			} else {
 				c.predictions = append(c.predictions, r)
@@ -290,12 +299,12 @@ func (c *stream) answers(n int) {
 func (c *stream) committed() int {
 	c.s.Helper()
 	topic := kmsg.NewOffsetFetchRequestGroupTopic()
-	topic.Topic = c.s.config.Kafka.Topics.Notes
+	topic.Topic = c.input
 	for i := range int32(ingest.DefaultPartitions) {
 		topic.Partitions = append(topic.Partitions, i)
 	}
 	group := kmsg.NewOffsetFetchRequestGroup()
-	group.Group, group.Topics = c.s.config.Kafka.Group, []kmsg.OffsetFetchRequestGroupTopic{topic}
+	group.Group, group.Topics = c.group, []kmsg.OffsetFetchRequestGroupTopic{topic}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Groups = append(req.Groups, group)
 	res, err := req.RequestWith(c.s.Context(), c.Client)
@@ -311,6 +320,22 @@ func (c *stream) committed() int {
 		}
 	}
 	return int(sum)
+}
+
+// topics returns the names of the broker's KafkaTopics, those of the broker itself aside.
+func (c *stream) topics() ([]string, error) {
+	res, err := kmsg.NewPtrMetadataRequest().RequestWith(c.s.Context(), c.Client)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, t := range res.Topics {
+		if !strings.HasPrefix(*t.Topic, "__") {
+			names = append(names, *t.Topic)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // note returns generated note i, with the secret in its text and as its visit.
@@ -407,8 +432,8 @@ func (s *site) get(path string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// metric returns the sum of a metric's values, of those with the label value only where one is given.
-func (s *site) metric(name string, label ...string) float64 {
+// metric returns the sum of a metric's values, of those only that have all of these label values.
+func (s *site) metric(name string, labels ...string) float64 {
 	s.Helper()
 	families, err := s.registry.Gather()
 	if err != nil {
@@ -420,7 +445,13 @@ func (s *site) metric(name string, label ...string) float64 {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			if len(label) == 0 || m.GetLabel()[0].GetValue() == label[0] {
+			found := 0
+			for _, l := range m.GetLabel() {
+				if slices.Contains(labels, l.GetValue()) {
+					found++
+				}
+			}
+			if found == len(labels) {
 				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}
