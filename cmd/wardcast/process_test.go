@@ -137,7 +137,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// secret stands in every note of a stream, and may stand in no log.
+// secret stands in every message of a stream, and may stand in no log.
 const secret = "zzsecretname"
 
 // stream is topics of a test's own on a cluster, and a foreign client that has read so much of the answers.
@@ -147,12 +147,18 @@ type stream struct {
 	config            string // path of the configuration
 	bootstrap         string
 	group             string
-	notes             string // topic
+	input             string // topic
 	answered          string // topic
 	dlq               string // topic
 	sent              map[string]*kgo.Record
 	order             []string
 	predictions, dead []*kgo.Record
+
+	// message returns the identifier and the value of message i.
+	message func(i int) (id string, value []byte)
+	// want returns by their identifiers what the commands make of those sent that are well-formed; essence is as much of an answer.
+	want    func(good []string) map[string]string
+	essence func(answer string) string
 }
 
 // startBroker runs the embedded broker as a process and returns its address.
@@ -161,25 +167,54 @@ func startBroker(t *testing.T) string {
 	return start(t, "broker", "--dir", t.TempDir(), "--listen", "127.0.0.1:0").says(`"msg":"ready","listen":"([^"]+)"`)
 }
 
-// newStream makes the topics and the configuration for scorers with this model store.
+// newStream makes the topics and the configuration for scorers of notes with this model store.
 func newStream(t *testing.T, bootstrap, store string) *stream {
 	t.Helper()
-	s := &stream{t: t, bootstrap: bootstrap, sent: map[string]*kgo.Record{}}
-	name := fmt.Sprintf("test-%d-", time.Now().UnixNano())
-	s.group, s.notes, s.dlq = name+"group", name+"notes", name+"dlq"
-	outcomes, predictions := name+"outcomes", name+"predictions"
+	s := openStream(t, bootstrap)
 	s.config = file(t, "wardcast.yaml", fmt.Sprintf(`kafka:
   brokers: [%s]
   group: %s
-  topics: {notes: %s, outcomes: %s, predictions: %s, dead_letters: %s}
+  topics: {notes: %s, predictions: %s, dead_letters: %s}
 models: {store: %s}
 http: {listen: ""}
-`, strings.ReplaceAll(bootstrap, ",", ", "), s.group, s.notes, outcomes, predictions, s.dlq, store))
-	s.answered = predictions
+`, strings.ReplaceAll(bootstrap, ",", ", "), s.group, s.input, s.answered, s.dlq, store))
+	g, err := newGenerator()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.message = func(i int) (string, []byte) {
+		m := g.At(trainingNotes + i).Note
+		m.VisitID = fmt.Sprintf("%s-%d", secret, i)
+		m.Text += " " + secret
+		return m.VisitID, m.AppendJSON(nil)
+	}
+	s.essence = bare
+	s.want = func(good []string) map[string]string {
+		var in strings.Builder
+		for _, visit := range good {
+			in.Write(s.sent[visit].Value)
+			in.WriteByte('\n')
+		}
+		want := map[string]string{}
+		for line := range strings.Lines(succeed(t, in.String(), "predict", "--model-dir", store)) {
+			visit, _ := object(t, line)["visit_id"].(string)
+			want[visit] = bare(strings.TrimSuffix(line, "\n"))
+		}
+		return want
+	}
+	return s
+}
+
+// openStream makes the topics of a stream.
+func openStream(t *testing.T, bootstrap string) *stream {
+	t.Helper()
+	s := &stream{t: t, bootstrap: bootstrap, sent: map[string]*kgo.Record{}}
+	name := fmt.Sprintf("test-%d-", time.Now().UnixNano())
+	s.group, s.input, s.answered, s.dlq = name+"group", name+"input", name+"answers", name+"dlq"
 	s.Client = reader(t, bootstrap, s)
 	create := kmsg.NewPtrCreateTopicsRequest()
 	remove := kmsg.NewPtrDeleteTopicsRequest()
-	for _, topic := range []string{s.notes, outcomes, predictions, s.dlq} {
+	for _, topic := range []string{s.input, s.answered, s.dlq} {
 		c := kmsg.NewCreateTopicsRequestTopic()
 		c.Topic, c.NumPartitions, c.ReplicationFactor = topic, streamPartitions, -1
 		create.Topics = append(create.Topics, c)
@@ -225,28 +260,22 @@ func (s *stream) scorer() *process {
 	return start(s.t, "serve", "--config", s.config)
 }
 
-// badEvery is how often a message is no note.
+// badEvery is how often a message is cut short.
 const badEvery = 100
 
 // send sends the next n messages and returns when the cluster has them.
 func (s *stream) send(n int) {
 	s.t.Helper()
-	g, err := newGenerator()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	var records []*kgo.Record
 	for range n {
 		i := len(s.sent)
-		m := g.At(trainingNotes + i).Note
-		m.VisitID = fmt.Sprintf("%s-%d", secret, i)
-		m.Text += " " + secret
-		r := &kgo.Record{Topic: s.notes, Key: []byte(m.VisitID), Value: m.AppendJSON(nil)}
+		id, value := s.message(i)
+		r := &kgo.Record{Topic: s.input, Key: []byte(id), Value: value}
 		if i%badEvery == badEvery-1 {
 			r.Value = r.Value[:len(r.Value)/2]
 		}
-		s.sent[m.VisitID] = r
-		s.order = append(s.order, m.VisitID)
+		s.sent[id] = r
+		s.order = append(s.order, id)
 		records = append(records, r)
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -306,28 +335,28 @@ func (s *stream) settle() {
 	}
 }
 
-// verdict fails unless every note is answered as predict answers it, every other message is a dead letter, and
+// verdict fails unless every well-formed message is answered as the commands answer it, every other is a dead letter, and
 // repeats are alike. It returns their number.
-func (s *stream) verdict(store string) int {
+func (s *stream) verdict() int {
 	s.t.Helper()
-	var in strings.Builder
+	var whole []string
 	for _, visit := range s.order {
 		if r := s.sent[visit]; r.Value[len(r.Value)-1] == '}' {
-			in.Write(r.Value)
-			in.WriteByte('\n')
+			whole = append(whole, visit)
 		}
 	}
-	want := map[string]string{}
-	for line := range strings.Lines(succeed(s.t, in.String(), "predict", "--model-dir", store)) {
-		visit, _ := object(s.t, line)["visit_id"].(string)
-		want[visit] = bare(strings.TrimSuffix(line, "\n"))
-	}
+	want, first := s.want(whole), map[string]string{}
 	ids, good, bad := map[string]string{}, map[string]int{}, map[string]int{}
 	for _, r := range s.predictions {
-		visit := string(r.Key)
-		good[visit]++
-		if got := bare(string(r.Value)); got != want[visit] {
-			s.t.Fatalf("a prediction is not what predict says of its note:\n%s\n%s", got, want[visit])
+		visit, value := string(r.Key), string(r.Value)
+		if good[visit]++; good[visit] == 1 {
+			first[visit] = bare(value)
+		}
+		if got := s.essence(value); got != want[visit] {
+			s.t.Fatalf("an answer is not what the command says of its message:\n%s\n%s", got, want[visit])
+		}
+		if bare(value) != first[visit] {
+			s.t.Fatal("a repeat differs from the first in more than scored_at")
 		}
 		id := ""
 		for _, h := range r.Headers {
@@ -348,11 +377,11 @@ func (s *stream) verdict(store string) int {
 	}
 	lost := 0
 	for visit := range s.sent {
-		switch _, isNote := want[visit]; {
+		switch _, isGood := want[visit]; {
 		case good[visit]+bad[visit] == 0:
 			lost++
-		case isNote && bad[visit] > 0:
-			s.t.Error("a good note is a dead letter")
+		case isGood && bad[visit] > 0:
+			s.t.Error("a good message is a dead letter")
 		}
 	}
 	if lost > 0 {
@@ -363,14 +392,14 @@ func (s *stream) verdict(store string) int {
 
 var scoredAt = regexp.MustCompile(`"scored_at":"[^"]*"`)
 
-// bare is a prediction but for scored_at, all that a repeat may change.
+// bare is an answer but for scored_at, all that a repeat may change.
 func bare(value string) string { return scoredAt.ReplaceAllString(value, "") }
 
 // committed returns the sum of the group's offsets.
 func (s *stream) committed() int {
 	s.t.Helper()
 	topic := kmsg.NewOffsetFetchRequestGroupTopic()
-	topic.Topic = s.notes
+	topic.Topic = s.input
 	for i := range int32(streamPartitions) {
 		topic.Partitions = append(topic.Partitions, i)
 	}
@@ -393,8 +422,8 @@ func (s *stream) committed() int {
 	return int(sum)
 }
 
-// TestKill streams notes through two scorers that are killed while they answer, and by turns both of them or one and
-// then the next while it starts.
+// TestKill streams notes, and responses to a questionnaire, through two scorers that are killed while they answer, and by turns
+// both of them or one and then the next while it starts.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a killed scorer's partitions move after the session timeout, six seconds")
@@ -404,8 +433,20 @@ func TestKill(t *testing.T) {
 	if bootstrap == "" {
 		bootstrap, kills, total = startBroker(t), 5, 2000
 	}
-	store := trained(t)
-	s := newStream(t, bootstrap, store)
+	for name, open := range map[string]func(t *testing.T) *stream{
+		"notes":     func(t *testing.T) *stream { t.Helper(); return newStream(t, bootstrap, trained(t)) },
+		"responses": func(t *testing.T) *stream { t.Helper(); return newResponses(t, bootstrap, fitted(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kill(t, open(t), kills, total)
+		})
+	}
+}
+
+// kill sends so many messages while it kills so often.
+func kill(t *testing.T, s *stream, kills, total int) {
+	t.Helper()
 	scorers := [2]*process{s.scorer(), s.scorer()}
 	for _, p := range scorers {
 		p.ready()
@@ -452,6 +493,6 @@ func TestKill(t *testing.T) {
 	if got := s.committed(); got != len(s.sent) {
 		t.Errorf("all is answered and the scorers have drained, but the group lags by %d", len(s.sent)-got)
 	}
-	repeats := s.verdict(store)
+	repeats := s.verdict()
 	t.Logf("%d messages, %d kills in %.0f s, %d repeats, %.0f s in all", len(s.sent), kills, killed.Seconds(), repeats, time.Since(began).Seconds())
 }

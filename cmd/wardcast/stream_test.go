@@ -27,7 +27,7 @@ func TestServe(t *testing.T) {
 	second := s.scorer().ready()
 	s.send(200)
 	s.settle()
-	s.verdict(store)
+	s.verdict()
 	second.stop()
 
 	before := len(s.predictions)
@@ -102,7 +102,7 @@ func TestBroker(t *testing.T) {
 		return out.String()
 	}
 	s := newStream(t, address, dir)
-	kcat("a\tfall\nb\tcough\n", "-P", "-t", s.notes, "-K", "\t", "-X", "acks=all")
+	kcat("a\tfall\nb\tcough\n", "-P", "-t", s.input, "-K", "\t", "-X", "acks=all")
 	const want = "a fall\nb cough\n"
 	sorted := func(text string) string {
 		lines := strings.SplitAfter(text, "\n")
@@ -111,16 +111,16 @@ func TestBroker(t *testing.T) {
 		}
 		return strings.Join(lines, "")
 	}
-	if got := sorted(kcat("", "-C", "-t", s.notes, "-e", "-q", "-f", "%k %s\\n")); got != want {
+	if got := sorted(kcat("", "-C", "-t", s.input, "-e", "-q", "-f", "%k %s\\n")); got != want {
 		t.Errorf("kcat reads %q, want %q", got, want)
 	}
-	if got := sorted(kcat("", "-G", "others", "-c", "2", "-q", "-X", "auto.offset.reset=earliest", "-f", "%k %s\\n", s.notes)); got != want {
+	if got := sorted(kcat("", "-G", "others", "-c", "2", "-q", "-X", "auto.offset.reset=earliest", "-f", "%k %s\\n", s.input)); got != want {
 		t.Errorf("kcat reads %q as a group, want %q", got, want)
 	}
 	// What it has acknowledged survives SIGKILL.
 	broker.kill()
 	address = start(t, "broker", "--dir", dir, "--listen", address).says(`"msg":"ready","listen":"([^"]+)"`)
-	if got := sorted(kcat("", "-C", "-t", s.notes, "-e", "-q", "-f", "%k %s\\n")); got != want {
+	if got := sorted(kcat("", "-C", "-t", s.input, "-e", "-q", "-f", "%k %s\\n")); got != want {
 		t.Errorf("kcat reads %q after SIGKILL, want %q", got, want)
 	}
 	fail(t, exitFailed, []string{"broker", "--dir", dir, "--listen", "127.0.0.1:0"}, "in use")

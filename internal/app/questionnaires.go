@@ -30,8 +30,8 @@ type questionnaires struct {
 func newQuestionnaires(ctx context.Context, c *config.Config, registry *prometheus.Registry) (*questionnaires, error) {
 	q := &questionnaires{folders: c.Questionnaires.Models, items: c.Scoring.Terms, source: c.Scoring.Source}
 	q.set.Store(&map[string]*questionnaire.Instrument{})
-	if _, err := q.renew(ctx); err != nil || registry == nil {
-		return q, err
+	if _, errs := q.renew(ctx); len(errs) > 0 || registry == nil {
+		return q, errors.Join(errs...)
 	}
 	var err error
 	q.metrics, err = newResponseMetrics(registry, slices.Collect(maps.Keys(q.folders)))
@@ -39,12 +39,11 @@ func newQuestionnaires(ctx context.Context, c *config.Config, registry *promethe
 }
 
 // renew takes up each instrument's model by itself.
-func (q *questionnaires) renew(ctx context.Context) (changed bool, err error) {
+func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error) {
 	set := maps.Clone(*q.set.Load())
-	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(q.folders)) {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return false, []error{err}
 		}
 		folder, old := q.folders[name], set[name]
 		sha256, err := questionnaire.ReadSHA256(folder)
@@ -64,7 +63,7 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, err error) {
 	if changed {
 		q.set.Store(&set)
 	}
-	return changed, errors.Join(errs...)
+	return changed, errs
 }
 
 func (q *questionnaires) models() []inUse {

@@ -286,11 +286,11 @@ func TestRefit(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(line, "new models refused, the running ones stay") {
+		if strings.Contains(line, "new models refused, the running ones stay") && strings.Contains(line, brief) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief") || !strings.Contains(lines[0], questionnaire.ModelFile) {
+	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") || !strings.Contains(lines[0], questionnaire.ModelFile) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the instrument and the file", lines)
 	}
 

@@ -15,9 +15,9 @@ import (
 // source answers records by models that may change while it does.
 type source interface {
 	ingest.Handler
-	// renew takes up the models that have changed and reports whether there were any. It returns an error of those that
+	// renew takes up the models that have changed and reports whether there were any. It returns the errors of those that
 	// cannot be read, for which the running ones stay.
-	renew(ctx context.Context) (changed bool, err error)
+	renew(ctx context.Context) (changed bool, errs []error)
 	// models lists those in use.
 	models() []inUse
 }
@@ -63,14 +63,14 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	refused := "" // why, so that one failure is one log line
+	refused := map[string]bool{} // why, so that one failure is one log line
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		changed, err := s.renew(ctx)
+		changed, errs := s.renew(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -78,14 +78,14 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 			s.metrics.use(s.models())
 			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
 		}
-		if err == nil {
-			refused = ""
-			continue
-		}
-		s.metrics.reloads.WithLabelValues(resultFailed).Inc()
-		if why := err.Error(); why != refused {
-			s.log.ErrorContext(ctx, "new models refused, the running ones stay", "err", err)
-			refused = why
+		before := refused
+		refused = make(map[string]bool)
+		for _, err := range errs {
+			s.metrics.reloads.WithLabelValues(resultFailed).Inc()
+			why := err.Error()
+			if refused[why] = true; !before[why] {
+				s.log.ErrorContext(ctx, "new models refused, the running ones stay", "err", err)
+			}
 		}
 	}
 }

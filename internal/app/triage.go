@@ -57,14 +57,17 @@ func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
 }
 
 // renew takes up all champions or none.
-func (t *triage) renew(ctx context.Context) (bool, error) {
+func (t *triage) renew(ctx context.Context) (bool, []error) {
 	versions, err := t.store.Champions(ctx)
-	if err != nil || maps.Equal(versions, t.set.Load().Versions()) {
-		return false, err
+	if err == nil && maps.Equal(versions, t.set.Load().Versions()) {
+		return false, nil
 	}
-	set, err := t.load(ctx)
+	var set *scoring.Set
+	if err == nil {
+		set, err = t.load(ctx)
+	}
 	if err != nil {
-		return false, err
+		return false, []error{err}
 	}
 	t.set.Store(set)
 	return true, nil
