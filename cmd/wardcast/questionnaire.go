@@ -162,13 +162,13 @@ func parseBetas(s string) ([]float64, error) {
 // mostLines bounds the lines of a file that one log line names.
 const mostLines = 20
 
-// warnLeftOut says in the log who was left out.
-func warnLeftOut(d *deps, file string, out questionnaire.LeftOut) {
-	if n := len(out.Unanswered); n > 0 {
-		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", out.Unanswered[:min(n, mostLines)])
+// warn says in the log what should be known of a file.
+func warn(d *deps, file string, of questionnaire.Remarks) {
+	if n := len(of.Unanswered); n > 0 {
+		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
-	if n := len(out.Incomplete); n > 0 {
-		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", out.Incomplete[:min(n, mostLines)])
+	if n := len(of.Incomplete); n > 0 {
+		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
 	}
 }
 
@@ -234,7 +234,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *question
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, fitted.Scores.LeftOut)
+	warn(d, c.Input, fitted.Scores.Remarks)
 	if len(fitted.Dropped) > 0 {
 		d.log.Warn("items that do not vary are left out", "file", c.Input, "items", fitted.Dropped)
 	}
@@ -303,7 +303,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, scores.LeftOut)
+	warn(d, c.Input, scores.Remarks)
 	for _, b := range scores.Beyond {
 		d.log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
@@ -335,7 +335,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, ranked.LeftOut)
+	warn(d, c.Input, ranked.Remarks)
 	if c.json() {
 		return printJSON(d.out, ranked)
 	}

@@ -38,7 +38,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, e.LeftOut)
+	warn(d, c.Input, e.Remarks)
 	if c.json() {
 		return printJSON(d.out, e)
 	}

@@ -66,7 +66,7 @@ type Evaluation struct {
 	HeldOut      float64  `json:"held_out"`
 	Labels       []string `json:"labels"`
 	Shares       []Share  `json:"shares"`
-	LeftOut      `json:"-"`
+	Remarks      `json:"-"`
 }
 
 // Share is the outcome of a method that was trained on a share of the participants.
@@ -137,7 +137,7 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 			return nil, &Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", ErrOneClass, label.Positive)}
 		}
 	}
-	e := &Evaluation{Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, LeftOut: s.LeftOut}
+	e := &Evaluation{Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Remarks: s.Remarks}
 	if len(o.Factors)*len(o.Betas) > 1 {
 		choice, err := o.choose(ctx, s)
 		if err != nil {

@@ -307,7 +307,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err := m.describe(data, scores); err != nil {
 		return nil, err
 	}
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), LeftOut: s.LeftOut}, Cancelled: r.Status == solver.Cancelled, Dropped: s.Dropped}, nil
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), Remarks: s.Remarks}, Cancelled: r.Status == solver.Cancelled, Dropped: s.Dropped}, nil
 }
 
 // choose cross-validates the candidates.

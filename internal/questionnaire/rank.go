@@ -14,7 +14,7 @@ type Ranked struct {
 	OneStandardErrorFactors int          `json:"one_standard_error_factors"`
 	OneStandardErrorBeta    float64      `json:"one_standard_error_beta"`
 	Curve                   []rank.Point `json:"curve"`
-	LeftOut                 `json:"-"`
+	Remarks                 `json:"-"`
 	Seconds                 float64 `json:"seconds"`
 }
 
@@ -32,6 +32,6 @@ func Rank(ctx context.Context, o Options) (*Ranked, error) {
 	}
 	return &Ranked{
 		Candidate: choice.Lowest.Candidate, OneStandardErrorFactors: choice.OneStandardError.Factors, OneStandardErrorBeta: choice.OneStandardError.Beta,
-		Curve: choice.Curve, LeftOut: s.LeftOut, Seconds: time.Since(begin).Seconds(),
+		Curve: choice.Curve, Remarks: s.Remarks, Seconds: time.Since(begin).Seconds(),
 	}, nil
 }

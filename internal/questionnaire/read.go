@@ -24,7 +24,7 @@ type Table struct {
 	Items []Item
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
-	LeftOut
+	Remarks
 	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
 	Dropped []string
 
@@ -35,9 +35,12 @@ type Table struct {
 	labels    [][]int8 // of each label: 1, 0, or unknown
 }
 
-// LeftOut are the lines in the file of participants who have no row: those without any answer, and those without a value
-// of some confound.
-type LeftOut struct{ Unanswered, Incomplete []int }
+// Remarks are what a reader of the results should know of the file.
+type Remarks struct {
+	// Unanswered and Incomplete are the lines of participants who have no row: those without any answer, and those without
+	// a value of some confound.
+	Unanswered, Incomplete []int
+}
 
 // values is a column of a confound: numbers or levels.
 type values struct {

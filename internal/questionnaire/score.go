@@ -14,7 +14,7 @@ import (
 type Scores struct {
 	IDs    []string
 	Values *mat.Dense // n×k
-	LeftOut
+	Remarks
 	// Beyond tells of confounds outside the range of training, which count as its nearest end.
 	Beyond []Beyond
 }
@@ -29,7 +29,7 @@ func (m *Model) Score(path, id string, missing []string) (*Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scores{IDs: t.IDs, LeftOut: t.LeftOut}
+	s := &Scores{IDs: t.IDs, Remarks: t.Remarks}
 	known, beyond, err := t.encode(m.Confounds)
 	if err != nil {
 		return nil, err
