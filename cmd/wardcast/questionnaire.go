@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -180,10 +181,13 @@ type result struct {
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
-// prepare completes the options, and returns the bar that shows their progress.
-func (r *result) prepare(d *deps, o *questionnaire.Options) (*progress, error) {
+// prepare completes the options, and returns the bar that shows their progress. The inputs are the files that are read.
+func (r *result) prepare(d *deps, o *questionnaire.Options, inputs ...string) (*progress, error) {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
 		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
+	}
+	if err := questionnaire.CheckFolder(r.Out, inputs...); err != nil {
+		return nil, err
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
 	bar := newProgress(d.err, "cross-validation")
@@ -225,7 +229,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *question
 		return err
 	}
 	o.Columns.Visits = visits
-	bar, err := c.prepare(d, &o)
+	bar, err := c.prepare(d, &o, c.Input, c.Codebook)
 	if err != nil {
 		return err
 	}
@@ -271,7 +275,11 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if o.Options, err = c.options(); err != nil {
 		return err
 	}
-	bar, err := c.prepare(d, &o.Options)
+	var read []string
+	for _, dir := range c.Models {
+		read = append(read, filepath.Join(dir, questionnaire.ScoresFile))
+	}
+	bar, err := c.prepare(d, &o.Options, read...)
 	if err != nil {
 		return err
 	}
@@ -298,6 +306,11 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	model, err := questionnaire.Load(c.Model)
 	if err != nil {
 		return err
+	}
+	if c.Out != "" {
+		if err := questionnaire.CheckScoresFile(c.Out, c.Input, c.Model); err != nil {
+			return err
+		}
 	}
 	scores, err := model.Score(c.Input, c.ID, c.MissingCode)
 	if err != nil {

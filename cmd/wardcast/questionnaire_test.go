@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
@@ -133,4 +136,77 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a refused fit leaves its folder: %v", err)
 	}
+}
+
+// What is read is never written over: not the answers by scores, the codebook by a fit, a model by a second stage, nor a
+// file of a model by scores.
+func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	answers, err := os.ReadFile(answersFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, book, link := filepath.Join(dir, questionnaire.ScoresFile), filepath.Join(dir, questionnaire.TableFile), filepath.Join(dir, "link")
+	for path, data := range map[string][]byte{table: answers, book: []byte("item\nq1\nq2\nq3\n")} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.csv")
+	if err := os.WriteFile(other, answers, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fit := func(input, out string, more ...string) []string {
+		return slices.Concat([]string{"questionnaire", "fit", input, "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", out}, more)
+	}
+	fail(t, exitUsage, fit(table, dir, "--items", "q*"), questionnaire.ScoresFile, "replaced")
+	fail(t, exitUsage, fit(table, link, "--items", "q*"), questionnaire.ScoresFile)
+	fail(t, exitUsage, fit(other, dir, "--codebook", book), questionnaire.TableFile)
+	fail(t, exitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), questionnaire.ScoresFile)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("refused fits leave %v: %v", entries, err)
+	}
+
+	model, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	succeed(t, "", fit(other, model, "--items", "q1,q2,q3")...)
+	succeed(t, "", fit(other, second, "--items", "q4,q5,q6")...)
+	before := contents(t, model)
+	fail(t, exitUsage, []string{"questionnaire", "meta", model, second, "--factors", "2", "--beta", "0.01", "--out", model}, questionnaire.ScoresFile)
+	score := func(input, out string) []string {
+		return []string{"questionnaire", "score", "--model", model, "--out", out, input}
+	}
+	fail(t, exitUsage, score(other, other), "other.csv", "replaced")
+	fail(t, exitUsage, score(table, filepath.Join(link, questionnaire.ScoresFile)), "replaced")
+	for _, name := range []string{questionnaire.ScoresFile, questionnaire.ModelFile, questionnaire.ResultFile} {
+		fail(t, exitUsage, score(other, filepath.Join(model, name)), name, "model")
+	}
+	if diff := cmp.Diff(before, contents(t, model)); diff != "" {
+		t.Errorf("refused commands change the model:\n%s", diff)
+	}
+	if data, err := os.ReadFile(table); err != nil || !bytes.Equal(data, answers) {
+		t.Errorf("the answers are others: %v", err)
+	}
+	succeed(t, "", score(other, filepath.Join(model, "later.csv"))...)
+}
+
+// contents returns the files of a folder by their names.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(data)
+	}
+	return files
 }

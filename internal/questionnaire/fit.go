@@ -2,13 +2,8 @@ package questionnaire
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -17,16 +12,6 @@ import (
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
-)
-
-// The files that Fit writes besides those of the model.
-const (
-	ScoresFile   = "scores.csv"
-	TableFile    = "loadings.csv"
-	ReportFile   = "report.html"
-	HeatMapFile  = "loadings.svg"
-	HeatMapImage = "loadings.png"
-	ResultFile   = "result.json"
 )
 
 // Options says how to learn. Zero values mean what the fields say.
@@ -372,39 +357,4 @@ func (m *Model) describe(data icqf.Data, scores *mat.Dense) error {
 	}
 	m.Summary.Explained, m.Summary.Missing = 1-left/all, missing/float64(n*p)
 	return nil
-}
-
-// Write puts everything into a folder, made where it is missing: the tables, the model, the report, and result.json last.
-func (f *Fitted) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
-	// An older result goes first, so that none ever describes other factors.
-	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replacing %q: %w", ResultFile, err)
-	}
-	scores, err := f.Scores.CSV()
-	if err != nil {
-		return err
-	}
-	loadings, err := f.loadingsCSV()
-	if err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{ScoresFile: scores, TableFile: loadings} {
-		if err := replace(filepath.Join(dir, name), data); err != nil {
-			return err
-		}
-	}
-	if err := f.save(dir); err != nil {
-		return err
-	}
-	if err := f.WriteReport(dir, nil); err != nil {
-		return err
-	}
-	result, err := json.MarshalIndent(f.Summary, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing %q: %w", ResultFile, err)
-	}
-	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
 }

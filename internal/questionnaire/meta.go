@@ -16,9 +16,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// CompactFile is the table of the items that estimate the scores of a second stage.
-const CompactFile = "compact.csv"
-
 // MetaOptions says what to factorize in a second stage.
 type MetaOptions struct {
 	// Options are those of the second stage, but for Input and Columns.
