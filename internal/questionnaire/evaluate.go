@@ -59,6 +59,7 @@ const DefaultRepeats = 10
 
 // Evaluation is the outcome of Evaluate.
 type Evaluation struct {
+	Items        []string `json:"items"` // names, in the order of the file
 	Factors      int      `json:"factors"`
 	Beta         float64  `json:"beta"`
 	Participants int      `json:"participants"`
@@ -137,7 +138,7 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 			return nil, &Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", ErrOneClass, label.Positive)}
 		}
 	}
-	e := &Evaluation{Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Remarks: s.Remarks}
+	e := &Evaluation{Items: namesOf(s.Items), Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Remarks: s.Remarks}
 	if len(o.Factors)*len(o.Betas) > 1 {
 		choice, err := o.choose(ctx, s)
 		if err != nil {
