@@ -171,6 +171,12 @@ func warn(d *deps, file string, of questionnaire.Remarks) {
 	if n := len(of.Incomplete); n > 0 {
 		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
 	}
+	if r := of.Inferred; r != nil {
+		d.log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		if a := r.Apart; a != nil {
+			d.log.Warn("answers are far from all others, as codes of missing entries are", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+		}
+	}
 }
 
 // result is the flags of what writes a model.
@@ -204,11 +210,16 @@ func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) e
 	if s.Status == solver.IterationLimit.String() {
 		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
+	factors := strconv.Itoa(s.Factors)
+	if s.EmptyFactors > 0 {
+		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
+		d.log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
+	}
 	if r.json() {
 		return printJSON(d.out, s)
 	}
 	return printTable(d.out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), strconv.Itoa(s.Factors), strconv.FormatFloat(s.Beta, 'g', -1, 64),
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
 		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})

@@ -210,3 +210,34 @@ func contents(t *testing.T, dir string) map[string]string {
 	}
 	return files
 }
+
+// Factors of which nothing is left and a code of missing entries that nobody named are warned of.
+func TestQuestionnaireWarns(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	run := func(command string, more ...string) ran {
+		r := wardcast(t, "", slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--factors", "2"}, more)...)
+		if r.code != 0 {
+			t.Fatalf("%s exits %d: %s", command, r.code, r.stderr)
+		}
+		return r
+	}
+	r := run("fit", "--missing-code", "-9999", "--beta", "10000", "--out", t.TempDir())
+	for _, w := range []string{"factors are empty", `"empty":2`, "range of items without one", `"low":0`, `"high":4`} {
+		if !strings.Contains(r.stderr, w) {
+			t.Errorf("fit logs %q, want %q in it", r.stderr, w)
+		}
+	}
+	if !strings.Contains(r.stdout, "2 (2 empty)") || strings.Contains(r.stderr, "far from all others") {
+		t.Errorf("fit prints %q and logs %q", r.stdout, r.stderr)
+	}
+	r = run("rank", "--from-low", "--beta", "0.1")
+	for _, w := range []string{"far from all others", `"low":-9999`, `"first_line":2`, `"column":"q1"`} {
+		if !strings.Contains(r.stderr, w) {
+			t.Errorf("rank logs %q, want %q in it", r.stderr, w)
+		}
+	}
+	if r = run("rank", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"); r.stderr != "" {
+		t.Errorf("rank logs %q", r.stderr)
+	}
+}

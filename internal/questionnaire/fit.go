@@ -83,15 +83,19 @@ type Summary struct {
 	Seconds                 Seconds      `json:"seconds"`
 	Participants            int          `json:"participants"`
 	// Unanswered and Incomplete count the participants left out, for want of answers and of confounds.
-	Unanswered int                 `json:"unanswered"`
-	Incomplete int                 `json:"incomplete"`
-	Missing    float64             `json:"missing"` // share of the answers
-	Items      []ItemFit           `json:"items"`
-	FactorFits []FactorFit         `json:"factor_scores"`
-	Compact    []CompactItem       `json:"compact,omitempty"` // of a second stage
-	Trace      []solver.TracePoint `json:"trace"`             // empty unless asked for
-	Settings   Settings            `json:"settings"`
-	Version    string              `json:"version"`
+	Unanswered int         `json:"unanswered"`
+	Incomplete int         `json:"incomplete"`
+	Missing    float64     `json:"missing"` // share of the answers
+	Items      []ItemFit   `json:"items"`
+	FactorFits []FactorFit `json:"factor_scores"`
+	// EmptyFactors counts those of which all scores or all loadings are 0. They come last.
+	EmptyFactors int `json:"empty_factors"`
+	// Warnings are sentences for whoever reads the result.
+	Warnings []string            `json:"warnings"`
+	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
+	Trace    []solver.TracePoint `json:"trace"`             // empty unless asked for
+	Settings Settings            `json:"settings"`
+	Version  string              `json:"version"`
 }
 
 // Seconds is the wall time of the parts of a run: reading, cross-validation, start, updates.
@@ -292,6 +296,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err := m.describe(data, scores); err != nil {
 		return nil, err
 	}
+	m.warn(scores, s.Inferred)
 	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), Remarks: s.Remarks}, Cancelled: r.Status == solver.Cancelled, Dropped: s.Dropped}, nil
 }
 
@@ -326,6 +331,31 @@ func factorFits(scores *mat.Dense) []FactorFit {
 		*f = FactorFit{f.Mean / float64(n), f.Absent / float64(n), f.High / float64(n)}
 	}
 	return fits
+}
+
+// warn fills in the warnings. The empty factors are those of the smallest size, 0, and so the last.
+func (m *Model) warn(scores *mat.Dense, inferred *Inferred) {
+	s := &m.Summary
+	s.Warnings = []string{}
+	for t := range s.Factors {
+		if mat.Max(scores.ColView(t)) == 0 || mat.Max(m.factors.Loadings.ColView(t)) == 0 {
+			s.EmptyFactors++
+		}
+	}
+	const empty = "factors are empty, all their scores or loadings are 0: the penalties leave nothing of them"
+	switch {
+	case s.EmptyFactors == s.Factors:
+		s.Warnings = append(s.Warnings, fmt.Sprintf("all %d %s", s.Factors, empty))
+	case s.EmptyFactors > 0:
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the last %d of %d %s", s.EmptyFactors, s.Factors, empty))
+	}
+	if inferred != nil && inferred.Apart != nil {
+		a, what := inferred.Apart, "answers are"
+		if a.Answers == 1 {
+			what = "answer is"
+		}
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v to %v is that of the answers in the file, and %d %s far from all others: a code of missing entries has to be named", inferred.Low, inferred.High, a.Answers, what))
+	}
 }
 
 // describe fills in what the summary tells of the items.

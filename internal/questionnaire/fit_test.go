@@ -418,3 +418,66 @@ func TestDefaultFactors(t *testing.T) {
 		}
 	}
 }
+
+// A penalty that leaves nothing of some or all factors, and a range that looks like no range, are told with the result.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		empty  int
+		words  []string
+	}{
+		{"nothing to warn of", func(*Options) {}, 0, nil},
+		{"all empty", func(o *Options) { o.Betas = []float64{1e4} }, plantedFactors, []string{"all 3 factors are empty"}},
+		{"some empty", func(o *Options) { o.Factors = []int{plantedItems}; o.Betas = []float64{0.5} }, -1, []string{"of 9 factors are empty"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := fit(t, planted(1), c.change)
+			empty := f.Summary.EmptyFactors
+			if empty != c.empty && (c.empty >= 0 || empty == 0 || empty == plantedItems) {
+				t.Errorf("%d factors are empty", empty)
+			}
+			for i := range f.Summary.Factors { // the empty ones come last
+				w, q := mat.Max(f.Scores.Values.ColView(i)), mat.Max(f.factors.Loadings.ColView(i))
+				if (w == 0 || q == 0) != (i >= f.Summary.Factors-empty) {
+					t.Errorf("factor %d of %d, %d of them empty, has scores up to %v and loadings up to %v", i+1, f.Summary.Factors, empty, w, q)
+				}
+			}
+			checkWarnings(t, f, c.words)
+		})
+	}
+	rows := planted(1)
+	rows[4][1] = "999"
+	checkWarnings(t, fit(t, rows, func(o *Options) { o.Columns.Range = nil }), []string{"all 3 factors are empty", "999"}) // the penalty of loadings grows with the range
+}
+
+// checkWarnings fails unless the warnings hold these words, one each, in the file and in the report.
+func checkWarnings(t *testing.T, f *Fitted, words []string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	var s struct{ Warnings []string }
+	data, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Warnings == nil || len(s.Warnings) != len(words) {
+		t.Fatalf("warnings %q, want %q", s.Warnings, words)
+	}
+	for i, w := range words {
+		if !strings.Contains(s.Warnings[i], w) || !strings.Contains(string(page), s.Warnings[i]) {
+			t.Errorf("warning %q, want %q in it and it in the report", s.Warnings[i], w)
+		}
+	}
+}

@@ -40,6 +40,22 @@ type Remarks struct {
 	// Unanswered and Incomplete are the lines of participants who have no row: those without any answer, and those without
 	// a value of some confound.
 	Unanswered, Incomplete []int
+	Inferred               *Inferred // nil where no range was
+}
+
+// Inferred is the range of items that have none of their own: that of all answers to them.
+type Inferred struct {
+	Range
+	Items int
+	Apart *Apart // nil where no answers are
+}
+
+// Apart are answers far from all others, as codes of missing entries that nobody named are.
+type Apart struct {
+	Range
+	Answers int
+	Line    int // of the first
+	Column  string
 }
 
 // values is a column of a confound: numbers or levels.
@@ -218,17 +234,72 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 
 // infer gives items without a range that of all answers to them.
 func (t *Table) infer() {
-	r := Range{math.Inf(1), math.Inf(-1)}
+	var items []int
+	var all []float64
 	for j, item := range t.Items {
-		if item.Range == nil {
-			for i := range t.IDs {
-				if v := t.Answers.At(i, j); !math.IsNaN(v) {
-					r = Range{min(r.Low, v), max(r.High, v)}
-				}
+		if item.Range != nil {
+			continue
+		}
+		items = append(items, j)
+		for i := range t.IDs {
+			if v := t.Answers.At(i, j); !math.IsNaN(v) {
+				all = append(all, v)
 			}
-			t.Items[j].Range = &r
 		}
 	}
+	if len(items) == 0 {
+		return
+	}
+	t.Inferred = &Inferred{Items: len(items)}
+	for _, j := range items {
+		t.Items[j].Range = &t.Inferred.Range
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	t.Inferred.Range = Range{all[0], all[len(all)-1]}
+	far, ok := apart(all)
+	if !ok {
+		return
+	}
+	a := &Apart{Range: far}
+	for i, line := range t.Lines {
+		for _, j := range items {
+			if v := t.Answers.At(i, j); v >= far.Low && v <= far.High {
+				if a.Answers == 0 {
+					a.Line, a.Column = line, t.Items[j].Name
+				}
+				a.Answers++
+			}
+		}
+	}
+	t.Inferred.Apart = a
+}
+
+// apart returns the range of the sorted answers that lie far from all others: the widest gap between two of them parts all
+// answers, and it is wider than the narrowest and as wide as either part. The part of fewer answers is apart, of equal ones
+// the upper.
+func apart(sorted []float64) (far Range, ok bool) {
+	narrowest, widest, at := math.Inf(1), 0.0, 0
+	for i, v := range sorted[1:] {
+		gap := v - sorted[i]
+		if gap > widest {
+			widest, at = gap, i
+		}
+		if gap > 0 {
+			narrowest = min(narrowest, gap)
+		}
+	}
+	if !(widest > narrowest) {
+		return far, false
+	}
+	low, high := Range{sorted[0], sorted[at]}, Range{sorted[at+1], sorted[len(sorted)-1]}
+	far = high
+	if at+1 < len(sorted)-at-1 {
+		far = low
+	}
+	return far, widest >= max(low.High-low.Low, high.High-high.Low)
 }
 
 // orient turns the answers of reversed items, and counts from the low end of the range where asked to.

@@ -399,3 +399,40 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A range that is taken from the answers is told, and so are answers far from all others.
+func TestInferred(t *testing.T) {
+	t.Parallel()
+	far := func(low, high float64, answers, line int, column string) *Apart {
+		return &Apart{Range{low, high}, answers, line, column}
+	}
+	const usual = "id,q1,q2,q3\na,0,1,2\nb,3,4,\nc,1,2,3\n"
+	for _, c := range []struct {
+		name, content string
+		columns       Columns
+		want          *Inferred
+	}{
+		{"a given range", usual, Columns{Range: &Range{0, 4}}, nil},
+		{"the codebook's", usual, Columns{Codebook: []Item{{Name: "q1", Range: &Range{0, 4}}, {Name: "q2", Range: &Range{0, 4}}, {Name: "q3", Range: &Range{0, 4}}}}, nil},
+		{"nothing far off", usual, Columns{}, &Inferred{Range{0, 4}, 3, nil}},
+		{"of one item", usual + "d,1,3,2\n", Columns{Codebook: []Item{{Name: "q1", Range: &Range{0, 4}}, {Name: "q2"}, {Name: "q3", Range: &Range{0, 4}}}}, &Inferred{Range{1, 4}, 1, nil}},
+		{"one code", usual + "d,0,999,1\n", Columns{}, &Inferred{Range{0, 999}, 3, far(999, 999, 1, 5, "q2")}},
+		{"several codes", usual + "d,77,1,88\ne,0,99,77\n", Columns{}, &Inferred{Range{0, 99}, 3, far(77, 99, 4, 5, "q1")}},
+		{"below", usual + "d,1,-9,1\n", Columns{FromLow: true}, &Inferred{Range{-9, 4}, 3, far(-9, -9, 1, 5, "q2")}},
+		{"nine for one to five", "id,q1,q2\na,1,2\nb,3,4\nc,5,9\n", Columns{}, &Inferred{Range{1, 9}, 2, far(9, 9, 1, 4, "q2")}},
+		{"two answers", "id,q1,q2\na,0,100\nb,100,0\n", Columns{}, &Inferred{Range{0, 100}, 2, nil}},
+		{"continuous", "id,q1,q2\na,0.5,12\nb,100,57\nc,31,80\n", Columns{}, &Inferred{Range{0.5, 100}, 2, nil}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.columns.Items = []string{"q*"}
+			table, err := Read(write(t, "x.csv", c.content), &c.columns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, table.Inferred); diff != "" {
+				t.Errorf("what is inferred differs from that wanted:\n%s", diff)
+			}
+		})
+	}
+}
