@@ -129,7 +129,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, exitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
 	fail(t, exitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
 	fail(t, exitUsage, []string{"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6"}, "edges")
-	fail(t, exitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two models")
+	fail(t, exitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two fits or more, not 1")
 	fail(t, exitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
 	fail(t, exitFailed, fit("--items", "nothing*"), "nothing*")
 	fail(t, exitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)

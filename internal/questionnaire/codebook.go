@@ -27,11 +27,11 @@ func ReadCodebook(path string) (items []Item, err error) {
 			at.File = path
 		}
 	}()
-	records, closer, err := openTable(path)
+	records, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closer.Close() }() // only read
+	defer records.close()
 	first, err := records.Read()
 	if err != nil {
 		return nil, csvError(err)

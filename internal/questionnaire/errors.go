@@ -56,6 +56,7 @@ var (
 	ErrTwoRoles       = errors.New("a column of two roles")
 	ErrReverse        = errors.New("want 0, 1, no, yes, false or true")
 	ErrOneClass       = errors.New("only one class among the labels")
+	ErrOtherAnswers   = errors.New("not the answers that the model was fitted to: the SHA-256 is another")
 )
 
 // ErrOptions is returned for options without meaning.

@@ -126,7 +126,8 @@ type FactorFit struct {
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
 	Input         string     `json:"input"`
-	Range         Range      `json:"range"` // that the reconstruction keeps
+	InputSHA256   string     `json:"input_sha256,omitempty"` // none of a second stage
+	Range         Range      `json:"range"`                  // that the reconstruction keeps
 	Ridge         float64    `json:"ridge"`
 	BoundLoadings bool       `json:"bound_loadings"`
 	Inner         icqf.Inner `json:"inner"`
@@ -284,7 +285,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
-		Settings: Settings{Input: o.Input, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
+		Settings: Settings{Input: o.Input, InputSHA256: s.sha256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
 		Version:  o.Version,
 	}
 	if choice.Curve == nil {

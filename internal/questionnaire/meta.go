@@ -47,8 +47,11 @@ type CompactItem struct {
 // the item that, with those before, leaves least of the squared scores of the second stage, missing answers at the item's
 // mean. The other half tells how well it does.
 func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
-	if len(o.Models) < 2 || o.Compact < 0 {
-		return nil, fmt.Errorf("%w: %d models and %d items, want at least two models", ErrOptions, len(o.Models), o.Compact)
+	if len(o.Models) < 2 {
+		return nil, fmt.Errorf("%w: a second stage wants the output folders of two fits or more, not %d", ErrOptions, len(o.Models))
+	}
+	if o.Compact < 0 {
+		return nil, fmt.Errorf("%w: a compact set of %d items", ErrOptions, o.Compact)
 	}
 	all := make([]*Model, len(o.Models))
 	var names []string
@@ -70,6 +73,12 @@ func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
 	if o.table, err = joined(o.Models, names, all); err != nil {
 		return nil, err
 	}
+	var answers []*Table
+	if o.Compact > 0 {
+		if answers, err = fittedAnswers(names, all); err != nil {
+			return nil, err
+		}
+	}
 	o.Input, o.Columns = strings.Join(o.Models, ","), Columns{}
 	fitted, err := Fit(ctx, o.Options)
 	if err != nil {
@@ -77,7 +86,7 @@ func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
 	}
 	f := &MetaFitted{Fitted: *fitted}
 	if o.Compact > 0 {
-		f.Summary.Compact, err = compact(f.Scores, names, all, o)
+		f.Summary.Compact, err = compact(f.Scores, names, answers, o)
 	}
 	return f, err
 }
@@ -140,11 +149,11 @@ func readScores(path string, factors int) (s *Scores, err error) {
 			at.File = path
 		}
 	}()
-	records, closer, err := openTable(path)
+	records, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closer.Close() }() // only read
+	defer records.close()
 	s = &Scores{}
 	var values []float64
 	for first := true; ; first = false {
@@ -181,20 +190,33 @@ func readScores(path string, factors int) (s *Scores, err error) {
 	return s, s.checkIDs()
 }
 
+// fittedAnswers reads the answers that the models were fitted to, of those who were not left out.
+func fittedAnswers(names []string, all []*Model) ([]*Table, error) {
+	tables := make([]*Table, len(all))
+	for i, m := range all {
+		of := &m.Summary.Settings
+		t, err := m.read(of.Input, Columns{OmitIncomplete: true})
+		if err == nil && t.sha256 != of.InputSHA256 {
+			err = &Error{File: of.Input, Err: ErrOtherAnswers}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the answers of model %q: %w", names[i], err)
+		}
+		tables[i] = t
+	}
+	return tables, nil
+}
+
 // compact chooses the items that estimate the scores.
-func compact(scores Scores, names []string, all []*Model, o MetaOptions) ([]CompactItem, error) {
+func compact(scores Scores, names []string, answers []*Table, o MetaOptions) ([]CompactItem, error) {
 	row := map[string]int{}
 	for i, id := range scores.IDs {
 		row[id] = i
 	}
 	var items []CompactItem
 	var parts []*mat.Dense
-	for i, m := range all {
-		t, err := m.read(m.Summary.Settings.Input, "", nil)
-		if err != nil {
-			return nil, fmt.Errorf("reading the answers of model %q: %w", names[i], err)
-		}
-		part := mat.NewDense(len(scores.IDs), len(m.Items), nil)
+	for i, t := range answers {
+		part := mat.NewDense(len(scores.IDs), len(t.Items), nil)
 		part.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, part)
 		for r, id := range t.IDs {
 			if to, ok := row[id]; ok {
@@ -202,7 +224,7 @@ func compact(scores Scores, names []string, all []*Model, o MetaOptions) ([]Comp
 			}
 		}
 		parts = append(parts, part)
-		for _, item := range m.Items {
+		for _, item := range t.Items {
 			items = append(items, CompactItem{Questionnaire: names[i], Item: item})
 		}
 	}

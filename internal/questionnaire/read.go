@@ -28,6 +28,7 @@ type Table struct {
 	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
 	Dropped []string
 
+	sha256     string // of the file, "" where there is none
 	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
 
@@ -97,12 +98,16 @@ func readTable(path string, plan func(header []string) (*layout, error)) (t *Tab
 			at.File = path
 		}
 	}()
-	records, closer, err := openTable(path)
+	r, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closer.Close() }() // only read
-	return readRecords(records, path, plan)
+	defer r.close()
+	if t, err = readRecords(r.Reader, path, plan); err != nil {
+		return nil, err
+	}
+	t.sha256, err = r.sum()
+	return t, err
 }
 
 func readRecords(records *csv.Reader, path string, plan func(header []string) (*layout, error)) (*Table, error) {
