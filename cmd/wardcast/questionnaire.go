@@ -85,7 +85,7 @@ type learning struct {
 	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
 	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
 	MaxIter       int     `help:"Largest number of updates of a fit." default:"${maxIter}"`
-	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off." default:"${relTol}"`
+	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off. Those of a cross-validation end at ${cvRelTol} where that is larger." default:"${relTol}"`
 	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
@@ -179,6 +179,13 @@ func warn(d *deps, file string, of questionnaire.Remarks) {
 	}
 }
 
+// warnUnconverged says in the log how many of many fits ran out of updates.
+func warnUnconverged(d *deps, fits, maxIter int) {
+	if fits > 0 {
+		d.log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
+	}
+}
+
 // result is the flags of what writes a model.
 type result struct {
 	output
@@ -210,6 +217,7 @@ func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) e
 	if s.Status == solver.IterationLimit.String() {
 		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
+	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
 	factors := strconv.Itoa(s.Factors)
 	if s.EmptyFactors > 0 {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
@@ -360,6 +368,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
 		return err
 	}
 	warn(d, c.Input, ranked.Remarks)
+	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, ranked)
 	}

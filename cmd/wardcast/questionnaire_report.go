@@ -39,6 +39,11 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		return err
 	}
 	warn(d, c.Input, e.Remarks)
+	// The smallest share has no item that varies in none of the others.
+	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
+		d.log.Warn("items that do not vary among those trained on are left out there", "file", c.Input, "items", items)
+	}
+	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, e)
 	}
@@ -47,8 +52,11 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		head = append(head, "AUROC "+label)
 	}
 	cell := func(m questionnaire.Measure) string {
-		if m.Count == 0 {
+		switch m.Count {
+		case 0:
 			return "-"
+		case 1:
+			return fmt.Sprintf("%.3f (-)", m.Mean)
 		}
 		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
 	}

@@ -61,6 +61,7 @@ func (c *rankCmd) Run(ctx context.Context, d *deps) error {
 	for _, warning := range report.Warnings {
 		d.log.Warn("look at this before you rely on the choice", "reason", warning)
 	}
+	warnUnconverged(d, report.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, report)
 	}

@@ -27,7 +27,8 @@ type Options struct {
 	Fewest bool
 	// MaxIter is the largest number of updates of a fit; 0 means solver.DefaultMaxIter.
 	MaxIter int
-	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol.
+	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of a
+	// cross-validation end at rank.ICQFRelTol where that is larger.
 	RelTol float64
 	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, beside β.
 	Ridge float64
@@ -80,6 +81,7 @@ type Summary struct {
 	// BCV is the curve of the cross-validation, empty where there was nothing to choose.
 	BCV                     []rank.Point `json:"bcv"`
 	OneStandardErrorFactors int          `json:"one_standard_error_factors,omitempty"`
+	BCVUnconverged          int          `json:"bcv_unconverged"` // fits of the cross-validation that ended at MaxIter
 	Seconds                 Seconds      `json:"seconds"`
 	Participants            int          `json:"participants"`
 	// Unanswered and Incomplete count the participants left out, for want of answers and of confounds.
@@ -283,7 +285,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	m.Summary = Summary{
 		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: r.Objective,
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
-		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, Seconds: seconds,
+		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
 		Settings: Settings{Input: o.Input, InputSHA256: s.sha256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
 		Version:  o.Version,

@@ -14,8 +14,12 @@ type Ranked struct {
 	OneStandardErrorFactors int          `json:"one_standard_error_factors"`
 	OneStandardErrorBeta    float64      `json:"one_standard_error_beta"`
 	Curve                   []rank.Point `json:"curve"`
-	Remarks                 `json:"-"`
-	Seconds                 float64 `json:"seconds"`
+	// Unconverged counts those of the Fits that ended at MaxIter; RelTol is what ended the others.
+	Fits        int     `json:"fits"`
+	Unconverged int     `json:"unconverged"`
+	RelTol      float64 `json:"rel_tol"`
+	Remarks     `json:"-"`
+	Seconds     float64 `json:"seconds"`
 }
 
 // Rank cross-validates the candidates of the options.
@@ -32,6 +36,6 @@ func Rank(ctx context.Context, o Options) (*Ranked, error) {
 	}
 	return &Ranked{
 		Candidate: choice.Lowest.Candidate, OneStandardErrorFactors: choice.OneStandardError.Factors, OneStandardErrorBeta: choice.OneStandardError.Beta,
-		Curve: choice.Curve, Remarks: s.Remarks, Seconds: time.Since(begin).Seconds(),
+		Curve: choice.Curve, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol), Remarks: s.Remarks, Seconds: time.Since(begin).Seconds(),
 	}, nil
 }
