@@ -29,8 +29,8 @@ type questionnaireCmd struct {
 // answers is the flags that say where answers are and what their columns mean.
 type answers struct {
 	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
-	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID             string   `name:"id" help:"Column of the participants' ids (default: id, if there)." placeholder:"NAME"`
+	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again; patterns that all do take out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not, if there)." placeholder:"NAME"`
 	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
@@ -70,8 +70,8 @@ func (a *answers) columns() (questionnaire.Columns, error) {
 			return c, err
 		}
 	}
-	if len(c.Items) == 0 && len(c.Codebook) == 0 {
-		return c, usageError{errors.New("--items or --codebook must say which columns are items")}
+	if c.OnlyExclude() && len(c.Codebook) == 0 {
+		return c, usageError{errors.New("--items or --codebook must say which columns are items; a pattern that begins with ! only takes some out")}
 	}
 	return c, nil
 }

@@ -120,6 +120,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 		return slices.Concat([]string{"questionnaire", "fit", path, "--out", out}, more)
 	}
 	fail(t, exitUsage, fit("--factors", "2"), "--items")
+	fail(t, exitUsage, fit("--items", "!q1", "--factors", "2"), "only takes some out")
 	fail(t, exitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
 	fail(t, exitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
 	fail(t, exitUsage, fit("--items", "q*", "--beta", "x"), "--beta")

@@ -79,6 +79,13 @@ func TestRead(t *testing.T) {
 		{"from the low end", "x.csv", "id,q1,q2\na,1,5\nb,2,3\n", Columns{Items: q, Range: &Range{1, 5}, FromLow: true, Reversed: []string{"q2"}}, [][]float64{{0, 0}, {1, 2}}, []string{"a", "b"}, nil, []Range{{1, 5}, {1, 5}}},
 		{"a range below 0", "x.csv", "id,q1,q2\na,-1,1\nb,0,-1\n", Columns{Items: q, FromLow: true}, [][]float64{{0, 2}, {1, 0}}, []string{"a", "b"}, nil, []Range{{-1, 1}, {-1, 1}}},
 		{"codebook", "x.csv", plain, Columns{Codebook: []Item{{Name: "q3", Range: &Range{0, 3}, Reversed: true}, {Name: "q1"}}}, [][]float64{{0, 2}, {1, 1}}, []string{"a", "b"}, []string{"q1", "q3"}, []Range{{0, 1}, {0, 3}}},
+		{"names of the codebook are no patterns", "x.csv", "id,q*,q1,q?\na,0,9,1\nb,1,9,2\n", Columns{Codebook: []Item{{Name: "q*"}, {Name: "q?"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q*", "q?"}, nil},
+		{"a name of the codebook that begins with an exclamation mark", "x.csv", "id,!q,q\na,0,9\nb,1,9\n", Columns{Codebook: []Item{{Name: "!q"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"!q"}, nil},
+		{"a codebook of all columns", "x.csv", plain, Columns{Codebook: []Item{{Name: "id"}, {Name: "q1"}, {Name: "age"}, {Name: "q2"}, {Name: "sex"}, {Name: "q3"}}, Confounds: age[:1], Labels: []Label{{"sex", "F"}}}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"a label that is an item of the codebook", "x.csv", plain, Columns{Codebook: []Item{{Name: "q1"}, {Name: "q2"}, {Name: "q3"}}, Labels: []Label{{"q2", "2"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q1", "q3"}, nil},
+		{"out of the codebook", "x.csv", plain, Columns{Items: []string{"!q2"}, Codebook: []Item{{Name: "q1"}, {Name: "q2"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
+		{"ids in capitals", "x.csv", strings.Replace(plain, "id,", "ID,", 1), Columns{Items: []string{"*"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"ids before those in capitals", "x.csv", "ID,id,q1\n7,a,0\n8,b,1\n", Columns{Items: q}, [][]float64{{0}, {1}}, []string{"a", "b"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +174,9 @@ func TestReadRefuses(t *testing.T) {
 		{"a pattern of nothing", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*", "x*"}}, 1, "", ErrNoItem},
 		{"no items", head + "secret,0,0,7,F\n", Columns{}, 1, "", ErrNoItem},
 		{"a confound that is the id", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*"}, Confounds: []Confound{{Name: "id", Kind: models.Categorical}}}, 1, "id", ErrTwoRoles},
+		{"an item of the codebook that is not there", head + "secret,0,0,7,F\n", Columns{Codebook: []Item{{Name: "q1"}, {Name: "x1"}}}, 1, "x1", ErrNoColumn},
+		{"nothing to take out of", head + "secret,0,0,7,F\n", Columns{Items: []string{"!q1"}}, 1, "", ErrNoItem},
+		{"ids in two spellings", "Id,ID,q1\n1,2,0\n", Columns{Items: []string{"q*"}}, 1, "ID", ErrColumnTwice},
 		{"below 0", head + "secret,-1,0,7,F\n", Columns{Items: []string{"q*"}}, 0, "q1", ErrNegative},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -175,7 +185,7 @@ func TestReadRefuses(t *testing.T) {
 			_, err := Read(path, &c.columns)
 			at, ok := errors.AsType[*Error](err)
 			if !ok || at.File != path || at.Line != c.line || at.Column != c.column || c.err != nil && !errors.Is(err, c.err) {
-				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
+				t.Fatalf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v quotes an id", err)
@@ -214,11 +224,11 @@ func TestCheckTraining(t *testing.T) {
 
 func TestReadCodebook(t *testing.T) {
 	t.Parallel()
-	items, err := ReadCodebook(write(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\n"))
+	items, err := ReadCodebook(write(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Item{{"A1", "Am indifferent.", "Agreeableness", &Range{1, 6}, true}, {"A2", "Inquire.", "Agreeableness", nil, false}}
+	want := []Item{{"A1", "Am indifferent.", "Agreeableness", &Range{1, 6}, true}, {"A2", "Inquire.", "Agreeableness", nil, false}, {"NA", "", "", nil, false}}
 	if diff := cmp.Diff(want, items); diff != "" {
 		t.Errorf("items differ from those wanted:\n%s", diff)
 	}
@@ -233,14 +243,18 @@ func TestReadCodebook(t *testing.T) {
 		{"half a range", "item,min,max\nA1,1,\n", 2, "min"},
 		{"a range upside down", "item,min,max\nA1,5,1\n", 2, "min"},
 		{"reverse", "item,reverse\nA1,maybe\n", 2, "reverse"},
+		{"a key of 1 and −1", "item,reverse\nA1,-1\n", 2, "reverse"},
 		{"short row", "item,text\nA1\n", 2, ""},
 		{"empty", "", 0, ""},
+		{"a header alone", "item,text\n", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ReadCodebook(write(t, "book.csv", c.content))
 			if at, ok := errors.AsType[*Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
+			} else if strings.Contains(err.Error(), "EOF") {
+				t.Errorf("error %v", err)
 			}
 		})
 	}
