@@ -109,11 +109,12 @@ func (l *learning) options() (questionnaire.Options, error) {
 }
 
 // read returns what the flags of both say.
-func (l *learning) read(a *answers) (questionnaire.Options, error) {
+func (l *learning) read(d *deps, a *answers) (questionnaire.Options, error) {
 	o, err := l.options()
 	if err == nil {
 		o.Input = a.Input
 		o.Columns, err = a.columns()
+		o.Remark = func(of questionnaire.Remarks) { warn(d, a.Input, of) }
 	}
 	return o, err
 }
@@ -171,6 +172,9 @@ func warn(d *deps, file string, of questionnaire.Remarks) {
 	if n := len(of.Incomplete); n > 0 {
 		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
 	}
+	if len(of.Dropped) > 0 {
+		d.log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
+	}
 	if r := of.Inferred; r != nil {
 		d.log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
@@ -209,11 +213,8 @@ func (r *result) prepare(d *deps, o *questionnaire.Options, inputs ...string) (*
 }
 
 // report says what was learnt and written.
-func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) error {
+func (r *result) report(d *deps, f *questionnaire.Fitted) error {
 	s := &f.Summary
-	if f.Cancelled {
-		return fmt.Errorf("factorizing, after %d updates: %w", s.Iterations, context.Cause(ctx))
-	}
 	if s.Status == solver.IterationLimit.String() {
 		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
@@ -243,7 +244,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error { return c
 
 // run fits; the visits may be nil.
 func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *questionnaire.Visits) error {
-	o, err := c.read(&c.answers)
+	o, err := c.read(d, &c.answers)
 	if err != nil {
 		return err
 	}
@@ -257,14 +258,10 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *question
 	if err != nil {
 		return err
 	}
-	warn(d, c.Input, fitted.Scores.Remarks)
-	if len(fitted.Dropped) > 0 {
-		d.log.Warn("items that do not vary are left out", "file", c.Input, "items", fitted.Dropped)
-	}
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
-	return c.report(ctx, d, fitted)
+	return c.report(d, fitted)
 }
 
 type questionnaireLongitudinalCmd struct {
@@ -310,7 +307,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
-	return c.report(ctx, d, &fitted.Fitted)
+	return c.report(d, &fitted.Fitted)
 }
 
 type questionnaireScoreCmd struct {
@@ -356,7 +353,7 @@ type questionnaireRankCmd struct {
 }
 
 func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
-	o, err := c.read(&c.answers)
+	o, err := c.read(d, &c.answers)
 	if err != nil {
 		return err
 	}
@@ -367,7 +364,6 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warn(d, c.Input, ranked.Remarks)
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, ranked)

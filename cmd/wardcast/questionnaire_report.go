@@ -25,7 +25,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		return usageError{fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats)}
 	}
 	var err error
-	if o.Options, err = c.read(&c.answers); err != nil {
+	if o.Options, err = c.read(d, &c.answers); err != nil {
 		return err
 	}
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
@@ -38,7 +38,6 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warn(d, c.Input, e.Remarks)
 	// The smallest share has no item that varies in none of the others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
 		d.log.Warn("items that do not vary among those trained on are left out there", "file", c.Input, "items", items)

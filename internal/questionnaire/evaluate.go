@@ -72,7 +72,6 @@ type Evaluation struct {
 	Shares       []Share  `json:"shares"`
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
-	Remarks     `json:"-"`
 }
 
 // Share is the outcome of a method that was trained on a share of the participants.
@@ -157,7 +156,7 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 	if err := o.checkShares(s, free); err != nil {
 		return nil, err
 	}
-	e := &Evaluation{Items: namesOf(s.Items), Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Remarks: s.Remarks}
+	e := &Evaluation{Items: namesOf(s.Items), Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}}
 	if len(o.Factors)*len(o.Betas) > 1 {
 		choice, err := o.choose(ctx, s)
 		if err != nil {

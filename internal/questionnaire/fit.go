@@ -43,6 +43,8 @@ type Options struct {
 	Trace bool
 	// Version is the program's version, for the summary.
 	Version string
+	// Remark, when not nil, is told what to know of the input once it is read.
+	Remark func(Remarks)
 	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
@@ -143,10 +145,6 @@ type Settings struct {
 type Fitted struct {
 	Model
 	Scores Scores
-	// Cancelled tells that the context ended before the updates did.
-	Cancelled bool
-	// Dropped are items of visits that are left out, as in Table.
-	Dropped []string
 }
 
 // check fills in the defaults.
@@ -222,6 +220,9 @@ func (o *Options) begin() (s *study, end func(), err error) {
 	}
 	t, err := o.read()
 	if err == nil {
+		if o.Remark != nil {
+			o.Remark(t.Remarks)
+		}
 		s, err = newStudy(t, &o.Columns)
 	}
 	if err == nil {
@@ -242,8 +243,7 @@ func (o *Options) read() (*Table, error) {
 	return Read(o.Input, &o.Columns)
 }
 
-// Fit factorizes the answers. When ctx ends during the updates, it returns what they have reached; during the
-// cross-validation, an error.
+// Fit factorizes the answers. When ctx ends before it is done, it returns an error that wraps the context's.
 func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	begin := time.Now()
 	s, end, err := o.begin()
@@ -270,8 +270,11 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
-	if r.Status == solver.NonFinite {
+	switch r.Status {
+	case solver.NonFinite:
 		return nil, fmt.Errorf("factorizing %q, update %d: %w", o.Input, r.Iterations, r.Status.Err())
+	case solver.Cancelled:
+		return nil, fmt.Errorf("factorizing %q, after %d updates: %w", o.Input, r.Iterations, context.Cause(ctx))
 	}
 	seconds.Init, seconds.Solve = r.Seconds.Init, r.Seconds.Solve
 
@@ -300,7 +303,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		return nil, err
 	}
 	m.warn(scores, s.Inferred)
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), Remarks: s.Remarks}, Cancelled: r.Status == solver.Cancelled, Dropped: s.Dropped}, nil
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order)}}, nil
 }
 
 // choose cross-validates the candidates.

@@ -365,19 +365,31 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A context that ends gives an error during a cross-validation, and what was reached during updates.
+// A context that ends gives its error, before and during updates and during a cross-validation.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	o := plantedOptions(write(t, "x.csv", csvText(t, planted(1))))
-	f, err := Fit(ctx, o)
-	if err != nil || !f.Cancelled || f.Summary.Status != solver.Cancelled.String() {
-		t.Errorf("fitting: %v", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Recorder = stopping{cancel}
+	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "after 3 updates") {
+		t.Errorf("during updates: %v, want the context's error", err)
+	}
+	o.Recorder = nil
+	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("before them: %v, want the context's error", err)
 	}
 	o.Factors = []int{1, 2}
 	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("choosing: %v, want the context's error", err)
+	}
+}
+
+// stopping ends a context after three updates.
+type stopping struct{ cancel context.CancelFunc }
+
+func (s stopping) Record(it solver.Iterate) {
+	if it.Iteration == 3 {
+		s.cancel()
 	}
 }
 

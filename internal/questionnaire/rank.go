@@ -18,7 +18,6 @@ type Ranked struct {
 	Fits        int     `json:"fits"`
 	Unconverged int     `json:"unconverged"`
 	RelTol      float64 `json:"rel_tol"`
-	Remarks     `json:"-"`
 	Seconds     float64 `json:"seconds"`
 }
 
@@ -36,6 +35,6 @@ func Rank(ctx context.Context, o Options) (*Ranked, error) {
 	}
 	return &Ranked{
 		Candidate: choice.Lowest.Candidate, OneStandardErrorFactors: choice.OneStandardError.Factors, OneStandardErrorBeta: choice.OneStandardError.Beta,
-		Curve: choice.Curve, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol), Remarks: s.Remarks, Seconds: time.Since(begin).Seconds(),
+		Curve: choice.Curve, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol), Seconds: time.Since(begin).Seconds(),
 	}, nil
 }

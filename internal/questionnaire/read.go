@@ -25,9 +25,6 @@ type Table struct {
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
 	Remarks
-	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
-	Dropped []string
-
 	sha256     string // of the file, "" where there is none
 	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
@@ -41,7 +38,9 @@ type Remarks struct {
 	// Unanswered and Incomplete are the lines of participants who have no row: those without any answer, and those without
 	// a value of some confound.
 	Unanswered, Incomplete []int
-	Inferred               *Inferred // nil where no range was
+	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
+	Dropped  []string
+	Inferred *Inferred // nil where no range was
 }
 
 // Inferred is the range of items that have none of their own: that of all answers to them.
