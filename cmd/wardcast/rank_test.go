@@ -109,7 +109,7 @@ func TestRankRefuses(t *testing.T) {
 	answers, documents := items(t), matrices(t, false)["x.csv"]
 	fail(t, exitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents}, `method "svd" has no criterion "ccc", only bcv, bic`)
 	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "4:2", "--input", documents}, "--ranks")
-	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "9", "--input", documents}, "rank out of range")
+	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90", "leave room for")
 	fail(t, exitUsage, []string{"rank", "--method", "fa", "--ranks", "20", "--input", answers}, "9 items")
 	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--criterion", "ccc", "--runs", "1", "--input", documents}, "--runs is 1, must be 2 or more")
 	fail(t, exitFailed, []string{"rank", "--method", "nmf", "--input", answers}, "line 2")
