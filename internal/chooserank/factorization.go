@@ -66,11 +66,7 @@ func (o *Options) factorization(ctx context.Context, x linalg.Operator, r *Repor
 		return err
 	}
 	r.Unconverged = int(task.early.Load())
-	best, equal := choose(r.Curve, largest)
-	if len(equal) > 1 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%v are equal by %s: %d is chosen by rule", equal, r.Criterion, best.Rank))
-	}
-	r.Rank = best.Rank
+	best := r.choose(largest)
 	if best.StandardError != nil {
 		within := slices.IndexFunc(r.Curve, func(p Point) bool { return p.Value <= best.Value+*best.StandardError })
 		r.OneStandardErrorRank = &r.Curve[within].Rank
@@ -78,10 +74,12 @@ func (o *Options) factorization(ctx context.Context, x linalg.Operator, r *Repor
 	return nil
 }
 
-// choose returns the point of the least value, of equal ones the first, or of the largest value, of equal ones the last; and
-// the ranks of all that are equal to it.
-func choose(curve []Point, largest bool) (best Point, equal []int) {
-	for i, point := range curve {
+// choose takes the rank of the least value, of equal ones the first, or of the largest value, of equal ones the last, and
+// warns of equals.
+func (r *Report) choose(largest bool) Point {
+	var best Point
+	var equal []int
+	for i, point := range r.Curve {
 		order := cmp.Compare(point.Value, best.Value)
 		if largest {
 			order = -order
@@ -95,7 +93,10 @@ func choose(curve []Point, largest bool) (best Point, equal []int) {
 			}
 		}
 	}
-	return best, equal
+	if r.Rank = best.Rank; len(equal) > 1 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%v are equal by %s: %d is chosen by rule", equal, r.Criterion, r.Rank))
+	}
+	return best
 }
 
 // rounding is the share of Σx² up to which squared residuals are rounding: relative errors of 1e-12 of an entry.
