@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -87,16 +86,14 @@ func (c *questionnaireReportCmd) Run(*deps) error {
 		if err != nil {
 			return err
 		}
-		m.Describe(items)
+		if err := m.Describe(items); err != nil {
+			return &questionnaire.Error{File: c.Codebook, Err: err}
+		}
 	}
 	var e *questionnaire.Evaluation
 	if c.Evaluation != "" {
-		data, err := os.ReadFile(c.Evaluation)
-		if err != nil {
-			return fmt.Errorf("reading the evaluation: %w", err)
-		}
-		if err := json.Unmarshal(data, &e); err != nil {
-			return fmt.Errorf("reading the evaluation in %q: %w", c.Evaluation, err)
+		if e, err = m.ReadEvaluation(c.Evaluation); err != nil {
+			return err
 		}
 	}
 	if c.Out == "" {
