@@ -307,7 +307,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
-	return c.report(d, &fitted.Fitted)
+	return c.report(d, fitted)
 }
 
 type questionnaireScoreCmd struct {

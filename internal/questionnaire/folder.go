@@ -69,25 +69,31 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// Write puts everything into a folder, made where it is missing: the tables, the model, the report, and result.json last.
+// Write puts everything into a folder, made where it is missing. What vouches for an older fit goes first, and with it what
+// only some fits write; result.json comes last.
 func (f *Fitted) Write(dir string) error {
+	tables := map[string]func() ([]byte, error){ScoresFile: f.Scores.CSV, TableFile: f.loadingsCSV}
+	if len(f.Summary.Compact) > 0 {
+		tables[CompactFile] = f.compactCSV
+	}
+	result, err := json.MarshalIndent(f.Summary, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the output folder: %w", err)
 	}
-	// An older result goes first, so that none ever describes other factors.
-	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replacing %q: %w", ResultFile, err)
+	for _, name := range []string{ResultFile, SumsFile, CompactFile, AgesFile, AgesPlot} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing %q: %w", name, err)
+		}
 	}
-	scores, err := f.Scores.CSV()
-	if err != nil {
-		return err
-	}
-	loadings, err := f.loadingsCSV()
-	if err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{ScoresFile: scores, TableFile: loadings} {
-		if err := replace(filepath.Join(dir, name), data); err != nil {
+	for name, table := range tables {
+		data, err := table()
+		if err == nil {
+			err = replace(filepath.Join(dir, name), data)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -96,10 +102,6 @@ func (f *Fitted) Write(dir string) error {
 	}
 	if err := f.WriteReport(dir, nil); err != nil {
 		return err
-	}
-	result, err := json.MarshalIndent(f.Summary, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing %q: %w", ResultFile, err)
 	}
 	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
 }

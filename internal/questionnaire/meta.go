@@ -1,6 +1,7 @@
 package questionnaire
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -26,9 +27,6 @@ type MetaOptions struct {
 	Compact int
 }
 
-// MetaFitted is what Meta learnt.
-type MetaFitted struct{ Fitted }
-
 // CompactItem is an item of the compact set, in the order of choice.
 type CompactItem struct {
 	Questionnaire string `json:"questionnaire"`
@@ -46,7 +44,7 @@ type CompactItem struct {
 // The compact set is chosen one by one among the items of all questionnaires on a random half of the participants: each time
 // the item that, with those before, leaves least of the squared scores of the second stage, missing answers at the item's
 // mean. The other half tells how well it does.
-func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
+func Meta(ctx context.Context, o MetaOptions) (*Fitted, error) {
 	if len(o.Models) < 2 {
 		return nil, fmt.Errorf("%w: a second stage wants the output folders of two fits or more, not %d", ErrOptions, len(o.Models))
 	}
@@ -80,11 +78,10 @@ func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
 		}
 	}
 	o.Input, o.Columns = strings.Join(o.Models, ","), Columns{}
-	fitted, err := Fit(ctx, o.Options)
+	f, err := Fit(ctx, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	f := &MetaFitted{Fitted: *fitted}
 	if o.Compact > 0 {
 		f.Summary.Compact, err = compact(f.Scores, names, answers, o)
 	}
@@ -321,19 +318,13 @@ func shifted(a *mat.Dense, means []float64) *mat.Dense {
 	return out
 }
 
-// Write puts everything into a folder, as Fitted.Write does, and the compact set into CompactFile.
-func (f *MetaFitted) Write(dir string) error {
-	if err := f.Fitted.Write(dir); err != nil || len(f.Summary.Compact) == 0 {
-		return err
-	}
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, factorNames(f.factors.Loadings)...)}
-	for i, item := range f.Summary.Compact {
+// compactCSV returns the compact set as a table.
+func (m *Model) compactCSV() ([]byte, error) {
+	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, factorNames(m.factors.Loadings)...)}
+	for i, item := range m.Summary.Compact {
 		rows = append(rows, append([]string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, strconv.FormatFloat(item.Explained, 'g', -1, 64)}, cells(item.Correlations)...))
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return fmt.Errorf("writing %q: %w", CompactFile, err)
-	}
-	return replace(filepath.Join(dir, CompactFile), []byte(b.String()))
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(rows)
+	return b.Bytes(), err
 }
