@@ -172,6 +172,9 @@ func warn(d *deps, file string, of questionnaire.Remarks) {
 	if n := len(of.Incomplete); n > 0 {
 		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
 	}
+	if n := len(of.Visits); n > 0 {
+		d.log.Warn("visits without a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+	}
 	if len(of.Dropped) > 0 {
 		d.log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
 	}

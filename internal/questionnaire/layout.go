@@ -198,6 +198,11 @@ func (l *layout) value(cell string) (float64, error) {
 	return v, err
 }
 
+// answered reports whether a row has any answer.
+func (l *layout) answered(record []string) bool {
+	return slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) })
+}
+
 // label returns 1 for the positive value, 0 for any other, or unknown.
 func (l *layout) label(want Label, cell string) int8 {
 	cell = strings.TrimSpace(cell)

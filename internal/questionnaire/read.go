@@ -35,9 +35,9 @@ type Table struct {
 
 // Remarks are what a reader of the results should know of the file.
 type Remarks struct {
-	// Unanswered and Incomplete are the lines of participants who have no row: those without any answer, and those without
-	// a value of some confound.
-	Unanswered, Incomplete []int
+	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and those
+	// without a value of some confound. Visits are lines of the latter kind, of participants who have others.
+	Unanswered, Incomplete, Visits []int
 	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
 	Dropped  []string
 	Inferred *Inferred // nil where no range was
@@ -130,6 +130,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 	}
 	t := &Table{File: path, Items: l.items, confounds: make([]values, len(l.confounds)), labels: make([][]int8, len(l.labels))}
 	var answers []float64
+	var out []leftOut
 	lineOf := map[string]int{}
 	for rows := 0; ; rows++ {
 		record, err := records.Read()
@@ -162,11 +163,12 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			lineOf[id] = line
 		}
 		if len(answers) == before {
-			t.leaveOut(l, record, line)
+			out = append(out, leftOut{id, line, l.answered(record)})
 			continue
 		}
 		t.IDs, t.Lines = append(t.IDs, id), append(t.Lines, line)
 	}
+	t.tell(out)
 	if len(t.IDs) == 0 {
 		return nil, &Error{Line: slices.Min(slices.Concat(t.Unanswered, t.Incomplete)), Err: ErrNoAnswers}
 	}
@@ -174,13 +176,41 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 	return t, nil
 }
 
-// leaveOut keeps the line of a participant who is left out, and why.
-func (t *Table) leaveOut(l *layout, record []string, line int) {
-	if slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) }) {
-		t.Incomplete = append(t.Incomplete, line)
-		return
+// leftOut is a row that is left out.
+type leftOut struct {
+	id       string
+	line     int
+	answered bool
+}
+
+// tell remarks on the rows that are left out.
+func (t *Table) tell(rows []leftOut) {
+	const stays = -1
+	at := map[string]int{} // in without
+	if len(rows) > 0 {
+		for _, id := range t.IDs {
+			at[id] = stays
+		}
 	}
-	t.Unanswered = append(t.Unanswered, line)
+	var without []leftOut // participants who have no row
+	for _, r := range rows {
+		i, seen := at[r.id]
+		switch {
+		case !seen:
+			at[r.id], without = len(without), append(without, r)
+		case i != stays:
+			without[i].answered = without[i].answered || r.answered
+		case r.answered:
+			t.Visits = append(t.Visits, r.line)
+		}
+	}
+	for _, r := range without {
+		if r.answered {
+			t.Incomplete = append(t.Incomplete, r.line)
+		} else {
+			t.Unanswered = append(t.Unanswered, r.line)
+		}
+	}
 }
 
 // add appends the participant's answers, confounds and labels; nothing for one who is left out.
