@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -28,8 +29,8 @@ type questionnaireCmd struct {
 // answers is the flags that say where answers are and what their columns mean.
 type answers struct {
 	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
-	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID             string   `name:"id" help:"Column of the participants' ids (default: id, if there)." placeholder:"NAME"`
+	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again; patterns that all do take out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not, if there)." placeholder:"NAME"`
 	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
@@ -69,8 +70,8 @@ func (a *answers) columns() (questionnaire.Columns, error) {
 			return c, err
 		}
 	}
-	if len(c.Items) == 0 && len(c.Codebook) == 0 {
-		return c, usageError{errors.New("--items or --codebook must say which columns are items")}
+	if c.OnlyExclude() && len(c.Codebook) == 0 {
+		return c, usageError{errors.New("--items or --codebook must say which columns are items; a pattern that begins with ! only takes some out")}
 	}
 	return c, nil
 }
@@ -84,7 +85,7 @@ type learning struct {
 	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
 	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
 	MaxIter       int     `help:"Largest number of updates of a fit." default:"${maxIter}"`
-	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off." default:"${relTol}"`
+	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off. Those of a cross-validation end at ${cvRelTol} where that is larger." default:"${relTol}"`
 	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
@@ -108,11 +109,12 @@ func (l *learning) options() (questionnaire.Options, error) {
 }
 
 // read returns what the flags of both say.
-func (l *learning) read(a *answers) (questionnaire.Options, error) {
+func (l *learning) read(d *deps, a *answers) (questionnaire.Options, error) {
 	o, err := l.options()
 	if err == nil {
 		o.Input = a.Input
 		o.Columns, err = a.columns()
+		o.Remark = func(of questionnaire.Remarks) { warn(d, a.Input, of) }
 	}
 	return o, err
 }
@@ -162,13 +164,32 @@ func parseBetas(s string) ([]float64, error) {
 // mostLines bounds the lines of a file that one log line names.
 const mostLines = 20
 
-// warnLeftOut says in the log who was left out.
-func warnLeftOut(d *deps, file string, out questionnaire.LeftOut) {
-	if n := len(out.Unanswered); n > 0 {
-		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", out.Unanswered[:min(n, mostLines)])
+// warn says in the log what should be known of a file.
+func warn(d *deps, file string, of questionnaire.Remarks) {
+	if n := len(of.Unanswered); n > 0 {
+		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
-	if n := len(out.Incomplete); n > 0 {
-		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", out.Incomplete[:min(n, mostLines)])
+	if n := len(of.Incomplete); n > 0 {
+		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
+	}
+	if n := len(of.Visits); n > 0 {
+		d.log.Warn("visits without a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+	}
+	if len(of.Dropped) > 0 {
+		d.log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
+	}
+	if r := of.Inferred; r != nil {
+		d.log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		if a := r.Apart; a != nil {
+			d.log.Warn("answers are far from all others, as codes of missing entries are", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+		}
+	}
+}
+
+// warnUnconverged says in the log how many of many fits ran out of updates.
+func warnUnconverged(d *deps, fits, maxIter int) {
+	if fits > 0 {
+		d.log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
 	}
 }
 
@@ -180,10 +201,13 @@ type result struct {
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
-// prepare completes the options, and returns the bar that shows their progress.
-func (r *result) prepare(d *deps, o *questionnaire.Options) (*progress, error) {
+// prepare completes the options, and returns the bar that shows their progress. The inputs are the files that are read.
+func (r *result) prepare(d *deps, o *questionnaire.Options, inputs ...string) (*progress, error) {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
 		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
+	}
+	if err := questionnaire.CheckFolder(r.Out, inputs...); err != nil {
+		return nil, err
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
 	bar := newProgress(d.err, "cross-validation")
@@ -192,19 +216,22 @@ func (r *result) prepare(d *deps, o *questionnaire.Options) (*progress, error) {
 }
 
 // report says what was learnt and written.
-func (r *result) report(ctx context.Context, d *deps, f *questionnaire.Fitted) error {
+func (r *result) report(d *deps, f *questionnaire.Fitted) error {
 	s := &f.Summary
-	if f.Cancelled {
-		return fmt.Errorf("factorizing, after %d updates: %w", s.Iterations, context.Cause(ctx))
-	}
 	if s.Status == solver.IterationLimit.String() {
 		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
+	}
+	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
+	factors := strconv.Itoa(s.Factors)
+	if s.EmptyFactors > 0 {
+		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
+		d.log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
 	if r.json() {
 		return printJSON(d.out, s)
 	}
 	return printTable(d.out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), strconv.Itoa(s.Factors), strconv.FormatFloat(s.Beta, 'g', -1, 64),
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
 		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
@@ -220,12 +247,12 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error { return c
 
 // run fits; the visits may be nil.
 func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *questionnaire.Visits) error {
-	o, err := c.read(&c.answers)
+	o, err := c.read(d, &c.answers)
 	if err != nil {
 		return err
 	}
 	o.Columns.Visits = visits
-	bar, err := c.prepare(d, &o)
+	bar, err := c.prepare(d, &o, c.Input, c.Codebook)
 	if err != nil {
 		return err
 	}
@@ -234,14 +261,10 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *question
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, fitted.Scores.LeftOut)
-	if len(fitted.Dropped) > 0 {
-		d.log.Warn("items that do not vary are left out", "file", c.Input, "items", fitted.Dropped)
-	}
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
-	return c.report(ctx, d, fitted)
+	return c.report(d, fitted)
 }
 
 type questionnaireLongitudinalCmd struct {
@@ -271,7 +294,11 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if o.Options, err = c.options(); err != nil {
 		return err
 	}
-	bar, err := c.prepare(d, &o.Options)
+	var read []string
+	for _, dir := range c.Models {
+		read = append(read, filepath.Join(dir, questionnaire.ScoresFile))
+	}
+	bar, err := c.prepare(d, &o.Options, read...)
 	if err != nil {
 		return err
 	}
@@ -283,7 +310,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}
-	return c.report(ctx, d, &fitted.Fitted)
+	return c.report(d, fitted)
 }
 
 type questionnaireScoreCmd struct {
@@ -299,11 +326,16 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
+	if c.Out != "" {
+		if err := questionnaire.CheckScoresFile(c.Out, c.Input, c.Model); err != nil {
+			return err
+		}
+	}
 	scores, err := model.Score(c.Input, c.ID, c.MissingCode)
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, scores.LeftOut)
+	warn(d, c.Input, scores.Remarks)
 	for _, b := range scores.Beyond {
 		d.log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
@@ -324,7 +356,7 @@ type questionnaireRankCmd struct {
 }
 
 func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
-	o, err := c.read(&c.answers)
+	o, err := c.read(d, &c.answers)
 	if err != nil {
 		return err
 	}
@@ -335,7 +367,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, ranked.LeftOut)
+	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, ranked)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -25,7 +24,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		return usageError{fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats)}
 	}
 	var err error
-	if o.Options, err = c.read(&c.answers); err != nil {
+	if o.Options, err = c.read(d, &c.answers); err != nil {
 		return err
 	}
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
@@ -38,7 +37,11 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warnLeftOut(d, c.Input, e.LeftOut)
+	// The smallest share has no item that varies in none of the others.
+	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
+		d.log.Warn("items that do not vary among those trained on are left out there", "file", c.Input, "items", items)
+	}
+	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, e)
 	}
@@ -47,8 +50,11 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		head = append(head, "AUROC "+label)
 	}
 	cell := func(m questionnaire.Measure) string {
-		if m.Count == 0 {
+		switch m.Count {
+		case 0:
 			return "-"
+		case 1:
+			return fmt.Sprintf("%.3f (-)", m.Mean)
 		}
 		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
 	}
@@ -80,16 +86,14 @@ func (c *questionnaireReportCmd) Run(*deps) error {
 		if err != nil {
 			return err
 		}
-		m.Describe(items)
+		if err := m.Describe(items); err != nil {
+			return &questionnaire.Error{File: c.Codebook, Err: err}
+		}
 	}
 	var e *questionnaire.Evaluation
 	if c.Evaluation != "" {
-		data, err := os.ReadFile(c.Evaluation)
-		if err != nil {
-			return fmt.Errorf("reading the evaluation: %w", err)
-		}
-		if err := json.Unmarshal(data, &e); err != nil {
-			return fmt.Errorf("reading the evaluation in %q: %w", c.Evaluation, err)
+		if e, err = m.ReadEvaluation(c.Evaluation); err != nil {
+			return err
 		}
 	}
 	if c.Out == "" {

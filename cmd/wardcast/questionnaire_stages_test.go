@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
@@ -65,4 +67,38 @@ func TestQuestionnaireLongitudinal(t *testing.T) {
 		}
 	}
 	fail(t, exitFailed, append(flags, "--bins", "6,12"), "line", `column "age"`)
+}
+
+// A fit that is interrupted leaves the folder as it was: the model of an earlier one, or nothing.
+func TestQuestionnaireInterrupted(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	answers, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(answers, "nobody,,,,,,,7,F,0\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fit := []string{"questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out"}
+	finished, fresh := t.TempDir(), filepath.Join(t.TempDir(), "fresh")
+	succeed(t, "", append(fit, finished)...)
+	before := contents(t, finished)
+	for _, out := range []string{finished, fresh} {
+		p := start(t, append(fit, out, "--rel-tol", "0", "--max-iter", "2000000000")...)
+		p.says("participants without answers") // and goes on for hours
+		if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		<-p.done
+		if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != exitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+			t.Errorf("exits %d and says %q", code, said)
+		}
+	}
+	if diff := cmp.Diff(before, contents(t, finished)); diff != "" {
+		t.Errorf("an interrupted fit changes the model of an earlier one:\n%s", diff)
+	}
+	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
+		t.Errorf("an interrupted fit leaves its folder: %v", err)
+	}
 }

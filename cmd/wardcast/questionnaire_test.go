@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
@@ -117,6 +120,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 		return slices.Concat([]string{"questionnaire", "fit", path, "--out", out}, more)
 	}
 	fail(t, exitUsage, fit("--factors", "2"), "--items")
+	fail(t, exitUsage, fit("--items", "!q1", "--factors", "2"), "only takes some out")
 	fail(t, exitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
 	fail(t, exitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
 	fail(t, exitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
@@ -126,11 +130,115 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, exitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
 	fail(t, exitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
 	fail(t, exitUsage, []string{"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6"}, "edges")
-	fail(t, exitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two models")
+	fail(t, exitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two fits or more, not 1")
 	fail(t, exitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
 	fail(t, exitFailed, fit("--items", "nothing*"), "nothing*")
 	fail(t, exitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a refused fit leaves its folder: %v", err)
+	}
+}
+
+// What is read is never written over: not the answers by scores, the codebook by a fit, a model by a second stage, nor a
+// file of a model by scores.
+func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	answers, err := os.ReadFile(answersFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, book, link := filepath.Join(dir, questionnaire.ScoresFile), filepath.Join(dir, questionnaire.TableFile), filepath.Join(dir, "link")
+	for path, data := range map[string][]byte{table: answers, book: []byte("item\nq1\nq2\nq3\n")} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.csv")
+	if err := os.WriteFile(other, answers, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fit := func(input, out string, more ...string) []string {
+		return slices.Concat([]string{"questionnaire", "fit", input, "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", out}, more)
+	}
+	fail(t, exitUsage, fit(table, dir, "--items", "q*"), questionnaire.ScoresFile, "replaced")
+	fail(t, exitUsage, fit(table, link, "--items", "q*"), questionnaire.ScoresFile)
+	fail(t, exitUsage, fit(other, dir, "--codebook", book), questionnaire.TableFile)
+	fail(t, exitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), questionnaire.ScoresFile)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("refused fits leave %v: %v", entries, err)
+	}
+
+	model, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	succeed(t, "", fit(other, model, "--items", "q1,q2,q3")...)
+	succeed(t, "", fit(other, second, "--items", "q4,q5,q6")...)
+	before := contents(t, model)
+	fail(t, exitUsage, []string{"questionnaire", "meta", model, second, "--factors", "2", "--beta", "0.01", "--out", model}, questionnaire.ScoresFile)
+	score := func(input, out string) []string {
+		return []string{"questionnaire", "score", "--model", model, "--out", out, input}
+	}
+	fail(t, exitUsage, score(other, other), "other.csv", "replaced")
+	fail(t, exitUsage, score(table, filepath.Join(link, questionnaire.ScoresFile)), "replaced")
+	for _, name := range []string{questionnaire.ScoresFile, questionnaire.ModelFile, questionnaire.ResultFile} {
+		fail(t, exitUsage, score(other, filepath.Join(model, name)), name, "model")
+	}
+	if diff := cmp.Diff(before, contents(t, model)); diff != "" {
+		t.Errorf("refused commands change the model:\n%s", diff)
+	}
+	if data, err := os.ReadFile(table); err != nil || !bytes.Equal(data, answers) {
+		t.Errorf("the answers are others: %v", err)
+	}
+	succeed(t, "", score(other, filepath.Join(model, "later.csv"))...)
+}
+
+// contents returns the files of a folder by their names.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(data)
+	}
+	return files
+}
+
+// Factors of which nothing is left and a code of missing entries that nobody named are warned of.
+func TestQuestionnaireWarns(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	run := func(command string, more ...string) ran {
+		r := wardcast(t, "", slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--factors", "2"}, more)...)
+		if r.code != 0 {
+			t.Fatalf("%s exits %d: %s", command, r.code, r.stderr)
+		}
+		return r
+	}
+	r := run("fit", "--missing-code", "-9999", "--beta", "10000", "--out", t.TempDir())
+	for _, w := range []string{"factors are empty", `"empty":2`, "range of items without one", `"low":0`, `"high":4`} {
+		if !strings.Contains(r.stderr, w) {
+			t.Errorf("fit logs %q, want %q in it", r.stderr, w)
+		}
+	}
+	if !strings.Contains(r.stdout, "2 (2 empty)") || strings.Contains(r.stderr, "far from all others") {
+		t.Errorf("fit prints %q and logs %q", r.stdout, r.stderr)
+	}
+	r = run("rank", "--from-low", "--beta", "0.1")
+	for _, w := range []string{"far from all others", `"low":-9999`, `"first_line":2`, `"column":"q1"`} {
+		if !strings.Contains(r.stderr, w) {
+			t.Errorf("rank logs %q, want %q in it", r.stderr, w)
+		}
+	}
+	if r = run("rank", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"); r.stderr != "" {
+		t.Errorf("rank logs %q", r.stderr)
 	}
 }

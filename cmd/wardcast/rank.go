@@ -14,10 +14,10 @@ import (
 
 type rankCmd struct {
 	output
-	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items." enum:"${rankMethods}" default:"sonmf"`
+	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf see questionnaire rank, for smf-w and smf-h train --rank." enum:"${rankMethods}" default:"sonmf"`
 	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa a field of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
-	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has)." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
+	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has). Of equal values bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
 	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or to what the matrix leaves room for. Of fa they choose the lines of the table; parallel decides by all." default:"auto"`
 	Seed             uint64  `help:"Seed of starts, groups and draws." default:"1"`
 	Init             string  `help:"Start of bcv and bic: svd, random or kmeans. ccc and dispersion begin at random." enum:"svd,random,kmeans" default:"svd"`
@@ -61,6 +61,7 @@ func (c *rankCmd) Run(ctx context.Context, d *deps) error {
 	for _, warning := range report.Warnings {
 		d.log.Warn("look at this before you rely on the choice", "reason", warning)
 	}
+	warnUnconverged(d, report.Unconverged, c.MaxIter)
 	if c.json() {
 		return printJSON(d.out, report)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -55,12 +56,60 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// Whatever makes many fits says once, and in its JSON, how many of them ran out of updates.
+func TestUnconvergedIsSaid(t *testing.T) {
+	t.Parallel()
+	path, documents := answersFile(t), matrices(t, false)["x.csv"]
+	of := func(command string, more ...string) []string {
+		return slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "1,2", "--output=json"}, more)
+	}
+	for _, c := range []struct {
+		args  []string
+		field string
+		want  float64
+	}{
+		{of("rank"), "unconverged", 20},
+		{of("fit", "--out", t.TempDir()), "bcv_unconverged", 20},
+		{of("evaluate", "--repeats", "2"), "unconverged", 20 + 1 + 4*2},
+		{[]string{"rank", "--method", "nmf", "--criterion", "bic", "--ranks", "2,3", "--input", documents, "--output=json"}, "unconverged", 2},
+	} {
+		for _, early := range []bool{true, false} {
+			args, want, lines := c.args, 0., 0
+			if early {
+				args, want, lines = append(args, "--max-iter", "1"), c.want, 1
+			}
+			r := wardcast(t, "", args...)
+			if got := object(t, r.stdout)[c.field]; got != want || strings.Count(r.stderr, "have not converged") != lines {
+				t.Errorf("%s %s: %v unconverged, want %v: %s", args[0], args[1], got, want, r.stderr)
+			}
+		}
+	}
+}
+
+// What an evaluation cannot tell is a dash in its table and null in JSON; items that a share leaves out are named in the log.
+func TestEvaluationOfFew(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("q1,q2,q3,q4,rare,ill\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "%d,%d,%d,%d,%d,%d\n", i%5, (i*3)%5, (i*7+i/4)%5, (i*i)%5, i/19, i/18)
+	}
+	args := []string{"questionnaire", "evaluate", file(t, "few.csv", b.String()), "--items", "q*,rare", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--labels", "ill", "--repeats", "1"}
+	r := wardcast(t, "", args...)
+	if r.code != 0 || !strings.Contains(r.stdout, " -\n") || !strings.Contains(r.stderr, `"items":["rare"`) {
+		t.Errorf("exit code %d, table\n%s\nlog %s", r.code, r.stdout, r.stderr)
+	}
+	if text := succeed(t, "", append(args, "--output=json")...); !strings.Contains(text, `"auroc":[{"count":0,"mean":null,"standard_deviation":null}],"items_left_out":["rare"`) {
+		t.Errorf("JSON %s", text)
+	}
+}
+
 func TestRankRefuses(t *testing.T) {
 	t.Parallel()
 	answers, documents := items(t), matrices(t, false)["x.csv"]
 	fail(t, exitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents}, `method "svd" has no criterion "ccc", only bcv, bic`)
 	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "4:2", "--input", documents}, "--ranks")
-	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "9", "--input", documents}, "rank out of range")
+	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90", "leave room for")
 	fail(t, exitUsage, []string{"rank", "--method", "fa", "--ranks", "20", "--input", answers}, "9 items")
 	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--criterion", "ccc", "--runs", "1", "--input", documents}, "--runs is 1, must be 2 or more")
 	fail(t, exitFailed, []string{"rank", "--method", "nmf", "--input", answers}, "line 2")

@@ -1,7 +1,6 @@
 package chooserank
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -269,7 +268,7 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 		return fmt.Errorf("%w: %w: %v of %d items", solver.ErrSettings, solver.ErrRank, o.Ranks, s.Terms)
 	}
 	if o.Criterion == MAP {
-		r.Rank = slices.MinFunc(r.Curve, func(a, b Point) int { return cmp.Compare(a.Value, b.Value) }).Rank
+		r.choose(false)
 	}
 	if r.Rank == 0 {
 		r.Warnings = append(r.Warnings, "no factor stands out")

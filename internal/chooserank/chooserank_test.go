@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -201,6 +202,75 @@ func TestRunDefaults(t *testing.T) {
 	}
 }
 
+// matrix writes n×p values.
+func matrix(t *testing.T, n, p int, value func(i, j int) float64) string {
+	t.Helper()
+	var out strings.Builder
+	for i := range n {
+		for j := range p {
+			out.WriteString(strconv.FormatFloat(value(i, j), 'g', -1, 64))
+			out.WriteByte(",\n"[j/(p-1)])
+		}
+	}
+	return write(t, "matrix.csv", out.String())
+}
+
+// Of equal values the fewest topics are chosen, for ccc and dispersion the most, and the report says so.
+func TestRunTies(t *testing.T) {
+	t.Parallel()
+	for _, v := range []float64{0, 3} {
+		constant := matrix(t, 10, 6, func(_, _ int) float64 { return v })
+		for criterion, want := range map[chooserank.Criterion]int{chooserank.BCV: 2, chooserank.BIC: 2, chooserank.CCC: 4, chooserank.Dispersion: 4} {
+			r, err := chooserank.Run(t.Context(), chooserank.Options{Method: "svd", Input: constant, Criterion: criterion, Ranks: []int{2, 3, 4}, RelTol: 1e-6})
+			if criterion == chooserank.CCC || criterion == chooserank.Dispersion {
+				r, err = chooserank.Run(t.Context(), chooserank.Options{Method: "nmf", Input: constant, Criterion: criterion, Ranks: []int{2, 3, 4}, RelTol: 1e-6, Runs: 3})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Rank != want {
+				t.Errorf("all entries %v, %s: rank %d, want %d: %+v", v, criterion, r.Rank, want, r.Curve)
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Errorf("all entries %v, %s: %v", v, criterion, err)
+			}
+			if text := fmt.Sprint(r.Warnings); criterion != chooserank.BIC && !strings.Contains(text, "[2 3 4] are equal") {
+				t.Errorf("all entries %v, %s: warnings %s", v, criterion, text)
+			}
+		}
+	}
+}
+
+// A matrix that fewer topics reproduce has that many: what more of them change is rounding.
+func TestRunExact(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		var scores [30][3]float64
+		var topics [15][3]float64
+		for k := range 3 {
+			for i := range scores {
+				scores[i][k] = random.NormFloat64()
+			}
+			for j := range topics {
+				topics[j][k] = 1e3 * random.NormFloat64()
+			}
+		}
+		exact := matrix(t, 30, 15, func(i, j int) float64 {
+			return scores[i][0]*topics[j][0] + scores[i][1]*topics[j][1] + scores[i][2]*topics[j][2]
+		})
+		for _, criterion := range []chooserank.Criterion{chooserank.BCV, chooserank.BIC} {
+			r, err := chooserank.Run(t.Context(), chooserank.Options{Method: "svd", Input: exact, Criterion: criterion, RelTol: 1e-6})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Rank != 3 {
+				t.Errorf("seed %d, %s: rank %d of an exact 3: %+v", seed, criterion, r.Rank, r.Curve)
+			}
+		}
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	documents, items := clusters(t), answers(t, false)
@@ -216,10 +286,12 @@ func TestRunRefuses(t *testing.T) {
 		"ranks of fa":      {chooserank.Options{Method: "fa", Input: items, Criterion: "map", Ranks: []int{30}}, "12 items"},
 		"rank 0":           {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{0, 1}}, "rank 0"},
 		"repeated":         {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{3, 3}}, "rank 3"},
-		"rank too large":   {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{25}}, "24 terms"},
+		"rank too large":   {chooserank.Options{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{25}}, "rank 25: 60 documents and 24 terms leave room for 24"},
+		"rank of all":      {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{2, 24}}, "rank 24: 60 documents and 24 terms leave room for 23"},
+		"no room at all":   {chooserank.Options{Method: "nmf", Input: write(t, "two.csv", "1,2\n3,4\n"), Criterion: "bcv"}, "rank 2: 2 documents and 2 terms leave room for 1"},
 		"threads":          {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{3}, Threads: 100000}, "100000 threads"},
 		"one cluster":      {chooserank.Options{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{1, 2}}, "agree on one topic"},
-		"no room for rank": {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{17}}, "24 terms"},
+		"no room for rank": {chooserank.Options{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{17}}, "rank 17: 60 documents and 24 terms leave room for 16"},
 		"one run":          {chooserank.Options{Method: "nmf", Input: documents, Criterion: "ccc", Runs: 1}, "1 runs"},
 	} {
 		if _, err := chooserank.Run(t.Context(), c.options); !errors.Is(err, solver.ErrSettings) || !strings.Contains(err.Error(), c.want) {

@@ -8,5 +8,5 @@
 //	parallel     fa                       eigenvalues above those of random data
 //	map          fa                       least mean squared partial correlation
 //
-// Of equal values the fewest topics are chosen, for ccc and dispersion the most.
+// Of equal values the fewest topics are chosen, for ccc and dispersion the most; squared residuals of rounding are equal.
 package chooserank

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -33,6 +34,8 @@ func (o *Options) factorization(ctx context.Context, x linalg.Operator, r *Repor
 	case BCV:
 		s.Folds = cmp.Or(o.Folds, DefaultFolds)
 		most = min(n-(n+s.Folds-1)/s.Folds, p-(p+s.Folds-1)/s.Folds)
+	case BIC:
+		most = min(n, p) - 1 // as many topics as documents or terms leave no residual
 	case CCC, Dispersion:
 		s.Init, s.Runs = solver.InitRandom, cmp.Or(o.Runs, DefaultRuns)
 	}
@@ -43,7 +46,11 @@ func (o *Options) factorization(ctx context.Context, x linalg.Operator, r *Repor
 		}
 	}
 	if len(ranks) == 0 || ranks[len(ranks)-1] > most {
-		return fmt.Errorf("%w: %w: %v of %d documents and %d terms", solver.ErrSettings, solver.ErrRank, ranks, n, p)
+		wanted := 2
+		if len(ranks) > 0 {
+			wanted = ranks[len(ranks)-1]
+		}
+		return fmt.Errorf("%w: rank %d: %d documents and %d terms leave room for %d", solver.ErrSettings, wanted, n, p, max(most, 0))
 	}
 	largest := false
 	switch o.Criterion {
@@ -59,19 +66,41 @@ func (o *Options) factorization(ctx context.Context, x linalg.Operator, r *Repor
 		return err
 	}
 	r.Unconverged = int(task.early.Load())
-	best := r.Curve[0]
-	for _, point := range r.Curve[1:] {
-		if largest && point.Value >= best.Value || !largest && point.Value < best.Value {
-			best = point
-		}
-	}
-	r.Rank = best.Rank
+	best := r.choose(largest)
 	if best.StandardError != nil {
 		within := slices.IndexFunc(r.Curve, func(p Point) bool { return p.Value <= best.Value+*best.StandardError })
 		r.OneStandardErrorRank = &r.Curve[within].Rank
 	}
 	return nil
 }
+
+// choose takes the rank of the least value, of equal ones the first, or of the largest value, of equal ones the last, and
+// warns of equals.
+func (r *Report) choose(largest bool) Point {
+	var best Point
+	var equal []int
+	for i, point := range r.Curve {
+		order := cmp.Compare(point.Value, best.Value)
+		if largest {
+			order = -order
+		}
+		switch {
+		case i == 0 || order < 0:
+			best, equal = point, []int{point.Rank}
+		case order == 0:
+			if equal = append(equal, point.Rank); largest {
+				best = point
+			}
+		}
+	}
+	if r.Rank = best.Rank; len(equal) > 1 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%v are equal by %s: %d is chosen by rule", equal, r.Criterion, r.Rank))
+	}
+	return best
+}
+
+// rounding is the share of Σx² up to which squared residuals are rounding: relative errors of 1e-12 of an entry.
+const rounding = 1e-24
 
 // task is a method with its settings.
 type task struct {
@@ -114,7 +143,11 @@ func (t *task) bcv(ctx context.Context, x linalg.Operator, ranks []int, r *Repor
 	if err != nil {
 		return err
 	}
+	n, p := x.Dims()
 	for i := range curve {
+		if curve[i].Error <= rounding*x.NormSquared()/float64(n*p) {
+			curve[i].Error, curve[i].StandardError = 0, 0
+		}
 		r.Curve = append(r.Curve, Point{Rank: curve[i].Factors, Value: curve[i].Error, StandardError: &curve[i].StandardError})
 	}
 	return nil
@@ -128,7 +161,8 @@ func (t *task) bic(ctx context.Context, x linalg.Operator, ranks []int, r *Repor
 		if err != nil {
 			return err
 		}
-		squares := solver.SquaredResidual(x, result.Topics, result.Scores)
+		// Residuals of rounding count as alike, and none gives −∞.
+		squares := max(solver.SquaredResidual(x, result.Topics, result.Scores), rounding*x.NormSquared(), math.SmallestNonzeroFloat64)
 		r.Curve[i] = Point{Rank: ranks[i], Value: rank.BIC1(squares, rank.Size{Rows: n, Columns: p, Observed: n * p}, ranks[i])}
 		return nil
 	})

@@ -27,7 +27,8 @@ const (
 )
 
 // Improve makes the rounds on the columns of X, k×m, for those of C. An entry of no curvature stays. The columns do not touch
-// one another: what becomes of one does not depend on the others, to the last bit.
+// one another: what becomes of one does not depend on the others, to the last bit. What is no number stays so: a NaN in G or in
+// a column leaves NaN there.
 //
 // It panics where m is no multiple of BoxColumns. Nothing runs on a second goroutine.
 func (b *Box) Improve(x, c *mat.Dense) { best.improve(b, x, c) }

@@ -1854,8 +1854,8 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
-	VMAXPD       Z0, Z3, Z3
-	VMINPD       Z1, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
 	VMOVUPD      Z3, (SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -1901,12 +1901,12 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
-	VMAXPD       Z0, Z3, Z3
-	VMINPD       Z1, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
 	VMOVUPD      Z3, (SI)
 	VFMADD213PD  64(SI), Z2, Z4
-	VMAXPD       Z0, Z4, Z4
-	VMINPD       Z1, Z4, Z4
+	VMAXPD       Z4, Z0, Z4
+	VMINPD       Z4, Z1, Z4
 	VMOVUPD      Z4, 64(SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -1956,20 +1956,20 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
-	VMAXPD       Z0, Z3, Z3
-	VMINPD       Z1, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
 	VMOVUPD      Z3, (SI)
 	VFMADD213PD  64(SI), Z2, Z4
-	VMAXPD       Z0, Z4, Z4
-	VMINPD       Z1, Z4, Z4
+	VMAXPD       Z4, Z0, Z4
+	VMINPD       Z4, Z1, Z4
 	VMOVUPD      Z4, 64(SI)
 	VFMADD213PD  128(SI), Z2, Z5
-	VMAXPD       Z0, Z5, Z5
-	VMINPD       Z1, Z5, Z5
+	VMAXPD       Z5, Z0, Z5
+	VMINPD       Z5, Z1, Z5
 	VMOVUPD      Z5, 128(SI)
 	VFMADD213PD  192(SI), Z2, Z6
-	VMAXPD       Z0, Z6, Z6
-	VMINPD       Z1, Z6, Z6
+	VMAXPD       Z6, Z0, Z6
+	VMINPD       Z6, Z1, Z6
 	VMOVUPD      Z6, 192(SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -2027,36 +2027,36 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
-	VMAXPD       Z0, Z3, Z3
-	VMINPD       Z1, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
 	VMOVUPD      Z3, (SI)
 	VFMADD213PD  64(SI), Z2, Z4
-	VMAXPD       Z0, Z4, Z4
-	VMINPD       Z1, Z4, Z4
+	VMAXPD       Z4, Z0, Z4
+	VMINPD       Z4, Z1, Z4
 	VMOVUPD      Z4, 64(SI)
 	VFMADD213PD  128(SI), Z2, Z5
-	VMAXPD       Z0, Z5, Z5
-	VMINPD       Z1, Z5, Z5
+	VMAXPD       Z5, Z0, Z5
+	VMINPD       Z5, Z1, Z5
 	VMOVUPD      Z5, 128(SI)
 	VFMADD213PD  192(SI), Z2, Z6
-	VMAXPD       Z0, Z6, Z6
-	VMINPD       Z1, Z6, Z6
+	VMAXPD       Z6, Z0, Z6
+	VMINPD       Z6, Z1, Z6
 	VMOVUPD      Z6, 192(SI)
 	VFMADD213PD  256(SI), Z2, Z7
-	VMAXPD       Z0, Z7, Z7
-	VMINPD       Z1, Z7, Z7
+	VMAXPD       Z7, Z0, Z7
+	VMINPD       Z7, Z1, Z7
 	VMOVUPD      Z7, 256(SI)
 	VFMADD213PD  320(SI), Z2, Z8
-	VMAXPD       Z0, Z8, Z8
-	VMINPD       Z1, Z8, Z8
+	VMAXPD       Z8, Z0, Z8
+	VMINPD       Z8, Z1, Z8
 	VMOVUPD      Z8, 320(SI)
 	VFMADD213PD  384(SI), Z2, Z9
-	VMAXPD       Z0, Z9, Z9
-	VMINPD       Z1, Z9, Z9
+	VMAXPD       Z9, Z0, Z9
+	VMINPD       Z9, Z1, Z9
 	VMOVUPD      Z9, 384(SI)
 	VFMADD213PD  448(SI), Z2, Z10
-	VMAXPD       Z0, Z10, Z10
-	VMINPD       Z1, Z10, Z10
+	VMAXPD       Z10, Z0, Z10
+	VMINPD       Z10, Z1, Z10
 	VMOVUPD      Z10, 448(SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -2095,8 +2095,8 @@ elements:
 	VMOVAPD       Z1, K1, Z6
 	VMULPD        Z6, Z9, Z9
 	VFMADD231PD   Z10, Z10, Z5
-	VMAXPD        Z3, Z9, Z9
-	VMINPD        Z4, Z9, Z9
+	VMAXPD        Z9, Z3, Z9
+	VMINPD        Z9, Z4, Z9
 	VSUBPD        Z7, Z9, Z7
 	VFMADD231PD   Z7, Z0, Z8
 	VMOVUPD       Z8, (BX)
@@ -3578,8 +3578,8 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Y2
 	VFMADD213PD  (SI), Y2, Y3
-	VMAXPD       Y0, Y3, Y3
-	VMINPD       Y1, Y3, Y3
+	VMAXPD       Y3, Y0, Y3
+	VMINPD       Y3, Y1, Y3
 	VMOVUPD      Y3, (SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -3625,12 +3625,12 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Y2
 	VFMADD213PD  (SI), Y2, Y3
-	VMAXPD       Y0, Y3, Y3
-	VMINPD       Y1, Y3, Y3
+	VMAXPD       Y3, Y0, Y3
+	VMINPD       Y3, Y1, Y3
 	VMOVUPD      Y3, (SI)
 	VFMADD213PD  32(SI), Y2, Y4
-	VMAXPD       Y0, Y4, Y4
-	VMINPD       Y1, Y4, Y4
+	VMAXPD       Y4, Y0, Y4
+	VMINPD       Y4, Y1, Y4
 	VMOVUPD      Y4, 32(SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -3680,20 +3680,20 @@ term:
 	JNZ          term
 	VBROADCASTSD (R9), Y2
 	VFMADD213PD  (SI), Y2, Y3
-	VMAXPD       Y0, Y3, Y3
-	VMINPD       Y1, Y3, Y3
+	VMAXPD       Y3, Y0, Y3
+	VMINPD       Y3, Y1, Y3
 	VMOVUPD      Y3, (SI)
 	VFMADD213PD  32(SI), Y2, Y4
-	VMAXPD       Y0, Y4, Y4
-	VMINPD       Y1, Y4, Y4
+	VMAXPD       Y4, Y0, Y4
+	VMINPD       Y4, Y1, Y4
 	VMOVUPD      Y4, 32(SI)
 	VFMADD213PD  64(SI), Y2, Y5
-	VMAXPD       Y0, Y5, Y5
-	VMINPD       Y1, Y5, Y5
+	VMAXPD       Y5, Y0, Y5
+	VMINPD       Y5, Y1, Y5
 	VMOVUPD      Y5, 64(SI)
 	VFMADD213PD  96(SI), Y2, Y6
-	VMAXPD       Y0, Y6, Y6
-	VMINPD       Y1, Y6, Y6
+	VMAXPD       Y6, Y0, Y6
+	VMINPD       Y6, Y1, Y6
 	VMOVUPD      Y6, 96(SI)
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
@@ -3734,8 +3734,8 @@ elements:
 	VBLENDVPD    Y12, Y2, Y1, Y7
 	VMULPD       Y7, Y10, Y10
 	VFMADD231PD  Y11, Y11, Y5
-	VMAXPD       Y3, Y10, Y10
-	VMINPD       Y4, Y10, Y10
+	VMAXPD       Y10, Y3, Y10
+	VMINPD       Y10, Y4, Y10
 	VSUBPD       Y8, Y10, Y8
 	VFMADD231PD  Y8, Y0, Y9
 	VMOVUPD      Y9, (BX)
@@ -3754,8 +3754,8 @@ elements:
 	VBLENDVPD    Y12, Y2, Y1, Y7
 	VMULPD       Y7, Y10, Y10
 	VFMADD231PD  Y11, Y11, Y6
-	VMAXPD       Y3, Y10, Y10
-	VMINPD       Y4, Y10, Y10
+	VMAXPD       Y10, Y3, Y10
+	VMINPD       Y10, Y4, Y10
 	VSUBPD       Y8, Y10, Y8
 	VFMADD231PD  Y8, Y0, Y9
 	VMOVUPD      Y9, 32(BX)

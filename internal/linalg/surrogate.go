@@ -12,7 +12,8 @@ type Surrogate struct {
 }
 
 // Step makes the step for all cells, NaN standing for a missing answer. It replaces r by z + a/ρ with the new a, and returns the
-// sum of the squares of m − r over the answers that are not missing. The slices are of one length.
+// sum of the squares of m − r over the answers that are not missing. A fit or a multiplier that is NaN makes both of its cell NaN.
+// The slices are of one length.
 func (s *Surrogate) Step(answers, fit, multipliers []float64) (squared float64) {
 	return best.step(s, answers, fit, multipliers)
 }

@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // The files that a fit of visits writes besides: the loadings of each item over the bins of time.
@@ -98,62 +97,47 @@ func (m *Model) writeAges(dir string) error {
 	return nil
 }
 
-// drawAges returns an SVG document of a panel for each factor, with the curves of the items that load on it most; all panels
-// have one scale.
+// drawAges returns an SVG document of a panel for each factor, one above the other.
 func (m *Model) drawAges() ([]byte, error) {
-	k := m.Summary.Factors
-	canvas := vgsvg.New(curveWidth, vg.Length(k)*curveHeight)
-	whole := draw.New(canvas)
-	top := 0.0
-	for t := range k {
-		for _, curve := range m.ages(t) {
-			top = max(top, curve.largest())
-		}
-	}
-	for t := range k {
-		p, err := m.agePanel(t, top)
-		if err != nil {
+	panels := make([]*drawing, m.Summary.Factors)
+	for t := range panels {
+		var err error
+		if panels[t], err = m.agePanel(t); err != nil {
 			return nil, fmt.Errorf("drawing %q: %w", AgesPlot, err)
 		}
-		p.Draw(draw.Crop(whole, rim, -rim, vg.Length(k-1-t)*curveHeight+rim, -vg.Length(t)*curveHeight-rim))
 	}
-	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("drawing %q: %w", AgesPlot, err)
-	}
-	return b.Bytes(), nil
+	all := drawing{width: curveWidth, height: vg.Length(len(panels)) * curveHeight, draw: func(c draw.Canvas) {
+		for t, panel := range panels {
+			panel.draw(draw.Crop(c, 0, 0, vg.Length(len(panels)-1-t)*curveHeight, -vg.Length(t)*curveHeight))
+		}
+	}}
+	return all.svg()
 }
 
-// agePanel draws the curves of a factor, from 0 to top.
-func (m *Model) agePanel(factor int, top float64) (*plot.Plot, error) {
-	p := newPlot("Factor " + strconv.Itoa(factor+1))
-	p.X.Label.Text, p.Y.Label.Text = m.Visits.Time, "loading"
-	p.Legend.Top, p.Legend.Padding = true, rim/2
+// agePanel draws the curves of the items that load on a factor most; the panels of all factors have one scale.
+func (m *Model) agePanel(factor int) (*drawing, error) {
+	c := newChart("Factor " + strconv.Itoa(factor+1))
+	c.X.Label.Text, c.Y.Label.Text = m.Visits.Time, "loading"
 	bins := len(m.Visits.Edges) - 1
 	var ticks []plot.Tick
 	for b := range bins {
 		ticks = append(ticks, plot.Tick{Value: float64(b), Label: m.Visits.label(b)})
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	c.X.Tick.Marker = plot.ConstantTicks(ticks)
 	curves := m.ages(factor)
 	slices.SortStableFunc(curves, func(a, b ages) int { return cmp.Compare(b.largest(), a.largest()) })
-	for i, curve := range curves[:min(len(curves), mostAges)] {
+	for _, curve := range curves[:min(len(curves), mostAges)] {
 		if largest := curve.largest(); largest == 0 || largest < topShare*curves[0].largest() {
 			break
 		}
-		var points plotter.XYs
+		s := &series{}
 		for _, a := range curve.points {
-			points = append(points, plotter.XY{X: float64(a.bin), Y: a.loading})
+			s.XYs = append(s.XYs, plotter.XY{X: float64(a.bin), Y: a.loading})
 		}
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
+		if err := c.line(curve.item, s); err != nil {
 			return nil, err
 		}
-		line.Color, dots.Color, dots.Shape = plotutil.Color(i), plotutil.Color(i), draw.CircleGlyph{}
-		p.Add(line, dots)
-		p.Legend.Add(curve.item, line, dots)
 	}
-	// Room for the legend on the right.
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.25, 1.4*float64(bins)-0.75, 0, top
-	return p, nil
+	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.factors.Loadings)
+	return &drawing{c.Draw, curveWidth, curveHeight}, nil
 }

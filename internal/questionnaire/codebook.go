@@ -20,19 +20,23 @@ const (
 
 // ReadCodebook reads the description of items from a file in the form of Read: a row for each item with the columns item
 // (its name in the answers), text, subscale, min and max (the range of its answers; both or none) and reverse (1, yes or
-// true for an item that is scored from the other end). Other columns are ignored. The error is an *Error.
+// true for an item that is scored from the other end). NA, NaN and a dot are empty cells, but for the name. Other columns are
+// ignored. The error is an *Error.
 func ReadCodebook(path string) (items []Item, err error) {
 	defer func() {
 		if at, ok := errors.AsType[*Error](err); ok {
 			at.File = path
 		}
 	}()
-	records, closer, err := openTable(path)
+	records, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closer.Close() }() // only read
+	defer records.close()
 	first, err := records.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, &Error{Err: ErrNoCodebook}
+	}
 	if err != nil {
 		return nil, csvError(err)
 	}
@@ -52,6 +56,9 @@ func ReadCodebook(path string) (items []Item, err error) {
 	for {
 		record, err := records.Read()
 		if errors.Is(err, io.EOF) {
+			if len(items) == 0 {
+				return nil, &Error{Err: ErrNoCodebook}
+			}
 			return items, nil
 		}
 		if err != nil {
@@ -62,7 +69,10 @@ func ReadCodebook(path string) (items []Item, err error) {
 			if !ok {
 				return ""
 			}
-			return clean(record[i])
+			if c := clean(record[i]); name == codebookItem || !empty(c) {
+				return c
+			}
+			return ""
 		})
 		if err == nil && slices.ContainsFunc(items, func(o Item) bool { return o.Name == item.Name }) {
 			column, err = codebookItem, fmt.Errorf("item %q stands there twice", item.Name)
@@ -88,7 +98,7 @@ func describe(cell func(string) string) (item *Item, column string, err error) {
 	}
 	switch strings.ToLower(cell(codebookReverse)) {
 	case "", "0", "no", "false":
-	case "1", "-1", "yes", "true":
+	case "1", "yes", "true":
 		item.Reversed = true
 	default:
 		return nil, codebookReverse, ErrReverse

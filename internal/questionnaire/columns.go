@@ -13,10 +13,10 @@ import (
 // Columns says what the columns of a table of answers mean.
 type Columns struct {
 	// Items are patterns of the names of the items: * stands for any characters, ? for one. A pattern that begins with !
-	// takes items out again. None means the items of the codebook.
+	// takes items out again, those of the codebook where all patterns do. None means the items of the codebook.
 	Items []string
-	// ID names the column of the participants' ids; "" means DefaultID where there is such a column, else participants
-	// are numbered from 1.
+	// ID names the column of the participants' ids; "" means DefaultID where there is such a column, else the one that
+	// differs from it in capitals alone; without one participants are numbered from 1.
 	ID string
 	// Confounds are what is known of each participant besides the answers.
 	Confounds []Confound
@@ -35,8 +35,13 @@ type Columns struct {
 	FromLow bool
 	// Reversed are patterns of items that are scored from the other end of their range, besides those of the codebook.
 	Reversed []string
-	// Codebook describes items by their names.
+	// Codebook describes items by their names. What it tells of columns that are no items is ignored.
 	Codebook []Item
+}
+
+// OnlyExclude reports whether the patterns of items, if any, only take some out.
+func (c *Columns) OnlyExclude() bool {
+	return !slices.ContainsFunc(c.Items, func(pattern string) bool { return !strings.HasPrefix(strings.TrimSpace(pattern), "!") })
 }
 
 // DefaultID is the column of ids where none is named.
@@ -180,9 +185,9 @@ func match(pattern, name string) bool {
 	return i == len(p)
 }
 
-// pick returns which of the names the patterns take, and an error for a pattern that is of no use: it matches no name.
-func pick(patterns, names []string) ([]bool, error) {
-	taken := make([]bool, len(names))
+// pick marks which of the names the patterns take, or take out. It returns an error for a pattern that is of no use: it
+// matches no name.
+func pick(taken []bool, patterns, names []string) error {
 	for _, pattern := range patterns {
 		p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
 		found := false
@@ -192,8 +197,8 @@ func pick(patterns, names []string) ([]bool, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%w %q", ErrNoItem, pattern)
+			return &Error{Err: fmt.Errorf("%w %q", ErrNoItem, pattern)}
 		}
 	}
-	return taken, nil
+	return nil
 }

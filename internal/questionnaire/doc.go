@@ -12,6 +12,7 @@
 //	SHA256SUMS          of these two; Load refuses what does not match
 //	report.html         one file, self-contained; loadings.svg and loadings.png are its heat map
 //	ages.csv, ages.svg  of visits: loadings over the bins of time
+//	compact.csv         of a second stage: items that estimate its scores
 //	result.json         a Summary
 //
 // each complete or not at all, result.json last: where it stands, it describes the files beside it.

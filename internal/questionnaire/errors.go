@@ -54,8 +54,10 @@ var (
 	ErrNoBin          = errors.New("a time outside all bins")
 	ErrVaries         = errors.New("confounds other than those")
 	ErrTwoRoles       = errors.New("a column of two roles")
+	ErrNoCodebook     = errors.New("a codebook without items")
 	ErrReverse        = errors.New("want 0, 1, no, yes, false or true")
 	ErrOneClass       = errors.New("only one class among the labels")
+	ErrOtherAnswers   = errors.New("not the answers that the model was fitted to: the SHA-256 is another")
 )
 
 // ErrOptions is returned for options without meaning.

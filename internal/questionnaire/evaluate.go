@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -36,6 +37,8 @@ const (
 func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
 
 const (
+	// leastTrained is the least number of participants that Evaluate learns from: of one no item varies.
+	leastTrained = 2
 	// heldOut is the share of the participants that each repeat holds out.
 	heldOut = 0.2
 	// ridgeFolds is the number of folds that choose the penalty of the logistic regression within the training part.
@@ -59,6 +62,7 @@ const DefaultRepeats = 10
 
 // Evaluation is the outcome of Evaluate.
 type Evaluation struct {
+	Items        []string `json:"items"` // names, in the order of the file
 	Factors      int      `json:"factors"`
 	Beta         float64  `json:"beta"`
 	Participants int      `json:"participants"`
@@ -66,7 +70,8 @@ type Evaluation struct {
 	HeldOut      float64  `json:"held_out"`
 	Labels       []string `json:"labels"`
 	Shares       []Share  `json:"shares"`
-	LeftOut      `json:"-"`
+	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
+	Unconverged int `json:"unconverged"`
 }
 
 // Share is the outcome of a method that was trained on a share of the participants.
@@ -76,13 +81,32 @@ type Share struct {
 	Participants int       `json:"participants"`
 	Stability    Measure   `json:"stability"`
 	AUROC        []Measure `json:"auroc"` // in the order of the labels
+	// ItemsLeftOut are those that in some repeat did not vary among the participants trained on.
+	ItemsLeftOut []string `json:"items_left_out"`
+	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
 }
 
 // Measure is a mean with the standard deviation about it.
 type Measure struct {
-	Count     int     `json:"count"` // of values where it is defined
-	Mean      float64 `json:"mean"`
-	Deviation float64 `json:"standard_deviation"`
+	Count     int     `json:"count"`              // of values where it is defined
+	Mean      float64 `json:"mean"`               // null for none
+	Deviation float64 `json:"standard_deviation"` // null for less than two
+}
+
+// MarshalJSON writes null for what so many values do not define.
+func (m Measure) MarshalJSON() ([]byte, error) {
+	var out struct {
+		Count     int      `json:"count"`
+		Mean      *float64 `json:"mean"`
+		Deviation *float64 `json:"standard_deviation"`
+	}
+	if out.Count = m.Count; m.Count > 0 {
+		out.Mean = &m.Mean
+	}
+	if m.Count > 1 {
+		out.Deviation = &m.Deviation
+	}
+	return json.Marshal(out)
 }
 
 func measure(values []float64) Measure {
@@ -98,8 +122,10 @@ func measure(values []float64) Measure {
 
 // learnt is a method that was trained.
 type learnt struct {
-	loadings *mat.Dense // p×k
-	score    func(rows []int) (*mat.Dense, error)
+	rows, items []int      // that it was trained on
+	loadings    *mat.Dense // a row for each of the items
+	early       bool       // it ended before it converged
+	score       func(rows []int) (*mat.Dense, error)
 }
 
 // Evaluate holds a fifth of the participants out, again and again, learns factors from shares of the others, and tells
@@ -112,7 +138,66 @@ type learnt struct {
 //
 // Several candidates for factors and β are chosen from once, by cross-validation on all participants. Scores of training and
 // held-out participants come from the loadings alone, in the same way.
+//
+// An item that does not vary among those trained on is left out there as if it were not in the file, of the stability too; a
+// participant who answered nothing else then counts neither in training nor among those held out.
+//
+// The smallest share must have two participants, and as many as there are factors; default candidates beyond are not tried.
 func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
+	if err := o.checkEvaluation(); err != nil {
+		return nil, err
+	}
+	free := len(o.Factors) == 0
+	s, end, err := o.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if err := o.checkShares(s, free); err != nil {
+		return nil, err
+	}
+	e := &Evaluation{Items: namesOf(s.Items), Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}}
+	if len(o.Factors)*len(o.Betas) > 1 {
+		choice, err := o.choose(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		e.Factors, e.Beta, e.Unconverged = choice.Lowest.Factors, choice.Lowest.Beta, choice.Unconverged
+	}
+	for _, label := range o.Columns.Labels {
+		e.Labels = append(e.Labels, label.Name)
+	}
+	total := len(o.Methods) * (1 + o.Repeats*len(TrainShares()))
+	done := 0
+	step := func(m *learnt) {
+		if m.early {
+			e.Unconverged++
+		}
+		if done++; o.Progress != nil {
+			o.Progress(done, total)
+		}
+	}
+	wholes := make([]*learnt, len(o.Methods)) // first, so that a method that cannot learn says so before hours of others
+	for i, method := range o.Methods {
+		if wholes[i], err = o.learn(ctx, s, method, s.order, e); err != nil {
+			return nil, fmt.Errorf("evaluating %s on all participants: %w", method, err)
+		}
+		step(wholes[i])
+	}
+	for i, method := range o.Methods {
+		for _, share := range TrainShares() {
+			result, err := o.share(ctx, s, wholes[i], e, method, share, step)
+			if err != nil {
+				return nil, fmt.Errorf("evaluating %s on %.0f %% of the participants, %w", method, 100*share, err)
+			}
+			e.Shares = append(e.Shares, *result)
+		}
+	}
+	return e, nil
+}
+
+// checkEvaluation fills in the defaults.
+func (o *EvaluateOptions) checkEvaluation() error {
 	if len(o.Methods) == 0 {
 		o.Methods = []string{MethodICQF}
 	}
@@ -121,140 +206,165 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 	}
 	for _, m := range o.Methods {
 		if !slices.Contains(Methods(), m) {
-			return nil, fmt.Errorf("%w: method %q is none of %s", ErrOptions, m, strings.Join(Methods(), ", "))
+			return fmt.Errorf("%w: method %q is none of %s", ErrOptions, m, strings.Join(Methods(), ", "))
 		}
 	}
-	if o.Repeats < 1 {
-		return nil, fmt.Errorf("%w: %d repeats", ErrOptions, o.Repeats)
+	switch {
+	case o.Repeats < 1:
+		return fmt.Errorf("%w: %d repeats", ErrOptions, o.Repeats)
+	case o.Columns.Visits != nil && len(o.Columns.Labels) > 0:
+		return fmt.Errorf("%w: labels of participants with several visits", ErrOptions)
 	}
-	s, end, err := o.begin()
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	for l, label := range o.Columns.Labels {
-		if !slices.Contains(s.labels[l], 0) || !slices.Contains(s.labels[l], 1) {
-			return nil, &Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", ErrOneClass, label.Positive)}
-		}
-	}
-	e := &Evaluation{Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, LeftOut: s.LeftOut}
-	if len(o.Factors)*len(o.Betas) > 1 {
-		choice, err := o.choose(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		e.Factors, e.Beta = choice.Lowest.Factors, choice.Lowest.Beta
-	}
-	for _, label := range o.Columns.Labels {
-		e.Labels = append(e.Labels, label.Name)
-	}
-	total := len(o.Methods) * (1 + o.Repeats*len(TrainShares()))
-	done := 0
-	step := func() {
-		if done++; o.Progress != nil {
-			o.Progress(done, total)
-		}
-	}
-	for _, method := range o.Methods {
-		whole, err := o.learn(ctx, s, method, s.order, e)
-		if err != nil {
-			return nil, err
-		}
-		step()
-		for _, share := range TrainShares() {
-			result, err := o.share(ctx, s, whole, e, method, share, step)
-			if err != nil {
-				return nil, fmt.Errorf("evaluating %s on %v of the participants: %w", method, share, err)
-			}
-			e.Shares = append(e.Shares, *result)
-		}
-	}
-	return e, nil
+	return nil
 }
 
-// share evaluates a method that learns from this share of the participants.
-func (o *EvaluateOptions) share(ctx context.Context, s *study, whole *learnt, e *Evaluation, method string, share float64, step func()) (*Share, error) {
-	n := len(s.order)
-	train := int(math.Round(share * float64(n)))
-	held := int(math.Round(heldOut * float64(n)))
-	r := &Share{Method: method, Share: share, Participants: min(train, n-held)}
-	if r.Participants < 1 || held < 1 {
-		return nil, fmt.Errorf("%w: of %d participants %d would be learnt from and %d held out", ErrOptions, n, r.Participants, held)
+// checkShares returns an error for a label of one class and for too few participants. Candidates for the number of factors
+// that are free end where the smallest share has no room for more.
+func (o *EvaluateOptions) checkShares(s *study, free bool) error {
+	for l, label := range o.Columns.Labels {
+		if !slices.Contains(s.labels[l], 0) || !slices.Contains(s.labels[l], 1) {
+			return &Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", ErrOneClass, label.Positive)}
+		}
 	}
+	share, n := TrainShares()[0], len(s.IDs)
+	fewest, _ := parts(share, n)
+	if free {
+		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > max(1, fewest) })
+	}
+	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
+		return fmt.Errorf("%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are wanted",
+			ErrOptions, s.File, 100*share, n, fewest, slices.Max(o.Factors), wanted)
+	}
+	return nil
+}
+
+// parts returns how many of n participants are trained on and held out.
+func parts(share float64, n int) (train, held int) {
+	held = int(math.Round(heldOut * float64(n)))
+	return min(int(math.Round(share*float64(n))), n-held), held
+}
+
+// share evaluates a method that learns from this share of the participants. Its errors begin with the repeat.
+func (o *EvaluateOptions) share(ctx context.Context, s *study, whole *learnt, e *Evaluation, method string, share float64, step func(*learnt)) (*Share, error) {
+	n := len(s.order)
+	train, held := parts(share, n)
+	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}, ItemsLeftOut: []string{}}
 	var stability []float64
-	areas := make([][]float64, len(e.Labels))
+	areas, constant := make([][]float64, len(e.Labels)), make([]bool, len(s.Items))
 	for repeat := range o.Repeats {
 		// Equal repeats hold the same participants out whatever the share and method, and smaller shares lie within larger
 		// ones.
 		shuffled := slices.Clone(s.order)
 		rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		test, rows := shuffled[:held], shuffled[held:held+r.Participants]
+		test, rows := shuffled[:held], shuffled[held:held+train]
 		part, err := o.learn(ctx, s, method, rows, e)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
 		}
-		stability = append(stability, matched(whole.loadings, part.loadings)...)
-		for l := range e.Labels {
-			area, ok, err := o.predict(ctx, part, s.labels[l], rows, test)
+		if part.early {
+			r.Unconverged++
+		}
+		for j := range constant {
+			constant[j] = constant[j] || !slices.Contains(part.items, j)
+		}
+		stability = append(stability, matched(pickRows(whole.loadings, part.items), part.loadings)...)
+		for l, label := range e.Labels {
+			area, ok, err := o.predict(ctx, part, s.labels[l], s.answering(test, part.items))
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
 			}
 			if ok {
 				areas[l] = append(areas[l], area)
 			}
 		}
-		step()
+		step(part)
 	}
-	r.Stability, r.AUROC = measure(stability), []Measure{}
+	r.Stability = measure(stability)
 	for _, a := range areas {
 		r.AUROC = append(r.AUROC, measure(a))
+	}
+	for j, out := range constant {
+		if out {
+			r.ItemsLeftOut = append(r.ItemsLeftOut, s.Items[j].Name)
+		}
 	}
 	return r, nil
 }
 
-// learn trains a method on these rows.
+// learn trains a method on these rows, by the items that vary among them.
 func (o *EvaluateOptions) learn(ctx context.Context, s *study, method string, rows []int, e *Evaluation) (*learnt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	data := s.data(rows)
-	switch method {
-	case MethodL1:
-		return o.learnL1(ctx, s, data.Answers, e.Factors)
-	case MethodFA:
-		m, err := factoranalysis.Fit(data.Answers, factoranalysis.Settings{Factors: e.Factors})
-		if err != nil {
-			return nil, err
-		}
-		return &learnt{m.Loadings, func(rows []int) (*mat.Dense, error) { return m.Scores(pickRows(s.Answers, rows)) }}, nil
+	m := &learnt{items: s.varying(rows)}
+	m.rows = s.answering(rows, m.items)
+	status, err := solver.NotTerminated, error(nil)
+	switch {
+	case len(m.items) < e.Factors:
+		err = fmt.Errorf("%w: %d factors of %d items", ErrOptions, e.Factors, len(m.items))
+	case method == MethodL1:
+		status, err = o.learnL1(ctx, s, m, e.Factors)
+	case method == MethodFA:
+		err = m.learnFA(s, e.Factors)
+	default:
+		status, err = o.learnICQF(ctx, s, m, e)
 	}
-	m, err := icqf.Fit(ctx, data, o.settings(s, e.Factors, e.Beta))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w%s", err, s.without(m.items))
+	case status == solver.Cancelled:
+		return nil, context.Cause(ctx)
+	case status == solver.NonFinite:
+		return nil, status.Err()
+	}
+	m.early = m.early || status.Early()
+	return m, nil
+}
+
+func (o *EvaluateOptions) learnICQF(ctx context.Context, s *study, m *learnt, e *Evaluation) (solver.Status, error) {
+	data := s.data(m.rows)
+	data.Answers = pickColumns(data.Answers, m.items)
+	r, err := icqf.Fit(ctx, data, o.settings(s, e.Factors, e.Beta))
 	if err != nil {
-		return nil, err
+		return solver.NotTerminated, err
 	}
-	return &learnt{m.Loadings, func(rows []int) (*mat.Dense, error) {
-		return m.Score(pickRows(s.Answers, rows), pickRows(s.known, rows))
-	}}, nil
+	m.loadings = r.Loadings
+	m.score = func(rows []int) (*mat.Dense, error) {
+		return r.Score(s.answersOf(rows, m.items), pickRows(s.known, rows))
+	}
+	return r.Status, nil
+}
+
+func (m *learnt) learnFA(s *study, factors int) error {
+	f, err := factoranalysis.Fit(s.answersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors})
+	if err != nil {
+		return err
+	}
+	m.loadings, m.early = f.Loadings, !f.Converged
+	m.score = func(rows []int) (*mat.Dense, error) { return f.Scores(s.answersOf(rows, m.items)) }
+	return nil
 }
 
 // learnL1 trains the non-negative factorization with ℓ1 penalties.
-func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, answers *mat.Dense, factors int) (*learnt, error) {
+func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, factors int) (solver.Status, error) {
 	method, err := nmf.NewL1(nmf.Auto, nmf.Auto)
 	if err != nil {
-		return nil, err
+		return solver.NotTerminated, err
 	}
-	x := linalg.Dense{Dense: filled(answers)}
+	x := linalg.Dense{Dense: filled(s.answersOf(m.rows, m.items))}
 	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
 	if err != nil {
-		return nil, err
+		return solver.NotTerminated, err
 	}
 	// A scorer whose unit is far above every score of the training does what one without upper bound does.
 	const far = 100
 	unit := max(1, far*mat.Max(r.Scores))
 	_, weight := method.Weights(x, factors)
-	m := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit}
-	m.Loadings.Scale(unit, r.Topics)
-	return &learnt{r.Topics, func(rows []int) (*mat.Dense, error) { return m.Score(pickRows(s.Answers, rows), nil) }}, nil
+	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit}
+	scorer.Loadings.Scale(unit, r.Topics)
+	m.loadings = r.Topics
+	m.score = func(rows []int) (*mat.Dense, error) { return scorer.Score(s.answersOf(rows, m.items), nil) }
+	return r.Status, nil
 }
 
 // filled returns the answers with the mean of the item in place of each missing one.
@@ -286,9 +396,9 @@ func matched(whole, part *mat.Dense) []float64 {
 // centred returns the matrix less the means of its columns: the cosine of two of them is their correlation.
 func centred(a *mat.Dense) *mat.Dense { return shifted(a, columnMeans(a)) }
 
-// predict returns the area under the curve on the test rows; ok is false where the training rows of a class are too few, or
+// predict returns the area under the curve on the test rows; ok is false where those trained on are too few of a class, or
 // the test rows are of one class.
-func (o *EvaluateOptions) predict(ctx context.Context, m *learnt, labels []int8, train, test []int) (area float64, ok bool, err error) {
+func (o *EvaluateOptions) predict(ctx context.Context, m *learnt, labels []int8, test []int) (area float64, ok bool, err error) {
 	known := func(rows []int) (kept []int, y []bool, positive int) {
 		for _, i := range rows {
 			if labels[i] != unknown {
@@ -298,7 +408,7 @@ func (o *EvaluateOptions) predict(ctx context.Context, m *learnt, labels []int8,
 		}
 		return kept, y, positive
 	}
-	trainRows, y, positive := known(train)
+	trainRows, y, positive := known(m.rows)
 	testRows, truth, testPositive := known(test)
 	if min(positive, len(y)-positive) < ridgeFolds || testPositive == 0 || testPositive == len(truth) {
 		return 0, false, nil

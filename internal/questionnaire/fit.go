@@ -2,13 +2,8 @@ package questionnaire
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -17,16 +12,6 @@ import (
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
-)
-
-// The files that Fit writes besides those of the model.
-const (
-	ScoresFile   = "scores.csv"
-	TableFile    = "loadings.csv"
-	ReportFile   = "report.html"
-	HeatMapFile  = "loadings.svg"
-	HeatMapImage = "loadings.png"
-	ResultFile   = "result.json"
 )
 
 // Options says how to learn. Zero values mean what the fields say.
@@ -42,7 +27,8 @@ type Options struct {
 	Fewest bool
 	// MaxIter is the largest number of updates of a fit; 0 means solver.DefaultMaxIter.
 	MaxIter int
-	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol.
+	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of a
+	// cross-validation end at rank.ICQFRelTol where that is larger.
 	RelTol float64
 	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, beside β.
 	Ridge float64
@@ -57,6 +43,8 @@ type Options struct {
 	Trace bool
 	// Version is the program's version, for the summary.
 	Version string
+	// Remark, when not nil, is told what to know of the input once it is read.
+	Remark func(Remarks)
 	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
@@ -95,18 +83,23 @@ type Summary struct {
 	// BCV is the curve of the cross-validation, empty where there was nothing to choose.
 	BCV                     []rank.Point `json:"bcv"`
 	OneStandardErrorFactors int          `json:"one_standard_error_factors,omitempty"`
+	BCVUnconverged          int          `json:"bcv_unconverged"` // fits of the cross-validation that ended at MaxIter
 	Seconds                 Seconds      `json:"seconds"`
 	Participants            int          `json:"participants"`
 	// Unanswered and Incomplete count the participants left out, for want of answers and of confounds.
-	Unanswered int                 `json:"unanswered"`
-	Incomplete int                 `json:"incomplete"`
-	Missing    float64             `json:"missing"` // share of the answers
-	Items      []ItemFit           `json:"items"`
-	FactorFits []FactorFit         `json:"factor_scores"`
-	Compact    []CompactItem       `json:"compact,omitempty"` // of a second stage
-	Trace      []solver.TracePoint `json:"trace"`             // empty unless asked for
-	Settings   Settings            `json:"settings"`
-	Version    string              `json:"version"`
+	Unanswered int         `json:"unanswered"`
+	Incomplete int         `json:"incomplete"`
+	Missing    float64     `json:"missing"` // share of the answers
+	Items      []ItemFit   `json:"items"`
+	FactorFits []FactorFit `json:"factor_scores"`
+	// EmptyFactors counts those of which all scores or all loadings are 0. They come last.
+	EmptyFactors int `json:"empty_factors"`
+	// Warnings are sentences for whoever reads the result.
+	Warnings []string            `json:"warnings"`
+	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
+	Trace    []solver.TracePoint `json:"trace"`             // empty unless asked for
+	Settings Settings            `json:"settings"`
+	Version  string              `json:"version"`
 }
 
 // Seconds is the wall time of the parts of a run: reading, cross-validation, start, updates.
@@ -137,7 +130,8 @@ type FactorFit struct {
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
 	Input         string     `json:"input"`
-	Range         Range      `json:"range"` // that the reconstruction keeps
+	InputSHA256   string     `json:"input_sha256,omitempty"` // none of a second stage
+	Range         Range      `json:"range"`                  // that the reconstruction keeps
 	Ridge         float64    `json:"ridge"`
 	BoundLoadings bool       `json:"bound_loadings"`
 	Inner         icqf.Inner `json:"inner"`
@@ -151,10 +145,6 @@ type Settings struct {
 type Fitted struct {
 	Model
 	Scores Scores
-	// Cancelled tells that the context ended before the updates did.
-	Cancelled bool
-	// Dropped are items of visits that are left out, as in Table.
-	Dropped []string
 }
 
 // check fills in the defaults.
@@ -230,6 +220,9 @@ func (o *Options) begin() (s *study, end func(), err error) {
 	}
 	t, err := o.read()
 	if err == nil {
+		if o.Remark != nil {
+			o.Remark(t.Remarks)
+		}
 		s, err = newStudy(t, &o.Columns)
 	}
 	if err == nil {
@@ -250,8 +243,7 @@ func (o *Options) read() (*Table, error) {
 	return Read(o.Input, &o.Columns)
 }
 
-// Fit factorizes the answers. When ctx ends during the updates, it returns what they have reached; during the
-// cross-validation, an error.
+// Fit factorizes the answers. When ctx ends before it is done, it returns an error that wraps the context's.
 func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	begin := time.Now()
 	s, end, err := o.begin()
@@ -278,8 +270,11 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
-	if r.Status == solver.NonFinite {
+	switch r.Status {
+	case solver.NonFinite:
 		return nil, fmt.Errorf("factorizing %q, update %d: %w", o.Input, r.Iterations, r.Status.Err())
+	case solver.Cancelled:
+		return nil, fmt.Errorf("factorizing %q, after %d updates: %w", o.Input, r.Iterations, context.Cause(ctx))
 	}
 	seconds.Init, seconds.Solve = r.Seconds.Init, r.Seconds.Solve
 
@@ -293,9 +288,9 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	m.Summary = Summary{
 		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: r.Objective,
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
-		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, Seconds: seconds,
+		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
-		Settings: Settings{Input: o.Input, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
+		Settings: Settings{Input: o.Input, InputSHA256: s.sha256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
 		Version:  o.Version,
 	}
 	if choice.Curve == nil {
@@ -307,7 +302,8 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	if err := m.describe(data, scores); err != nil {
 		return nil, err
 	}
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order), LeftOut: s.LeftOut}, Cancelled: r.Status == solver.Cancelled, Dropped: s.Dropped}, nil
+	m.warn(scores, s.Inferred)
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order)}}, nil
 }
 
 // choose cross-validates the candidates.
@@ -343,6 +339,31 @@ func factorFits(scores *mat.Dense) []FactorFit {
 	return fits
 }
 
+// warn fills in the warnings. The empty factors are those of the smallest size, 0, and so the last.
+func (m *Model) warn(scores *mat.Dense, inferred *Inferred) {
+	s := &m.Summary
+	s.Warnings = []string{}
+	for t := range s.Factors {
+		if mat.Max(scores.ColView(t)) == 0 || mat.Max(m.factors.Loadings.ColView(t)) == 0 {
+			s.EmptyFactors++
+		}
+	}
+	const empty = "factors are empty, all their scores or loadings are 0: the penalties leave nothing of them"
+	switch {
+	case s.EmptyFactors == s.Factors:
+		s.Warnings = append(s.Warnings, fmt.Sprintf("all %d %s", s.Factors, empty))
+	case s.EmptyFactors > 0:
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the last %d of %d %s", s.EmptyFactors, s.Factors, empty))
+	}
+	if inferred != nil && inferred.Apart != nil {
+		a, what := inferred.Apart, "answers are"
+		if a.Answers == 1 {
+			what = "answer is"
+		}
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v to %v is that of the answers in the file, and %d %s far from all others: a code of missing entries has to be named", inferred.Low, inferred.High, a.Answers, what))
+	}
+}
+
 // describe fills in what the summary tells of the items.
 func (m *Model) describe(data icqf.Data, scores *mat.Dense) error {
 	r, err := m.factors.Reconstruct(scores, data.Confounds)
@@ -372,39 +393,4 @@ func (m *Model) describe(data icqf.Data, scores *mat.Dense) error {
 	}
 	m.Summary.Explained, m.Summary.Missing = 1-left/all, missing/float64(n*p)
 	return nil
-}
-
-// Write puts everything into a folder, made where it is missing: the tables, the model, the report, and result.json last.
-func (f *Fitted) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
-	// An older result goes first, so that none ever describes other factors.
-	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replacing %q: %w", ResultFile, err)
-	}
-	scores, err := f.Scores.CSV()
-	if err != nil {
-		return err
-	}
-	loadings, err := f.loadingsCSV()
-	if err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{ScoresFile: scores, TableFile: loadings} {
-		if err := replace(filepath.Join(dir, name), data); err != nil {
-			return err
-		}
-	}
-	if err := f.save(dir); err != nil {
-		return err
-	}
-	if err := f.WriteReport(dir, nil); err != nil {
-		return err
-	}
-	result, err := json.MarshalIndent(f.Summary, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing %q: %w", ResultFile, err)
-	}
-	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
 }

@@ -365,19 +365,31 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A context that ends gives an error during a cross-validation, and what was reached during updates.
+// A context that ends gives its error, before and during updates and during a cross-validation.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	o := plantedOptions(write(t, "x.csv", csvText(t, planted(1))))
-	f, err := Fit(ctx, o)
-	if err != nil || !f.Cancelled || f.Summary.Status != solver.Cancelled.String() {
-		t.Errorf("fitting: %v", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Recorder = stopping{cancel}
+	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "after 3 updates") {
+		t.Errorf("during updates: %v, want the context's error", err)
+	}
+	o.Recorder = nil
+	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("before them: %v, want the context's error", err)
 	}
 	o.Factors = []int{1, 2}
 	if _, err := Fit(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("choosing: %v, want the context's error", err)
+	}
+}
+
+// stopping ends a context after three updates.
+type stopping struct{ cancel context.CancelFunc }
+
+func (s stopping) Record(it solver.Iterate) {
+	if it.Iteration == 3 {
+		s.cancel()
 	}
 }
 
@@ -415,6 +427,69 @@ func TestDefaultFactors(t *testing.T) {
 	for items, want := range map[int]int{1: 1, 2: 1, 9: 4, 40: 20, 500: 20} {
 		if got := DefaultFactors(items); got[0] != 1 || got[len(got)-1] != want || len(got) != want {
 			t.Errorf("candidates for %d items are %v, want 1 to %d", items, got, want)
+		}
+	}
+}
+
+// A penalty that leaves nothing of some or all factors, and a range that looks like no range, are told with the result.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		empty  int
+		words  []string
+	}{
+		{"nothing to warn of", func(*Options) {}, 0, nil},
+		{"all empty", func(o *Options) { o.Betas = []float64{1e4} }, plantedFactors, []string{"all 3 factors are empty"}},
+		{"some empty", func(o *Options) { o.Factors = []int{plantedItems}; o.Betas = []float64{0.5} }, -1, []string{"of 9 factors are empty"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := fit(t, planted(1), c.change)
+			empty := f.Summary.EmptyFactors
+			if empty != c.empty && (c.empty >= 0 || empty == 0 || empty == plantedItems) {
+				t.Errorf("%d factors are empty", empty)
+			}
+			for i := range f.Summary.Factors { // the empty ones come last
+				w, q := mat.Max(f.Scores.Values.ColView(i)), mat.Max(f.factors.Loadings.ColView(i))
+				if (w == 0 || q == 0) != (i >= f.Summary.Factors-empty) {
+					t.Errorf("factor %d of %d, %d of them empty, has scores up to %v and loadings up to %v", i+1, f.Summary.Factors, empty, w, q)
+				}
+			}
+			checkWarnings(t, f, c.words)
+		})
+	}
+	rows := planted(1)
+	rows[4][1] = "999"
+	checkWarnings(t, fit(t, rows, func(o *Options) { o.Columns.Range = nil }), []string{"all 3 factors are empty", "999"}) // the penalty of loadings grows with the range
+}
+
+// checkWarnings fails unless the warnings hold these words, one each, in the file and in the report.
+func checkWarnings(t *testing.T, f *Fitted, words []string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	var s struct{ Warnings []string }
+	data, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Warnings == nil || len(s.Warnings) != len(words) {
+		t.Fatalf("warnings %q, want %q", s.Warnings, words)
+	}
+	for i, w := range words {
+		if !strings.Contains(s.Warnings[i], w) || !strings.Contains(string(page), s.Warnings[i]) {
+			t.Errorf("warning %q, want %q in it and it in the report", s.Warnings[i], w)
 		}
 	}
 }

@@ -42,6 +42,24 @@ func (h header) find(name string) (int, error) {
 	return at, nil
 }
 
+// defaultID returns the column of ids where none is named: DefaultID, else the only one that differs from it in capitals
+// alone, "" where there is none.
+func (h header) defaultID() (string, error) {
+	found := ""
+	for _, name := range h {
+		switch {
+		case name == DefaultID:
+			return name, nil
+		case !strings.EqualFold(name, DefaultID):
+		case found != "":
+			return "", &Error{Column: name, Err: ErrColumnTwice}
+		default:
+			found = name
+		}
+	}
+	return found, nil
+}
+
 // roles finds the columns other than items.
 func (h header) roles(c *Columns) (*layout, error) {
 	confounds := c.Confounds
@@ -49,11 +67,13 @@ func (h header) roles(c *Columns) (*layout, error) {
 		confounds = append(slices.Clone(confounds), Confound{Name: c.Visits.Time, Kind: models.Numeric})
 	}
 	l := &layout{id: none, visits: c.Visits != nil, confounds: confounds, labels: c.Labels, missing: c.Missing, omit: c.OmitIncomplete}
-	var err error
-	if id := c.ID; id != "" || slices.Contains(h, DefaultID) {
-		if id == "" {
-			id = DefaultID
+	id, err := c.ID, error(nil)
+	if id == "" {
+		if id, err = h.defaultID(); err != nil {
+			return nil, err
 		}
+	}
+	if id != "" {
 		if l.id, err = h.find(id); err != nil {
 			return nil, err
 		}
@@ -106,15 +126,18 @@ func (c *Columns) layout(names []string) (*layout, error) {
 			candidates = append(candidates, name)
 		}
 	}
-	patterns := c.Items
-	if len(patterns) == 0 {
+	picked := make([]bool, len(candidates))
+	if c.OnlyExclude() {
 		for _, item := range c.Codebook {
-			patterns = append(patterns, item.Name)
+			if at := slices.Index(candidates, item.Name); at >= 0 {
+				picked[at] = true
+			} else if _, err := h.find(item.Name); err != nil {
+				return nil, err
+			}
 		}
 	}
-	picked, err := pick(patterns, candidates)
-	if err != nil {
-		return nil, &Error{Err: err}
+	if err := pick(picked, c.Items, candidates); err != nil {
+		return nil, err
 	}
 	for i, name := range candidates {
 		if !picked[i] {
@@ -134,11 +157,11 @@ func (c *Columns) layout(names []string) (*layout, error) {
 		l.items, l.itemAt = append(l.items, item), append(l.itemAt, at)
 	}
 	if len(l.items) == 0 {
-		return nil, &Error{Err: fmt.Errorf("%w %q", ErrNoItem, strings.Join(patterns, ","))}
+		return nil, &Error{Err: fmt.Errorf("%w %q", ErrNoItem, strings.Join(c.Items, ","))}
 	}
-	reversed, err := pick(c.Reversed, namesOf(l.items))
-	if err != nil {
-		return nil, &Error{Err: err}
+	reversed := make([]bool, len(l.items))
+	if err := pick(reversed, c.Reversed, namesOf(l.items)); err != nil {
+		return nil, err
 	}
 	for j := range l.items {
 		l.items[j].Reversed = l.items[j].Reversed || reversed[j]
@@ -154,22 +177,13 @@ func namesOf(items []Item) []string {
 	return names
 }
 
-// empty reports whether a trimmed cell holds a code of a missing entry.
-func (l *layout) empty(cell string) bool {
-	switch len(cell) {
-	case 0:
-		return true
-	case 1:
-		if cell == "." {
-			return true
-		}
-	case 2, 3:
-		if strings.EqualFold(cell, "NA") || strings.EqualFold(cell, "NaN") {
-			return true
-		}
-	}
-	return slices.Contains(l.missing, cell)
+// empty reports whether a trimmed cell is a missing entry in every table.
+func empty(cell string) bool {
+	return cell == "" || cell == "." || strings.EqualFold(cell, "NA") || strings.EqualFold(cell, "NaN")
 }
+
+// empty reports whether a trimmed cell holds a code of a missing entry.
+func (l *layout) empty(cell string) bool { return empty(cell) || slices.Contains(l.missing, cell) }
 
 // value returns the number in a cell, NaN for a missing one.
 func (l *layout) value(cell string) (float64, error) {
@@ -182,6 +196,11 @@ func (l *layout) value(cell string) (float64, error) {
 		return math.NaN(), nil
 	}
 	return v, err
+}
+
+// answered reports whether a row has any answer.
+func (l *layout) answered(record []string) bool {
+	return slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) })
 }
 
 // label returns 1 for the positive value, 0 for any other, or unknown.

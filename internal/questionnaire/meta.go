@@ -1,6 +1,7 @@
 package questionnaire
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -16,9 +17,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// CompactFile is the table of the items that estimate the scores of a second stage.
-const CompactFile = "compact.csv"
-
 // MetaOptions says what to factorize in a second stage.
 type MetaOptions struct {
 	// Options are those of the second stage, but for Input and Columns.
@@ -28,9 +26,6 @@ type MetaOptions struct {
 	// Compact is the number of items to choose, 0 for none. It wants the answers of the fits where they were.
 	Compact int
 }
-
-// MetaFitted is what Meta learnt.
-type MetaFitted struct{ Fitted }
 
 // CompactItem is an item of the compact set, in the order of choice.
 type CompactItem struct {
@@ -49,9 +44,12 @@ type CompactItem struct {
 // The compact set is chosen one by one among the items of all questionnaires on a random half of the participants: each time
 // the item that, with those before, leaves least of the squared scores of the second stage, missing answers at the item's
 // mean. The other half tells how well it does.
-func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
-	if len(o.Models) < 2 || o.Compact < 0 {
-		return nil, fmt.Errorf("%w: %d models and %d items, want at least two models", ErrOptions, len(o.Models), o.Compact)
+func Meta(ctx context.Context, o MetaOptions) (*Fitted, error) {
+	if len(o.Models) < 2 {
+		return nil, fmt.Errorf("%w: a second stage wants the output folders of two fits or more, not %d", ErrOptions, len(o.Models))
+	}
+	if o.Compact < 0 {
+		return nil, fmt.Errorf("%w: a compact set of %d items", ErrOptions, o.Compact)
 	}
 	all := make([]*Model, len(o.Models))
 	var names []string
@@ -73,14 +71,19 @@ func Meta(ctx context.Context, o MetaOptions) (*MetaFitted, error) {
 	if o.table, err = joined(o.Models, names, all); err != nil {
 		return nil, err
 	}
+	var answers []*Table
+	if o.Compact > 0 {
+		if answers, err = fittedAnswers(names, all); err != nil {
+			return nil, err
+		}
+	}
 	o.Input, o.Columns = strings.Join(o.Models, ","), Columns{}
-	fitted, err := Fit(ctx, o.Options)
+	f, err := Fit(ctx, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	f := &MetaFitted{Fitted: *fitted}
 	if o.Compact > 0 {
-		f.Summary.Compact, err = compact(f.Scores, names, all, o)
+		f.Summary.Compact, err = compact(f.Scores, names, answers, o)
 	}
 	return f, err
 }
@@ -143,11 +146,11 @@ func readScores(path string, factors int) (s *Scores, err error) {
 			at.File = path
 		}
 	}()
-	records, closer, err := openTable(path)
+	records, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closer.Close() }() // only read
+	defer records.close()
 	s = &Scores{}
 	var values []float64
 	for first := true; ; first = false {
@@ -184,20 +187,33 @@ func readScores(path string, factors int) (s *Scores, err error) {
 	return s, s.checkIDs()
 }
 
+// fittedAnswers reads the answers that the models were fitted to, of those who were not left out.
+func fittedAnswers(names []string, all []*Model) ([]*Table, error) {
+	tables := make([]*Table, len(all))
+	for i, m := range all {
+		of := &m.Summary.Settings
+		t, err := m.read(of.Input, Columns{OmitIncomplete: true})
+		if err == nil && t.sha256 != of.InputSHA256 {
+			err = &Error{File: of.Input, Err: ErrOtherAnswers}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the answers of model %q: %w", names[i], err)
+		}
+		tables[i] = t
+	}
+	return tables, nil
+}
+
 // compact chooses the items that estimate the scores.
-func compact(scores Scores, names []string, all []*Model, o MetaOptions) ([]CompactItem, error) {
+func compact(scores Scores, names []string, answers []*Table, o MetaOptions) ([]CompactItem, error) {
 	row := map[string]int{}
 	for i, id := range scores.IDs {
 		row[id] = i
 	}
 	var items []CompactItem
 	var parts []*mat.Dense
-	for i, m := range all {
-		t, err := m.read(m.Summary.Settings.Input, "", nil)
-		if err != nil {
-			return nil, fmt.Errorf("reading the answers of model %q: %w", names[i], err)
-		}
-		part := mat.NewDense(len(scores.IDs), len(m.Items), nil)
+	for i, t := range answers {
+		part := mat.NewDense(len(scores.IDs), len(t.Items), nil)
 		part.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, part)
 		for r, id := range t.IDs {
 			if to, ok := row[id]; ok {
@@ -205,7 +221,7 @@ func compact(scores Scores, names []string, all []*Model, o MetaOptions) ([]Comp
 			}
 		}
 		parts = append(parts, part)
-		for _, item := range m.Items {
+		for _, item := range t.Items {
 			items = append(items, CompactItem{Questionnaire: names[i], Item: item})
 		}
 	}
@@ -302,19 +318,13 @@ func shifted(a *mat.Dense, means []float64) *mat.Dense {
 	return out
 }
 
-// Write puts everything into a folder, as Fitted.Write does, and the compact set into CompactFile.
-func (f *MetaFitted) Write(dir string) error {
-	if err := f.Fitted.Write(dir); err != nil || len(f.Summary.Compact) == 0 {
-		return err
-	}
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, factorNames(f.factors.Loadings)...)}
-	for i, item := range f.Summary.Compact {
+// compactCSV returns the compact set as a table.
+func (m *Model) compactCSV() ([]byte, error) {
+	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, factorNames(m.factors.Loadings)...)}
+	for i, item := range m.Summary.Compact {
 		rows = append(rows, append([]string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, strconv.FormatFloat(item.Explained, 'g', -1, 64)}, cells(item.Correlations)...))
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return fmt.Errorf("writing %q: %w", CompactFile, err)
-	}
-	return replace(filepath.Join(dir, CompactFile), []byte(b.String()))
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(rows)
+	return b.Bytes(), err
 }

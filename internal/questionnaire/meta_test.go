@@ -8,27 +8,29 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
 // twoFits fits the first six and the last three of the planted items apart, the latter without some participants.
 func twoFits(t *testing.T) []string {
 	t.Helper()
+	return fitsOf(t, planted(1), func(o *Options) { o.Columns.Confounds = nil })
+}
+
+// fitsOf is twoFits of these rows, with other options.
+func fitsOf(t *testing.T, rows [][]string, change func(*Options)) []string {
+	t.Helper()
 	parent := t.TempDir()
-	var dirs []string
-	for name, items := range map[string][]string{"a": {"q1", "q2", "q3", "q4", "q5", "q6"}, "b": {"q7", "q8", "q9"}} {
-		rows := planted(1)
-		if name == "b" {
-			rows = append(rows[:1:1], rows[11:]...)
-		}
-		f := fit(t, rows, func(o *Options) { o.Columns.Items, o.Columns.Confounds = items, nil })
-		dir := filepath.Join(parent, name)
-		if err := f.Write(dir); err != nil {
+	dirs := []string{filepath.Join(parent, "a"), filepath.Join(parent, "b")}
+	for i, items := range [][]string{{"q1", "q2", "q3", "q4", "q5", "q6"}, {"q7", "q8", "q9"}} {
+		f := fit(t, append(rows[:1:1], rows[1+10*i:]...), func(o *Options) {
+			o.Columns.Items = items
+			change(o)
+		})
+		if err := f.Write(dirs[i]); err != nil {
 			t.Fatal(err)
 		}
-		dirs = append(dirs, dir)
-	}
-	if filepath.Base(dirs[0]) == "b" {
-		dirs[0], dirs[1] = dirs[1], dirs[0]
 	}
 	return dirs
 }
@@ -88,6 +90,14 @@ func TestMetaRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrOptions", name, err)
 		}
 	}
+	if _, err := Meta(t.Context(), metaOptions(dirs[:1])); err == nil || !strings.Contains(err.Error(), "two fits or more") {
+		t.Errorf("one model: error %v", err)
+	}
+	negative := metaOptions(dirs)
+	negative.Compact = -1
+	if _, err := Meta(t.Context(), negative); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "-1 items") {
+		t.Errorf("items below 0: error %v", err)
+	}
 	path := filepath.Join(dirs[1], ScoresFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -99,5 +109,60 @@ func TestMetaRefuses(t *testing.T) {
 	_, err = Meta(t.Context(), metaOptions(dirs))
 	if at, ok := errors.AsType[*Error](err); !ok || at.Line != 2 || at.Column != "factor1" || at.File != path {
 		t.Errorf("a score above 1: %v", err)
+	}
+}
+
+// The compact set is of the answers that were fitted: of others under their name there is none.
+func TestCompactWantsTheAnswersOfTheFits(t *testing.T) {
+	t.Parallel()
+	dirs := twoFits(t)
+	m, err := Load(dirs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := m.Summary.Settings.Input
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := metaOptions(dirs)
+	o.Recorder = failing{t}
+	_, err = Meta(t.Context(), o)
+	if at, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrOtherAnswers) || filepath.Base(at.File) != filepath.Base(path) {
+		t.Errorf("other answers: error %v, want ErrOtherAnswers of %s", err, path)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Meta(t.Context(), o); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {
+		t.Errorf("no answers: error %v, want one of %s", err, path)
+	}
+	o.Recorder, o.Compact = nil, 0
+	if _, err := Meta(t.Context(), o); err != nil {
+		t.Errorf("without a compact set: %v", err)
+	}
+}
+
+// failing is a recorder of a fit that must not come that far.
+type failing struct{ *testing.T }
+
+func (f failing) Record(solver.Iterate) { f.Error("the second stage is fitted first") }
+
+// Who was left out of a fit for want of a confound is left out of the compact set.
+func TestCompactWithoutTheIncomplete(t *testing.T) {
+	t.Parallel()
+	rows := planted(1)
+	for i := 20; i < 40; i++ {
+		rows[i][1+plantedItems] = "NA"
+	}
+	f, err := Meta(t.Context(), metaOptions(fitsOf(t, rows, func(o *Options) { o.Columns.OmitIncomplete = true })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Summary.Compact) != 3 || f.Summary.Participants > plantedParticipants-20 {
+		t.Errorf("compact set %+v of %d participants", f.Summary.Compact, f.Summary.Participants)
 	}
 }

@@ -14,19 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver/icqf"
-)
-
-// The files of a model.
-const (
-	ModelFile    = "model.json"
-	LoadingsFile = "model.safetensors"
-	SumsFile     = "SHA256SUMS"
 )
 
 // Format is the version of model.json. A later minor version, "1.N", is read and its unknown fields are dropped.
@@ -84,14 +76,6 @@ func (m *Model) save(dir string) error {
 
 // sumLine is a line as sha256sum writes it.
 func sumLine(name string, data []byte) string { return digest(data) + "  " + name + "\n" }
-
-// replace writes a file so that it is there whole or not at all.
-func replace(path string, data []byte) error {
-	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
-		return fmt.Errorf("writing %q: %w", filepath.Base(path), err)
-	}
-	return nil
-}
 
 func tensor(name string, m *mat.Dense) safetensors.Tensor {
 	r, c := m.Dims()

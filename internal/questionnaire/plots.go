@@ -3,15 +3,14 @@ package questionnaire
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -20,36 +19,27 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 const (
 	point      = vg.Inch / 72
-	cellSize   = 16 * point // of the heat map
 	smallFont  = 9 * point
 	normalFont = 10 * point
 	rim        = 4 * point
 	sansSerif  = "Sans"
 
-	curveWidth  = 15 * vg.Centimeter
+	curveWidth  = 16 * vg.Centimeter
 	curveHeight = 9 * vg.Centimeter
 
 	imageDPI = 144
 )
 
-// drawing is a plot and the size that suits it.
+// drawing is a picture of its size.
 type drawing struct {
-	*plot.Plot
+	draw          func(draw.Canvas)
 	width, height vg.Length
-}
-
-// newPlot returns an empty plot in sans serif.
-func newPlot(title string) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.Title.Padding = title, rim
-	for _, s := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
-		s.Font.Variant, s.Font.Size = sansSerif, normalFont
-	}
-	return p
 }
 
 // svg returns the drawing as an SVG document.
@@ -65,221 +55,197 @@ func (d *drawing) write(canvas interface {
 	io.WriterTo
 },
 ) ([]byte, error) {
-	d.Draw(draw.Crop(draw.New(canvas), rim, -rim, rim, -rim))
+	d.draw(draw.New(canvas))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("drawing %q: %w", d.Title.Text, err)
+		return nil, fmt.Errorf("drawing: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-// blues go from white to a dark blue, in equal steps of lightness.
-type blues struct{}
-
-// Colors implements palette.Palette.
-func (blues) Colors() []color.Color {
-	const steps = 128
-	all := make([]color.Color, steps)
-	for i := range all {
-		a := float64(i) / (steps - 1)
-		mix := func(light, dark float64) uint8 { return uint8(math.Round(light + a*(dark-light))) }
-		all[i] = color.RGBA{mix(255, 8), mix(255, 48), mix(255, 107), 255}
+// shorten returns a text of one line and at most so many letters.
+func shorten(s string, most int) string {
+	letters := []rune(strings.Join(strings.Fields(s), " "))
+	if len(letters) > most {
+		letters = append(letters[:most-1], '…')
 	}
-	return all
+	return string(letters)
 }
 
-// grid shows a matrix, its first row on top.
-type grid struct {
-	*mat.Dense
-	columns []int // of the matrix' rows, for the columns of the grid
+// colors tell lines apart for most eyes (Okabe and Ito 2008).
+var colors = []color.Color{
+	color.RGBA{0, 114, 178, 255},
+	color.RGBA{213, 94, 0, 255},
+	color.RGBA{0, 158, 115, 255},
+	color.RGBA{204, 121, 167, 255},
+	color.RGBA{86, 180, 233, 255},
+	color.RGBA{230, 159, 0, 255},
+	color.RGBA{64, 64, 64, 255},
 }
 
-// Dims implements plotter.GridXYZ.
-func (g grid) Dims() (c, r int) {
-	_, r = g.Dense.Dims()
-	return len(g.columns), r
+// chart is a plot of lines in sans serif, with a legend on its right.
+type chart struct {
+	*plot.Plot
+	legend plot.Legend
+	widest vg.Length // name in the legend
+	lines  int
 }
 
-// Z implements plotter.GridXYZ.
-func (g grid) Z(c, r int) float64 {
-	_, rows := g.Dims()
-	return g.At(g.columns[c], rows-1-r)
+// newChart returns an empty chart.
+func newChart(title string) *chart {
+	c := &chart{Plot: plot.New(), legend: plot.NewLegend()}
+	c.Title.Text, c.Title.Padding = title, rim
+	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, rim/2
+	for _, s := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle, &c.Y.Label.TextStyle, &c.X.Tick.Label, &c.Y.Tick.Label, &c.legend.TextStyle} {
+		s.Font.Variant, s.Font.Size = sansSerif, normalFont
+	}
+	return c
 }
 
-// X implements plotter.GridXYZ.
-func (g grid) X(c int) float64 { return float64(c) }
-
-// Y implements plotter.GridXYZ.
-func (g grid) Y(r int) float64 { return float64(r) }
-
-// group is a run of items of one subscale in the order of a heat map.
-type group struct {
-	name        string
-	first, size int
+// explain puts a name into the legend.
+func (c *chart) explain(name string, thumbs ...plot.Thumbnailer) {
+	const longest = 28
+	name = shorten(name, longest)
+	c.legend.Add(name, thumbs...)
+	c.widest = max(c.widest, c.legend.TextStyle.Width(name))
 }
 
-// arrange orders the items by subscale, in the order in which these come, then by the factor that they load on most, then
-// by falling loading.
-func (m *Model) arrange() (order []int, groups []group) {
-	subscale := map[string]int{}
-	factor := make([]int, len(m.Items))
-	order = make([]int, len(m.Items))
-	for j, item := range m.Items {
-		order[j] = j
-		if _, ok := subscale[item.Subscale]; !ok {
-			subscale[item.Subscale] = len(subscale)
-		}
-		row := m.factors.Loadings.RawRowView(j)
-		for t, q := range row {
-			if q > row[factor[j]] {
-				factor[j] = t
-			}
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(
-			cmp.Compare(subscale[m.Items[a].Subscale], subscale[m.Items[b].Subscale]),
-			cmp.Compare(factor[a], factor[b]),
-			cmp.Compare(m.factors.Loadings.At(b, factor[b]), m.factors.Loadings.At(a, factor[a])),
-		)
-	})
-	for at, j := range order {
-		name := m.Items[j].Subscale
-		if len(groups) == 0 || groups[len(groups)-1].name != name {
-			groups = append(groups, group{name: name, first: at})
-		}
-		groups[len(groups)-1].size++
-	}
-	return order, groups
-}
-
-// heatMap draws the loadings, a row for each factor and confound, a column for each item, grouped by subscale.
-func (m *Model) heatMap() (*drawing, error) {
-	all, names := m.allLoadings()
-	order, groups := m.arrange()
-	top := m.Summary.Settings.Range.High
-	p := newPlot(fmt.Sprintf("Loadings, from 0 (white) to %v and more (dark blue)", top))
-	h := plotter.NewHeatMap(grid{all, order}, blues{})
-	h.Min, h.Max = 0, top
-	h.Overflow = blues{}.Colors()[len(blues{}.Colors())-1]
-	p.Add(h)
-
-	label := func(s *text.Style) {
-		s.Font.Size, s.Rotation, s.XAlign, s.YAlign = smallFont, math.Pi/2, text.XRight, text.YCenter
-	}
-	label(&p.X.Tick.Label)
-	p.Y.Tick.Label.Font.Size = smallFont
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Tick.Length, axis.Tick.Width, axis.Width = rim, 0, 0
-	}
-	p.X.Padding, p.Y.Padding = rim, 0
-	longest, longestGroup := 0, 0
-	var items, factors []plot.Tick
-	for at, j := range order {
-		items = append(items, plot.Tick{Value: float64(at), Label: m.Items[j].Name})
-		longest = max(longest, len(m.Items[j].Name))
-	}
-	widest := 0
-	for r, name := range names {
-		factors = append(factors, plot.Tick{Value: float64(len(names) - 1 - r), Label: name})
-		widest = max(widest, len(name))
-	}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(items), plot.ConstantTicks(factors)
-
-	edge := float64(len(names)) - 0.5
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(order))-0.5, -0.5, edge
-	var titles plotter.XYLabels
-	if len(groups) > 1 {
-		for _, g := range groups {
-			left := float64(g.first) - 0.5
-			if err := addLine(p, plotter.XYs{{X: left, Y: -0.5}, {X: left, Y: edge}}); err != nil {
-				return nil, err
-			}
-			titles.XYs = append(titles.XYs, plotter.XY{X: float64(g.first) + float64(g.size-1)/2, Y: edge + 0.2})
-			titles.Labels = append(titles.Labels, g.name)
-			longestGroup = max(longestGroup, len(g.name))
-		}
-	}
-	if below := float64(len(names)-m.Summary.Factors) - 0.5; below > 0 {
-		if err := addLine(p, plotter.XYs{{X: -0.5, Y: below}, {X: float64(len(order)) - 0.5, Y: below}}); err != nil {
-			return nil, err
-		}
-	}
-	const perLetter = smallFont / 2
-	groupHeight := vg.Length(longestGroup) * perLetter
-	if len(titles.Labels) > 0 {
-		l, err := plotter.NewLabels(titles)
-		if err != nil {
-			return nil, fmt.Errorf("drawing the heat map: %w", err)
-		}
-		for i := range l.TextStyle {
-			label(&l.TextStyle[i])
-			l.TextStyle[i].Font.Variant, l.TextStyle[i].XAlign = sansSerif, text.XLeft
-		}
-		p.Add(l)
-		p.Y.Max = edge + float64((groupHeight+cellSize/2)/cellSize)
-	}
-	const margin = 3 * cellSize
-	return &drawing{
-		p,
-		vg.Length(len(order))*cellSize + vg.Length(widest)*perLetter + margin,
-		vg.Length(len(names))*cellSize + groupHeight + vg.Length(longest)*perLetter + margin + 2*rim,
-	}, nil
-}
-
-func addLine(p *plot.Plot, points plotter.XYs) error {
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return fmt.Errorf("drawing a line: %w", err)
-	}
-	line.Width, line.Color = 0.75, color.Gray{Y: 96}
-	p.Add(line)
-	return nil
-}
-
-// errorBars is a curve with a standard error at each point.
-type errorBars struct {
+// series is points of a line, with the lengths of a bar at each, or without bars.
+type series struct {
 	plotter.XYs
 	plotter.YErrors
 }
 
-// errNoCurve is returned for the curve of a fit without cross-validation.
-var errNoCurve = errors.New("no cross-validation")
+// add adds a point, and how far its bar goes down and up.
+func (s *series) add(x, y, down, up float64) {
+	s.XYs = append(s.XYs, plotter.XY{X: x, Y: y})
+	s.YErrors = append(s.YErrors, struct{ Low, High float64 }{down, up})
+}
 
-// curve draws the cross-validated error over the number of factors, a line for each β, with standard errors.
-func (m *Model) curve() (*drawing, error) {
-	if len(m.Summary.BCV) == 0 {
-		return nil, errNoCurve
+// line adds a line in a color and shape of its own.
+func (c *chart) line(name string, s *series) error {
+	line, dots, err := plotter.NewLinePoints(s.XYs)
+	if err != nil {
+		return fmt.Errorf("drawing a line: %w", err)
 	}
-	p := newPlot("")
-	p.X.Label.Text, p.Y.Label.Text = "factors", "mean squared error of held-out answers"
-	p.Legend.Top = true
+	own := colors[c.lines%len(colors)]
+	line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.lines)
+	c.lines++
+	c.Add(line, dots)
+	c.explain(name, line, dots)
+	if s.YErrors == nil {
+		return nil
+	}
+	bars, err := plotter.NewYErrorBars(s)
+	if err != nil {
+		return fmt.Errorf("drawing a line: %w", err)
+	}
+	bars.Color = own
+	c.Add(bars)
+	return nil
+}
+
+// Draw draws the plot and its legend.
+func (c *chart) Draw(canvas draw.Canvas) {
+	canvas.FillPolygon(color.White, []vg.Point{canvas.Min, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max, {X: canvas.Min.X, Y: canvas.Max.Y}})
+	canvas = draw.Crop(canvas, rim, -rim, rim, -rim)
+	legend := c.legend.ThumbnailWidth + c.legend.TextStyle.Width(" ") + c.widest + 2*rim
+	c.Plot.Draw(draw.Crop(canvas, 0, -legend, 0, 0))
+	width := canvas.Max.X - canvas.Min.X
+	c.legend.Draw(draw.Crop(canvas, width-legend+2*rim, 0, 0, -2*rim))
+}
+
+// wholeTicks marks whole numbers.
+type wholeTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (wholeTicks) Ticks(low, high float64) []plot.Tick {
+	const most = 20
+	step := math.Ceil((high - low + 1) / most)
+	var ticks []plot.Tick
+	for v := math.Ceil(low); v <= high; v += step {
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', 0, 64)})
+	}
+	return ticks
+}
+
+// choices returns the candidate of the lowest cross-validated error, and that of the fewest factors within one standard
+// error of it.
+func (s *Summary) choices() (lowest, fewest rank.Point) {
+	less := func(a, b rank.Point) int { return cmp.Compare(a.Error, b.Error) }
+	of := slices.DeleteFunc(slices.Clone(s.BCV), func(p rank.Point) bool { return p.Factors != s.OneStandardErrorFactors })
+	return slices.MinFunc(s.BCV, less), slices.MinFunc(of, less)
+}
+
+// curve draws the cross-validated error over the number of factors, a line for each β, with standard errors and the two
+// choices. There must have been a cross-validation.
+func (m *Model) curve() (*drawing, error) {
+	c := newChart("")
+	c.X.Label.Text, c.Y.Label.Text = "factors", "mean squared error of held-out answers"
+	c.X.Tick.Marker = wholeTicks{}
 	var betas []float64
-	lines := map[float64]*errorBars{}
-	for _, c := range m.Summary.BCV {
-		l, ok := lines[c.Beta]
-		if !ok {
-			l = &errorBars{}
-			lines[c.Beta], betas = l, append(betas, c.Beta)
+	lines := map[float64]*series{}
+	for _, p := range m.Summary.BCV {
+		if lines[p.Beta] == nil {
+			lines[p.Beta], betas = &series{}, append(betas, p.Beta)
 		}
-		l.XYs = append(l.XYs, plotter.XY{X: float64(c.Factors), Y: c.Error})
-		l.YErrors = append(l.YErrors, struct{ Low, High float64 }{c.StandardError, c.StandardError})
+		lines[p.Beta].add(float64(p.Factors), p.Error, p.StandardError, p.StandardError)
 	}
 	slices.Sort(betas)
-	for i, beta := range betas {
-		l := lines[beta]
-		line, points, err := plotter.NewLinePoints(l.XYs)
-		if err != nil {
-			return nil, fmt.Errorf("drawing the curve: %w", err)
+	for _, beta := range betas {
+		if err := c.line("β = "+strconv.FormatFloat(beta, 'g', -1, 64), lines[beta]); err != nil {
+			return nil, err
 		}
-		bars, err := plotter.NewYErrorBars(l)
-		if err != nil {
-			return nil, fmt.Errorf("drawing the curve: %w", err)
-		}
-		c := plotutil.Color(i)
-		line.Color, points.Color, bars.Color, points.Shape = c, c, c, draw.CircleGlyph{}
-		p.Add(line, points, bars)
-		p.Legend.Add("β = "+strconv.FormatFloat(beta, 'g', -1, 64), line, points)
 	}
-	return &drawing{p, curveWidth, curveHeight}, nil
+	lowest, fewest := m.Summary.choices()
+	bound := plotter.NewFunction(func(float64) float64 { return lowest.Error + lowest.StandardError })
+	bound.Color, bound.Dashes = color.Gray{Y: 96}, []vg.Length{rim, rim}
+	c.Add(bound)
+	for _, mark := range []struct {
+		name  string
+		at    rank.Point
+		shape draw.GlyphDrawer
+	}{{"lowest error", lowest, draw.RingGlyph{}}, {"one standard error", fewest, draw.SquareGlyph{}}} {
+		dot, err := plotter.NewScatter(plotter.XYs{{X: float64(mark.at.Factors), Y: mark.at.Error}})
+		if err != nil {
+			return nil, fmt.Errorf("drawing the curve: %w", err)
+		}
+		dot.Shape, dot.Radius = mark.shape, 1.5*rim
+		c.Add(dot)
+		c.explain(mark.name, dot)
+	}
+	c.explain("lowest + its standard error", bound)
+	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+}
+
+// stability draws how well loadings from a share of the participants agree with those from all, a line for each method, with
+// standard deviations.
+func (e *Evaluation) stability() (*drawing, error) {
+	c := newChart("")
+	c.X.Label.Text, c.Y.Label.Text = "% of the participants", "correlation of the loadings"
+	var methods []string
+	var ticks []plot.Tick
+	lines := map[string]*series{}
+	for _, s := range e.Shares {
+		m := s.Stability
+		if m.Count == 0 {
+			continue
+		}
+		if lines[s.Method] == nil {
+			lines[s.Method], methods = &series{}, append(methods, s.Method)
+		}
+		percent := 100 * s.Share
+		// Beside one another, so that no bar hides another.
+		lines[s.Method].add(percent+float64(len(methods)-1), m.Mean, m.Deviation, min(m.Deviation, 1-m.Mean))
+		if len(methods) == 1 {
+			ticks = append(ticks, plot.Tick{Value: percent, Label: strconv.FormatFloat(percent, 'f', 0, 64)})
+		}
+	}
+	c.X.Tick.Marker = plot.ConstantTicks(ticks)
+	for _, method := range methods {
+		if err := c.line(method, lines[method]); err != nil {
+			return nil, err
+		}
+	}
+	return &drawing{c.Draw, curveWidth, curveHeight}, nil
 }

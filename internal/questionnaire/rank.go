@@ -14,8 +14,11 @@ type Ranked struct {
 	OneStandardErrorFactors int          `json:"one_standard_error_factors"`
 	OneStandardErrorBeta    float64      `json:"one_standard_error_beta"`
 	Curve                   []rank.Point `json:"curve"`
-	LeftOut                 `json:"-"`
-	Seconds                 float64 `json:"seconds"`
+	// Unconverged counts those of the Fits that ended at MaxIter; RelTol is what ended the others.
+	Fits        int     `json:"fits"`
+	Unconverged int     `json:"unconverged"`
+	RelTol      float64 `json:"rel_tol"`
+	Seconds     float64 `json:"seconds"`
 }
 
 // Rank cross-validates the candidates of the options.
@@ -32,6 +35,6 @@ func Rank(ctx context.Context, o Options) (*Ranked, error) {
 	}
 	return &Ranked{
 		Candidate: choice.Lowest.Candidate, OneStandardErrorFactors: choice.OneStandardError.Factors, OneStandardErrorBeta: choice.OneStandardError.Beta,
-		Curve: choice.Curve, LeftOut: s.LeftOut, Seconds: time.Since(begin).Seconds(),
+		Curve: choice.Curve, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol), Seconds: time.Since(begin).Seconds(),
 	}, nil
 }

@@ -24,10 +24,8 @@ type Table struct {
 	Items []Item
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
-	LeftOut
-	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
-	Dropped []string
-
+	Remarks
+	sha256     string // of the file, "" where there is none
 	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
 
@@ -35,9 +33,30 @@ type Table struct {
 	labels    [][]int8 // of each label: 1, 0, or unknown
 }
 
-// LeftOut are the lines in the file of participants who have no row: those without any answer, and those without a value
-// of some confound.
-type LeftOut struct{ Unanswered, Incomplete []int }
+// Remarks are what a reader of the results should know of the file.
+type Remarks struct {
+	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and those
+	// without a value of some confound. Visits are lines of the latter kind, of participants who have others.
+	Unanswered, Incomplete, Visits []int
+	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
+	Dropped  []string
+	Inferred *Inferred // nil where no range was
+}
+
+// Inferred is the range of items that have none of their own: that of all answers to them.
+type Inferred struct {
+	Range
+	Items int
+	Apart *Apart // nil where no answers are
+}
+
+// Apart are answers far from all others, as codes of missing entries that nobody named are.
+type Apart struct {
+	Range
+	Answers int
+	Line    int // of the first
+	Column  string
+}
 
 // values is a column of a confound: numbers or levels.
 type values struct {
@@ -78,12 +97,16 @@ func readTable(path string, plan func(header []string) (*layout, error)) (t *Tab
 			at.File = path
 		}
 	}()
-	records, closer, err := openTable(path)
+	r, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closer.Close() }() // only read
-	return readRecords(records, path, plan)
+	defer r.close()
+	if t, err = readRecords(r.Reader, path, plan); err != nil {
+		return nil, err
+	}
+	t.sha256, err = r.sum()
+	return t, err
 }
 
 func readRecords(records *csv.Reader, path string, plan func(header []string) (*layout, error)) (*Table, error) {
@@ -107,6 +130,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 	}
 	t := &Table{File: path, Items: l.items, confounds: make([]values, len(l.confounds)), labels: make([][]int8, len(l.labels))}
 	var answers []float64
+	var out []leftOut
 	lineOf := map[string]int{}
 	for rows := 0; ; rows++ {
 		record, err := records.Read()
@@ -139,11 +163,12 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			lineOf[id] = line
 		}
 		if len(answers) == before {
-			t.leaveOut(l, record, line)
+			out = append(out, leftOut{id, line, l.answered(record)})
 			continue
 		}
 		t.IDs, t.Lines = append(t.IDs, id), append(t.Lines, line)
 	}
+	t.tell(out)
 	if len(t.IDs) == 0 {
 		return nil, &Error{Line: slices.Min(slices.Concat(t.Unanswered, t.Incomplete)), Err: ErrNoAnswers}
 	}
@@ -151,13 +176,41 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 	return t, nil
 }
 
-// leaveOut keeps the line of a participant who is left out, and why.
-func (t *Table) leaveOut(l *layout, record []string, line int) {
-	if slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.value(record[at]); return !math.IsNaN(v) }) {
-		t.Incomplete = append(t.Incomplete, line)
-		return
+// leftOut is a row that is left out.
+type leftOut struct {
+	id       string
+	line     int
+	answered bool
+}
+
+// tell remarks on the rows that are left out.
+func (t *Table) tell(rows []leftOut) {
+	const stays = -1
+	at := map[string]int{} // in without
+	if len(rows) > 0 {
+		for _, id := range t.IDs {
+			at[id] = stays
+		}
 	}
-	t.Unanswered = append(t.Unanswered, line)
+	var without []leftOut // participants who have no row
+	for _, r := range rows {
+		i, seen := at[r.id]
+		switch {
+		case !seen:
+			at[r.id], without = len(without), append(without, r)
+		case i != stays:
+			without[i].answered = without[i].answered || r.answered
+		case r.answered:
+			t.Visits = append(t.Visits, r.line)
+		}
+	}
+	for _, r := range without {
+		if r.answered {
+			t.Incomplete = append(t.Incomplete, r.line)
+		} else {
+			t.Unanswered = append(t.Unanswered, r.line)
+		}
+	}
 }
 
 // add appends the participant's answers, confounds and labels; nothing for one who is left out.
@@ -215,17 +268,72 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 
 // infer gives items without a range that of all answers to them.
 func (t *Table) infer() {
-	r := Range{math.Inf(1), math.Inf(-1)}
+	var items []int
+	var all []float64
 	for j, item := range t.Items {
-		if item.Range == nil {
-			for i := range t.IDs {
-				if v := t.Answers.At(i, j); !math.IsNaN(v) {
-					r = Range{min(r.Low, v), max(r.High, v)}
-				}
+		if item.Range != nil {
+			continue
+		}
+		items = append(items, j)
+		for i := range t.IDs {
+			if v := t.Answers.At(i, j); !math.IsNaN(v) {
+				all = append(all, v)
 			}
-			t.Items[j].Range = &r
 		}
 	}
+	if len(items) == 0 {
+		return
+	}
+	t.Inferred = &Inferred{Items: len(items)}
+	for _, j := range items {
+		t.Items[j].Range = &t.Inferred.Range
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	t.Inferred.Range = Range{all[0], all[len(all)-1]}
+	far, ok := apart(all)
+	if !ok {
+		return
+	}
+	a := &Apart{Range: far}
+	for i, line := range t.Lines {
+		for _, j := range items {
+			if v := t.Answers.At(i, j); v >= far.Low && v <= far.High {
+				if a.Answers == 0 {
+					a.Line, a.Column = line, t.Items[j].Name
+				}
+				a.Answers++
+			}
+		}
+	}
+	t.Inferred.Apart = a
+}
+
+// apart returns the range of the sorted answers that lie far from all others: the widest gap between two of them parts all
+// answers, and it is wider than the narrowest and as wide as either part. The part of fewer answers is apart, of equal ones
+// the upper.
+func apart(sorted []float64) (far Range, ok bool) {
+	narrowest, widest, at := math.Inf(1), 0.0, 0
+	for i, v := range sorted[1:] {
+		gap := v - sorted[i]
+		if gap > widest {
+			widest, at = gap, i
+		}
+		if gap > 0 {
+			narrowest = min(narrowest, gap)
+		}
+	}
+	if !(widest > narrowest) {
+		return far, false
+	}
+	low, high := Range{sorted[0], sorted[at]}, Range{sorted[at+1], sorted[len(sorted)-1]}
+	far = high
+	if at+1 < len(sorted)-at-1 {
+		far = low
+	}
+	return far, widest >= max(low.High-low.Low, high.High-high.Low)
 }
 
 // orient turns the answers of reversed items, and counts from the low end of the range where asked to.

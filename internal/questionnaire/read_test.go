@@ -79,6 +79,13 @@ func TestRead(t *testing.T) {
 		{"from the low end", "x.csv", "id,q1,q2\na,1,5\nb,2,3\n", Columns{Items: q, Range: &Range{1, 5}, FromLow: true, Reversed: []string{"q2"}}, [][]float64{{0, 0}, {1, 2}}, []string{"a", "b"}, nil, []Range{{1, 5}, {1, 5}}},
 		{"a range below 0", "x.csv", "id,q1,q2\na,-1,1\nb,0,-1\n", Columns{Items: q, FromLow: true}, [][]float64{{0, 2}, {1, 0}}, []string{"a", "b"}, nil, []Range{{-1, 1}, {-1, 1}}},
 		{"codebook", "x.csv", plain, Columns{Codebook: []Item{{Name: "q3", Range: &Range{0, 3}, Reversed: true}, {Name: "q1"}}}, [][]float64{{0, 2}, {1, 1}}, []string{"a", "b"}, []string{"q1", "q3"}, []Range{{0, 1}, {0, 3}}},
+		{"names of the codebook are no patterns", "x.csv", "id,q*,q1,q?\na,0,9,1\nb,1,9,2\n", Columns{Codebook: []Item{{Name: "q*"}, {Name: "q?"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q*", "q?"}, nil},
+		{"a name of the codebook that begins with an exclamation mark", "x.csv", "id,!q,q\na,0,9\nb,1,9\n", Columns{Codebook: []Item{{Name: "!q"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"!q"}, nil},
+		{"a codebook of all columns", "x.csv", plain, Columns{Codebook: []Item{{Name: "id"}, {Name: "q1"}, {Name: "age"}, {Name: "q2"}, {Name: "sex"}, {Name: "q3"}}, Confounds: age[:1], Labels: []Label{{"sex", "F"}}}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"a label that is an item of the codebook", "x.csv", plain, Columns{Codebook: []Item{{Name: "q1"}, {Name: "q2"}, {Name: "q3"}}, Labels: []Label{{"q2", "2"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q1", "q3"}, nil},
+		{"out of the codebook", "x.csv", plain, Columns{Items: []string{"!q2"}, Codebook: []Item{{Name: "q1"}, {Name: "q2"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
+		{"ids in capitals", "x.csv", strings.Replace(plain, "id,", "ID,", 1), Columns{Items: []string{"*"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"ids before those in capitals", "x.csv", "ID,id,q1\n7,a,0\n8,b,1\n", Columns{Items: q}, [][]float64{{0}, {1}}, []string{"a", "b"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +174,9 @@ func TestReadRefuses(t *testing.T) {
 		{"a pattern of nothing", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*", "x*"}}, 1, "", ErrNoItem},
 		{"no items", head + "secret,0,0,7,F\n", Columns{}, 1, "", ErrNoItem},
 		{"a confound that is the id", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*"}, Confounds: []Confound{{Name: "id", Kind: models.Categorical}}}, 1, "id", ErrTwoRoles},
+		{"an item of the codebook that is not there", head + "secret,0,0,7,F\n", Columns{Codebook: []Item{{Name: "q1"}, {Name: "x1"}}}, 1, "x1", ErrNoColumn},
+		{"nothing to take out of", head + "secret,0,0,7,F\n", Columns{Items: []string{"!q1"}}, 1, "", ErrNoItem},
+		{"ids in two spellings", "Id,ID,q1\n1,2,0\n", Columns{Items: []string{"q*"}}, 1, "ID", ErrColumnTwice},
 		{"below 0", head + "secret,-1,0,7,F\n", Columns{Items: []string{"q*"}}, 0, "q1", ErrNegative},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -175,7 +185,7 @@ func TestReadRefuses(t *testing.T) {
 			_, err := Read(path, &c.columns)
 			at, ok := errors.AsType[*Error](err)
 			if !ok || at.File != path || at.Line != c.line || at.Column != c.column || c.err != nil && !errors.Is(err, c.err) {
-				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
+				t.Fatalf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v quotes an id", err)
@@ -214,11 +224,11 @@ func TestCheckTraining(t *testing.T) {
 
 func TestReadCodebook(t *testing.T) {
 	t.Parallel()
-	items, err := ReadCodebook(write(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\n"))
+	items, err := ReadCodebook(write(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Item{{"A1", "Am indifferent.", "Agreeableness", &Range{1, 6}, true}, {"A2", "Inquire.", "Agreeableness", nil, false}}
+	want := []Item{{"A1", "Am indifferent.", "Agreeableness", &Range{1, 6}, true}, {"A2", "Inquire.", "Agreeableness", nil, false}, {"NA", "", "", nil, false}}
 	if diff := cmp.Diff(want, items); diff != "" {
 		t.Errorf("items differ from those wanted:\n%s", diff)
 	}
@@ -233,14 +243,18 @@ func TestReadCodebook(t *testing.T) {
 		{"half a range", "item,min,max\nA1,1,\n", 2, "min"},
 		{"a range upside down", "item,min,max\nA1,5,1\n", 2, "min"},
 		{"reverse", "item,reverse\nA1,maybe\n", 2, "reverse"},
+		{"a key of 1 and −1", "item,reverse\nA1,-1\n", 2, "reverse"},
 		{"short row", "item,text\nA1\n", 2, ""},
 		{"empty", "", 0, ""},
+		{"a header alone", "item,text\n", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ReadCodebook(write(t, "book.csv", c.content))
 			if at, ok := errors.AsType[*Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
+			} else if strings.Contains(err.Error(), "EOF") {
+				t.Errorf("error %v", err)
 			}
 		})
 	}
@@ -398,4 +412,41 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A range that is taken from the answers is told, and so are answers far from all others.
+func TestInferred(t *testing.T) {
+	t.Parallel()
+	far := func(low, high float64, answers, line int, column string) *Apart {
+		return &Apart{Range{low, high}, answers, line, column}
+	}
+	const usual = "id,q1,q2,q3\na,0,1,2\nb,3,4,\nc,1,2,3\n"
+	for _, c := range []struct {
+		name, content string
+		columns       Columns
+		want          *Inferred
+	}{
+		{"a given range", usual, Columns{Range: &Range{0, 4}}, nil},
+		{"the codebook's", usual, Columns{Codebook: []Item{{Name: "q1", Range: &Range{0, 4}}, {Name: "q2", Range: &Range{0, 4}}, {Name: "q3", Range: &Range{0, 4}}}}, nil},
+		{"nothing far off", usual, Columns{}, &Inferred{Range{0, 4}, 3, nil}},
+		{"of one item", usual + "d,1,3,2\n", Columns{Codebook: []Item{{Name: "q1", Range: &Range{0, 4}}, {Name: "q2"}, {Name: "q3", Range: &Range{0, 4}}}}, &Inferred{Range{1, 4}, 1, nil}},
+		{"one code", usual + "d,0,999,1\n", Columns{}, &Inferred{Range{0, 999}, 3, far(999, 999, 1, 5, "q2")}},
+		{"several codes", usual + "d,77,1,88\ne,0,99,77\n", Columns{}, &Inferred{Range{0, 99}, 3, far(77, 99, 4, 5, "q1")}},
+		{"below", usual + "d,1,-9,1\n", Columns{FromLow: true}, &Inferred{Range{-9, 4}, 3, far(-9, -9, 1, 5, "q2")}},
+		{"nine for one to five", "id,q1,q2\na,1,2\nb,3,4\nc,5,9\n", Columns{}, &Inferred{Range{1, 9}, 2, far(9, 9, 1, 4, "q2")}},
+		{"two answers", "id,q1,q2\na,0,100\nb,100,0\n", Columns{}, &Inferred{Range{0, 100}, 2, nil}},
+		{"continuous", "id,q1,q2\na,0.5,12\nb,100,57\nc,31,80\n", Columns{}, &Inferred{Range{0.5, 100}, 2, nil}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.columns.Items = []string{"q*"}
+			table, err := Read(write(t, "x.csv", c.content), &c.columns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, table.Inferred); diff != "" {
+				t.Errorf("what is inferred differs from that wanted:\n%s", diff)
+			}
+		})
+	}
 }

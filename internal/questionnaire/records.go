@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -15,23 +18,45 @@ import (
 
 const byteOrderMark = "\ufeff"
 
+// records are those of a file of separated values.
+type records struct {
+	*csv.Reader
+	file io.Closer
+	raw  io.Reader // the file as it is stored, which hash sees as it is read
+	hash hash.Hash
+}
+
 // openTable opens a file of separated values, unzipped where it is zipped.
-func openTable(path string) (*csv.Reader, io.Closer, error) {
+func openTable(path string) (*records, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			err = at.Err
 		}
-		return nil, nil, &Error{Err: err}
+		return nil, &Error{Err: err}
 	}
+	r := &records{file: f, hash: sha256.New()}
+	r.raw = io.TeeReader(f, r.hash)
+	in := r.raw
 	name, zipped := strings.CutSuffix(strings.ToLower(path), ".gz")
-	var in io.Reader = f
 	if zipped {
-		if in, err = gzip.NewReader(f); err != nil {
-			return nil, nil, errors.Join(&Error{Err: err}, f.Close())
+		if in, err = gzip.NewReader(r.raw); err != nil {
+			return nil, errors.Join(&Error{Err: err}, f.Close())
 		}
 	}
-	return newRecords(in, filepath.Ext(name)), f, nil
+	r.Reader = newRecords(in, filepath.Ext(name))
+	return r, nil
+}
+
+// close closes the file, which was only read.
+func (r *records) close() { _ = r.file.Close() }
+
+// sum returns the SHA-256 of the file as hexadecimal digits.
+func (r *records) sum() (string, error) {
+	if _, err := io.Copy(io.Discard, r.raw); err != nil {
+		return "", &Error{Err: err}
+	}
+	return hex.EncodeToString(r.hash.Sum(nil)), nil
 }
 
 // newRecords returns the records after a byte order mark.

@@ -4,15 +4,21 @@ import (
 	"bytes"
 	"cmp"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 //go:embed report.html.tmpl
@@ -33,11 +39,15 @@ const mostMissing = 10
 type page struct {
 	*Model
 	Scale          Range
-	HeatMap, Curve template.HTML
+	HeatMap        template.HTML
+	Curve          template.HTML // "" without cross-validation
+	Lowest, Fewest rank.Point
+	Ages           []template.HTML // of a model of visits, one for each factor
 	Columns        []reportColumn
 	MostMissing    []reportItem
 	All            []reportItem
 	Evaluation     *Evaluation
+	Stability      template.HTML // "" without evaluation
 }
 
 // reportColumn is a factor or a column of a confound.
@@ -57,10 +67,7 @@ type reportItem struct {
 // WriteReport writes report.html, loadings.svg and loadings.png into a folder, for a model of visits AgesFile and AgesPlot
 // too. The report is one file that asks for nothing else and runs nothing. The evaluation may be nil.
 func (m *Model) WriteReport(dir string, e *Evaluation) error {
-	heatMap, err := m.heatMap()
-	if err != nil {
-		return err
-	}
+	heatMap := m.heatMap()
 	svg, err := heatMap.svg()
 	if err != nil {
 		return err
@@ -81,25 +88,108 @@ func (m *Model) WriteReport(dir string, e *Evaluation) error {
 	return m.writeAges(dir)
 }
 
-// Describe takes the texts and subscales of the items from a codebook.
-func (m *Model) Describe(codebook []Item) {
-	for j := range m.Items {
-		item := &m.Items[j]
-		if b := slices.IndexFunc(codebook, func(i Item) bool { return i.Name == item.Name }); b >= 0 {
-			item.Text, item.Subscale = codebook[b].Text, codebook[b].Subscale
+// Errors of what a report is to show beside the model.
+var (
+	ErrEvaluation    = errors.New("not an evaluation of this questionnaire")
+	ErrOtherCodebook = errors.New("describes none of the items of the model")
+)
+
+// ReadEvaluation reads an Evaluation in JSON. One of other items or another number of factors than the model's is an error
+// that wraps ErrEvaluation, and so is any other JSON.
+func (m *Model) ReadEvaluation(path string) (*Evaluation, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the evaluation: %w", err)
+	}
+	e := &Evaluation{}
+	if err = json.Unmarshal(data, e); err == nil {
+		err = m.admit(e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w: %w", path, ErrEvaluation, err)
+	}
+	return e, nil
+}
+
+// admit returns an error for an evaluation that is not of these items and so many factors, or is none at all.
+func (m *Model) admit(e *Evaluation) error {
+	names := func(all []string) []string { return slices.Sorted(slices.Values(all)) }
+	switch {
+	case len(e.Items) == 0 || len(e.Shares) == 0:
+		return errors.New("no items or no shares")
+	case !slices.Equal(names(e.Items), names(namesOf(m.Items))):
+		return fmt.Errorf("its %d items are not the %d of the model", len(e.Items), len(m.Items))
+	case e.Factors != m.Summary.Factors:
+		return fmt.Errorf("of %d factors, the model has %d", e.Factors, m.Summary.Factors)
+	}
+	for _, s := range e.Shares {
+		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
+			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
 		}
 	}
+	return nil
+}
+
+// Describe takes the texts and subscales of the items from a codebook; of a model of visits the texts, as its subscales are
+// the bins. A codebook without any of the items is an error.
+func (m *Model) Describe(codebook []Item) error {
+	entries := map[string]Item{}
+	for _, item := range codebook {
+		entries[item.Name] = item
+	}
+	found := false
+	for j := range m.Items {
+		item := &m.Items[j]
+		name := item.Name
+		if m.Visits != nil {
+			name = name[:strings.LastIndexByte(name, '@')]
+		}
+		entry, ok := entries[name]
+		if !ok {
+			continue
+		}
+		found, item.Text = true, entry.Text
+		if m.Visits == nil {
+			item.Subscale = entry.Subscale
+		}
+	}
+	if !found {
+		return ErrOtherCodebook
+	}
+	return nil
 }
 
 // report returns the page.
 func (m *Model) report(heatMap []byte, e *Evaluation) ([]byte, error) {
-	p := page{Model: m, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap), Columns: m.columns(), Evaluation: e}
-	if curve, err := m.curve(); err == nil {
-		svg, err := curve.svg()
+	p := page{Model: m, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.columns(), Evaluation: e}
+	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
+		d, err := draw()
 		if err != nil {
+			return "", err
+		}
+		svg, err := d.svg()
+		return inline(svg, label), err
+	}
+	var err error
+	if len(m.Summary.BCV) > 0 {
+		p.Lowest, p.Fewest = m.Summary.choices()
+		if p.Curve, err = add("Cross-validated error over the number of factors", m.curve); err != nil {
 			return nil, err
 		}
-		p.Curve = inline(svg)
+	}
+	if e != nil {
+		if p.Stability, err = add("Stability of the loadings over the share of participants", e.stability); err != nil {
+			return nil, err
+		}
+	}
+	if m.Visits != nil {
+		for t := range m.Summary.Factors {
+			panel, err := add("Loadings of factor "+strconv.Itoa(t+1)+" over "+m.Visits.Time, func() (*drawing, error) { return m.agePanel(t) })
+			if err != nil {
+				return nil, err
+			}
+			p.Ages = append(p.Ages, panel)
+		}
 	}
 	order, _ := m.arrange()
 	for _, j := range order {
@@ -109,7 +199,10 @@ func (m *Model) report(heatMap []byte, e *Evaluation) ([]byte, error) {
 	slices.SortStableFunc(p.MostMissing, func(a, b reportItem) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
 	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
 
-	t, err := template.New(ReportFile).Funcs(template.FuncMap{"percent": percent, "short": short, "cents": cents}).Parse(reportTemplate)
+	described := slices.ContainsFunc(m.Items, func(i Item) bool { return i.Text != "" || i.Subscale != "" })
+	t, err := template.New(ReportFile).Funcs(template.FuncMap{
+		"percent": percent, "short": short, "cents": cents, "described": func() bool { return described },
+	}).Parse(reportTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template of the report: %w", err)
 	}
@@ -153,10 +246,11 @@ var (
 	namespaces = regexp.MustCompile(`\s+xmlns(:\w+)?="[^"]*"`)
 )
 
-// inline returns an SVG document of our own as an element of a page.
-func inline(svg []byte) template.HTML {
+// inline returns an SVG document of our own as an element of a page, with a label for those who do not see it.
+func inline(svg []byte, label string) template.HTML {
 	head, rest, _ := bytes.Cut(prolog.ReplaceAll(svg, []byte("<svg")), []byte(">"))
-	return template.HTML(string(namespaces.ReplaceAll(head, nil)) + ">" + string(rest)) //nolint:gosec // drawn here, its texts escaped
+	attributes := ` role="img" aria-label="` + template.HTMLEscapeString(label) + `">`
+	return template.HTML(string(namespaces.ReplaceAll(head, nil)) + attributes + string(rest)) //nolint:gosec // drawn here, its texts escaped
 }
 
 // percent writes a share.

@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ import (
 type Scores struct {
 	IDs    []string
 	Values *mat.Dense // n×k
-	LeftOut
+	Remarks
 	// Beyond tells of confounds outside the range of training, which count as its nearest end.
 	Beyond []Beyond
 }
@@ -25,11 +26,11 @@ type Scores struct {
 //
 // The errors are those of Read, of a level of a confound that was not in training, and of no model.
 func (m *Model) Score(path, id string, missing []string) (*Scores, error) {
-	t, err := m.read(path, id, missing)
+	t, err := m.read(path, Columns{ID: id, Missing: missing})
 	if err != nil {
 		return nil, err
 	}
-	s := &Scores{IDs: t.IDs, LeftOut: t.LeftOut}
+	s := &Scores{IDs: t.IDs, Remarks: t.Remarks}
 	known, beyond, err := t.encode(m.Confounds)
 	if err != nil {
 		return nil, err
@@ -41,16 +42,14 @@ func (m *Model) Score(path, id string, missing []string) (*Scores, error) {
 	return s, nil
 }
 
-// read reads the items and confounds of the model.
-func (m *Model) read(path, id string, missing []string) (*Table, error) {
+// read reads the items and confounds of the model, which fills in what the columns leave to it.
+func (m *Model) read(path string, columns Columns) (*Table, error) {
 	items := m.Items
 	if m.Visits != nil {
 		items = m.VisitItems
 	}
-	columns := Columns{ID: m.ID, Confounds: m.Confounds, Visits: m.Visits, Missing: slices.Concat(missing, m.Missing)}
-	if id != "" {
-		columns.ID = id
-	}
+	columns.ID, columns.Missing = cmp.Or(columns.ID, m.ID), slices.Concat(columns.Missing, m.Missing)
+	columns.Confounds, columns.Visits = m.Confounds, m.Visits
 	t, err := readTable(path, func(names []string) (*layout, error) {
 		h := header(names)
 		l, err := h.roles(&columns)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -62,6 +64,49 @@ func scaleOf(items []Item, fromLow bool) Range {
 // data returns the participants of these rows, in the order given.
 func (s *study) data(order []int) icqf.Data {
 	return icqf.Data{Answers: pickRows(s.Answers, order), Confounds: pickRows(s.known, order), Min: s.scale.Low, Max: s.scale.High}
+}
+
+// varying returns the items whose answers differ among these participants.
+func (s *study) varying(rows []int) []int {
+	var items []int
+	for j := range s.Items {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, i := range rows {
+			if v := s.Answers.At(i, j); !math.IsNaN(v) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		if low < high {
+			items = append(items, j)
+		}
+	}
+	return items
+}
+
+// answering returns those of the participants with an answer to some of the items.
+func (s *study) answering(rows, items []int) []int {
+	return slices.DeleteFunc(slices.Clone(rows), func(i int) bool {
+		return !slices.ContainsFunc(items, func(j int) bool { return !math.IsNaN(s.Answers.At(i, j)) })
+	})
+}
+
+// answersOf returns the answers of these participants to these items.
+func (s *study) answersOf(rows, items []int) *mat.Dense {
+	return pickColumns(pickRows(s.Answers, rows), items)
+}
+
+// without ends a message by the items that are not among these; "" where none is missing.
+func (s *study) without(items []int) string {
+	var names []string
+	for j, item := range s.Items {
+		if !slices.Contains(items, j) {
+			names = append(names, strconv.Quote(item.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
 }
 
 // pickRows returns these rows of a matrix, nil of nil.

@@ -55,7 +55,7 @@ func (t *Table) widen(v *Visits) (*Table, error) {
 	last := len(t.confounds) - 1
 	times := t.confounds[last].numbers
 	bins, m := len(v.Edges)-1, len(t.Items)
-	w := &Table{File: t.File, LeftOut: t.LeftOut, visitItems: t.visitItems, confounds: make([]values, last)}
+	w := &Table{File: t.File, Remarks: t.Remarks, sha256: t.sha256, visitItems: t.visitItems, confounds: make([]values, last)}
 	for b := range bins {
 		for _, item := range t.Items {
 			item.Name += "@" + v.label(b)
@@ -101,9 +101,10 @@ func (t *Table) widen(v *Visits) (*Table, error) {
 	return w, nil
 }
 
-// keepVarying drops the items that do not vary.
+// keepVarying drops the items that do not vary, and those of visits that vary in no bin.
 func (t *Table) keepVarying() {
 	var kept []string
+	visits := make([]bool, len(t.visitItems))
 	for j, item := range t.Items {
 		low, high := math.Inf(1), math.Inf(-1)
 		for i := range t.IDs {
@@ -113,13 +114,22 @@ func (t *Table) keepVarying() {
 		}
 		if low < high {
 			kept = append(kept, item.Name)
+			visits[j%len(visits)] = true
 		} else {
 			t.Dropped = append(t.Dropped, item.Name)
 		}
 	}
-	if len(kept) > 0 {
-		_ = t.keep(kept) // all of them are there
+	if len(kept) == 0 {
+		return
 	}
+	_ = t.keep(kept) // all of them are there
+	var items []Item
+	for j, item := range t.visitItems {
+		if visits[j] {
+			items = append(items, item)
+		}
+	}
+	t.visitItems = items
 }
 
 // keep keeps these items, and leaves participants out who answered none of them.

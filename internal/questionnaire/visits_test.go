@@ -113,3 +113,66 @@ func TestVisitsFitAndScore(t *testing.T) {
 		t.Errorf("the first participant alone: %v", err)
 	}
 }
+
+// Who is left out is counted by participants, not by visits; of who stays, visits with answers are told.
+func TestVisitsLeftOut(t *testing.T) {
+	t.Parallel()
+	columns := visitColumns()
+	columns.OmitIncomplete = true
+	table, err := Read(write(t, "x.csv", `id,q1,q2,age,sex
+a,1,0,6,F
+b,,,7,M
+a,,,10,F
+c,,,7,M
+b,,,10,M
+d,3,1,,F
+b,,,11,M
+d,2,2,8,F
+e,,,8,F
+e,4,4,NA,F
+a,2,3,11,F
+f,,,,F
+d,0,1,11,F
+`), &columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(table.IDs, []string{"a", "d"}) {
+		t.Errorf("ids %q", table.IDs)
+	}
+	want := Remarks{Unanswered: []int{3, 5, 13}, Incomplete: []int{10}, Visits: []int{7}}
+	if diff := cmp.Diff(want, table.Remarks); diff != "" {
+		t.Errorf("remarks differ from those wanted:\n%s", diff)
+	}
+}
+
+// An item that nobody answered at any visit is no part of the model, which is whole without it.
+func TestVisitsWithoutAnItem(t *testing.T) {
+	t.Parallel()
+	rows := planted(1)
+	rows[0] = append(rows[0], "q99")
+	var book []Item
+	for j := range plantedItems {
+		book = append(book, Item{Name: rows[0][1+j], Range: &Range{0, plantedTop}})
+	}
+	for i := range rows[1:] {
+		rows[1+i] = append(rows[1+i], "")
+	}
+	f := fit(t, rows, func(o *Options) {
+		o.Columns.Confounds, o.Columns.Range, o.Columns.Codebook, o.Columns.Visits = nil, nil, book, &Visits{Time: "age", Edges: []float64{0, 12, 99}}
+	})
+	dir := t.TempDir()
+	if err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.VisitItems) != plantedItems {
+		t.Errorf("items %q of visits", namesOf(m.VisitItems))
+	}
+	if _, err := m.Score(write(t, "y.csv", csvText(t, planted(1))), "", nil); err != nil {
+		t.Errorf("scoring without the item: %v", err)
+	}
+}

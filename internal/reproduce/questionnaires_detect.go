@@ -171,7 +171,7 @@ func (c completion) Prepare(training *mat.Dense, _ int) (rank.Fitter, error) {
 }
 
 // Fit returns the reconstruction.
-func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, error) {
+func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, bool, error) {
 	x := mat.DenseCopyOf(c.training)
 	n, p := x.Dims()
 	var missing [][2]int
@@ -190,13 +190,14 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 	}
 	s := solver.Settings{Rank: candidate.Factors, MaxIter: completionUpdates, Seed: c.seed}
 	reconstruction := mat.NewDense(n, p, nil)
-	for round, calm, last := 0, 0, math.Inf(1); round < mostCompletions && calm < calmCompletions; round++ {
+	calm, last := 0, math.Inf(1)
+	for round := 0; round < mostCompletions && calm < calmCompletions; round++ {
 		r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, s, c.method)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if err := failed(ctx, r.Status); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		s.StartTopics, s.StartScores = r.Topics, r.Scores
 		linalg.MulTo(reconstruction, r.Scores, mat.DenseCopyOf(r.Topics.T()))
@@ -208,5 +209,5 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 		}
 		last = r.Objective
 	}
-	return reconstruction, nil
+	return reconstruction, calm == calmCompletions, nil
 }

@@ -228,7 +228,7 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.Fit(t.Context(), rank.Candidate{Factors: k})
+	got, _, err := f.Fit(t.Context(), rank.Candidate{Factors: k})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestCompletion(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.Fit(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
+	if _, _, err := f.Fit(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context, error %v", err)
 	}
 }

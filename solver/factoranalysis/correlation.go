@@ -41,11 +41,11 @@ func (e *ItemError) Unwrap() error { return ErrItem }
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is that of the correlations as they were computed. Where it is below 1e-8, R was smoothed: what users
+	// LeastEigenvalue is that of the correlations as they were computed, or completed. Where it is below 1e-8, R was smoothed: what users
 	// should be warned of.
 	LeastEigenvalue float64
-	// Unknown lists the pairs without a correlation: among the participants who answered both, one of the items does not
-	// vary. R holds 0 for them, before smoothing.
+	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them does not
+	// vary among those who did. Before smoothing, R of Correlate holds 0 for them, and R of a Model what its factors say.
 	Unknown [][2]int
 
 	raw *mat.SymDense // before smoothing

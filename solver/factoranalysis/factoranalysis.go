@@ -45,7 +45,8 @@ type Model struct {
 	// Heywood lists the items whose uniqueness is at its bound of 0.005: users should be warned that there are too many
 	// factors, or too few participants.
 	Heywood []int
-	// RMSR is the root of the mean squared residual correlation off the diagonal.
+	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one; NaN
+	// where none has.
 	RMSR float64
 	// Iterations counts the updates of the extraction; Converged is whether they ended at a minimum.
 	Iterations int
@@ -205,16 +206,19 @@ func (m *Model) implied() *mat.SymDense {
 	return symmetric(&common, m.Uniquenesses)
 }
 
-// residual returns the root of the mean squared residual off the diagonal.
+// residual returns the root of the mean squared residual off the diagonal, unknown correlations left out.
 func (m *Model) residual() float64 {
-	fit := m.implied()
-	p := fit.SymmetricDim()
+	p := len(m.Uniquenesses)
+	var off mat.Dense
+	off.Sub(m.Correlations.R, m.implied())
+	for _, pair := range m.Correlations.Unknown {
+		off.Set(pair[1], pair[0], 0) // pairs are in ascending order
+	}
 	var sum float64
 	for i := range p {
-		for j := range i {
-			d := m.Correlations.R.At(i, j) - fit.At(i, j)
+		for _, d := range off.RawRowView(i)[:i] {
 			sum += d * d
 		}
 	}
-	return math.Sqrt(sum / float64(p*(p-1)/2))
+	return math.Sqrt(sum / float64(p*(p-1)/2-len(m.Correlations.Unknown)))
 }

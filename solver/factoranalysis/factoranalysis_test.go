@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -179,6 +180,34 @@ func TestFitPlannedMissing(t *testing.T) {
 		if d := m.Correlations.R.At(pair[0], pair[1]) - model.At(pair[0], pair[1]); math.Abs(d) > 1e-6 {
 			t.Errorf("pair %v: %v from what the factors say", pair, d)
 		}
+	}
+	// The residuals are of the 50 pairs that somebody answered, whose correlations are recomputed here.
+	var squares, pairs float64
+	for i := range 12 {
+		for j := range i {
+			var a, b []float64
+			for row := range 6000 {
+				if v, w := x.At(row, i), x.At(row, j); !math.IsNaN(v + w) {
+					a, b = append(a, v), append(b, w)
+				}
+			}
+			if len(a) > 0 {
+				d := stat.Correlation(a, b, nil) - model.At(i, j)
+				squares, pairs = squares+d*d, pairs+1
+			}
+		}
+	}
+	if want := math.Sqrt(squares / pairs); pairs != 50 || math.Abs(m.RMSR-want) > 1e-12 {
+		t.Errorf("root of the mean squared residual %v, want %v of %v pairs", m.RMSR, want, pairs)
+	}
+}
+
+// TestResidualOfNoPair: where no pair of items has a correlation, none can be off.
+func TestResidualOfNoPair(t *testing.T) {
+	t.Parallel()
+	x := mat.NewDense(4, 2, []float64{0, math.NaN(), 1, math.NaN(), math.NaN(), 0, math.NaN(), 1})
+	if m := fit(t, x, factoranalysis.Settings{Factors: 1}); !math.IsNaN(m.RMSR) {
+		t.Errorf("root of the mean squared residual %v of no pair, want NaN", m.RMSR)
 	}
 }
 

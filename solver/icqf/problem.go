@@ -65,9 +65,10 @@ func (p *Problem) check() error {
 	if err := checkConfounds(d.Confounds, n); err != nil {
 		return err
 	}
-	d.Min, d.Max = d.Range()
-	if math.IsInf(d.Min, 1) {
-		return ErrNoAnswers
+	if d.Min == 0 && d.Max == 0 {
+		if d.Min, d.Max = d.Range(); d.Min > d.Max {
+			return ErrNoAnswers
+		}
 	}
 	if !(d.Min >= 0 && d.Min < d.Max) || math.IsInf(d.Max, 1) {
 		return fmt.Errorf("%w: answers from %v to %v", solver.ErrSettings, d.Min, d.Max)

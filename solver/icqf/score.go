@@ -1,27 +1,14 @@
 package icqf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
-)
-
-const (
-	// The rounds of coordinate descent between two attempts at the minimum on the free scores, and the most attempts. Where
-	// the minimum is unique the first few succeed.
-	scoreRounds, scoreAttempts = 8, 1000
-	// scoreTol is the gradient, in units of that at 0, that counts as 0 at a minimum.
-	scoreTol = 1e-12
-	// singular is what is added to the diagonal, in units of its largest entry, where a direction is wanted whether or not
-	// the matrix is singular. It changes the way to the minimum, not the minimum.
-	singular = 1e-13
 )
 
 // Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN where there is none) and c of the
@@ -33,16 +20,21 @@ const (
 // answers scores 0. Answers and confounds may be of any size: a participant may be older than all of the sample. The cost is
 // n·p·k² multiply-adds.
 //
-// It returns an error that wraps solver.ErrShape for sizes that do not fit the model, solver.ErrNonFinite for an infinite
-// answer, and ErrConfounds for a confound that is not finite.
+// It returns an error that wraps solver.ErrShape for nil and for sizes that do not fit the model, solver.ErrSettings for a
+// penalty without meaning, solver.ErrNonFinite for an infinite answer, for a loading that is not finite and for a row whose
+// squares overflow, and ErrConfounds for a confound that is not finite; one that wraps ErrNotOptimal should rounding ever keep
+// a row from its minimum.
 func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
+	if answers == nil {
+		return nil, fmt.Errorf("scoring: %w: no answers", solver.ErrShape)
+	}
 	n, p := answers.Dims()
+	if err := m.check(confounds, n); err != nil {
+		return nil, fmt.Errorf("scoring: %w", err)
+	}
 	items, k := m.Loadings.Dims()
 	if p != items {
 		return nil, fmt.Errorf("scoring: %w: %d answers of %d items", solver.ErrShape, p, items)
-	}
-	if err := m.checkConfounds(confounds, n); err != nil {
-		return nil, fmt.Errorf("scoring: %w", err)
 	}
 	for i := range n {
 		for j, v := range answers.RawRowView(i) {
@@ -52,16 +44,24 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 		}
 	}
 	scores := mat.NewDense(n, k, nil)
+	failed := make([]error, n)
 	linalg.Parallel(n, n*p*k*k, func(from, to int) {
-		s := newScorer(m)
+		s := m.NewScorer().s
 		for i := from; i < to; i++ {
 			var c []float64
 			if confounds != nil {
 				c = confounds.RawRowView(i)
 			}
-			s.score(scores.RawRowView(i), answers.RawRowView(i), c)
+			if s.set(answers.RawRowView(i), c) {
+				failed[i] = s.lasso.minimize(scores.RawRowView(i))
+			}
 		}
 	})
+	for i, err := range failed {
+		if err != nil {
+			return nil, fmt.Errorf("scoring row %d: %w", i, err)
+		}
+	}
 	return scores, nil
 }
 
@@ -69,8 +69,11 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 // model.
 type Scorer struct{ s scorer }
 
-// NewScorer returns a Scorer of the model, which must not change from then on.
-func (m *Model) NewScorer() *Scorer { return &Scorer{newScorer(m)} }
+// NewScorer returns a Scorer of a model that Score takes, which must not change from then on.
+func (m *Model) NewScorer() *Scorer {
+	_, k := m.Loadings.Dims()
+	return &Scorer{scorer{Model: m, lasso: newBoxLasso(k)}}
+}
 
 // ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these answers, of
 // length p, and confounds, of length c, to the last bit. It returns the errors of Model.Score.
@@ -94,20 +97,27 @@ func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 		}
 	}
 	clear(dst)
-	s.s.score(dst, answers, confounds)
+	if s.s.set(answers, confounds) {
+		if err := s.s.lasso.minimize(dst); err != nil {
+			return fmt.Errorf("scoring: %w", err)
+		}
+	}
 	return nil
 }
 
 // Reconstruct returns R = W·Qᵀ + C·Qcᵀ, n×p, for scores n×k and confounds n×c. It is not cut to the range of the answers.
 // It returns the errors of Score.
 func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
+	if scores == nil {
+		return nil, fmt.Errorf("reconstructing: %w: no scores", solver.ErrShape)
+	}
 	n, k := scores.Dims()
+	if err := m.check(confounds, n); err != nil {
+		return nil, fmt.Errorf("reconstructing: %w", err)
+	}
 	items, factors := m.Loadings.Dims()
 	if k != factors {
 		return nil, fmt.Errorf("reconstructing: %w: %d scores of %d factors", solver.ErrShape, k, factors)
-	}
-	if err := m.checkConfounds(confounds, n); err != nil {
-		return nil, fmt.Errorf("reconstructing: %w", err)
 	}
 	r := mat.NewDense(n, items, nil)
 	linalg.MulTo(r, scores, mat.DenseCopyOf(m.Loadings.T()))
@@ -117,71 +127,68 @@ func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
-func (m *Model) checkConfounds(confounds *mat.Dense, n int) error {
+// check returns what is wrong with the model, or with the confounds of n participants.
+func (m *Model) check(confounds *mat.Dense, n int) error {
+	if m.Loadings == nil || m.Loadings.IsEmpty() {
+		return fmt.Errorf("%w: a model without loadings", solver.ErrShape)
+	}
+	if !(m.L1 >= 0) || !(m.L2 >= 0) || math.IsInf(m.L1, 1) || math.IsInf(m.L2, 1) {
+		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, m.L1, m.L2)
+	}
+	if err := finite(m.Loadings); err != nil {
+		return fmt.Errorf("loadings: %w", err)
+	}
 	if (confounds == nil) != (m.ConfoundLoadings == nil) {
 		return fmt.Errorf("%w: %t, but %t in the model", ErrConfounds, confounds != nil, m.ConfoundLoadings != nil)
 	}
 	if confounds == nil {
 		return nil
 	}
-	rows, c := confounds.Dims()
-	if _, want := m.ConfoundLoadings.Dims(); rows != n || c != want {
+	items, _ := m.Loadings.Dims()
+	known, want := m.ConfoundLoadings.Dims()
+	if known != items {
+		return fmt.Errorf("%w: loadings of %d items, confounds' of %d", solver.ErrShape, items, known)
+	}
+	if err := finite(m.ConfoundLoadings); err != nil {
+		return fmt.Errorf("confounds' loadings: %w", err)
+	}
+	if rows, c := confounds.Dims(); rows != n || c != want {
 		return fmt.Errorf("%w: %d×%d confounds in place of %d×%d", solver.ErrShape, rows, c, n, want)
 	}
+	if at, ok := errors.AsType[*solver.NonFiniteError](finite(confounds)); ok {
+		return fmt.Errorf("%w: row %d, column %d is %v", ErrConfounds, at.Row, at.Col, at.Value)
+	}
+	return nil
+}
+
+// finite returns a *solver.NonFiniteError for the first entry that is NaN or infinite.
+func finite(a *mat.Dense) error {
+	rows, _ := a.Dims()
 	for i := range rows {
-		for j, v := range confounds.RawRowView(i) {
+		for j, v := range a.RawRowView(i) {
 			if v-v != 0 {
-				return fmt.Errorf("%w: row %d, column %d is %v", ErrConfounds, i, j, v)
+				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
 			}
 		}
 	}
 	return nil
 }
 
-// scorer holds the quadratic problem of a row, minimize ½wᵀGw − lᵀw.
+// scorer makes the problem of one row after the other.
 type scorer struct {
 	*Model
-	gram             *mat.SymDense
-	linear, gradient []float64 // gradient is l − G·w
-	free             []int
-	factor           []float64
-	solution, trial  []float64
-}
-
-func newScorer(m *Model) scorer {
-	_, k := m.Loadings.Dims()
-	return scorer{
-		Model: m, gram: mat.NewSymDense(k, nil), linear: make([]float64, k), gradient: make([]float64, k), free: make([]int, 0, k),
-		factor: make([]float64, k*k), solution: make([]float64, k), trial: make([]float64, k),
-	}
-}
-
-// score minimizes from w, 0 at first.
-func (s *scorer) score(w, answers, confounds []float64) {
-	if !s.set(answers, confounds) {
-		return
-	}
-	scale := 0.0
-	for _, l := range s.linear {
-		scale = max(scale, math.Abs(l))
-	}
-	copy(s.gradient, s.linear)
-	for range scoreAttempts {
-		if moved := s.descend(w); s.finish(w, scoreTol*scale) || !moved || s.slide(w, scoreTol*scale) {
-			return
-		}
-	}
+	lasso *boxLasso
 }
 
 // set makes the problem of a row and reports whether it has answers.
 func (s *scorer) set(answers, confounds []float64) bool {
-	k := len(s.linear)
-	raw := s.gram.RawSymmetric()
-	clear(raw.Data)
+	gram, linear, all := s.lasso.gram, s.lasso.linear, s.Loadings.RawMatrix()
+	k := len(linear)
+	clear(gram)
 	seen := false
-	for t := range s.linear {
-		s.linear[t] = -s.L1
-		raw.Data[t*raw.Stride+t] = s.L2
+	for t := range linear {
+		linear[t] = -s.L1
+		gram[t*k+t] = s.L2
 	}
 	for j, v := range answers {
 		if v != v {
@@ -193,164 +200,22 @@ func (s *scorer) set(answers, confounds []float64) bool {
 				v -= confounds[c] * q
 			}
 		}
-		loadings := s.Loadings.RawRowView(j)
+		loadings := all.Data[j*all.Stride:][:k]
 		for t, q := range loadings {
 			if q == 0 {
 				continue
 			}
-			s.linear[t] += q * v
-			row := raw.Data[t*raw.Stride : t*raw.Stride+k]
-			for u := t; u < k; u++ {
-				row[u] += q * loadings[u]
+			linear[t] += q * v
+			row, others := gram[t*k+t:(t+1)*k], loadings[t:]
+			for u, other := range others {
+				row[u] += q * other
 			}
+		}
+	}
+	for t := range k {
+		for u := range t {
+			gram[t*k+u] = gram[u*k+t]
 		}
 	}
 	return seen
-}
-
-// descend makes rounds of coordinate descent and reports whether any score moved.
-func (s *scorer) descend(w []float64) (moved bool) {
-	for range scoreRounds {
-		moved = false
-		for t, old := range w {
-			d := s.gram.At(t, t)
-			var v float64
-			switch {
-			case d > 0:
-				v = min(max(old+s.gradient[t]/d, 0), 1)
-			case s.gradient[t] == 0:
-				v = old
-			}
-			if v != old {
-				w[t] = v
-				moved = true
-				for u := range w {
-					s.gradient[u] -= (v - old) * s.gram.At(t, u)
-				}
-			}
-		}
-		if !moved {
-			return false
-		}
-	}
-	return moved
-}
-
-// finish takes the scores off the bounds to their minimum for the others, and reports whether that is the minimum of all. If
-// it is not, or there is none, the scores stay.
-func (s *scorer) finish(w []float64, tol float64) bool {
-	s.free = s.free[:0]
-	for t, v := range w {
-		if v > 0 && v < 1 {
-			s.free = append(s.free, t)
-		}
-	}
-	size := len(s.free)
-	if size > 0 {
-		gram := blas64.Symmetric{N: size, Stride: size, Data: s.factor[:size*size], Uplo: blas.Upper}
-		right := blas64.General{Rows: size, Cols: 1, Stride: 1, Data: s.solution[:size]}
-		for a, t := range s.free {
-			right.Data[a] = s.linear[t]
-			for u, v := range w {
-				if v == 1 {
-					right.Data[a] -= s.gram.At(t, u)
-				}
-			}
-			for b := a; b < size; b++ {
-				gram.Data[a*size+b] = s.gram.At(t, s.free[b])
-			}
-		}
-		factor, ok := lapack64.Potrf(gram)
-		if !ok {
-			return false
-		}
-		lapack64.Potrs(factor, right)
-		for _, v := range right.Data {
-			if !(v >= 0 && v <= 1) {
-				return false
-			}
-		}
-	}
-	copy(s.trial, w)
-	for a, t := range s.free {
-		s.trial[t] = s.solution[a]
-	}
-	if !s.optimal(s.trial, tol) {
-		return false
-	}
-	copy(w, s.trial)
-	return true
-}
-
-// optimal computes the gradient at w and reports whether w is the minimum.
-func (s *scorer) optimal(w []float64, tol float64) bool {
-	minimum := true
-	for t, g := range s.linear {
-		for u, v := range w {
-			g -= s.gram.At(t, u) * v
-		}
-		s.gradient[t] = g
-		minimum = minimum && !(w[t] > 0 && g < -tol || w[t] < 1 && g > tol)
-	}
-	return minimum
-}
-
-// slide moves the scores off the bounds to a minimum for the others, along Newton directions as far as the box lets them, and
-// reports whether that is a minimum of all. Where the problem is singular, as for fewer answers than factors, coordinate
-// descent creeps along a valley that this goes down at once.
-func (s *scorer) slide(w []float64, tol float64) bool {
-	largest := 0.0
-	for t := range w {
-		largest = max(largest, s.gram.At(t, t))
-	}
-	tol = max(tol, scoreTol*largest)
-	for range 2 * len(w) {
-		if s.optimal(w, tol) {
-			return true
-		}
-		s.free = s.free[:0]
-		for t, v := range w {
-			if v > 0 && v < 1 {
-				s.free = append(s.free, t)
-			}
-		}
-		size := len(s.free)
-		if size == 0 {
-			return false
-		}
-		gram := blas64.Symmetric{N: size, Stride: size, Data: s.factor[:size*size], Uplo: blas.Upper}
-		direction := s.solution[:size]
-		for a, t := range s.free {
-			direction[a] = s.gradient[t]
-			for b := a; b < size; b++ {
-				gram.Data[a*size+b] = s.gram.At(t, s.free[b])
-			}
-			gram.Data[a*size+a] += singular * largest
-		}
-		factor, ok := lapack64.Potrf(gram)
-		if !ok {
-			return false
-		}
-		lapack64.Potrs(factor, blas64.General{Rows: size, Cols: 1, Stride: 1, Data: direction})
-		step, bound := 1.0, -1
-		for a, t := range s.free {
-			room := (1 - w[t]) / direction[a]
-			if direction[a] < 0 {
-				room = -w[t] / direction[a]
-			}
-			if room < step {
-				step, bound = room, a
-			}
-		}
-		for a, t := range s.free {
-			w[t] = min(max(w[t]+step*direction[a], 0), 1)
-		}
-		if bound >= 0 {
-			w[s.free[bound]] = 0
-			if direction[bound] > 0 {
-				w[s.free[bound]] = 1
-			}
-		}
-	}
-	return s.optimal(w, tol)
 }

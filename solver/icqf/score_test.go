@@ -154,6 +154,7 @@ func TestScorer(t *testing.T) {
 		"few answers":  {got, row[1:], confounds, solver.ErrShape},
 		"no confounds": {got, row, nil, solver.ErrShape},
 		"infinite":     {got, repeat(math.Inf(1), 30), confounds, solver.ErrNonFinite},
+		"too large":    {got, repeat(math.MaxFloat64, 30), confounds, solver.ErrNonFinite},
 		"NaN confound": {got, row, repeat(math.NaN(), 3), ErrConfounds},
 	} {
 		if err := s.ScoreTo(refused.dst, refused.answers, refused.confounds); !errors.Is(err, refused.want) {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
@@ -42,8 +43,8 @@ type Method interface {
 
 // Fitter fits one training matrix. It is safe for concurrent use.
 type Fitter interface {
-	// Fit returns the reconstruction, n×p. It is best made on the goroutine of the caller.
-	Fit(ctx context.Context, c Candidate) (*mat.Dense, error)
+	// Fit returns the reconstruction, n×p, and whether the fit converged. It is best made on the goroutine of the caller.
+	Fit(ctx context.Context, c Candidate) (reconstruction *mat.Dense, converged bool, err error)
 }
 
 // Candidate is one choice.
@@ -86,6 +87,9 @@ type Choice struct {
 	Lowest, OneStandardError Point
 	// Curve holds every candidate, ascending by factors and then by β.
 	Curve []Point
+	// Unconverged counts those of the Fits that did not converge: what they left out of their errors may tell candidates
+	// apart.
+	Fits, Unconverged int
 }
 
 // BlockwiseCV cross-validates the candidates on the n×p matrix x, NaN at missing cells (Kanagal and Sindhwani 2010; Lam et
@@ -119,6 +123,7 @@ type blockwise struct {
 	rowGroup, columnGroup []int
 	folds                 []fold
 	errors                *mat.Dense // candidates×folds
+	unconverged           atomic.Int64
 }
 
 // fold is the training part of a fold while it is in use.
@@ -266,7 +271,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		return err
 	}
 	c := cv.candidates[candidate]
-	r, err := fitter.Fit(ctx, c)
+	r, converged, err := fitter.Fit(ctx, c)
 	if err != nil {
 		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f, err)
 	}
@@ -288,6 +293,9 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		return fmt.Errorf("%w: %v for %d factors at β = %v without fold %d", ErrFit, mean, c.Factors, c.Beta, f)
 	}
 	cv.errors.Set(candidate, f, sum/float64(cells))
+	if !converged {
+		cv.unconverged.Add(1)
+	}
 	return nil
 }
 
@@ -320,7 +328,7 @@ func (cv *blockwise) fitter(f int) (Fitter, error) {
 
 // choose reads the curve.
 func (cv *blockwise) choose() (*Choice, error) {
-	out := &Choice{}
+	out := &Choice{Fits: len(cv.candidates) * cv.Folds, Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {
 		errors := cv.errors.RawRowView(i)
 		var mean, squares float64

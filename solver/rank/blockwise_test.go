@@ -79,6 +79,22 @@ func TestPlantedNumberOfFactors(t *testing.T) {
 	}
 }
 
+// TestUnconverged counts the fits that ran out of updates.
+func TestUnconverged(t *testing.T) {
+	t.Parallel()
+	data := answers(4, 60, 12, 2)
+	s := rank.Settings{Factors: []int{1, 2}, Betas: []float64{0.1, 0.5}}
+	for updates, want := range map[int]int{2: 40, 0: 0} {
+		c, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF{Data: data, Settings: icqf.Settings{MaxIter: updates}}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Fits != 40 || c.Unconverged != want {
+			t.Errorf("at most %d updates: %d of %d fits have not converged, want %d of 40", updates, c.Unconverged, c.Fits, want)
+		}
+	}
+}
+
 // TestRangeIsThatOfAllAnswers holds that a fold does not see another range than the whole.
 func TestRangeIsThatOfAllAnswers(t *testing.T) {
 	t.Parallel()
@@ -118,8 +134,9 @@ type fitter struct {
 	training *mat.Dense
 }
 
-func (f fitter) Fit(_ context.Context, c rank.Candidate) (*mat.Dense, error) {
-	return f.fit(c, f.training)
+func (f fitter) Fit(_ context.Context, c rank.Candidate) (*mat.Dense, bool, error) {
+	r, err := f.fit(c, f.training)
+	return r, true, err
 }
 
 // constant returns reconstructions that are off by the given error everywhere, for a matrix of zeros.

@@ -41,12 +41,13 @@ type icqfFitter struct {
 }
 
 // Fit returns the reconstruction.
-func (f icqfFitter) Fit(ctx context.Context, c Candidate) (*mat.Dense, error) {
+func (f icqfFitter) Fit(ctx context.Context, c Candidate) (*mat.Dense, bool, error) {
 	s := f.Settings
 	s.Rank, s.L1, s.Serial, s.RelTol = c.Factors, c.Beta, true, max(s.RelTol, ICQFRelTol)
 	r, err := f.Problem.Fit(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return r.Reconstruct(r.Scores, f.Data.Confounds)
+	reconstruction, err := r.Reconstruct(r.Scores, f.Data.Confounds)
+	return reconstruction, !r.Status.Early(), err
 }

@@ -53,8 +53,8 @@ func (l *level) box(v int) {
 	VBROADCASTSD(operand.Mem{Base: inverse}, left)
 	for i := range v {
 		VFMADD213PD(at(i, operand.Mem{Base: xt}), left, sums[i])
-		VMAXPD(zero, sums[i], sums[i])
-		VMINPD(upper, sums[i], sums[i])
+		VMAXPD(sums[i], zero, sums[i]) // the second source, in Go the first, is what a NaN in either gives
+		VMINPD(sums[i], upper, sums[i])
 		VMOVUPD(sums[i], at(i, operand.Mem{Base: xt}))
 	}
 	ADDQ(row, xt)

@@ -64,8 +64,8 @@ func (l *level) surrogate() {
 			VMULPD(m, z, z)
 		}
 		VFMADD231PD(d, d, sum)
-		VMAXPD(low, z, z)
-		VMINPD(high, z, z)
+		VMAXPD(z, low, z)
+		VMINPD(z, high, z)
 		VSUBPD(fit, z, fit)
 		VFMADD231PD(fit, rho, a) // a + ρ·(z − fit)
 		VMOVUPD(a, operand.Mem{Base: multipliers, Disp: offset})

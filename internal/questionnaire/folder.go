@@ -1,0 +1,115 @@
+package questionnaire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// The files of the output folder of a fit, besides AgesFile and AgesPlot.
+const (
+	ScoresFile   = "scores.csv"
+	TableFile    = "loadings.csv"
+	ReportFile   = "report.html"
+	HeatMapFile  = "loadings.svg"
+	HeatMapImage = "loadings.png"
+	ResultFile   = "result.json"
+	// CompactFile is the table of the items that estimate the scores of a second stage.
+	CompactFile = "compact.csv"
+	// The model.
+	ModelFile    = "model.json"
+	LoadingsFile = "model.safetensors"
+	SumsFile     = "SHA256SUMS"
+)
+
+// files are the names of all that some fit writes.
+func files() []string {
+	return []string{ScoresFile, TableFile, ReportFile, HeatMapFile, HeatMapImage, ResultFile, CompactFile, ModelFile, LoadingsFile, SumsFile, AgesFile, AgesPlot}
+}
+
+// CheckFolder returns an error, which wraps ErrOptions, where a fit that writes into the folder would replace a file that it
+// reads.
+func CheckFolder(dir string, inputs ...string) error {
+	for _, name := range files() {
+		for _, input := range inputs {
+			if path := filepath.Join(dir, name); same(path, input) {
+				return fmt.Errorf("%w: %q is read and would be replaced; take another output folder", ErrOptions, path)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckScoresFile returns an error, which wraps ErrOptions, where scores in the file at path would replace the answers that
+// they are made from, or a file of the model in the folder dir.
+func CheckScoresFile(path, input, dir string) error {
+	if same(path, input) {
+		return fmt.Errorf("%w: %q is read and would be replaced; take another file for the scores", ErrOptions, path)
+	}
+	for _, name := range files() {
+		if same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && same(filepath.Dir(path), dir) {
+			return fmt.Errorf("%w: %q is a file of the model; take another one for the scores", ErrOptions, path)
+		}
+	}
+	return nil
+}
+
+// same reports whether two paths lead to one file or folder, by whatever links.
+func same(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// Write puts everything into a folder, made where it is missing. What vouches for an older fit goes first, and with it what
+// only some fits write; result.json comes last.
+func (f *Fitted) Write(dir string) error {
+	tables := map[string]func() ([]byte, error){ScoresFile: f.Scores.CSV, TableFile: f.loadingsCSV}
+	if len(f.Summary.Compact) > 0 {
+		tables[CompactFile] = f.compactCSV
+	}
+	result, err := json.MarshalIndent(f.Summary, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	for _, name := range []string{ResultFile, SumsFile, CompactFile, AgesFile, AgesPlot} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing %q: %w", name, err)
+		}
+	}
+	for name, table := range tables {
+		data, err := table()
+		if err == nil {
+			err = replace(filepath.Join(dir, name), data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := f.save(dir); err != nil {
+		return err
+	}
+	if err := f.WriteReport(dir, nil); err != nil {
+		return err
+	}
+	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
+}
+
+// replace writes a file so that it is there whole or not at all.
+func replace(path string, data []byte) error {
+	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
+		return fmt.Errorf("writing %q: %w", filepath.Base(path), err)
+	}
+	return nil
+}
