@@ -44,7 +44,7 @@ func BenchmarkScores(b *testing.B) {
 			for i := range size.factors {
 				score := Score{Factor: fmt.Sprintf("factor%d", i+1), Score: Round(1 / float64(i+3))}
 				for j := range size.items {
-					score.Items = append(score.Items, Loading{"N1", "Get angry easily.", Round(4 / float64(j+3))})
+					score.Items = append(score.Items, Loading{"N1", "Get angry easily.", false, Round(4 / float64(j+3))})
 				}
 				s.Scores = append(s.Scores, score)
 			}

@@ -29,9 +29,10 @@ type Score struct {
 // Loading is what a factor adds to the answer to an item where it is present
 // in full, on the scale of the answers.
 type Loading struct {
-	Item    string  `json:"item"`
-	Text    string  `json:"text,omitzero"` // of the item, where the model knows it
-	Loading float64 `json:"loading"`       // ≥ 0
+	Item     string  `json:"item"`
+	Text     string  `json:"text,omitzero"`     // of the item, where the model knows it
+	Reversed bool    `json:"reversed,omitzero"` // scored from the other end: the factor adds to the opposite of the text
+	Loading  float64 `json:"loading"`           // ≥ 0
 }
 
 // AppendJSON appends the scores as one JSON object to dst, by the rules of
@@ -79,6 +80,9 @@ func (s *Score) appendJSON(dst []byte) []byte {
 		dst = append(dst, `{"item":`...)
 		dst = appendString(dst, l.Item)
 		dst = appendField(dst, `,"text":`, l.Text)
+		if l.Reversed {
+			dst = append(dst, `,"reversed":true`...)
+		}
 		dst = append(dst, `,"loading":`...)
 		dst = appendFloat(dst, l.Loading)
 		dst = append(dst, '}')

@@ -15,8 +15,8 @@ func contractScores() Scores {
 		SchemaVersion: "1", ResponseID: "R1", ParticipantID: "P1", Instrument: "bfi", AnsweredAt: "2026-11-20T08:01:02Z", ScoredAt: "2026-11-20T08:01:02.345Z",
 		Model: Model{"bfi", "2026-11-20T02-00-00Z-3f9c1a", "icqf", strings.Repeat("3f9c1a00", 8)},
 		Scores: []Score{
-			{"factor1", 0.31, []Loading{{"N1", "Get angry easily.", 4.25}, {"N2", "", 3.5}}},
-			{"factor2", 0, []Loading{{"E2", "Find it difficult to approach others.", 3.75}}},
+			{"factor1", 0.31, []Loading{{"N1", "Get angry easily.", false, 4.25}, {"N2", "", false, 3.5}}},
+			{"factor2", 0, []Loading{{"E3", "Know how to captivate people.", true, 3.75}}},
 		},
 		Answered: 24, Items: 25, UnknownItems: 1, Beyond: []string{"age"},
 	}
@@ -37,7 +37,7 @@ func TestScoresAreWhatEncodingJSONWrites(t *testing.T) {
 		for range count() {
 			score := Score{str(), num(), []Loading{}}
 			for range count() {
-				score.Items = append(score.Items, Loading{str(), str(), num()})
+				score.Items = append(score.Items, Loading{str(), str(), rapid.Bool().Draw(t, "reversed"), num()})
 			}
 			want.Scores = append(want.Scores, score)
 		}

@@ -82,7 +82,7 @@ func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	all := []msg.Loading{}
 	for j, item := range in.model.Items {
 		if q := in.model.factors.Loadings.At(j, factor); q > 0 {
-			all = append(all, msg.Loading{Item: item.Name, Text: item.Text, Loading: msg.Round(q)})
+			all = append(all, msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b msg.Loading) int { return cmp.Compare(b.Loading, a.Loading) })

@@ -142,7 +142,7 @@ func TestResponsesScoreAsRows(t *testing.T) {
 
 func TestResponseMessage(t *testing.T) {
 	t.Parallel()
-	f := fit(t, planted(5), func(o *Options) { o.Columns.Codebook = []Item{{Name: "q1", Text: "Sleeps badly"}} })
+	f := fit(t, planted(5), func(o *Options) { o.Columns.Codebook, o.Columns.Reversed = []Item{{Name: "q1", Text: "Sleeps badly"}}, []string{"q2"} })
 	f.CreatedAt = time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	in, m := instrument(t, f)
 	var got msg.Scores
@@ -176,7 +176,7 @@ func TestResponseMessage(t *testing.T) {
 			switch {
 			case at < 0 && q > s.Items[1].Loading+1e-9:
 				larger++
-			case at >= 0 && (math.Abs(s.Items[at].Loading-q) > 1e-9 || s.Items[at].Text != item.Text):
+			case at >= 0 && (math.Abs(s.Items[at].Loading-q) > 1e-9 || s.Items[at].Text != item.Text || s.Items[at].Reversed != item.Reversed):
 				t.Errorf("%s: %+v, its loading is %v and its text %q", s.Factor, s.Items[at], q, item.Text)
 			}
 		}
