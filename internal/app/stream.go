@@ -59,11 +59,11 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 }
 
 // reload takes up new models as they come, until ctx ends. One that cannot be read is refused, and the running one stays; it
-// is tried again, for a copy may not have come whole yet.
+// is tried again, for it may not have come whole yet. What is refused twice alike is logged, once.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	refused := map[string]bool{} // why, so that one failure is one log line
+	refused := map[string]int{} // how often in a row, by why
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,11 +79,11 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
 		}
 		before := refused
-		refused = make(map[string]bool)
+		refused = make(map[string]int)
 		for _, err := range errs {
 			s.metrics.reloads.WithLabelValues(resultFailed).Inc()
 			why := err.Error()
-			if refused[why] = true; !before[why] {
+			if refused[why] = before[why] + 1; refused[why] == 2 {
 				s.log.ErrorContext(ctx, "new models refused, the running ones stay", "err", err)
 			}
 		}

@@ -142,7 +142,9 @@ func TestResponsesScoreAsRows(t *testing.T) {
 
 func TestResponseMessage(t *testing.T) {
 	t.Parallel()
-	f := fit(t, planted(5), func(o *Options) { o.Columns.Codebook, o.Columns.Reversed = []Item{{Name: "q1", Text: "Sleeps badly"}}, []string{"q2"} })
+	f := fit(t, planted(5), func(o *Options) {
+		o.Columns.Codebook, o.Columns.Reversed = []Item{{Name: "q1", Text: "Sleeps badly"}}, []string{"q2"}
+	})
 	f.CreatedAt = time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	in, m := instrument(t, f)
 	var got msg.Scores
