@@ -493,3 +493,64 @@ func checkWarnings(t *testing.T, f *Fitted, words []string) {
 		}
 	}
 }
+
+// Answers and confounds of any size are fitted and stored, or refused: no number of a model is none.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		factor float64 // of the answers
+		err    error
+	}{
+		{"small", 1e-90, nil},
+		{"large", 1e90, nil},
+		{"too small", 1e-200, ErrScale},
+		{"too large", 1e200, ErrScale},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			rows := planted(1)
+			for _, row := range rows[1:] {
+				for j := range plantedItems {
+					if row[1+j] != "" {
+						row[1+j] = strconv.FormatFloat(atof(t, row[1+j])*c.factor, 'g', -1, 64)
+					}
+				}
+			}
+			checkSize(t, rows, c.err, func(o *Options) { o.Columns.Range = nil })
+		})
+	}
+	for _, tiny := range []string{"1e-200", "5e-324", "1e-160"} {
+		rows := planted(1)
+		for i, row := range rows[1:] {
+			row[1] = []string{"0", tiny}[i%2]
+		}
+		checkSize(t, rows, nil, nil)
+	}
+	rows := planted(1)
+	rows[1][1+plantedItems], rows[2][1+plantedItems] = "-1e308", "1e308"
+	checkSize(t, rows, ErrScale, nil)
+}
+
+// checkSize fails unless the rows are refused so, or are fitted, stored and loaded.
+func checkSize(t *testing.T, rows [][]string, want error, change func(*Options)) {
+	t.Helper()
+	o := plantedOptions(write(t, "x.csv", csvText(t, rows)))
+	if change != nil {
+		change(&o)
+	}
+	f, err := Fit(t.Context(), o)
+	if !errors.Is(err, want) || err != nil && want == nil {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+	if want != nil {
+		return
+	}
+	dir := t.TempDir()
+	if err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir); err != nil {
+		t.Error(err)
+	}
+}

@@ -76,12 +76,15 @@ func (f *Fitted) Write(dir string) error {
 	if len(f.Summary.Compact) > 0 {
 		tables[CompactFile] = f.compactCSV
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	if f.input != "" {
+		f.Summary.Settings.Input = from(dir, f.input)
+	}
 	result, err := json.MarshalIndent(f.Summary, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", ResultFile, err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
 	}
 	for _, name := range []string{ResultFile, SumsFile, CompactFile, AgesFile, AgesPlot} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,10 +109,40 @@ func (f *Fitted) Write(dir string) error {
 	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
 }
 
+// from returns the path as it is from the folder, both without links; as it was where there is no such way.
+func from(dir, path string) string {
+	whole := func(path string) (string, error) {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		return filepath.EvalSymlinks(absolute)
+	}
+	start, err := whole(dir)
+	if err != nil {
+		return path
+	}
+	end, err := whole(path)
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(start, end); err == nil {
+		return relative
+	}
+	return path
+}
+
 // replace writes a file so that it is there whole or not at all.
 func replace(path string, data []byte) error {
-	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
-		return fmt.Errorf("writing %q: %w", filepath.Base(path), err)
+	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+	if err == nil {
+		return nil
 	}
-	return nil
+	// Both name a temporary file.
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
+		err = at.Err
+	}
+	return fmt.Errorf("writing %q: %w", path, err)
 }

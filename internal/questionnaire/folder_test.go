@@ -2,13 +2,17 @@ package questionnaire
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
 )
 
 // names returns those of the files in a folder, in ascending order.
@@ -108,5 +112,65 @@ func TestWriteInPart(t *testing.T) {
 				t.Errorf("a model stands beside scores that are not its own: %v", err)
 			}
 		})
+	}
+}
+
+// An error of writing names the file that was wanted, not the temporary one.
+func TestWriteErrors(t *testing.T) {
+	t.Parallel()
+	s := Scores{IDs: []string{"a"}, Values: mat.NewDense(1, 1, []float64{1})}
+	taken := filepath.Join(t.TempDir(), "taken.csv")
+	if err := os.MkdirAll(filepath.Join(taken, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(t.TempDir(), "none", "x.csv"), taken} {
+		err := s.Write(path)
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("writing %q: ", path)) || strings.Contains(err.Error(), "."+filepath.Base(path)) {
+			t.Errorf("error %v, want one of writing %q", err, path)
+		}
+	}
+}
+
+// The path of the answers is told from the folder of the model, so that both may move, and nothing above them is told.
+func TestWriteTellsThePathFromTheFolder(t *testing.T) {
+	t.Parallel()
+	study := filepath.Join(t.TempDir(), "study")
+	var dirs []string
+	for i, items := range [][]string{{"q1", "q2", "q3", "q4", "q5", "q6"}, {"q7", "q8", "q9"}} {
+		dir := filepath.Join(study, "models", strconv.Itoa(i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		o := plantedOptions(filepath.Join(study, "answers.csv"))
+		o.Columns.Items = items
+		if err := os.WriteFile(o.Input, []byte(csvText(t, planted(1))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Fit(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if want := filepath.Join("..", "..", "answers.csv"); f.Summary.Settings.Input != want {
+			t.Errorf("the summary tells of %q, want %q", f.Summary.Settings.Input, want)
+		}
+		for _, name := range names(t, dir) {
+			if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || strings.Contains(string(data), filepath.Dir(study)) {
+				t.Errorf("%s tells where the study is: %v", name, err)
+			}
+		}
+		dirs = append(dirs, filepath.Join(study+"2", "models", strconv.Itoa(i)))
+	}
+	if err := os.Rename(study, study+"2"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Meta(t.Context(), metaOptions(dirs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Summary.Compact) == 0 || f.Summary.Settings.Input != "0, 1" {
+		t.Errorf("compact set %v of %q", f.Summary.Compact, f.Summary.Settings.Input)
 	}
 }

@@ -73,11 +73,11 @@ func Meta(ctx context.Context, o MetaOptions) (*Fitted, error) {
 	}
 	var answers []*Table
 	if o.Compact > 0 {
-		if answers, err = fittedAnswers(names, all); err != nil {
+		if answers, err = fittedAnswers(o.Models, all); err != nil {
 			return nil, err
 		}
 	}
-	o.Input, o.Columns = strings.Join(o.Models, ","), Columns{}
+	o.Input, o.Columns = o.table.File, Columns{}
 	f, err := Fit(ctx, o.Options)
 	if err != nil {
 		return nil, err
@@ -187,17 +187,20 @@ func readScores(path string, factors int) (s *Scores, err error) {
 	return s, s.checkIDs()
 }
 
-// fittedAnswers reads the answers that the models were fitted to, of those who were not left out.
-func fittedAnswers(names []string, all []*Model) ([]*Table, error) {
+// fittedAnswers reads the answers that the models in these folders were fitted to, of those who were not left out.
+func fittedAnswers(dirs []string, all []*Model) ([]*Table, error) {
 	tables := make([]*Table, len(all))
 	for i, m := range all {
-		of := &m.Summary.Settings
-		t, err := m.read(of.Input, Columns{OmitIncomplete: true})
-		if err == nil && t.sha256 != of.InputSHA256 {
-			err = &Error{File: of.Input, Err: ErrOtherAnswers}
+		path := m.Summary.Settings.Input
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dirs[i], path)
+		}
+		t, err := m.read(path, Columns{OmitIncomplete: true})
+		if err == nil && t.sha256 != m.Summary.Settings.InputSHA256 {
+			err = &Error{File: path, Err: ErrOtherAnswers}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the answers of model %q: %w", names[i], err)
+			return nil, fmt.Errorf("reading the answers of model %q: %w", dirs[i], err)
 		}
 		tables[i] = t
 	}

@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -23,12 +24,18 @@ type study struct {
 	order []int
 }
 
+// The largest answer lies between these: sums of squares of answers are finite then, and do not vanish.
+const leastScale, mostScale = 1e-100, 1e100
+
 // newStudy checks that something can be learnt from the table.
 func newStudy(t *Table, columns *Columns) (s *study, err error) {
 	if err := t.checkTraining(); err != nil {
 		return nil, err
 	}
 	s = &study{Table: t, scale: scaleOf(t.Items, columns.FromLow), order: make([]int, len(t.IDs))}
+	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
+		return nil, &Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", ErrScale, s.scale.High)}
+	}
 	if s.confounds, err = t.learn(columns.Confounds); err != nil {
 		return nil, err
 	}
