@@ -316,7 +316,7 @@ func (o *Options) choose(ctx context.Context, s *study) (*rank.Choice, error) {
 		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Progress: o.Progress,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cross-validating %q: %w", o.Input, err)
+		return nil, fmt.Errorf("%q: %w", o.Input, err)
 	}
 	return choice, nil
 }
