@@ -207,7 +207,7 @@ func (r *result) prepare(d *deps, o *questionnaire.Options, inputs ...string) (*
 		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
 	}
 	if err := questionnaire.CheckFolder(r.Out, inputs...); err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
 	bar := newProgress(d.err, "cross-validation")
@@ -328,7 +328,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	}
 	if c.Out != "" {
 		if err := questionnaire.CheckScoresFile(c.Out, c.Input, c.Model); err != nil {
-			return err
+			return usageError{err}
 		}
 	}
 	scores, err := model.Score(c.Input, c.ID, c.MissingCode)

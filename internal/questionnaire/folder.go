@@ -32,28 +32,27 @@ func files() []string {
 	return []string{ScoresFile, TableFile, ReportFile, HeatMapFile, HeatMapImage, ResultFile, CompactFile, ModelFile, LoadingsFile, SumsFile, AgesFile, AgesPlot}
 }
 
-// CheckFolder returns an error, which wraps ErrOptions, where a fit that writes into the folder would replace a file that it
-// reads.
+// CheckFolder returns an error where a fit that writes into the folder would replace a file that it reads.
 func CheckFolder(dir string, inputs ...string) error {
 	for _, name := range files() {
 		for _, input := range inputs {
 			if path := filepath.Join(dir, name); same(path, input) {
-				return fmt.Errorf("%w: %q is read and would be replaced; take another output folder", ErrOptions, path)
+				return fmt.Errorf("%q is read and would be replaced; take another output folder", path)
 			}
 		}
 	}
 	return nil
 }
 
-// CheckScoresFile returns an error, which wraps ErrOptions, where scores in the file at path would replace the answers that
-// they are made from, or a file of the model in the folder dir.
+// CheckScoresFile returns an error where scores in the file at path would replace the answers that they are made from, or a
+// file of the model in the folder dir.
 func CheckScoresFile(path, input, dir string) error {
 	if same(path, input) {
-		return fmt.Errorf("%w: %q is read and would be replaced; take another file for the scores", ErrOptions, path)
+		return fmt.Errorf("%q is read and would be replaced; take another file for the scores", path)
 	}
 	for _, name := range files() {
 		if same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && same(filepath.Dir(path), dir) {
-			return fmt.Errorf("%w: %q is a file of the model; take another one for the scores", ErrOptions, path)
+			return fmt.Errorf("%q is a file of the model; take another one for the scores", path)
 		}
 	}
 	return nil
