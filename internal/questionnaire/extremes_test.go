@@ -128,7 +128,7 @@ func checkSize(t *testing.T, rows [][]string, want error, change func(*Options))
 		return
 	}
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.save(dir); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(dir); err != nil {
