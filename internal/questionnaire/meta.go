@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // MetaOptions says what to factorize in a second stage.
@@ -239,8 +241,8 @@ func compact(scores Scores, names []string, answers []*Table, o MetaOptions) ([]
 	order := rand.New(rand.NewPCG(o.Seed, 0)).Perm(len(scores.IDs))
 	half := len(order) / 2
 	learn, test := order[:half], order[half:]
-	x = filledFrom(x, learn)
-	chosen, explained := forward(pickRows(x, learn), pickRows(scores.Values, learn), pickRows(x, test), pickRows(scores.Values, test), min(o.Compact, len(items), half-1))
+	x = filled(x, columnMeans(linalg.SelectRows(x, learn)))
+	chosen, explained := forward(linalg.SelectRows(x, learn), linalg.SelectRows(scores.Values, learn), linalg.SelectRows(x, test), linalg.SelectRows(scores.Values, test), min(o.Compact, len(items), half-1))
 	out := make([]CompactItem, len(chosen))
 	for i, j := range chosen {
 		out[i] = items[j]
@@ -305,11 +307,19 @@ func predicts(x, y, testX, testY *mat.Dense) float64 {
 	return 1 - math.Pow(mat.Norm(predicted, 2)/all, 2)
 }
 
+// columnMeans returns the means of what is not NaN, 0 of nothing.
 func columnMeans(a *mat.Dense) []float64 {
 	n, c := a.Dims()
 	means := make([]float64, c)
 	for j := range means {
-		means[j] = mat.Sum(a.ColView(j)) / float64(n)
+		seen := 0.0
+		for i := range n {
+			if v := a.At(i, j); !math.IsNaN(v) {
+				means[j] += v
+				seen++
+			}
+		}
+		means[j] /= max(seen, 1)
 	}
 	return means
 }
