@@ -133,7 +133,7 @@ func parseFactors(s string) ([]int, error) {
 		low, errLow := strconv.Atoi(strings.TrimSpace(first))
 		high, errHigh := strconv.Atoi(strings.TrimSpace(last))
 		if errLow != nil || errHigh != nil || low < 1 || high < low || high > maxFactors {
-			return nil, fmt.Errorf("%q is neither auto, a number of factors, nor a range as 2:20", s)
+			return nil, fmt.Errorf("%q is neither auto nor numbers of factors from 1 to %d, as in 5, 2:20 or 3,5,8", s, maxFactors)
 		}
 		for k := low; k <= high; k++ {
 			all = append(all, k)
@@ -196,7 +196,7 @@ func warnUnconverged(d *deps, fits, maxIter int) {
 // result is the flags of what writes a model.
 type result struct {
 	output
-	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg, result.json and the model, made where it does not exist." required:"" placeholder:"DIR"`
+	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model, of longitudinal ages.csv and ages.svg too, of meta --compact compact.csv; made where it does not exist." required:"" placeholder:"DIR"`
 	Rule  string `help:"Of several candidates take that of the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
@@ -207,7 +207,7 @@ func (r *result) prepare(d *deps, o *questionnaire.Options, inputs ...string) (*
 		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
 	}
 	if err := questionnaire.CheckFolder(r.Out, inputs...); err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
 	bar := newProgress(d.err, "cross-validation")
@@ -328,7 +328,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	}
 	if c.Out != "" {
 		if err := questionnaire.CheckScoresFile(c.Out, c.Input, c.Model); err != nil {
-			return err
+			return usageError{err}
 		}
 	}
 	scores, err := model.Score(c.Input, c.ID, c.MissingCode)

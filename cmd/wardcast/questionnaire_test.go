@@ -123,6 +123,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, exitUsage, fit("--items", "!q1", "--factors", "2"), "only takes some out")
 	fail(t, exitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
 	fail(t, exitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
+	fail(t, exitUsage, fit("--items", "q*", "--factors", "2:10001"), "--factors", "from 1 to 10000")
 	fail(t, exitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
 	fail(t, exitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors of 6 items")
 	fail(t, exitUsage, fit("--items", "q*", "--range", "4:0"), "range")

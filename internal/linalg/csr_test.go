@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,6 +94,17 @@ func TestSparseEqualsDense(t *testing.T) {
 			if !cmp.Equal(gotColumns, wantColumns) || !cmp.Equal(gotValues, wantValues) {
 				rt.Errorf("row %d of the selection is not row %d", i, r)
 			}
+		}
+		if len(rows) > 0 {
+			copied := SelectRows(dense, rows)
+			for i, r := range rows {
+				if !slices.Equal(copied.RawRowView(i), dense.RawRowView(r)) {
+					rt.Errorf("row %d of the dense selection is not row %d", i, r)
+				}
+			}
+		}
+		if SelectRows(nil, rows) != nil {
+			rt.Error("rows of no matrix")
 		}
 	})
 }

@@ -27,3 +27,16 @@ func (x Dense) NormSquared() float64 {
 	}
 	return sum
 }
+
+// SelectRows returns a copy of these rows of a matrix in the order given, in which a row may come again; nil of nil.
+func SelectRows(a *mat.Dense, rows []int) *mat.Dense {
+	if a == nil {
+		return nil
+	}
+	_, cols := a.Dims()
+	out := mat.NewDense(len(rows), cols, nil)
+	for to, from := range rows {
+		out.SetRow(to, a.RawRowView(from))
+	}
+	return out
+}

@@ -83,11 +83,11 @@ func newRange(low, high string) (*Range, error) {
 	return &Range{a, b}, nil
 }
 
-// number reads a finite number.
+// number reads a finite decimal number, without what else is a number in Go: underscores and hexadecimal digits.
 func number(s string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	switch {
-	case err != nil:
+	case err != nil || strings.ContainsAny(s, "_xX"):
 		return 0, ErrNotNumber
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return 0, ErrNotFinite

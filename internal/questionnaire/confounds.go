@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -35,6 +36,9 @@ func (t *Table) learn(confounds []Confound) ([]Confound, error) {
 					return nil, &Error{File: t.File, Line: t.Lines[row], Column: c.Name, Err: fmt.Errorf("%w: %v to %v", ErrConfoundRange, c.Range.Low, c.Range.High)}
 				}
 			}
+		}
+		if c.Range != nil && math.IsInf(c.Range.High-c.Range.Low, 1) {
+			return nil, &Error{File: t.File, Column: c.Name, Err: ErrScale}
 		}
 	}
 	return learnt, nil

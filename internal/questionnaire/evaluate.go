@@ -267,7 +267,7 @@ func (o *EvaluateOptions) share(ctx context.Context, s *study, whole *learnt, e 
 		for j := range constant {
 			constant[j] = constant[j] || !slices.Contains(part.items, j)
 		}
-		stability = append(stability, matched(pickRows(whole.loadings, part.items), part.loadings)...)
+		stability = append(stability, matched(linalg.SelectRows(whole.loadings, part.items), part.loadings)...)
 		for l, label := range e.Labels {
 			area, ok, err := o.predict(ctx, part, s.labels[l], s.answering(test, part.items))
 			if err != nil {
@@ -330,7 +330,7 @@ func (o *EvaluateOptions) learnICQF(ctx context.Context, s *study, m *learnt, e 
 	}
 	m.loadings = r.Loadings
 	m.score = func(rows []int) (*mat.Dense, error) {
-		return r.Score(s.answersOf(rows, m.items), pickRows(s.known, rows))
+		return r.Score(s.answersOf(rows, m.items), linalg.SelectRows(s.known, rows))
 	}
 	return r.Status, nil
 }
@@ -351,7 +351,8 @@ func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, fact
 	if err != nil {
 		return solver.NotTerminated, err
 	}
-	x := linalg.Dense{Dense: filled(s.answersOf(m.rows, m.items))}
+	answers := s.answersOf(m.rows, m.items)
+	x := linalg.Dense{Dense: filled(answers, columnMeans(answers))}
 	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
 	if err != nil {
 		return solver.NotTerminated, err
@@ -365,26 +366,6 @@ func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, fact
 	m.loadings = r.Topics
 	m.score = func(rows []int) (*mat.Dense, error) { return scorer.Score(s.answersOf(rows, m.items), nil) }
 	return r.Status, nil
-}
-
-// filled returns the answers with the mean of the item in place of each missing one.
-func filled(answers *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(answers)
-	n, p := out.Dims()
-	for j := range p {
-		var sum, seen float64
-		for i := range n {
-			if v := out.At(i, j); !math.IsNaN(v) {
-				sum, seen = sum+v, seen+1
-			}
-		}
-		for i := range n {
-			if math.IsNaN(out.At(i, j)) {
-				out.Set(i, j, sum/max(seen, 1))
-			}
-		}
-	}
-	return out
 }
 
 // matched returns the correlations of each factor's loadings with those of its best match, where both vary.

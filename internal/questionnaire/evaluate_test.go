@@ -150,7 +150,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 			row[6] = "1" // q6 is answered by three as they like, by the others alike
 		}
 	}
-	o := EvaluateOptions{Options: plantedOptions(write(t, "x.csv", csvText(t, rows))), Repeats: 8, Methods: Methods()}
+	o := EvaluateOptions{Options: plantedOptions(write(t, "x.csv", csvText(t, rows))), Repeats: 3, Methods: Methods()}
 	o.Columns.Labels = []Label{{"ill", "1"}}
 	e, err := Evaluate(t.Context(), o)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestEvaluateLeavesOutWhoHasNoAnswerLeft(t *testing.T) {
 		}
 	}
 	rows[1][3] = "4"
-	o := EvaluateOptions{Options: plantedOptions(write(t, "x.csv", csvText(t, rows))), Repeats: 4, Methods: Methods()}
+	o := EvaluateOptions{Options: plantedOptions(write(t, "x.csv", csvText(t, rows))), Repeats: 2, Methods: Methods()}
 	o.Columns.Labels = []Label{{"ill", "1"}}
 	e, err := Evaluate(t.Context(), o)
 	if err != nil {
@@ -297,7 +297,7 @@ func TestMeasureJSON(t *testing.T) {
 func TestEvaluateCountsUnconverged(t *testing.T) {
 	t.Parallel()
 	o := evaluateOptions(t)
-	o.Methods, o.MaxIter, o.Factors = []string{MethodICQF, MethodL1}, 1, []int{2, 3}
+	o.Methods, o.MaxIter, o.RelTol, o.Factors, o.Columns.Labels = []string{MethodICQF, MethodL1}, 1, 1e-3, []int{2, 3}, nil
 	e, err := Evaluate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestEvaluateCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for asked := int64(0); ; asked += 7 {
+	for asked := int64(0); ; asked = asked*4/3 + 1 {
 		ctx := &countdown{Context: t.Context()}
 		ctx.left.Store(asked)
 		e, err := Evaluate(ctx, o)

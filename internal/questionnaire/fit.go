@@ -129,6 +129,7 @@ type FactorFit struct {
 
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
+	// Input is the path of the answers, from the folder of the model once it is written; of a second stage its questionnaires.
 	Input         string     `json:"input"`
 	InputSHA256   string     `json:"input_sha256,omitempty"` // none of a second stage
 	Range         Range      `json:"range"`                  // that the reconstruction keeps
@@ -145,6 +146,8 @@ type Settings struct {
 type Fitted struct {
 	Model
 	Scores Scores
+
+	input string // path of the answers, "" where there is none
 }
 
 // check fills in the defaults.
@@ -303,7 +306,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		return nil, err
 	}
 	m.warn(scores, s.Inferred)
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order)}}, nil
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order)}, input: s.path}, nil
 }
 
 // choose cross-validates the candidates.
@@ -313,7 +316,7 @@ func (o *Options) choose(ctx context.Context, s *study) (*rank.Choice, error) {
 		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Progress: o.Progress,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cross-validating %q: %w", o.Input, err)
+		return nil, fmt.Errorf("%q: %w", o.Input, err)
 	}
 	return choice, nil
 }
@@ -388,9 +391,17 @@ func (m *Model) describe(data icqf.Data, scores *mat.Dense) error {
 				variance += (v - mean) * (v - mean)
 			}
 		}
-		m.Summary.Items[j] = ItemFit{Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: 1 - residual/variance}
+		m.Summary.Items[j] = ItemFit{Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: explained(residual, variance)}
 		left, all, missing = left+residual, all+variance, missing+float64(n)-seen
 	}
-	m.Summary.Explained, m.Summary.Missing = 1-left/all, missing/float64(n*p)
+	m.Summary.Explained, m.Summary.Missing = explained(left, all), missing/float64(n*p)
 	return nil
+}
+
+// explained returns 1 − residual/variance, 0 where the variance is too small to tell.
+func explained(residual, variance float64) float64 {
+	if e := 1 - residual/variance; !math.IsNaN(e) && !math.IsInf(e, 0) {
+		return e
+	}
+	return 0
 }

@@ -32,28 +32,27 @@ func files() []string {
 	return []string{ScoresFile, TableFile, ReportFile, HeatMapFile, HeatMapImage, ResultFile, CompactFile, ModelFile, LoadingsFile, SumsFile, AgesFile, AgesPlot}
 }
 
-// CheckFolder returns an error, which wraps ErrOptions, where a fit that writes into the folder would replace a file that it
-// reads.
+// CheckFolder returns an error where a fit that writes into the folder would replace a file that it reads.
 func CheckFolder(dir string, inputs ...string) error {
 	for _, name := range files() {
 		for _, input := range inputs {
 			if path := filepath.Join(dir, name); same(path, input) {
-				return fmt.Errorf("%w: %q is read and would be replaced; take another output folder", ErrOptions, path)
+				return fmt.Errorf("%q is read and would be replaced; take another output folder", path)
 			}
 		}
 	}
 	return nil
 }
 
-// CheckScoresFile returns an error, which wraps ErrOptions, where scores in the file at path would replace the answers that
-// they are made from, or a file of the model in the folder dir.
+// CheckScoresFile returns an error where scores in the file at path would replace the answers that they are made from, or a
+// file of the model in the folder dir.
 func CheckScoresFile(path, input, dir string) error {
 	if same(path, input) {
-		return fmt.Errorf("%w: %q is read and would be replaced; take another file for the scores", ErrOptions, path)
+		return fmt.Errorf("%q is read and would be replaced; take another file for the scores", path)
 	}
 	for _, name := range files() {
 		if same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && same(filepath.Dir(path), dir) {
-			return fmt.Errorf("%w: %q is a file of the model; take another one for the scores", ErrOptions, path)
+			return fmt.Errorf("%q is a file of the model; take another one for the scores", path)
 		}
 	}
 	return nil
@@ -76,12 +75,15 @@ func (f *Fitted) Write(dir string) error {
 	if len(f.Summary.Compact) > 0 {
 		tables[CompactFile] = f.compactCSV
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	if f.input != "" {
+		f.Summary.Settings.Input = from(dir, f.input)
+	}
 	result, err := json.MarshalIndent(f.Summary, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", ResultFile, err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
 	}
 	for _, name := range []string{ResultFile, SumsFile, CompactFile, AgesFile, AgesPlot} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,10 +108,40 @@ func (f *Fitted) Write(dir string) error {
 	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
 }
 
+// from returns the path as it is from the folder, both without links; as it was where there is no such way.
+func from(dir, path string) string {
+	whole := func(path string) (string, error) {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		return filepath.EvalSymlinks(absolute)
+	}
+	start, err := whole(dir)
+	if err != nil {
+		return path
+	}
+	end, err := whole(path)
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(start, end); err == nil {
+		return relative
+	}
+	return path
+}
+
 // replace writes a file so that it is there whole or not at all.
 func replace(path string, data []byte) error {
-	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
-		return fmt.Errorf("writing %q: %w", filepath.Base(path), err)
+	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+	if err == nil {
+		return nil
 	}
-	return nil
+	// Both name a temporary file.
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
+		err = at.Err
+	}
+	return fmt.Errorf("writing %q: %w", path, err)
 }

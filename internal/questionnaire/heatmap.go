@@ -103,13 +103,13 @@ func (m *Model) heatMap() *heatMap {
 		h.largest = m.Summary.Settings.Range.High
 	}
 	width := style(text.XLeft).Width
-	var group, name, text, column vg.Length
+	var subscale, name, item, column vg.Length
 	for _, g := range h.groups {
-		group = max(group, 2*rim+width(shorten(g.name, longestName)))
+		subscale = max(subscale, 2*rim+width(shorten(g.name, longestName)))
 	}
 	for j := range m.Items {
 		name = max(name, rim+width(h.label(j)))
-		text = max(text, rim+width(shorten(m.Items[j].Text, longestText)))
+		item = max(item, rim+width(shorten(m.Items[j].Text, longestText)))
 	}
 	for c, s := range h.columns {
 		h.columns[c] = shorten(s, longestName)
@@ -117,12 +117,12 @@ func (m *Model) heatMap() *heatMap {
 	}
 	const bar = 4 * cellSize
 	cells := vg.Length(len(h.columns)) * cellSize
-	h.left = rim + group + name
+	h.left = rim + subscale + name
 	h.right = h.left + cells
 	h.bottom = column
 	h.top = h.bottom + vg.Length(len(h.order))*cellSize
 	h.height = h.top + column + bar
-	h.width = h.left + max(cells+rim+text, barCells*cellSize, width(h.unit())) + rim
+	h.width = h.left + max(cells+rim+item, barCells*cellSize, width(h.unit())) + rim
 	h.draw = h.paint
 	return h
 }

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // ErrNumbered is the reason of an Error about a model of participants without ids, whom nothing finds in another file.
@@ -71,12 +73,11 @@ func inOrder(scores, answers *mat.Dense) (*mat.Dense, *mat.Dense) {
 		}
 		return slices.Compare(answers.RawRowView(a), answers.RawRowView(b))
 	})
-	return pickRows(scores, order), pickRows(answers, order)
+	return linalg.SelectRows(scores, order), linalg.SelectRows(answers, order)
 }
 
-// filledFrom returns the answers with each missing one the mean of its item in these rows.
-func filledFrom(answers *mat.Dense, rows []int) *mat.Dense {
-	means := columnMeans(filled(pickRows(answers, rows)))
+// filled returns the answers with the mean of the item in place of each missing one.
+func filled(answers *mat.Dense, means []float64) *mat.Dense {
 	out := mat.DenseCopyOf(answers)
 	out.Apply(func(_, j int, v float64) float64 {
 		if math.IsNaN(v) {
@@ -93,11 +94,11 @@ func correlations(x, y *mat.Dense, learn, test []int) []float64 {
 	_, k := y.Dims()
 	all := make([]float64, k)
 	b, predicted := &mat.Dense{}, &mat.Dense{}
-	if err := b.Solve(centred(pickRows(x, learn)), centred(pickRows(y, learn))); err != nil && !errors.As(err, new(mat.Condition)) {
+	if err := b.Solve(centred(linalg.SelectRows(x, learn)), centred(linalg.SelectRows(y, learn))); err != nil && !errors.As(err, new(mat.Condition)) {
 		return all
 	}
-	predicted.Mul(pickRows(x, test), b) // means and intercept do not matter
-	truth := pickRows(y, test)
+	predicted.Mul(linalg.SelectRows(x, test), b) // means and intercept do not matter
+	truth := linalg.SelectRows(y, test)
 	for t := range all {
 		if r := stat.Correlation(mat.Col(nil, t, predicted), mat.Col(nil, t, truth), nil); !math.IsNaN(r) {
 			all[t] = r

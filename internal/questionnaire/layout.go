@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/models"
@@ -105,7 +104,7 @@ func (h header) roles(c *Columns) (*layout, error) {
 		l.labelAt = append(l.labelAt, at)
 	}
 	for _, code := range c.Missing {
-		if v, err := strconv.ParseFloat(strings.TrimSpace(code), 64); err == nil {
+		if v, err := number(code); err == nil {
 			l.codes = append(l.codes, v)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // MetaOptions says what to factorize in a second stage.
@@ -73,11 +75,11 @@ func Meta(ctx context.Context, o MetaOptions) (*Fitted, error) {
 	}
 	var answers []*Table
 	if o.Compact > 0 {
-		if answers, err = fittedAnswers(names, all); err != nil {
+		if answers, err = fittedAnswers(o.Models, all); err != nil {
 			return nil, err
 		}
 	}
-	o.Input, o.Columns = strings.Join(o.Models, ","), Columns{}
+	o.Input, o.Columns = o.table.File, Columns{}
 	f, err := Fit(ctx, o.Options)
 	if err != nil {
 		return nil, err
@@ -187,17 +189,20 @@ func readScores(path string, factors int) (s *Scores, err error) {
 	return s, s.checkIDs()
 }
 
-// fittedAnswers reads the answers that the models were fitted to, of those who were not left out.
-func fittedAnswers(names []string, all []*Model) ([]*Table, error) {
+// fittedAnswers reads the answers that the models in these folders were fitted to, of those who were not left out.
+func fittedAnswers(dirs []string, all []*Model) ([]*Table, error) {
 	tables := make([]*Table, len(all))
 	for i, m := range all {
-		of := &m.Summary.Settings
-		t, err := m.read(of.Input, Columns{OmitIncomplete: true})
-		if err == nil && t.sha256 != of.InputSHA256 {
-			err = &Error{File: of.Input, Err: ErrOtherAnswers}
+		path := m.Summary.Settings.Input
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dirs[i], path)
+		}
+		t, err := m.read(path, Columns{OmitIncomplete: true})
+		if err == nil && t.sha256 != m.Summary.Settings.InputSHA256 {
+			err = &Error{File: path, Err: ErrOtherAnswers}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the answers of model %q: %w", names[i], err)
+			return nil, fmt.Errorf("reading the answers of model %q: %w", dirs[i], err)
 		}
 		tables[i] = t
 	}
@@ -236,8 +241,8 @@ func compact(scores Scores, names []string, answers []*Table, o MetaOptions) ([]
 	order := rand.New(rand.NewPCG(o.Seed, 0)).Perm(len(scores.IDs))
 	half := len(order) / 2
 	learn, test := order[:half], order[half:]
-	x = filledFrom(x, learn)
-	chosen, explained := forward(pickRows(x, learn), pickRows(scores.Values, learn), pickRows(x, test), pickRows(scores.Values, test), min(o.Compact, len(items), half-1))
+	x = filled(x, columnMeans(linalg.SelectRows(x, learn)))
+	chosen, explained := forward(linalg.SelectRows(x, learn), linalg.SelectRows(scores.Values, learn), linalg.SelectRows(x, test), linalg.SelectRows(scores.Values, test), min(o.Compact, len(items), half-1))
 	out := make([]CompactItem, len(chosen))
 	for i, j := range chosen {
 		out[i] = items[j]
@@ -302,11 +307,19 @@ func predicts(x, y, testX, testY *mat.Dense) float64 {
 	return 1 - math.Pow(mat.Norm(predicted, 2)/all, 2)
 }
 
+// columnMeans returns the means of what is not NaN, 0 of nothing.
 func columnMeans(a *mat.Dense) []float64 {
 	n, c := a.Dims()
 	means := make([]float64, c)
 	for j := range means {
-		means[j] = mat.Sum(a.ColView(j)) / float64(n)
+		seen := 0.0
+		for i := range n {
+			if v := a.At(i, j); !math.IsNaN(v) {
+				means[j] += v
+				seen++
+			}
+		}
+		means[j] /= max(seen, 1)
 	}
 	return means
 }

@@ -120,7 +120,7 @@ func TestCompactWantsTheAnswersOfTheFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := m.Summary.Settings.Input
+	path := filepath.Join(dirs[1], m.Summary.Settings.Input)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

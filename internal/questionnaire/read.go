@@ -25,6 +25,7 @@ type Table struct {
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
 	Remarks
+	path       string // of the file, "" where there is none
 	sha256     string // of the file, "" where there is none
 	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
@@ -105,6 +106,7 @@ func readTable(path string, plan func(header []string) (*layout, error)) (t *Tab
 	if t, err = readRecords(r.Reader, path, plan); err != nil {
 		return nil, err
 	}
+	t.path = path
 	t.sha256, err = r.sum()
 	return t, err
 }

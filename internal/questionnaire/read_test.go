@@ -143,6 +143,14 @@ func TestReadOmitsIncomplete(t *testing.T) {
 	}
 }
 
+// utf16Text returns ASCII as UTF-16 of little ends, after a mark.
+func utf16Text(s, mark string) string {
+	for _, c := range []byte(s) {
+		mark += string([]byte{c, 0})
+	}
+	return mark
+}
+
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "id,q1,q2,age,sex\n"
@@ -159,6 +167,13 @@ func TestReadRefuses(t *testing.T) {
 		{"above the range", head + "secret,3,0,7,F\n", columns, 2, "q1", ErrOutOfRange},
 		{"below the range", head + "a,0,0,7,F\nsecret,0,-1,7,F\n", columns, 3, "q2", ErrOutOfRange},
 		{"a word", head + "secret,0,often,7,F\n", columns, 2, "q2", ErrNotNumber},
+		{"digits with an underscore", head + "secret,0,1_0,7,F\n", columns, 2, "q2", ErrNotNumber},
+		{"hexadecimal", head + "secret,0,0x1p0,7,F\n", columns, 2, "q2", ErrNotNumber},
+		{"a confound with an underscore", head + "secret,0,1,1_0,F\n", columns, 2, "age", ErrNotNumber},
+		{"UTF-16", utf16Text(head+"secret,0,0,7,F\n", "\xff\xfe"), columns, 1, "", ErrEncoding},
+		{"UTF-16 of big ends", "\xfe\xff\x00i\x00d\x00\n", columns, 1, "", ErrEncoding},
+		{"UTF-16 without a mark", utf16Text(head+"secret,0,0,7,F\n", ""), columns, 1, "", ErrEncoding},
+		{"a file of a spreadsheet", "PK\x03\x04\x14\x00\x00\x00", columns, 1, "", ErrEncoding},
 		{"infinite", head + "secret,0,Inf,7,F\n", columns, 2, "q2", ErrNotFinite},
 		{"beyond float64", head + "secret,0,1e999,7,F\n", columns, 2, "q2", ErrNotNumber},
 		{"short row", head + "a,0,0,7,F\n\nsecret,0,0\n", columns, 4, "", nil},
@@ -387,8 +402,13 @@ func FuzzRead(f *testing.F) {
 		Items: []string{"q*"}, Range: &Range{0, 2}, Reversed: []string{"q2"}, Missing: []string{"-9"},
 		Confounds: []Confound{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}}, Labels: []Label{{"ill", "1"}},
 	}
+	f.Add("\xff\xfei\x00")
 	f.Fuzz(func(t *testing.T, data string) {
-		table, err := readRecords(newRecords(strings.NewReader(data), ".csv"), "FILE", columns.layout)
+		records, err := newRecords(strings.NewReader(data), ".csv")
+		var table *Table
+		if err == nil {
+			table, err = readRecords(records, "FILE", columns.layout)
+		}
 		if err != nil {
 			at, ok := errors.AsType[*Error](err)
 			if !ok || at.Line < 0 || !strings.HasPrefix(at.Column, "q") && !slices.Contains([]string{"", "id", "age", "sex", "ill"}, at.Column) {

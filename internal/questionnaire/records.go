@@ -44,7 +44,10 @@ func openTable(path string) (*records, error) {
 			return nil, errors.Join(&Error{Err: err}, f.Close())
 		}
 	}
-	r.Reader = newRecords(in, filepath.Ext(name))
+	if r.Reader, err = newRecords(in, filepath.Ext(name)); err != nil {
+		r.close()
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -59,8 +62,9 @@ func (r *records) sum() (string, error) {
 	return hex.EncodeToString(r.hash.Sum(nil)), nil
 }
 
-// newRecords returns the records after a byte order mark.
-func newRecords(in io.Reader, ext string) *csv.Reader {
+// newRecords returns the records after a byte order mark. A header with zeros, as UTF-16 has and files of spreadsheets, is an
+// error.
+func newRecords(in io.Reader, ext string) (*csv.Reader, error) {
 	const longHeader = 1 << 16
 	b := bufio.NewReaderSize(in, longHeader)
 	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
@@ -70,6 +74,9 @@ func newRecords(in io.Reader, ext string) *csv.Reader {
 	records.ReuseRecord = true
 	head, _ := b.Peek(longHeader)
 	head, _, _ = bytes.Cut(head, []byte{'\n'})
+	if bytes.IndexByte(head, 0) >= 0 {
+		return nil, &Error{Line: 1, Err: ErrEncoding}
+	}
 	switch {
 	case ext == ".tsv" || ext == ".tab":
 		records.Comma = '\t'
@@ -79,7 +86,7 @@ func newRecords(in io.Reader, ext string) *csv.Reader {
 	case bytes.ContainsRune(head, ';'):
 		records.Comma = ';'
 	}
-	return records
+	return records, nil
 }
 
 func csvError(err error) error {

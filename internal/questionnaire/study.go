@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -23,12 +25,18 @@ type study struct {
 	order []int
 }
 
+// The largest answer lies between these: sums of squares of answers are finite then, and do not vanish.
+const leastScale, mostScale = 1e-100, 1e100
+
 // newStudy checks that something can be learnt from the table.
 func newStudy(t *Table, columns *Columns) (s *study, err error) {
 	if err := t.checkTraining(); err != nil {
 		return nil, err
 	}
 	s = &study{Table: t, scale: scaleOf(t.Items, columns.FromLow), order: make([]int, len(t.IDs))}
+	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
+		return nil, &Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", ErrScale, s.scale.High)}
+	}
 	if s.confounds, err = t.learn(columns.Confounds); err != nil {
 		return nil, err
 	}
@@ -63,7 +71,7 @@ func scaleOf(items []Item, fromLow bool) Range {
 
 // data returns the participants of these rows, in the order given.
 func (s *study) data(order []int) icqf.Data {
-	return icqf.Data{Answers: pickRows(s.Answers, order), Confounds: pickRows(s.known, order), Min: s.scale.Low, Max: s.scale.High}
+	return icqf.Data{Answers: linalg.SelectRows(s.Answers, order), Confounds: linalg.SelectRows(s.known, order), Min: s.scale.Low, Max: s.scale.High}
 }
 
 // varying returns the items whose answers differ among these participants.
@@ -92,7 +100,7 @@ func (s *study) answering(rows, items []int) []int {
 
 // answersOf returns the answers of these participants to these items.
 func (s *study) answersOf(rows, items []int) *mat.Dense {
-	return pickColumns(pickRows(s.Answers, rows), items)
+	return pickColumns(linalg.SelectRows(s.Answers, rows), items)
 }
 
 // without ends a message by the items that are not among these; "" where none is missing.
@@ -107,19 +115,6 @@ func (s *study) without(items []int) string {
 		return ""
 	}
 	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
-}
-
-// pickRows returns these rows of a matrix, nil of nil.
-func pickRows(a *mat.Dense, order []int) *mat.Dense {
-	if a == nil {
-		return nil
-	}
-	_, c := a.Dims()
-	out := mat.NewDense(len(order), c, nil)
-	for r, i := range order {
-		out.SetRow(r, a.RawRowView(i))
-	}
-	return out
 }
 
 // putBack returns the rows in the order of the file: row r is that of participant order[r].

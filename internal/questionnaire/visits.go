@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // Visits says how rows of one participant differ: by the time in a column, which falls into one of several bins.
@@ -55,7 +57,7 @@ func (t *Table) widen(v *Visits) (*Table, error) {
 	last := len(t.confounds) - 1
 	times := t.confounds[last].numbers
 	bins, m := len(v.Edges)-1, len(t.Items)
-	w := &Table{File: t.File, Remarks: t.Remarks, sha256: t.sha256, visitItems: t.visitItems, confounds: make([]values, last)}
+	w := &Table{File: t.File, Remarks: t.Remarks, path: t.path, sha256: t.sha256, visitItems: t.visitItems, confounds: make([]values, last)}
 	for b := range bins {
 		for _, item := range t.Items {
 			item.Name += "@" + v.label(b)
@@ -155,7 +157,7 @@ func (t *Table) keep(names []string) error {
 	if len(rows) == 0 {
 		return &Error{File: t.File, Err: ErrNoAnswers}
 	}
-	t.Answers, t.IDs, t.Lines = pickRows(t.Answers, rows), picked(t.IDs, rows), picked(t.Lines, rows)
+	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), picked(t.IDs, rows), picked(t.Lines, rows)
 	for c := range t.confounds {
 		v := &t.confounds[c]
 		if v.levels != nil {

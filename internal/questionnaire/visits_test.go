@@ -162,7 +162,7 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 		o.Columns.Confounds, o.Columns.Range, o.Columns.Codebook, o.Columns.Visits = nil, nil, book, &Visits{Time: "age", Edges: []float64{0, 12, 99}}
 	})
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.save(dir); err != nil {
 		t.Fatal(err)
 	}
 	m, err := Load(dir)

@@ -159,13 +159,13 @@ func (t *training) heldOut(s smf.TwoStage) (float64, error) {
 				labels.Labels = append(labels.Labels, t.data.Labels[i])
 			}
 		}
-		x := rowsOf(t.x, rows[0])
+		x := linalg.SelectRows(t.x, rows[0])
 		scale := standardizer(x)
 		m, err := s.Fit(linalg.Dense{Dense: scale(x)}, labels)
 		if err != nil {
 			return 0, err
 		}
-		held, err := predictions(m)(scale(rowsOf(t.x, rows[1])))
+		held, err := predictions(m)(scale(linalg.SelectRows(t.x, rows[1])))
 		if err != nil {
 			return 0, err
 		}

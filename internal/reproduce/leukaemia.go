@@ -192,7 +192,7 @@ func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *s
 
 // train returns the training samples of these rows.
 func (l *Leukaemia) train(e *Expressions, o *Outcome, rows []int) (*training, error) {
-	scale := standardizer(rowsOf(e.X, rows))
+	scale := standardizer(linalg.SelectRows(e.X, rows))
 	s := e.samples(o, rows, scale)
 	folds, err := eval.StratifiedFolds(s.data.Labels, nil, l.Folds, l.Seed)
 	if err != nil {
@@ -203,7 +203,7 @@ func (l *Leukaemia) train(e *Expressions, o *Outcome, rows []int) (*training, er
 
 // samples returns the samples of these rows.
 func (e *Expressions) samples(o *Outcome, rows []int, scale func(*mat.Dense) *mat.Dense) *samples {
-	s := &samples{rows: rows, x: scale(rowsOf(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
+	s := &samples{rows: rows, x: scale(linalg.SelectRows(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
 	for _, i := range rows {
 		s.data.Labels = append(s.data.Labels, o.labels[i])
 	}
@@ -226,13 +226,4 @@ func standardizer(train *mat.Dense) func(*mat.Dense) *mat.Dense {
 		}, x)
 		return scaled
 	}
-}
-
-func rowsOf(x *mat.Dense, rows []int) *mat.Dense {
-	_, p := x.Dims()
-	of := mat.NewDense(len(rows), p, nil)
-	for to, from := range rows {
-		of.SetRow(to, x.RawRowView(from))
-	}
-	return of
 }

@@ -109,12 +109,6 @@ func (t *SupervisedTopic) name() string {
 	return strconv.Itoa(t.Topic)
 }
 
-// meanDeviation returns the mean of values and their standard deviation, 0 for one value.
-func meanDeviation(values []float64) (mean, deviation float64) {
-	mean, standardError := meanError(values)
-	return mean, standardError * math.Sqrt(float64(len(values)))
-}
-
 // topics returns the supervised topics of training samples.
 func (l *Leukaemia) topics(ctx context.Context, e *Expressions, t *training, v smf.Variant) (*SupervisedTopics, error) {
 	method, r, chosen, err := t.factorize(ctx, v)

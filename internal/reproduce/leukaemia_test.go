@@ -302,7 +302,7 @@ func TestLeukaemiaHalves(t *testing.T) {
 			}
 			means, deviations := linalg.ColumnMoments(linalg.Dense{Dense: train.x})
 			var rows []int
-			x := rowsOf(e.X, train.rows)
+			x := linalg.SelectRows(e.X, train.rows)
 			rawMeans, rawDeviations := linalg.ColumnMoments(linalg.Dense{Dense: x})
 			for j := range 20 {
 				want := 1 / math.Sqrt(20)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -125,16 +126,14 @@ func probabilityDistance(p, topics, scores *mat.Dense) float64 {
 
 // meanError returns the mean of values and its standard error, 0 for one value.
 func meanError(values []float64) (mean, standardError float64) {
-	n := float64(len(values))
-	for _, v := range values {
-		mean += v / n
+	mean, deviation := meanDeviation(values)
+	return mean, stat.StdErr(deviation, float64(len(values)))
+}
+
+// meanDeviation returns the mean of values and their standard deviation, 0 for one value.
+func meanDeviation(values []float64) (mean, deviation float64) {
+	if len(values) < 2 {
+		return stat.Mean(values, nil), 0
 	}
-	if n < 2 {
-		return mean, 0
-	}
-	var squares float64
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return mean, math.Sqrt(squares / (n - 1) / n)
+	return stat.MeanStdDev(values, nil)
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 )
@@ -78,15 +76,6 @@ func takeFloats(all []float64, at []int) []float64 {
 	out := make([]float64, len(at))
 	for i, r := range at {
 		out[i] = all[r]
-	}
-	return out
-}
-
-func takeRows(all *mat.Dense, at []int) *mat.Dense {
-	_, cols := all.Dims()
-	out := mat.NewDense(len(at), cols, nil)
-	for i, r := range at {
-		out.SetRow(i, all.RawRowView(r))
 	}
 	return out
 }

@@ -326,7 +326,7 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds 
 				others, outcomes = append(others, i), append(outcomes, classes[i])
 			}
 		}
-		c, err := classifier.FitClasses(kind, takeRows(logOdds, others), outcomes)
+		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), outcomes)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 )
@@ -263,7 +264,7 @@ func (f *Fitted) heldOut() predictions {
 func (p predictions) subset(at []int) predictions {
 	out := predictions{admission: takeFloats(p.admission, at), threshold: p.threshold}
 	if p.classes != nil {
-		out.classes = takeRows(p.classes, at)
+		out.classes = linalg.SelectRows(p.classes, at)
 	}
 	return out
 }

@@ -25,8 +25,9 @@
 //   - The start sees observed answers alone, a missing one being the mean of its item, and lies in the box: NNDSVD's scores
 //     are scaled to at most 1.
 //   - An update makes several rounds on the two lasso problems, which costs little beside the products. For every fixed
-//     ρ ≥ √2 the augmented Lagrangian then never rises in our tests, nor where Z is cut, which the proof leaves out (its
-//     equation 50).
+//     ρ ≥ √2 the augmented Lagrangian never rises where Z is not cut to the range, to which the proof keeps (its equation
+//     50). Where it is, multipliers grow until the fit keeps the range, and the Lagrangian rises by at most ρ(z − r)² of each
+//     such cell.
 //   - FISTA advances its t, and shrinks by the whole weight; algorithm 1 of the paper shrinks by half.
 //   - ρ is adapted by the balance of the residuals, not by the spectral rule. Where no more than the data hold the answers, it
 //     is √2, at which a fit takes about half of the updates that it takes at 3.

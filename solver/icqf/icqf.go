@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// MinRho is the least ρ for which the augmented Lagrangian is proved not to rise (proposition 3.1).
+// MinRho is the least ρ for which the augmented Lagrangian is proved not to rise where Z is not cut (proposition 3.1).
 const MinRho = math.Sqrt2
 
 // Data is a questionnaire.

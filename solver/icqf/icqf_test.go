@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -166,135 +165,6 @@ func TestFirstOrderConditions(t *testing.T) {
 	}
 }
 
-// TestInnerAlgorithmsAgree compares the two on one problem. After 30 steps plain gradient steps are far from the minimum;
-// momentum is what brings FISTA near.
-func TestInnerAlgorithmsAgree(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(5, 0))
-	design := mat.NewDense(12, 6, nil)
-	for i := range 12 {
-		for j := range 6 {
-			design.Set(i, j, random.Float64())
-		}
-	}
-	solve := func(kind Inner, times int) *mat.Dense {
-		p := newInner(&Settings{Inner: kind, L1: 0.5, L2: 0.1}, 6, 1, 1)
-		p.box.Gram.Mul(design.T(), design)
-		p.prepare(2)
-		x := mat.NewDense(6, 8, nil)
-		for range times {
-			c := mat.NewDense(6, 8, nil)
-			for j := range 8 {
-				for i := range 6 {
-					c.Set(i, j, float64(i*j%7)-1)
-				}
-			}
-			p.improve(x, c, 8)
-		}
-		return x
-	}
-	want, got, once := solve(CoordinateDescent, 5000), solve(FISTA, 200), solve(FISTA, 1)
-	if !mat.EqualApprox(got, want, 1e-8) {
-		t.Errorf("FISTA ends at\n%v\ncoordinate descent at\n%v", mat.Formatted(got), mat.Formatted(want))
-	}
-	var off mat.Dense
-	off.Sub(once, want)
-	if worst := mat.Max(&off); worst > 0.05 {
-		t.Errorf("off by %v after %d steps", worst, steps)
-	}
-}
-
-// TestLagrangianNeverRises recomputes the augmented Lagrangian from the factors and multipliers of each iterate
-// (proposition 3.1). Far below MinRho it does rise.
-func TestLagrangianNeverRises(t *testing.T) {
-	t.Parallel()
-	wide, _, _ := questionnaire(6, 80, 16, 3)
-	wide.Max = 6
-	narrow := wide
-	narrow.Max = 4 // and cut
-	for name, data := range map[string]Data{"inside the range": wide, "cut to the range": narrow} {
-		for _, rho := range []float64{MinRho, 2, 3, 10, 0.3} {
-			for _, inner := range []Inner{CoordinateDescent, FISTA} {
-				s := Settings{Rank: 4, L1: 0.05, Rho: max(rho, MinRho), Inner: inner}
-				p, err := Prepare(data, s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				started, err := (&admm{problem: p, settings: s}).Start(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				state := started.(*state)
-				state.rho = rho
-				rises := 0
-				for last := math.Inf(1); state.updates < 150; {
-					state.Update()
-					value := lagrangian(state)
-					if value > last+1e-11*math.Abs(last) {
-						rises++
-					}
-					last = value
-				}
-				if rises > 0 != (rho < 1) {
-					t.Errorf("%s, %s, ρ = %v: rises in %d updates", name, inner, rho, rises)
-				}
-			}
-		}
-	}
-}
-
-// lagrangian returns L of the iterate: A and V = Z + A/ρ are those that measure made of its factors.
-func lagrangian(s *state) float64 {
-	sum := s.penalty()
-	for i := range s.chunks {
-		c := &s.chunks[i]
-		rows, _ := c.d.Dims()
-		r := mat.NewDense(rows, s.p, nil)
-		r.Mul(c.d, s.bt)
-		for j, fit := range r.RawMatrix().Data {
-			a, m := c.a[j], c.answers[j]
-			z := c.v.RawMatrix().Data[j] - a/s.rho
-			if m == m {
-				sum += (m - z) * (m - z) / 2
-			}
-			sum += a*(z-fit) + s.rho/2*(z-fit)*(z-fit)
-		}
-	}
-	return sum
-}
-
-// TestRhoFindsItsPlace starts far above MinRho, and beside the range.
-func TestRhoFindsItsPlace(t *testing.T) {
-	t.Parallel()
-	data, _, _ := questionnaire(7, 150, 24, 4)
-	s := Settings{Rank: 4, L1: 0.1}
-	p, err := Prepare(data, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	started, err := (&admm{problem: p, settings: s}).Start(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := started.(*state)
-	state.rho = 50
-	for range 600 {
-		state.Update()
-	}
-	if state.rho < MinRho || state.rho > math.Sqrt(imbalance) {
-		t.Errorf("ρ = %v, want √2 … √10", state.rho)
-	}
-	before := state.rho
-	state.chunks[0].residuals = [2]float64{1, 1e-6}
-	for i := range state.chunks[1:] {
-		state.chunks[1+i].residuals = [2]float64{}
-	}
-	state.balance()
-	if state.rho != rhoFactor*before {
-		t.Errorf("ρ = %v where the range is not kept, want %v", state.rho, rhoFactor*before)
-	}
-}
-
 func TestPlantedFactors(t *testing.T) {
 	t.Parallel()
 	data, truth, scores := questionnaire(8, 1000, 40, 5)
@@ -327,36 +197,6 @@ func match(found, truth *mat.Dense) []int {
 
 func correlation(a *mat.Dense, i int, b *mat.Dense, j int) float64 {
 	return stat.Correlation(mat.Col(nil, i, a), mat.Col(nil, j, b), nil)
-}
-
-// TestMissingCellsCountForNothing writes other NaNs, which is all that may stand there.
-func TestMissingCellsCountForNothing(t *testing.T) {
-	t.Parallel()
-	data, _, _ := questionnaire(9, 150, 20, 3)
-	s := Settings{Rank: 3, L1: 0.1, RelTol: 1e-6}
-	want := fit(t, data, s)
-	other := data
-	other.Answers = mat.DenseCopyOf(data.Answers)
-	other.Answers.Apply(func(i, j int, v float64) float64 {
-		if v != v {
-			return math.Float64frombits(math.Float64bits(math.NaN()) + uint64(i*j))
-		}
-		return v
-	}, other.Answers)
-	before := slices.Clone(other.Answers.RawMatrix().Data)
-	confounds := mat.DenseCopyOf(data.Confounds)
-	got := fit(t, other, s)
-	if !sameBits(want, got) {
-		t.Error("other bits")
-	}
-	for i, v := range before {
-		if math.Float64bits(v) != math.Float64bits(other.Answers.RawMatrix().Data[i]) {
-			t.Fatal("the caller's answers are modified")
-		}
-	}
-	if !mat.Equal(confounds, data.Confounds) {
-		t.Fatal("the caller's confounds are modified")
-	}
 }
 
 func sameBits(a, b *Result) bool {

@@ -97,7 +97,8 @@ func (p *inner) improve(x, c *mat.Dense, count int) {
 //
 //	xᵢ = cut(yᵢ − (G·yᵢ − c)/L), tᵢ₊₁ = (1 + √(1+4tᵢ²))/2, yᵢ₊₁ = xᵢ + (tᵢ − 1)/tᵢ₊₁·(xᵢ − xᵢ₋₁).
 //
-// The ℓ1 norm of entries ≥ 0 is linear and stands in c, so that its proximal step is the cut.
+// The ℓ1 norm of entries ≥ 0 is linear and stands in c, so that its proximal step is the cut. The value may rise from step to
+// step, but never above that of x₀: plus ½L‖xᵢ − xᵢ₋₁‖², it never rises (Chambolle and Dossal 2015).
 func (p *inner) accelerate(x, c *mat.Dense) {
 	var y, gradient mat.Dense
 	y.CloneFrom(x)

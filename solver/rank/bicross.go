@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -120,22 +121,10 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 	}
 	curve := make([]Point, len(s.Factors))
 	for c, k := range s.Factors {
-		curve[c] = Point{Candidate: Candidate{Factors: k}}
-		curve[c].Error, curve[c].StandardError = meanAndError(errs[c*folds : (c+1)*folds])
+		mean, deviation := stat.MeanStdDev(errs[c*folds:(c+1)*folds], nil)
+		curve[c] = Point{Candidate{Factors: k}, mean, stat.StdErr(deviation, float64(folds))}
 	}
 	return curve, nil
-}
-
-// meanAndError returns the mean and its standard error.
-func meanAndError(v []float64) (mean, standardError float64) {
-	for _, e := range v {
-		mean += e / float64(len(v))
-	}
-	var squares float64
-	for _, e := range v {
-		squares += (e - mean) * (e - mean)
-	}
-	return mean, math.Sqrt(squares / float64(len(v)-1) / float64(len(v)))
 }
 
 // groups returns a random partition of 0 … n−1 into folds that differ by one in size, each ascending.

@@ -170,7 +170,7 @@ func (cv *blockwise) prepare() error {
 	for f := range cv.folds {
 		cv.folds[f].left = len(cv.candidates)
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
-			return fmt.Errorf("%w: %d observed cells in fold %d, %d beside it", ErrEmptyFold, held, f, rest)
+			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d beside it", ErrEmptyFold, held, f+1, cv.Folds, rest)
 		}
 	}
 	cv.errors = mat.NewDense(len(cv.candidates), cv.Folds, nil)
@@ -273,7 +273,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	c := cv.candidates[candidate]
 	r, converged, err := fitter.Fit(ctx, c)
 	if err != nil {
-		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f, err)
+		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f+1, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err // a fit that was cut short has no error
@@ -290,7 +290,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		}
 	}
 	if mean := sum / float64(cells); mean-mean != 0 {
-		return fmt.Errorf("%w: %v for %d factors at β = %v without fold %d", ErrFit, mean, c.Factors, c.Beta, f)
+		return fmt.Errorf("%w: %v for %d factors at β = %v without fold %d", ErrFit, mean, c.Factors, c.Beta, f+1)
 	}
 	cv.errors.Set(candidate, f, sum/float64(cells))
 	if !converged {
@@ -316,7 +316,7 @@ func (cv *blockwise) fitter(f int) (Fitter, error) {
 		}
 		largest := cv.candidates[len(cv.candidates)-1].Factors
 		if fold.fitter, fold.err = cv.method.Prepare(training, largest); fold.err != nil {
-			fold.err = fmt.Errorf("preparing fold %d: %w", f, fold.err)
+			fold.err = fmt.Errorf("preparing fold %d: %w", f+1, fold.err)
 		}
 	}
 	fitter, err := fold.fitter, fold.err

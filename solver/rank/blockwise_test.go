@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -343,6 +344,9 @@ func TestRefused(t *testing.T) {
 		if _, err := rank.BlockwiseCV(t.Context(), test.x, &spy{fit: test.fit}, test.s); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
+	}
+	if _, err := rank.BlockwiseCV(t.Context(), empty, &spy{}, with(func(s *rank.Settings) { s.ColumnGroups = 2 })); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold 2 of 10, 20 beside it") {
+		t.Errorf("an empty fold: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := fine

@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -95,7 +93,7 @@ func split(x linalg.Operator, data Data, of []int, fold int) (train, test part, 
 		case *linalg.CSR:
 			p.x = x.SelectRows(p.rows)
 		case linalg.Dense:
-			p.x = linalg.Dense{Dense: selectRows(x.Dense, p.rows)}
+			p.x = linalg.Dense{Dense: linalg.SelectRows(x.Dense, p.rows)}
 		default:
 			return train, test, fmt.Errorf("%w: a cross-validation needs a matrix with rows", solver.ErrSettings)
 		}
@@ -104,24 +102,12 @@ func split(x linalg.Operator, data Data, of []int, fold int) (train, test part, 
 }
 
 func (d *Data) selectRows(rows []int) Data {
-	s := Data{Classes: d.Classes}
+	s := Data{Classes: d.Classes, Aux: linalg.SelectRows(d.Aux, rows)}
 	for _, i := range rows {
 		s.Labels = append(s.Labels, d.Labels[i])
 		if d.Weights != nil {
 			s.Weights = append(s.Weights, d.Weights[i])
 		}
 	}
-	if d.Aux != nil {
-		s.Aux = selectRows(d.Aux, rows)
-	}
 	return s
-}
-
-func selectRows(a *mat.Dense, rows []int) *mat.Dense {
-	_, cols := a.Dims()
-	selected := mat.NewDense(len(rows), cols, nil)
-	for to, from := range rows {
-		selected.SetRow(to, a.RawRowView(from))
-	}
-	return selected
 }
