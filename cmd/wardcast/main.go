@@ -28,6 +28,7 @@ import (
 	"github.com/wardcast/wardcast/models/fit"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/rank"
 	"github.com/wardcast/wardcast/solver/sonmf"
@@ -150,8 +151,8 @@ func defaults() kong.Vars {
 		"rankMethods":   strings.Join(append(methods.Names(), chooserank.FactorAnalysis), ","), "runs": strconv.Itoa(chooserank.DefaultRuns), "folds": strconv.Itoa(chooserank.DefaultFolds), "draws": strconv.Itoa(factoranalysis.DefaultDraws),
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(fit.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
-		"cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
-		"betas":    strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
+		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
+		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"compression": config.Default().Kafka.Compression,
 		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),

@@ -84,7 +84,7 @@ type learning struct {
 	BoundLoadings bool    `help:"Keep loadings within the largest answer."`
 	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
 	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
-	MaxIter       int     `help:"Largest number of updates of a fit." default:"${maxIter}"`
+	MaxIter       int     `help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
 	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off. Those of a cross-validation end at ${cvRelTol} where that is larger." default:"${relTol}"`
 	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Betas   []float64
 	// Fewest takes the fewest factors within one standard error of the lowest error in place of the lowest.
 	Fewest bool
-	// MaxIter is the largest number of updates of a fit; 0 means solver.DefaultMaxIter.
+	// MaxIter is the largest number of updates of a fit; 0 means icqf.DefaultMaxIter.
 	MaxIter int
 	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of a
 	// cross-validation end at rank.ICQFRelTol where that is larger.
@@ -156,7 +156,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
 	}
 	if o.MaxIter == 0 {
-		o.MaxIter = solver.DefaultMaxIter
+		o.MaxIter = icqf.DefaultMaxIter
 	}
 	if o.Inner == "" {
 		o.Inner = icqf.CoordinateDescent

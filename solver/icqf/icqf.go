@@ -38,6 +38,10 @@ const (
 	FISTA Inner = "fista"
 )
 
+// DefaultMaxIter is the largest number of updates unless told otherwise. An update takes milliseconds, and many factors with a small
+// penalty may need thousands of them.
+const DefaultMaxIter = 5000
+
 // Settings controls a fit. Zero values mean what the fields say.
 type Settings struct {
 	// Rank is the number of factors k, 1 ≤ k ≤ p.
@@ -51,7 +55,7 @@ type Settings struct {
 	Inner Inner
 	// Rho is ρ ≥ MinRho of every update; 0 means that it is adapted, never below MinRho.
 	Rho float64
-	// MaxIter is the largest number of updates; 0 means solver.DefaultMaxIter.
+	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 is off.
 	RelTol float64

@@ -1,6 +1,7 @@
 package icqf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -161,7 +162,7 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	}
 	method := &admm{problem: p, settings: s}
 	r, err := solver.Solve(ctx, linalg.Dense{Dense: p.filled}, solver.Settings{
-		Rank: s.Rank, MaxIter: s.MaxIter, RelTol: s.RelTol, Seed: s.Seed, Recorder: s.Recorder,
+		Rank: s.Rank, MaxIter: cmp.Or(s.MaxIter, DefaultMaxIter), RelTol: s.RelTol, Seed: s.Seed, Recorder: s.Recorder,
 	}, method)
 	if err != nil {
 		return nil, err
