@@ -169,8 +169,16 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		parts.Go(func() error { return a.serveHTTP(ctx, l) })
 	}
+	parts.Go(func() error {
+		if err := a.checkTopics(ctx); err != nil {
+			return err
+		}
+		for _, s := range a.streams {
+			parts.Go(func() error { return s.consumer.Run(ctx) })
+		}
+		return nil
+	})
 	for _, s := range a.streams {
-		parts.Go(func() error { return s.consumer.Run(ctx) })
 		parts.Go(func() error { s.reload(ctx, a.Config.Models.Poll); return nil })
 	}
 	parts.Go(func() error { a.announce(ctx); return nil })
@@ -180,7 +188,7 @@ func (a *App) Run(ctx context.Context) error {
 // createPause is how long to wait before topics are made again.
 const createPause = time.Second
 
-// topics makes the KafkaTopics, where that is asked for; the consumer checks that they are there.
+// topics makes the KafkaTopics, where that is asked for.
 func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
 		return nil
@@ -209,6 +217,27 @@ func (a *App) topics(ctx context.Context) error {
 		case <-time.After(createPause):
 		}
 	}
+}
+
+// checkTopics waits for a broker and returns an error that names the KafkaTopics that do not exist, of all streams, before any of
+// them joins its group: one that joins and leaves again moves the partitions of the scorers beside it. What else keeps a topic from
+// being looked at is left to its stream, for which the others do not wait.
+func (a *App) checkTopics(ctx context.Context) error {
+	var names []string
+	for _, s := range a.streams {
+		names = append(names, s.input, s.output, s.deadLetters)
+	}
+	err := a.client.Await(ctx, a.Logger)
+	if err == nil {
+		err = a.client.CheckTopics(ctx, names...)
+		if _, missing := errors.AsType[*ingest.MissingTopicsError](err); !missing {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // readyInterval is how often the consumers are asked whether they have joined.

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/app"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -154,6 +156,43 @@ func TestNotReady(t *testing.T) {
 		t.Errorf("readyz without a broker answers %d %q", status, body)
 	}
 	r.stop()
+}
+
+// TestMissingTopics: a topic that one stream lacks ends the process before the other takes part in its group, where every start and end
+// would move the partitions of the scorers beside it; and all that are missing are named at once.
+func TestMissingTopics(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ there, missing []string }{
+		"of one stream": {[]string{"triage.notes", "triage.predictions", "triage.notes.dlq", "questionnaire.responses"}, []string{"questionnaire.scores", "questionnaire.responses.dlq"}},
+		"of both":       {[]string{"questionnaire.responses", "triage.notes", "triage.predictions"}, []string{"triage.notes.dlq", "questionnaire.scores", "questionnaire.responses.dlq"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.broker()
+			s.questionnaires()
+			s.options.CreateTopics = false
+			client, err := ingest.NewClient(ingest.Connection{Brokers: s.config.Kafka.Brokers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			for _, topic := range c.there {
+				if err := client.CreateTopics(t.Context(), ingest.Topic{Name: topic}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := s.start()
+			<-r.done
+			missing, ok := errors.AsType[*ingest.MissingTopicsError](r.err)
+			if !ok || !slices.Equal(missing.Topics, c.missing) {
+				t.Errorf("Run: %v, want an error that names %q", r.err, c.missing)
+			}
+			if strings.Contains(s.log.String(), "joined the consumer group") {
+				t.Error("a stream joined its group all the same")
+			}
+		})
+	}
 }
 
 // TestResponseDeadLetters streams what cannot be scored among responses.
