@@ -183,21 +183,12 @@ func (c *Config) check() error {
 			bad("kafka.brokers", "%q is not host:port", b)
 		}
 	}
-	for _, of := range [][2]string{
-		{"kafka.group", c.Kafka.Group},
-		{"kafka.topics.notes", c.Kafka.Topics.Notes},
-		{"kafka.topics.outcomes", c.Kafka.Topics.Outcomes},
-		{"kafka.topics.predictions", c.Kafka.Topics.Predictions},
-		{"kafka.topics.dead_letters", c.Kafka.Topics.DeadLetters},
-		{"scoring.source", c.Scoring.Source},
-	} {
+	for _, of := range [][2]string{{"kafka.group", c.Kafka.Group}, {"questionnaires.group", c.Questionnaires.Group}, {"scoring.source", c.Scoring.Source}} {
 		if of[1] == "" {
 			bad(of[0], "is empty")
 		}
 	}
-	if t := c.Kafka.Topics; t.Notes == t.Predictions || t.Notes == t.DeadLetters || t.Predictions == t.DeadLetters {
-		bad("kafka.topics", "notes, predictions and dead_letters must differ")
-	}
+	c.checkTopics(bad)
 	c.checkQuestionnaires(bad)
 	if s := c.Kafka.SessionTimeout; s < minSession || s > maxSession {
 		bad("kafka.session_timeout", "%v is not within %v and %v", s, minSession, maxSession)
@@ -264,25 +255,31 @@ func (c *Config) checkQuestionnaires(bad func(key, format string, args ...any)) 
 			bad("questionnaires.models."+instrument, "is empty; want the output folder of `wardcast questionnaire fit`")
 		}
 	}
-	switch q.Group {
-	case "":
-		bad("questionnaires.group", "is empty")
-	case c.Kafka.Group:
+	if q.Group != "" && q.Group == c.Kafka.Group {
 		bad("questionnaires.group", "must differ from kafka.group")
 	}
-	t := c.Kafka.Topics
-	used := map[string]string{t.Notes: "kafka.topics.notes", t.Predictions: "kafka.topics.predictions", t.DeadLetters: "kafka.topics.dead_letters"}
+}
+
+// checkTopics checks the names of all KafkaTopics.
+func (c *Config) checkTopics(bad func(key, format string, args ...any)) {
+	k, q := c.Kafka.Topics, c.Questionnaires.Topics
+	used := map[string]string{} // the keys
 	for _, of := range [][2]string{
-		{"questionnaires.topics.responses", q.Topics.Responses},
-		{"questionnaires.topics.scores", q.Topics.Scores},
-		{"questionnaires.topics.dead_letters", q.Topics.DeadLetters},
+		{"kafka.topics.notes", k.Notes},
+		{"kafka.topics.outcomes", k.Outcomes},
+		{"kafka.topics.predictions", k.Predictions},
+		{"kafka.topics.dead_letters", k.DeadLetters},
+		{"questionnaires.topics.responses", q.Responses},
+		{"questionnaires.topics.scores", q.Scores},
+		{"questionnaires.topics.dead_letters", q.DeadLetters},
 	} {
-		if of[1] == "" {
-			bad(of[0], "is empty")
-		} else if other, ok := used[of[1]]; ok {
-			bad(of[0], "must differ from %s", other)
+		key, name := of[0], of[1]
+		if other, ok := used[name]; name == "" {
+			bad(key, "is empty")
+		} else if ok {
+			bad(key, "must differ from %s", other)
 		}
-		used[of[1]] = of[0]
+		used[name] = key
 	}
 }
 

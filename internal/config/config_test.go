@@ -69,7 +69,7 @@ func TestLoadRefuses(t *testing.T) {
 		"empty":                {"", []string{"kafka.brokers"}},
 		"broker without port":  {"kafka: {brokers: [a]}\n", []string{"kafka.brokers", `"a"`}},
 		"long session":         {"kafka: {brokers: [a:1], session_timeout: 11s}\n", []string{"kafka.session_timeout", "11s"}},
-		"same topics":          {"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n", []string{"kafka.topics"}},
+		"same topics":          {"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n", []string{"kafka.topics.predictions", "kafka.topics.notes"}},
 		"sasl without user":    {"kafka: {brokers: [a:1], sasl: {mechanism: plain}}\n", []string{"kafka.sasl", "username"}},
 		"unknown mechanism":    {"kafka: {brokers: [a:1], sasl: {mechanism: gssapi}}\n", []string{"kafka.sasl.mechanism", `"gssapi"`}},
 		"tls off but set":      {"kafka: {brokers: [a:1], tls: {ca_file: x}}\n", []string{"kafka.tls.enabled"}},
@@ -89,6 +89,7 @@ func TestLoadRefuses(t *testing.T) {
 		"no group":             {ok + "questionnaires: {group: ''}\n", []string{"questionnaires.group"}},
 		"same response topics": {ok + "questionnaires: {topics: {responses: x, scores: x, dead_letters: ''}}\n", []string{"questionnaires.topics.scores", "questionnaires.topics.responses", "questionnaires.topics.dead_letters: is empty"}},
 		"scores to the notes":  {ok + "questionnaires: {topics: {scores: triage.notes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.notes"}},
+		"scores to outcomes":   {ok + "questionnaires: {topics: {scores: triage.outcomes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.outcomes"}},
 		"negative explanation": {ok + "scoring: {terms: -1}\n", []string{"scoring"}},
 	} {
 		t.Run(name, func(t *testing.T) {
