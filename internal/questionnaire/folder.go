@@ -27,9 +27,9 @@ const (
 	SumsFile     = "SHA256SUMS"
 )
 
-// files are the names of all that some fit writes.
+// files are the names of all that some fit writes, those that vouch for others first.
 func files() []string {
-	return []string{ScoresFile, TableFile, ReportFile, HeatMapFile, HeatMapImage, ResultFile, CompactFile, ModelFile, LoadingsFile, SumsFile, AgesFile, AgesPlot}
+	return []string{ResultFile, SumsFile, ModelFile, LoadingsFile, ScoresFile, TableFile, ReportFile, HeatMapFile, HeatMapImage, CompactFile, AgesFile, AgesPlot}
 }
 
 // CheckFolder returns an error where a fit that writes into the folder would replace a file that it reads.
@@ -68,8 +68,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// Write puts everything into a folder, made where it is missing. What vouches for an older fit goes first, and with it what
-// only some fits write; result.json comes last.
+// Write puts everything into a folder, made where it is missing. All of an older fit goes first, so that wherever writing ends
+// no file stands beside those of another fit; result.json comes last.
 func (f *Fitted) Write(dir string) error {
 	tables := map[string]func() ([]byte, error){ScoresFile: f.Scores.CSV, TableFile: f.loadingsCSV}
 	if len(f.Summary.Compact) > 0 {
@@ -85,7 +85,7 @@ func (f *Fitted) Write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", ResultFile, err)
 	}
-	for _, name := range []string{ResultFile, SumsFile, CompactFile, AgesFile, AgesPlot} {
+	for _, name := range files() {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replacing %q: %w", name, err)
 		}
