@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Format is the version of model.json. A later minor version, "1.N", is read and its unknown fields are dropped.
@@ -92,6 +93,9 @@ func Load(dir string) (*Model, error) {
 	sums := ""
 	for _, name := range []string{SumsFile, ModelFile, LoadingsFile} {
 		data, err := readBounded(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: no fit was written there to its end", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("loading the model in %q: %s: %w", dir, name, err)
 		}
@@ -175,8 +179,14 @@ func parseModel(manifest, tensors []byte) (*Model, error) {
 		}
 		m.factors.ConfoundLoadings = mat.NewDense(p, c, confounds)
 	}
+	if all, _ := m.allLoadings(); mat.Min(all) < 0 {
+		return nil, errors.New("a loading below 0")
+	}
 	return m, nil
 }
+
+// mostError is above every squared error of answers up to mostScale. An axis that goes much further has no ticks.
+const mostError = 1e300
 
 // check returns an error for what no fit can have written.
 func (m *Model) check() error {
@@ -189,6 +199,14 @@ func (m *Model) check() error {
 	}
 	if m.Visits != nil && (m.Visits.check() != nil || len(m.VisitItems) == 0) {
 		return errors.New("visits without bins or items")
+	}
+	for _, p := range s.BCV {
+		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
+			return fmt.Errorf("a cross-validated error of %v with a standard error of %v", p.Error, p.StandardError)
+		}
+	}
+	if len(s.BCV) > 0 && !slices.ContainsFunc(s.BCV, func(p rank.Point) bool { return p.Factors == s.OneStandardErrorFactors }) {
+		return fmt.Errorf("%d factors within one standard error are none of the curve", s.OneStandardErrorFactors)
 	}
 	for _, item := range slices.Concat(m.Items, m.VisitItems) {
 		if item.Name == "" || item.Range == nil || !(item.Range.Low < item.Range.High) {

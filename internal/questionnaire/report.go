@@ -126,6 +126,10 @@ func (m *Model) admit(e *Evaluation) error {
 		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
 			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
 		}
+		const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
+		if m := s.Stability; !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
+			return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
+		}
 	}
 	return nil
 }
@@ -141,8 +145,8 @@ func (m *Model) Describe(codebook []Item) error {
 	for j := range m.Items {
 		item := &m.Items[j]
 		name := item.Name
-		if m.Visits != nil {
-			name = name[:strings.LastIndexByte(name, '@')]
+		if at := strings.LastIndexByte(name, '@'); m.Visits != nil && at >= 0 {
+			name = name[:at]
 		}
 		entry, ok := entries[name]
 		if !ok {

@@ -208,7 +208,7 @@ func TestDescribeVisits(t *testing.T) {
 	m := sampleModel()
 	m.Visits = &Visits{Time: "age", Edges: []float64{6, 9, 12}}
 	m.VisitItems = []Item{{Name: "a@b"}, {Name: "c"}}
-	for j, name := range []string{"a@b@6-9", "c@6-9", "a@b@9-12", "c@9-12"} {
+	for j, name := range []string{"a@b@6-9", "c@6-9", "a@b@9-12", "of no bin"} {
 		m.Items[j] = Item{Name: name, Subscale: "bin", Range: m.Items[j].Range}
 	}
 	if err := m.Describe([]Item{{Name: "a@b", Text: "Lies", Subscale: "Conduct"}}); err != nil {
@@ -258,6 +258,8 @@ func TestReadEvaluation(t *testing.T) {
 	f("no shares", func(e *Evaluation) { e.Shares = nil }, "no shares")
 	f("a label too many", func(e *Evaluation) { e.Labels = append(e.Labels, "sex") }, "2 areas of 3 labels")
 	f("a share of everybody", func(e *Evaluation) { e.Shares[0].Share = 1.5 }, "share of 1.5")
+	f("a mean that is no correlation", func(e *Evaluation) { e.Shares[0].Stability.Mean = 1e308 }, "no correlations")
+	f("a deviation below 0", func(e *Evaluation) { e.Shares[0].Stability.Deviation = -1 }, "no correlations")
 	for _, other := range []string{"{}", "[]", "null", "", `{"objective":1}`} {
 		if _, err := m.ReadEvaluation(write(t, "other.json", other)); !errors.Is(err, ErrEvaluation) {
 			t.Errorf("%q: error %v, want %v", other, err, ErrEvaluation)
