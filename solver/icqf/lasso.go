@@ -65,7 +65,7 @@ func newBoxLasso(k int) *boxLasso {
 }
 
 // minimize stores the minimum in w. It returns a solver.ErrNonFinite for a problem that overflows, and ErrNotOptimal
-// after too many steps. It costs k² for each and allocates nothing.
+// after too many steps. Each costs k², or k³ where a score meets its bound, and nothing is allocated.
 func (b *boxLasso) minimize(w []float64) error {
 	k := len(w)
 	var norms float64

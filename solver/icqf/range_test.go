@@ -17,15 +17,7 @@ func TestConditionsInTheRange(t *testing.T) {
 	data.Answers.Apply(func(_, _ int, v float64) float64 { return min(max(v, 1), 3) }, data.Answers)
 	data.Min, data.Max = 1, 3
 	s := Settings{Rank: 3, L1: 0.05}
-	p, err := Prepare(data, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	started, err := (&admm{problem: p, settings: s}).Start(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := started.(*state)
+	state := started(t, data, s)
 	for range 6000 {
 		state.Update()
 	}
