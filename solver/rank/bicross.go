@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -121,8 +120,7 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 	}
 	curve := make([]Point, len(s.Factors))
 	for c, k := range s.Factors {
-		mean, deviation := stat.MeanStdDev(errs[c*folds:(c+1)*folds], nil)
-		curve[c] = Point{Candidate{Factors: k}, mean, stat.StdErr(deviation, float64(folds))}
+		curve[c] = newPoint(Candidate{Factors: k}, errs[c*folds:(c+1)*folds])
 	}
 	return curve, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/solver"
 )
@@ -112,7 +113,7 @@ func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (
 	if err := cv.run(ctx); err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	return cv.choose()
+	return cv.choose(), nil
 }
 
 type blockwise struct {
@@ -326,20 +327,17 @@ func (cv *blockwise) fitter(f int) (Fitter, error) {
 	return fitter, err
 }
 
+// newPoint returns the mean of a candidate's errors, one for each fold, and its standard error.
+func newPoint(c Candidate, errors []float64) Point {
+	mean, deviation := stat.MeanStdDev(errors, nil)
+	return Point{c, mean, stat.StdErr(deviation, float64(len(errors)))}
+}
+
 // choose reads the curve.
-func (cv *blockwise) choose() (*Choice, error) {
+func (cv *blockwise) choose() *Choice {
 	out := &Choice{Fits: len(cv.candidates) * cv.Folds, Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {
-		errors := cv.errors.RawRowView(i)
-		var mean, squares float64
-		for _, e := range errors {
-			mean += e / float64(len(errors))
-		}
-		for _, e := range errors {
-			squares += (e - mean) * (e - mean)
-		}
-		folds := float64(len(errors))
-		out.Curve = append(out.Curve, Point{Candidate: c, Error: mean, StandardError: math.Sqrt(squares / (folds - 1) / folds)})
+		out.Curve = append(out.Curve, newPoint(c, cv.errors.RawRowView(i)))
 	}
 	better := func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Error, b.Error), cmp.Compare(a.Factors, b.Factors), cmp.Compare(b.Beta, a.Beta))
@@ -351,5 +349,5 @@ func (cv *blockwise) choose() (*Choice, error) {
 	out.OneStandardError = slices.MinFunc(within, func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Factors, b.Factors), better(a, b))
 	})
-	return out, nil
+	return out
 }
