@@ -170,7 +170,7 @@ func (a *App) Run(ctx context.Context) error {
 		parts.Go(func() error { return a.serveHTTP(ctx, l) })
 	}
 	parts.Go(func() error {
-		if err := a.checkTopics(ctx); err != nil {
+		if err := a.checkTopics(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		for _, s := range a.streams {
@@ -227,17 +227,13 @@ func (a *App) checkTopics(ctx context.Context) error {
 	for _, s := range a.streams {
 		names = append(names, s.input, s.output, s.deadLetters)
 	}
-	err := a.client.Await(ctx, a.Logger)
-	if err == nil {
-		err = a.client.CheckTopics(ctx, names...)
-		if _, missing := errors.AsType[*ingest.MissingTopicsError](err); !missing {
-			return nil
-		}
+	if err := a.client.Await(ctx, a.Logger); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return nil
+	if missing, ok := errors.AsType[*ingest.MissingTopicsError](a.client.CheckTopics(ctx, names...)); ok {
+		return missing
 	}
-	return err
+	return nil
 }
 
 // readyInterval is how often the consumers are asked whether they have joined.
