@@ -228,6 +228,9 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 		}
 		answers, answered = append(answers, v), answered || !math.IsNaN(v)
 	}
+	if !answered {
+		return answers[:before], nil
+	}
 	var confounds []values
 	for i, at := range l.at {
 		c, cell := &l.confounds[i], strings.TrimSpace(record[at])
@@ -254,9 +257,6 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 			v.levels = []string{clean(cell)}
 		}
 		confounds = append(confounds, v)
-	}
-	if !answered {
-		return answers[:before], nil
 	}
 	for i, v := range confounds {
 		t.confounds[i].numbers = append(t.confounds[i].numbers, v.numbers...)

@@ -111,14 +111,14 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Participants without answers are left out, and their lines are told.
+// Participants without answers are left out, and their lines are told, whatever is known of them besides.
 func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 	t.Parallel()
-	table, err := Read(write(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\n"), &Columns{Items: []string{"q*"}, Confounds: []Confound{{Name: "age", Kind: models.Numeric}}})
+	table, err := Read(write(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\nd,,,\n"), &Columns{Items: []string{"q*"}, Confounds: []Confound{{Name: "age", Kind: models.Numeric}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(table.IDs, []string{"a", "c"}) || !slices.Equal(table.Unanswered, []int{3}) || !slices.Equal(table.Lines, []int{2, 4}) {
+	if !slices.Equal(table.IDs, []string{"a", "c"}) || !slices.Equal(table.Unanswered, []int{3, 5}) || !slices.Equal(table.Lines, []int{2, 4}) {
 		t.Errorf("ids %q on lines %v, without answers on lines %v", table.IDs, table.Lines, table.Unanswered)
 	}
 	if got := table.confounds[0].numbers; !slices.Equal(got, []float64{7, 9}) {
