@@ -307,6 +307,9 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
+	if n := len(fitted.Summary.Compact); n < c.Compact {
+		d.log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
+	}
 	if err := fitted.Write(c.Out); err != nil {
 		return err
 	}

@@ -37,6 +37,10 @@ func TestQuestionnaireMeta(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(table), "rank,questionnaire,item,text,explained,factor1,factor2\n1,") {
 		t.Errorf("%s holds %q: %v", questionnaire.CompactFile, table, err)
 	}
+	more := wardcast(t, "", slices.Concat(meta, []string{"--compact", "9"})...)
+	if all, _ := object(t, more.stdout)["compact"].([]any); len(all) >= 9 || !strings.Contains(more.stderr, "fewer items") {
+		t.Errorf("of nine items %d are chosen, and the log says %q", len(all), more.stderr)
+	}
 	if err := os.WriteFile(filepath.Join(dirs[1], questionnaire.ScoresFile), []byte("id,factor1,factor2\nstranger,1,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
