@@ -65,7 +65,7 @@ const (
 // section 3 and, for non-negative factors, section 5.
 //
 // It is made of a *linalg.CSR or linalg.Dense; any other operator, and candidates below 1 or above what is left of rows and
-// columns, are errors that wrap solver.ErrSettings.
+// columns, are errors that wrap solver.ErrSettings. It returns ErrFit too, the errors of fit and the cause of ctx when it ends.
 func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
 	if s.Folds == 0 {
@@ -218,7 +218,11 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 	if err := leastSquares(newTopics, scores, s.NonNegativeTopics); err != nil {
 		return 0, err
 	}
-	return solver.SquaredResidual(q.a, newTopics, newScores) / float64(held*p), nil
+	mean := solver.SquaredResidual(q.a, newTopics, newScores) / float64(held*p)
+	if mean-mean != 0 {
+		return 0, fmt.Errorf("%w: %v for %d factors", ErrFit, mean, factors)
+	}
+	return mean, nil
 }
 
 // leastSquares replaces each row bᵀ of products, b = Mᵀy, by the coefficients z that minimize ‖y − Mz‖, non-negative ones or

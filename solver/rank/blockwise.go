@@ -329,8 +329,14 @@ func (cv *blockwise) fitter(f int) (Fitter, error) {
 
 // newPoint returns the mean of a candidate's errors, one for each fold, and its standard error.
 func newPoint(c Candidate, errors []float64) Point {
-	mean, deviation := stat.MeanStdDev(errors, nil)
-	return Point{c, mean, stat.StdErr(deviation, float64(len(errors)))}
+	// The squares of errors of 1e200 would overflow. A power of two rounds nothing.
+	_, exponent := math.Frexp(slices.Max(errors))
+	scaled := make([]float64, len(errors))
+	for f, e := range errors {
+		scaled[f] = math.Ldexp(e, -exponent)
+	}
+	mean, deviation := stat.MeanStdDev(scaled, nil)
+	return Point{c, math.Ldexp(mean, exponent), math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent)}
 }
 
 // choose reads the curve.

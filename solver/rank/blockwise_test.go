@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -296,6 +297,32 @@ func TestRules(t *testing.T) {
 	}
 	if c.OneStandardError.Factors != 2 {
 		t.Errorf("%+v, want 2 factors", c.OneStandardError)
+	}
+}
+
+// The mean and the standard error of errors are on the scale of the errors, up to the ends of the numbers.
+func TestStandardErrorIsOfAnyScale(t *testing.T) {
+	t.Parallel()
+	curve := func(scale float64) []rank.Point {
+		x := mat.NewDense(30, 8, nil)
+		random := rand.New(rand.NewPCG(5, 0))
+		x.Apply(func(_, _ int, _ float64) float64 { return scale * random.Float64() }, x)
+		zero := func(_ context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+			n, p := x.Dims()
+			return mat.NewDense(p, factors, nil), mat.NewDense(n, factors, nil), nil
+		}
+		points, err := rank.BiCrossValidate(t.Context(), linalg.Dense{Dense: x}, zero, rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return points
+	}
+	want := curve(1)[0]
+	for _, exponent := range []int{-500, -300, 300, 500} {
+		got, square := curve(math.Ldexp(1, exponent))[0], math.Ldexp(1, 2*exponent)
+		if got.Error != want.Error*square || got.StandardError != want.StandardError*square || want.StandardError == 0 {
+			t.Errorf("entries of 2^%d: %+v, want %+v times 2^%d", exponent, got, want, 2*exponent)
+		}
 	}
 }
 
