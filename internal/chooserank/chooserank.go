@@ -2,6 +2,7 @@ package chooserank
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -164,6 +165,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	x, err := read(o.Input)
 	if err != nil {
 		return nil, err
+	}
+	// Here, since the folds of bcv have rows and columns of their own.
+	if outside, ok := errors.AsType[*solver.DomainError](methods.Domain(o.Method).Check(x)); ok && o.Method != FactorAnalysis {
+		return nil, fmt.Errorf("ranking %q by %s: %w: row %d, column %d is %v, must be %v for %s",
+			o.Input, o.Criterion, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, outside.Domain, o.Method)
 	}
 	if o.TermsByDocuments {
 		x = matrixio.Transposed(x)

@@ -271,6 +271,31 @@ func TestRunExact(t *testing.T) {
 	}
 }
 
+// The choice does not depend on the scale of the entries.
+func TestRunScales(t *testing.T) {
+	t.Parallel()
+	var first []*chooserank.Report
+	for i, scale := range []float64{1, 1e100, 1e-100} {
+		random := rand.New(rand.NewPCG(8, 0))
+		input := matrix(t, 30, 8, func(_, _ int) float64 { return scale * random.Float64() })
+		for m, method := range []string{"svd", "nmf"} {
+			r, err := chooserank.Run(t.Context(), chooserank.Options{Method: method, Input: input, Criterion: chooserank.BCV, Ranks: []int{1, 2, 3}, RelTol: 1e-6})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = append(first, r)
+			}
+			if want := first[m]; r.Rank != want.Rank || *r.OneStandardErrorRank != *want.OneStandardErrorRank {
+				t.Errorf("%s, entries up to %v: rank %d and %d, want %d and %d", method, scale, r.Rank, *r.OneStandardErrorRank, want.Rank, *want.OneStandardErrorRank)
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Errorf("%s, entries up to %v: %v", method, scale, err)
+			}
+		}
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	documents, items := clusters(t), answers(t, false)
@@ -298,9 +323,15 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
-	negative := write(t, "negative.csv", "1,2,3\n4,-5,6\n7,8,9\n1,1,1\n")
-	if _, err := chooserank.Run(t.Context(), chooserank.Options{Method: "nmf", Input: negative, Criterion: chooserank.BIC, Ranks: []int{2}}); !errors.As(err, new(*solver.DomainError)) {
-		t.Errorf("negative entry: error %v", err)
+	// Whatever folds and orientation make of it, an entry stands where it stands in the file.
+	negative := write(t, "negative.csv", "1,2,3\n4,5,6\n7,8,9\n1,1,1\n2,4,6\n-9,2,2\n3,3,1\n")
+	for _, criterion := range chooserank.Criteria("nmf") {
+		for _, turned := range []bool{false, true} {
+			_, err := chooserank.Run(t.Context(), chooserank.Options{Method: "nmf", Input: negative, TermsByDocuments: turned, Criterion: criterion, Ranks: []int{2}})
+			if !errors.Is(err, solver.ErrDomain) || !strings.Contains(err.Error(), "negative.csv") || !strings.Contains(err.Error(), "row 6, column 1 is -9, must be non-negative") {
+				t.Errorf("negative entry, %s, turned %t: error %v", criterion, turned, err)
+			}
+		}
 	}
 	constant := write(t, "constant.csv", "1,2,NA\n2,2,1\n3,2,2\n")
 	if _, err := chooserank.Run(t.Context(), chooserank.Options{Method: "fa", Input: constant, Criterion: chooserank.MAP}); !errors.Is(err, factoranalysis.ErrItem) {
