@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -42,8 +43,16 @@ type drawing struct {
 	width, height vg.Length
 }
 
-// svg returns the drawing as an SVG document.
-func (d *drawing) svg() ([]byte, error) { return d.write(vgsvg.New(d.width, d.height)) }
+// svg returns the drawing as an SVG document. Letters of its texts that no XML document may have are replaced.
+func (d *drawing) svg() ([]byte, error) {
+	document, err := d.write(vgsvg.New(d.width, d.height))
+	return bytes.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
+			return utf8.RuneError
+		}
+		return r
+	}, document), err
+}
 
 // png returns the drawing as a PNG image.
 func (d *drawing) png() ([]byte, error) {

@@ -272,6 +272,9 @@ func TestReportOfHostileNames(t *testing.T) {
 	t.Parallel()
 	m := sampleModel()
 	hostile := []string{`<script>alert("1")</script>`, "\"'><svg onload='x'>&amp;", "שלום עולם مرحبا \u202e قلق 日本語", strings.Repeat("very long ", 200) + "\nof two lines\x00\x1b]"}
+	for j, forbidden := range []string{"\x01", "\b", "\x1b", "\ufffe"} { // by XML
+		hostile[j] = forbidden + hostile[j]
+	}
 	for j := range m.Items {
 		m.Items[j].Name, m.Items[j].Text, m.Items[j].Subscale = hostile[j], hostile[(j+1)%4], hostile[(j+2)%4]
 	}
