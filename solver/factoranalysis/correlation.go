@@ -54,6 +54,9 @@ type Correlations struct {
 // Smoothed reports whether R is not what the answers give.
 func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenvalue }
 
+// leastDeviation is the least standard deviation whose square no rounding at the end of the numbers, 5e-324, shows in.
+const leastDeviation = 1e-150
+
 // leastEigenvalue is what smaller eigenvalues are raised to: far above rounding, far below what shows in a correlation.
 const leastEigenvalue = 1e-8
 
@@ -64,7 +67,7 @@ const leastEigenvalue = 1e-8
 // smoothed: eigenvalues below it are raised to it, and rows and columns scaled back to a diagonal of ones.
 //
 // It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
-// answers and, for Polychoric, with more than 30, an error that wraps solver.ErrShape for fewer than two rows or columns
+// answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps solver.ErrShape for fewer than two rows or columns
 // and one that wraps solver.ErrSettings for an unknown kind.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
@@ -111,6 +114,12 @@ func check(x *mat.Dense) error {
 		}
 		if !varies {
 			return &ItemError{Item: j, Reason: "has fewer than two different answers"}
+		}
+	}
+	_, deviations := moments(x)
+	for j, d := range deviations {
+		if !(d >= leastDeviation && d <= math.MaxFloat64) {
+			return &ItemError{Item: j, Reason: "has answers whose squares overflow or vanish: change its unit"}
 		}
 	}
 	return nil

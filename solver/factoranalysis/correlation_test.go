@@ -1,6 +1,7 @@
 package factoranalysis_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -43,6 +44,32 @@ func TestPearsonPairwise(t *testing.T) {
 			if got, want := c.R.At(i, j), stat.Correlation(a, b, nil); math.Abs(got-want) > 1e-9 {
 				t.Errorf("items %d and %d: %v, want %v", i, j, got, want)
 			}
+		}
+	}
+}
+
+// Answers whose squares a float64 does not hold are refused, in place of wrong correlations.
+func TestCorrelateExtremes(t *testing.T) {
+	t.Parallel()
+	want := randomNormal(50, 3)
+	base, err := factoranalysis.Correlate(want, factoranalysis.Pearson)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		exponent int
+		refused  bool
+	}{{-1000, true}, {-520, true}, {-480, false}, {480, false}, {520, true}, {1020, true}} {
+		x := mat.DenseCopyOf(want)
+		for i := range 50 {
+			x.Set(i, 1, math.Ldexp(x.At(i, 1), c.exponent))
+		}
+		got, err := factoranalysis.Correlate(x, factoranalysis.Pearson)
+		switch {
+		case !c.refused && (err != nil || !mat.Equal(got.R, base.R)):
+			t.Errorf("times 2^%d: error %v, or other correlations", c.exponent, err)
+		case c.refused && (!errors.Is(err, factoranalysis.ErrItem) || !containsText(err, "item 2 ")):
+			t.Errorf("times 2^%d: error %v, want one of item 2", c.exponent, err)
 		}
 	}
 }
