@@ -150,12 +150,8 @@ func (s *state) Update() solver.Status {
 // Balancing the residuals takes the place of the spectral rule of Xu et al. 2017, of whose two curvatures that of the data
 // term is known, 1 or 0.
 //
-// A fit of many factors with light penalties takes thousands of updates, but not for ρ. On spi (4,000 × 135 answers, 24 factors,
-// β = 0.01, RelTol 1e-6: 2,197 updates) ρ is √2 throughout, and the residuals fall from 8 and 14 after 32 updates to 0.15 and
-// 0.18 after 512 and 0.012 and 0.013 after 2,048. The objective falls by 6e-6 of it an update after 512: W and B follow a valley
-// by turns. Going 1.4 times as far in both takes 1,233 updates there but, at 1.3 times, 32 to 86 in TestAgainstTheAuthors in
-// place of 30 to 83, and from 1.5 times on the residuals of spi do not fall. Momentum with restarts had not ended after 1,500.
-// So neither is done.
+// A fit of many factors with light penalties takes thousands of updates with its residuals in balance: W and B follow a flat
+// valley by turns (docs/questionnaires.md, "Number of factors and β").
 func (s *state) balance() {
 	var primal, dual float64
 	for i := range s.chunks {
