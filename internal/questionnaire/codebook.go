@@ -38,7 +38,7 @@ func ReadCodebook(path string) (items []Item, err error) {
 		return nil, &Error{Err: ErrNoCodebook}
 	}
 	if err != nil {
-		return nil, csvError(err)
+		return nil, err
 	}
 	names := make(header, len(first))
 	for i, name := range first {
@@ -62,7 +62,7 @@ func ReadCodebook(path string) (items []Item, err error) {
 			return items, nil
 		}
 		if err != nil {
-			return nil, csvError(err)
+			return nil, err
 		}
 		item, column, err := describe(func(name string) string {
 			i, ok := at[name]

@@ -161,7 +161,7 @@ func readScores(path string, factors int) (s *Scores, err error) {
 			break
 		}
 		if err != nil {
-			return nil, csvError(err)
+			return nil, err
 		}
 		line, _ := records.FieldPos(0)
 		if len(record) != factors+1 {

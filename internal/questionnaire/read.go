@@ -1,7 +1,6 @@
 package questionnaire
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -71,7 +70,7 @@ const unknown = -1
 // or by the only one of comma, tab and semicolon in the header; .gz too. A byte order mark and spaces around cells are
 // ignored, and so are columns without a role.
 //
-// The error is an *Error: a file that cannot be opened, a row of another width than the header, a cell that is no
+// The error is an *Error: a file that cannot be opened or is not in UTF-8, a row of another width than the header, a cell that is no
 // finite number, an answer out of its range, an id that is missing or not the participant's own, a confound without value,
 // a column that is not there or twice, and a file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
@@ -103,7 +102,7 @@ func readTable(path string, plan func(header []string) (*layout, error)) (t *Tab
 		return nil, err
 	}
 	defer r.close()
-	if t, err = readRecords(r.Reader, path, plan); err != nil {
+	if t, err = readRecords(r.records, path, plan); err != nil {
 		return nil, err
 	}
 	t.path = path
@@ -111,13 +110,13 @@ func readTable(path string, plan func(header []string) (*layout, error)) (t *Tab
 	return t, err
 }
 
-func readRecords(records *csv.Reader, path string, plan func(header []string) (*layout, error)) (*Table, error) {
+func readRecords(records *records, path string, plan func(header []string) (*layout, error)) (*Table, error) {
 	names, err := records.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, &Error{Err: ErrNoParticipants}
 	}
 	if err != nil {
-		return nil, csvError(err)
+		return nil, err
 	}
 	names = slices.Clone(names)
 	for i := range names {
@@ -143,7 +142,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 			break
 		}
 		if err != nil {
-			return nil, csvError(err)
+			return nil, err
 		}
 		line, _ := records.FieldPos(0)
 		before := len(answers)
@@ -155,7 +154,7 @@ func readRecords(records *csv.Reader, path string, plan func(header []string) (*
 		}
 		id := strconv.Itoa(rows + 1)
 		if t.numbered = l.id == none; !t.numbered {
-			id = strings.Clone(strings.TrimSpace(record[l.id]))
+			id = clean(record[l.id])
 			if l.empty(id) {
 				return nil, &Error{Line: line, Column: names[l.id], Err: ErrNoID}
 			}

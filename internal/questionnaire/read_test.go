@@ -411,6 +411,9 @@ func FuzzRead(f *testing.F) {
 		}
 		if err != nil {
 			at, ok := errors.AsType[*Error](err)
+			if errors.Is(err, ErrEncoding) && at.Line > 0 {
+				return // of any column
+			}
 			if !ok || at.Line < 0 || !strings.HasPrefix(at.Column, "q") && !slices.Contains([]string{"", "id", "age", "sex", "ill"}, at.Column) {
 				t.Fatalf("error %v", err)
 			}

@@ -13,21 +13,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const byteOrderMark = "\ufeff"
 
-// records are those of a file of separated values.
+// records are those of a file of separated values, the header first.
 type records struct {
 	*csv.Reader
+	header []string
+}
+
+// fileRecords are those of a file that is hashed as it is read.
+type fileRecords struct {
+	*records
 	file io.Closer
 	raw  io.Reader // the file as it is stored, which hash sees as it is read
 	hash hash.Hash
 }
 
 // openTable opens a file of separated values, unzipped where it is zipped.
-func openTable(path string) (*records, error) {
+func openTable(path string) (*fileRecords, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
@@ -35,7 +43,7 @@ func openTable(path string) (*records, error) {
 		}
 		return nil, &Error{Err: err}
 	}
-	r := &records{file: f, hash: sha256.New()}
+	r := &fileRecords{file: f, hash: sha256.New()}
 	r.raw = io.TeeReader(f, r.hash)
 	in := r.raw
 	name, zipped := strings.CutSuffix(strings.ToLower(path), ".gz")
@@ -44,7 +52,7 @@ func openTable(path string) (*records, error) {
 			return nil, errors.Join(&Error{Err: err}, f.Close())
 		}
 	}
-	if r.Reader, err = newRecords(in, filepath.Ext(name)); err != nil {
+	if r.records, err = newRecords(in, filepath.Ext(name)); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -52,10 +60,10 @@ func openTable(path string) (*records, error) {
 }
 
 // close closes the file, which was only read.
-func (r *records) close() { _ = r.file.Close() }
+func (r *fileRecords) close() { _ = r.file.Close() }
 
 // sum returns the SHA-256 of the file as hexadecimal digits.
-func (r *records) sum() (string, error) {
+func (r *fileRecords) sum() (string, error) {
 	if _, err := io.Copy(io.Discard, r.raw); err != nil {
 		return "", &Error{Err: err}
 	}
@@ -63,30 +71,59 @@ func (r *records) sum() (string, error) {
 }
 
 // newRecords returns the records after a byte order mark. A header with zeros, as UTF-16 has and files of spreadsheets, is an
-// error.
-func newRecords(in io.Reader, ext string) (*csv.Reader, error) {
+// error, and so are lines that end in a carriage return alone.
+func newRecords(in io.Reader, ext string) (*records, error) {
 	const longHeader = 1 << 16
 	b := bufio.NewReaderSize(in, longHeader)
 	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
 		_, _ = b.Discard(len(byteOrderMark))
 	}
-	records := csv.NewReader(b)
-	records.ReuseRecord = true
+	r := csv.NewReader(b)
+	r.ReuseRecord = true
 	head, _ := b.Peek(longHeader)
-	head, _, _ = bytes.Cut(head, []byte{'\n'})
-	if bytes.IndexByte(head, 0) >= 0 {
+	head, _, ends := bytes.Cut(head, []byte{'\n'})
+	switch {
+	case bytes.IndexByte(head, 0) >= 0:
 		return nil, &Error{Line: 1, Err: ErrEncoding}
+	case !ends && bytes.IndexByte(bytes.TrimSuffix(head, []byte{'\r'}), '\r') >= 0:
+		return nil, &Error{Line: 1, Err: ErrLineEnds}
 	}
 	switch {
 	case ext == ".tsv" || ext == ".tab":
-		records.Comma = '\t'
+		r.Comma = '\t'
 	case bytes.ContainsRune(head, ','):
 	case bytes.ContainsRune(head, '\t'):
-		records.Comma = '\t'
+		r.Comma = '\t'
 	case bytes.ContainsRune(head, ';'):
-		records.Comma = ';'
+		r.Comma = ';'
 	}
-	return records, nil
+	return &records{Reader: r}, nil
+}
+
+// Read returns the next record, which the one after overwrites, or io.EOF. A cell that is not UTF-8 is an error, whatever its
+// column: a file in Latin-1 would merge levels and names that differ in such letters alone.
+func (r *records) Read() ([]string, error) {
+	record, err := r.Reader.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, csvError(err)
+	}
+	if r.header == nil {
+		r.header = slices.Clone(record)
+	}
+	for i, cell := range record {
+		if !utf8.ValidString(cell) {
+			line, _ := r.FieldPos(i)
+			e := &Error{Line: line, Err: ErrEncoding}
+			if i < len(r.header) {
+				e.Column = strings.TrimSpace(r.header[i])
+			}
+			return nil, e
+		}
+	}
+	return record, nil
 }
 
 func csvError(err error) error {
@@ -96,7 +133,5 @@ func csvError(err error) error {
 	return &Error{Err: err}
 }
 
-// clean returns a copy of a cell that a model can hold as JSON: trimmed, and U+FFFD where it is not UTF-8.
-func clean(cell string) string {
-	return strings.Clone(strings.ToValidUTF8(strings.TrimSpace(cell), "\uFFFD"))
-}
+// clean returns a trimmed copy of a cell.
+func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }

@@ -64,28 +64,6 @@ func TestScoreAlone(t *testing.T) {
 	}
 }
 
-// Names and levels that are not UTF-8 are found again by a stored model.
-func TestScoreOtherEncodings(t *testing.T) {
-	t.Parallel()
-	rows := planted(5)
-	rows[0][1] = "q\xe9"
-	for _, row := range rows[1:] {
-		row[2+plantedItems] += "\xe9"
-	}
-	f := fit(t, rows, nil)
-	dir := t.TempDir()
-	if err := f.save(dir); err != nil {
-		t.Fatal(err)
-	}
-	m, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Score(write(t, "x.csv", csvText(t, rows)), "", nil); err != nil {
-		t.Errorf("scoring the file of the fit: %v", err)
-	}
-}
-
 func TestScoreRefuses(t *testing.T) {
 	t.Parallel()
 	m := &fit(t, planted(1), nil).Model
