@@ -263,12 +263,7 @@ func (s *stream) read(limit time.Duration, done func() bool) bool {
 	defer cancel()
 	for !done() {
 		fetches := s.PollFetches(ctx)
-		if ctx.Err() != nil {
-			return false
-		}
-		if err := fetches.Err(); err != nil {
-			s.t.Logf("reading answers: %v", err)
-		}
+		// A poll may return records after its context has ended, and no other will.
 		fetches.EachRecord(func(r *kgo.Record) {
 			if r.Topic == s.dlq {
 				s.dead = append(s.dead, r)
@@ -276,6 +271,12 @@ func (s *stream) read(limit time.Duration, done func() bool) bool {
 				s.predictions = append(s.predictions, r)
 			}
 		})
+		if ctx.Err() != nil {
+			return done()
+		}
+		if err := fetches.Err(); err != nil {
+			s.t.Logf("reading answers: %v", err)
+		}
 	}
 	return true
 }
@@ -285,7 +286,7 @@ func (s *stream) answers(more int) {
 	s.t.Helper()
 	n := len(s.predictions) + len(s.dead) + more
 	if !s.read(patience, func() bool { return len(s.predictions)+len(s.dead) >= n }) {
-		s.t.Fatalf("%d answers of %d sent, no more within %v", n-more, len(s.sent), patience)
+		s.t.Fatalf("%d answers of %d sent, %d committed, no more within %v", n-more, len(s.sent), s.committed(), patience)
 	}
 }
 
@@ -302,7 +303,7 @@ func (s *stream) settle() {
 		}
 		return len(answered) >= len(s.sent)
 	}) {
-		s.t.Fatalf("%d of %d messages answered, the others not within %v", len(answered), len(s.sent), patience)
+		s.t.Fatalf("%d of %d messages answered, %d committed, the others not within %v", len(answered), len(s.sent), s.committed(), patience)
 	}
 }
 
