@@ -19,13 +19,31 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// process is a command that runs beside the test.
+// written is what was written, by whatever goroutine.
+type written struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+// Write implements io.Writer.
+func (w *written) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(b)
+}
+
+func (w *written) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
+
+// process is a command that runs beside the test, and what it has said.
 type process struct {
+	written
 	t    *testing.T
 	cmd  *exec.Cmd
 	done chan struct{}
-	mu   sync.Mutex
-	log  strings.Builder
 }
 
 // start starts a command that is killed at the end of the test, if not before.
@@ -51,19 +69,6 @@ func start(t *testing.T, args ...string) *process {
 		}
 	})
 	return p
-}
-
-// Write takes what the command says.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(b)
-}
-
-func (p *process) text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
 }
 
 // says waits until the command has said what matches, and returns the first group.
