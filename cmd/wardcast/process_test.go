@@ -105,13 +105,13 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// drainTime is how long SIGTERM may take.
+// drainTime is how long a command may take to end after a signal.
 const drainTime = 30 * time.Second
 
-// stop ends the command by SIGTERM; it must exit 0 in time.
-func (p *process) stop() {
+// signal sends one that must end the command in time.
+func (p *process) signal(s os.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Errorf("stopping: %v", err)
 	}
 	limit := time.NewTimer(drainTime)
@@ -119,9 +119,15 @@ func (p *process) stop() {
 	select {
 	case <-p.done:
 	case <-limit.C:
-		p.t.Errorf("wardcast does not end within %v of SIGTERM", drainTime)
+		p.t.Errorf("wardcast does not end within %v of %v", drainTime, s)
 		p.kill()
 	}
+}
+
+// stop ends the command by SIGTERM; it must exit 0 in time.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Errorf("wardcast exits %d on SIGTERM, want 0", code)
 	}
@@ -133,10 +139,7 @@ func TestInterrupt(t *testing.T) {
 	input := file(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 14)+"0,0\n")
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	<-p.done
+	p.signal(os.Interrupt)
 	if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != exitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
