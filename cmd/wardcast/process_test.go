@@ -19,13 +19,31 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// process is a command that runs beside the test.
+// written is what was written, by whatever goroutine.
+type written struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+// Write implements io.Writer.
+func (w *written) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(b)
+}
+
+func (w *written) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
+
+// process is a command that runs beside the test, and what it has said.
 type process struct {
+	written
 	t    *testing.T
 	cmd  *exec.Cmd
 	done chan struct{}
-	mu   sync.Mutex
-	log  strings.Builder
 }
 
 // start starts a command that is killed at the end of the test, if not before.
@@ -51,19 +69,6 @@ func start(t *testing.T, args ...string) *process {
 		}
 	})
 	return p
-}
-
-// Write takes what the command says.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(b)
-}
-
-func (p *process) text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
 }
 
 // says waits until the command has said what matches, and returns the first group.
@@ -100,13 +105,13 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// drainTime is how long SIGTERM may take.
+// drainTime is how long a command may take to end after a signal.
 const drainTime = 30 * time.Second
 
-// stop ends the command by SIGTERM; it must exit 0 in time.
-func (p *process) stop() {
+// signal sends one that must end the command in time.
+func (p *process) signal(s os.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Errorf("stopping: %v", err)
 	}
 	limit := time.NewTimer(drainTime)
@@ -114,9 +119,15 @@ func (p *process) stop() {
 	select {
 	case <-p.done:
 	case <-limit.C:
-		p.t.Errorf("wardcast does not end within %v of SIGTERM", drainTime)
+		p.t.Errorf("wardcast does not end within %v of %v", drainTime, s)
 		p.kill()
 	}
+}
+
+// stop ends the command by SIGTERM; it must exit 0 in time.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Errorf("wardcast exits %d on SIGTERM, want 0", code)
 	}
@@ -128,10 +139,7 @@ func TestInterrupt(t *testing.T) {
 	input := file(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 14)+"0,0\n")
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	<-p.done
+	p.signal(os.Interrupt)
 	if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != exitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
@@ -292,12 +300,7 @@ func (s *stream) read(limit time.Duration, done func() bool) bool {
 	defer cancel()
 	for !done() {
 		fetches := s.PollFetches(ctx)
-		if ctx.Err() != nil {
-			return false
-		}
-		if err := fetches.Err(); err != nil {
-			s.t.Logf("reading answers: %v", err)
-		}
+		// A poll may return records after its context has ended, and no other will.
 		fetches.EachRecord(func(r *kgo.Record) {
 			if r.Topic == s.dlq {
 				s.dead = append(s.dead, r)
@@ -305,6 +308,12 @@ func (s *stream) read(limit time.Duration, done func() bool) bool {
 				s.predictions = append(s.predictions, r)
 			}
 		})
+		if ctx.Err() != nil {
+			return done()
+		}
+		if err := fetches.Err(); err != nil {
+			s.t.Logf("reading answers: %v", err)
+		}
 	}
 	return true
 }
@@ -314,7 +323,7 @@ func (s *stream) answers(more int) {
 	s.t.Helper()
 	n := len(s.predictions) + len(s.dead) + more
 	if !s.read(patience, func() bool { return len(s.predictions)+len(s.dead) >= n }) {
-		s.t.Fatalf("%d answers of %d sent, no more within %v", n-more, len(s.sent), patience)
+		s.t.Fatalf("%d answers of %d sent, %d committed, no more within %v", n-more, len(s.sent), s.committed(), patience)
 	}
 }
 
@@ -331,7 +340,7 @@ func (s *stream) settle() {
 		}
 		return len(answered) >= len(s.sent)
 	}) {
-		s.t.Fatalf("%d of %d messages answered, the others not within %v", len(answered), len(s.sent), patience)
+		s.t.Fatalf("%d of %d messages answered, %d committed, the others not within %v", len(answered), len(s.sent), s.committed(), patience)
 	}
 }
 

@@ -152,7 +152,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: latencies %v are no quantiles", name, latency)
 		}
 		// It cannot have been slower than what it claims, nor faster than what it was asked for.
-		if rate := number("per_second"); rate <= 0 || took < .95*2000/rate || number("rate") > 0 && rate > 1.1*number("rate") {
+		if rate := number("per_second"); rate <= 0 || took < 2000/rate || number("rate") > 0 && rate > number("rate") {
 			t.Errorf("%s: %v notes/s claimed, %.1f s taken", name, rate, took)
 		}
 		if ratio := number("per_second") / number("echo_per_second"); number("ratio") != ratio {
@@ -169,6 +169,7 @@ func TestDemo(t *testing.T) {
 		t.Skip("it trains models on 6,000 notes")
 	}
 	t.Parallel()
+	const most = 60 // notes of 2 s at 30 notes/s; a loaded machine sends fewer
 	out := succeed(t, "", "demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	predictions := 0
@@ -181,7 +182,7 @@ func TestDemo(t *testing.T) {
 	if !ok {
 		t.Fatalf("the demo ends with %s, want a summary", lines[len(lines)-1])
 	}
-	if notes, _ := s["notes"].(float64); int(notes) != predictions || predictions < 10 || s["lost"] != 0. {
+	if notes, _ := s["notes"].(float64); int(notes) != predictions || predictions == 0 || predictions > most || s["lost"] != 0. {
 		t.Errorf("%d predictions shown, the summary tells of %v, and of %v lost", predictions, s["notes"], s["lost"])
 	}
 	wantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")

@@ -127,3 +127,18 @@ func TestStream(t *testing.T) {
 		}
 	}
 }
+
+// TestRateAskedFor claims no higher rate than it was asked for, however few the notes are: the first of them is due
+// only after a while.
+func TestRateAskedFor(t *testing.T) {
+	t.Parallel()
+	set, messages := prepare(t, 1)
+	const rate = 5
+	r, err := bench.Stream(t.Context(), set, messages, bench.StreamSettings{Rate: rate, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Lost != 0 || r.PerSecond <= 0 || r.PerSecond > rate || r.EchoPerSecond <= 0 || r.EchoPerSecond > rate {
+		t.Errorf("asked for %d notes/s, the report is %+v", rate, r)
+	}
+}

@@ -222,6 +222,9 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 	for r, splits := range c.Repeats {
 		for _, split := range splits {
 			work.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err // not each of thousands of splits has its texts read first
+				}
 				t, err := newTrial(d, split, c.Settings.Text.MinDF)
 				if err != nil {
 					return err

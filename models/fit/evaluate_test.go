@@ -256,8 +256,10 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Evaluate(ctx, d, Comparison{Candidates: candidates(t, "svd"), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+	for _, method := range []string{"svd", "majority"} { // one heeds the context, the other is done at once
+		if _, err := Evaluate(ctx, d, Comparison{Candidates: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled %s: %v", method, err)
+		}
 	}
 }
 
