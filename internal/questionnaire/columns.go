@@ -186,11 +186,12 @@ func match(pattern, name string) bool {
 }
 
 // pick marks which of the names the patterns take, or take out. It returns an error for a pattern that is of no use: it
-// matches no name.
-func pick(taken []bool, patterns, names []string) error {
+// matches no name, where it takes out not even one of the columns of the file. A column may thus become a label, say, and stay in
+// the patterns.
+func pick(taken []bool, patterns, names, columns []string) error {
 	for _, pattern := range patterns {
 		p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
-		found := false
+		found := out && slices.ContainsFunc(columns, func(name string) bool { return match(p, name) })
 		for i, name := range names {
 			if match(p, name) {
 				taken[i], found = !out, true

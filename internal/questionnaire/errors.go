@@ -45,7 +45,8 @@ var (
 	ErrOutOfRange     = errors.New("answer out of range")
 	ErrRange          = errors.New("not a range: want low:high, two numbers with low below high")
 	ErrScale          = errors.New("numbers too large or too small to calculate with")
-	ErrNegative       = errors.New("answers below 0 are to be counted from the low end of their range, by --from-low")
+	ErrNegative       = errors.New("answers below 0 are to be counted from the low end of their range: --from-low")
+	ErrBelow          = errors.New("an answer below 0, the lowest: --missing-code names a code of missing entries, --from-low counts answers from the lowest")
 	ErrNeverAnswered  = errors.New("an item that nobody answered")
 	ErrConstant       = errors.New("a constant item: all answers are the same")
 	ErrNoID           = errors.New("no id")
@@ -60,6 +61,8 @@ var (
 	ErrNoCodebook     = errors.New("a codebook without items")
 	ErrReverse        = errors.New("want 0, 1, no, yes, false or true")
 	ErrOneClass       = errors.New("only one class among the labels")
+	ErrNoOwnAnswers   = errors.New("a compact set is of items, and a second stage has no answers of its own: name the fits that it was made from")
+	ErrOtherScores    = errors.New("not the scores that the fit wrote")
 	ErrOtherAnswers   = errors.New("not the answers that the model was fitted to: the SHA-256 is another")
 )
 

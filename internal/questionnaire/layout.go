@@ -135,7 +135,7 @@ func (c *Columns) layout(names []string) (*layout, error) {
 			}
 		}
 	}
-	if err := pick(picked, c.Items, candidates); err != nil {
+	if err := pick(picked, c.Items, candidates, h); err != nil {
 		return nil, err
 	}
 	for i, name := range candidates {
@@ -159,7 +159,7 @@ func (c *Columns) layout(names []string) (*layout, error) {
 		return nil, &Error{Err: fmt.Errorf("%w %q", ErrNoItem, strings.Join(c.Items, ","))}
 	}
 	reversed := make([]bool, len(l.items))
-	if err := pick(reversed, c.Reversed, namesOf(l.items)); err != nil {
+	if err := pick(reversed, c.Reversed, namesOf(l.items), h); err != nil {
 		return nil, err
 	}
 	for j := range l.items {

@@ -340,7 +340,11 @@ func apart(sorted []float64) (far Range, ok bool) {
 // orient turns the answers of reversed items, and counts from the low end of the range where asked to.
 func (t *Table) orient(fromLow bool) error {
 	for j, item := range t.Items {
-		if item.Range.Low < 0 && !fromLow {
+		switch {
+		case item.Range.Low >= 0 || fromLow:
+		case t.Inferred != nil && item.Range == &t.Inferred.Range:
+			return t.below()
+		default:
 			return &Error{File: t.File, Column: item.Name, Err: ErrNegative}
 		}
 		for i := range t.IDs {
@@ -348,6 +352,20 @@ func (t *Table) orient(fromLow bool) error {
 		}
 	}
 	return nil
+}
+
+// below returns the error of the first of the lowest answers, which set the range and may be a code of missing entries.
+func (t *Table) below() error {
+	e := &Error{File: t.File, Err: ErrBelow}
+	for i, line := range t.Lines {
+		for j, item := range t.Items {
+			if item.Range == &t.Inferred.Range && t.Answers.At(i, j) == t.Inferred.Low {
+				e.Line, e.Column = line, item.Name
+				return e
+			}
+		}
+	}
+	return e
 }
 
 // orient returns an answer as it counts.

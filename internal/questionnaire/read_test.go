@@ -83,6 +83,7 @@ func TestRead(t *testing.T) {
 		{"a name of the codebook that begins with an exclamation mark", "x.csv", "id,!q,q\na,0,9\nb,1,9\n", Columns{Codebook: []Item{{Name: "!q"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"!q"}, nil},
 		{"a codebook of all columns", "x.csv", plain, Columns{Codebook: []Item{{Name: "id"}, {Name: "q1"}, {Name: "age"}, {Name: "q2"}, {Name: "sex"}, {Name: "q3"}}, Confounds: age[:1], Labels: []Label{{"sex", "F"}}}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
 		{"a label that is an item of the codebook", "x.csv", plain, Columns{Codebook: []Item{{Name: "q1"}, {Name: "q2"}, {Name: "q3"}}, Labels: []Label{{"q2", "2"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q1", "q3"}, nil},
+		{"out of what is no item anyway", "x.csv", plain, Columns{Items: []string{"*", "!sex*", "!id"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
 		{"out of the codebook", "x.csv", plain, Columns{Items: []string{"!q2"}, Codebook: []Item{{Name: "q1"}, {Name: "q2"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
 		{"ids in capitals", "x.csv", strings.Replace(plain, "id,", "ID,", 1), Columns{Items: []string{"*"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
 		{"ids before those in capitals", "x.csv", "ID,id,q1\n7,a,0\n8,b,1\n", Columns{Items: q}, [][]float64{{0}, {1}}, []string{"a", "b"}, nil, nil},
@@ -187,12 +188,14 @@ func TestReadRefuses(t *testing.T) {
 		{"no id column", "q1,q2\n0,0\n", Columns{Items: []string{"q*"}, ID: "person"}, 1, "person", ErrNoColumn},
 		{"an item twice", "id,q1,q1\nsecret,0,0\n", Columns{Items: []string{"q*"}}, 1, "q1", ErrColumnTwice},
 		{"a pattern of nothing", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*", "x*"}}, 1, "", ErrNoItem},
+		{"nothing to take out", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*", "!x*"}}, 1, "", ErrNoItem},
 		{"no items", head + "secret,0,0,7,F\n", Columns{}, 1, "", ErrNoItem},
 		{"a confound that is the id", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*"}, Confounds: []Confound{{Name: "id", Kind: models.Categorical}}}, 1, "id", ErrTwoRoles},
 		{"an item of the codebook that is not there", head + "secret,0,0,7,F\n", Columns{Codebook: []Item{{Name: "q1"}, {Name: "x1"}}}, 1, "x1", ErrNoColumn},
 		{"nothing to take out of", head + "secret,0,0,7,F\n", Columns{Items: []string{"!q1"}}, 1, "", ErrNoItem},
 		{"ids in two spellings", "Id,ID,q1\n1,2,0\n", Columns{Items: []string{"q*"}}, 1, "ID", ErrColumnTwice},
-		{"below 0", head + "secret,-1,0,7,F\n", Columns{Items: []string{"q*"}}, 0, "q1", ErrNegative},
+		{"below 0", head + "a,0,-1,7,F\nsecret,-9,0,7,F\nb,1,-9,7,F\n", Columns{Items: []string{"q*"}}, 3, "q1", ErrBelow},
+		{"a range below 0", head + "secret,0,0,7,F\n", Columns{Items: []string{"q*"}, Range: &Range{-1, 1}}, 0, "q1", ErrNegative},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
