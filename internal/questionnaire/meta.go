@@ -107,6 +107,9 @@ func joined(dirs, names []string, all []*Model) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n := m.Summary.Participants; len(scores.IDs) != n {
+			return nil, &Error{File: filepath.Join(dirs[i], ScoresFile), Err: fmt.Errorf("%w: %d participants in place of %d", ErrOtherScores, len(scores.IDs), n)}
+		}
 		for r, id := range scores.IDs {
 			to, ok := row[id]
 			if !ok {
@@ -193,6 +196,9 @@ func readScores(path string, factors int) (s *Scores, err error) {
 func fittedAnswers(dirs []string, all []*Model) ([]*Table, error) {
 	tables := make([]*Table, len(all))
 	for i, m := range all {
+		if m.Summary.Settings.InputSHA256 == "" {
+			return nil, &Error{File: dirs[i], Err: ErrNoOwnAnswers}
+		}
 		path := m.Summary.Settings.Input
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dirs[i], path)

@@ -166,3 +166,47 @@ func TestCompactWithoutTheIncomplete(t *testing.T) {
 		t.Errorf("compact set %+v of %d participants", f.Summary.Compact, f.Summary.Participants)
 	}
 }
+
+// A table of scores that was cut short is refused: those who are not in it would count as never asked.
+func TestMetaWantsAllScores(t *testing.T) {
+	t.Parallel()
+	dirs := twoFits(t)
+	path := filepath.Join(dirs[0], ScoresFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	if err := os.WriteFile(path, []byte(strings.Join(lines[:51], "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Meta(t.Context(), metaOptions(dirs))
+	if at, ok := errors.AsType[*Error](err); !ok || at.File != path || !errors.Is(err, ErrOtherScores) || !strings.Contains(err.Error(), "50") || !strings.Contains(err.Error(), "150") {
+		t.Errorf("50 scores of 150 participants: error %v, want ErrOtherScores", err)
+	}
+}
+
+// The items of a second stage are no answers that a third could choose from.
+func TestCompactRefusesASecondStage(t *testing.T) {
+	t.Parallel()
+	dirs := twoFits(t)
+	o := metaOptions(dirs)
+	o.Compact = 0
+	f, err := Meta(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(t.TempDir(), "second")
+	if err := f.Write(second); err != nil {
+		t.Fatal(err)
+	}
+	o.Models = []string{dirs[0], second}
+	if _, err := Meta(t.Context(), o); err != nil {
+		t.Errorf("a third stage: %v", err)
+	}
+	o.Compact = 3
+	_, err = Meta(t.Context(), o)
+	if at, ok := errors.AsType[*Error](err); !ok || at.File != second || !errors.Is(err, ErrNoOwnAnswers) {
+		t.Errorf("a compact set of a second stage: error %v, want ErrNoOwnAnswers of %s", err, second)
+	}
+}
