@@ -206,6 +206,9 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 	if strings.Contains(m.log.String(), patient) {
 		t.Errorf("a record's content is in the log:\n%s", m.log)
 	}
+	if line, _, ok := strings.Cut(m.log.String(), "refused_since_last=1\n"); !ok || strings.Contains(line, "field=") {
+		t.Errorf("the log does not tell that the first record refused, which names no field, is one:\n%s", m.log)
+	}
 	if !strings.Contains(m.log.String(), "index out of range") || !strings.Contains(m.log.String(), "consumer_test.go") {
 		t.Errorf("the log does not tell where the handler panicked:\n%s", m.log)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
 )
 
 // TestFaultsLoseNothing answers a stream while requests of one kind fail.
@@ -341,7 +342,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	}
 	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
 		if len(r.Value) > 1000 {
-			return errors.New("refused")
+			return &msg.Error{Reason: msg.TooLarge, Field: "text"}
 		}
 		return echo(r, out)
 	}), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
@@ -365,6 +366,9 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	}
 	if !strings.Contains(m.log.String(), "should take larger messages") {
 		t.Errorf("the limit was not warned of at the start:\n%s", m.log)
+	}
+	if !strings.Contains(m.log.String(), "field=text reason=too_large stage=decode") {
+		t.Errorf("the log does not tell the field at fault:\n%s", m.log)
 	}
 	dead := count(c.read(c.dlq))
 	if dead["noise"] != 1 || dead["zeros"] != 1 {

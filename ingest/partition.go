@@ -280,7 +280,11 @@ func (p *partition) bury(produce context.Context) error {
 		v := p.batch.verdicts[i]
 		p.c.metrics.deadLetter(v.Reason)
 		if n, ok := p.c.refused.allow(); ok {
-			p.c.log.Warn("records refused", "reason", v.Reason, "field", v.Field, "stage", v.Stage, "partition", p.id, "offset", o.record.Offset, "records", n)
+			log := p.c.log
+			if v.Field != "" {
+				log = log.With("field", v.Field)
+			}
+			log.Warn("record refused", "reason", v.Reason, "stage", v.Stage, "partition", p.id, "offset", o.record.Offset, "refused_since_last", n)
 		}
 	}
 	return nil
