@@ -70,16 +70,10 @@ func known(version string) bool {
 func (d *decoder) text(name string, dst *string, limit int) bool {
 	switch d.peek() {
 	case '"':
-		raw, escaped, ok := d.str()
-		if !ok {
-			return false
-		}
-		if escaped {
-			raw = unescape(raw)
-		}
-		d.bound(name, raw, limit)
-		*dst = raw
-		return true
+		s, ok := d.quoted()
+		d.bound(name, s, limit)
+		*dst = s
+		return ok
 	case 'n':
 		*dst = ""
 		return d.literal("null")
@@ -89,33 +83,44 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 
 // float reads a number; null reads as unset.
 func (d *decoder) float(name string, dst *Optional) bool {
+	fits, ok := d.optional(dst, 1)
+	if !fits && d.wrong == "" {
+		d.wrong = name
+	}
+	return ok
+}
+
+// optional reads a number, or null as unset. Anything else, which stands
+// depth levels deep, is skipped and reads as unset too; fits tells of it.
+func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
+	*dst = Optional{}
 	switch c := d.peek(); {
 	case c == '-' || '0' <= c && c <= '9':
 		v, finite, ok := d.number()
-		if ok && !finite && d.wrong == "" {
-			d.wrong = name
+		if finite {
+			*dst = Optional{v, true}
 		}
-		*dst = Optional{v, true}
-		return ok
+		return finite, ok
 	case c == 'n':
-		*dst = Optional{}
-		return d.literal("null")
+		return true, d.literal("null")
 	}
-	return d.mistyped(name)
+	return false, d.skip(depth)
 }
 
-// value reads a number or a string of at most limit bytes; null reads as null.
-func (d *decoder) value(name string, dst *Value, limit int) bool {
+// value reads a number, a string or null, and skips anything else as optional
+// does.
+func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
+	*dst = Value{}
 	if d.peek() == '"' {
-		dst.kind = text
-		return d.text(name, &dst.text, limit)
+		s, ok := d.quoted()
+		*dst = Text(s)
+		return true, ok
 	}
 	var o Optional
-	ok := d.float(name, &o)
-	if o.Set {
+	if fits, ok = d.optional(&o, depth); o.Set {
 		*dst = Number(o.Value)
 	}
-	return ok
+	return fits, ok
 }
 
 // fields reads an object whose fields field consumes; null reads as none.

@@ -35,17 +35,18 @@ func ExamplePrediction_AppendJSON() {
 
 func ExampleDecodeResponse() {
 	var r msg.Response
-	err := msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":2,"A2":null},"confounds":{"age":16}}`), &r)
+	err := msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":2,"A2":null,"comment":"often"},"confounds":{"age":16}}`), &r)
 	for _, a := range r.Answers {
-		fmt.Println(a.Item, a.Value.Value, a.Value.Set)
+		fmt.Println(a.Item, a.Value.Value, a.Value.Set, a.Mistyped)
 	}
 	fmt.Println(err)
 
-	err = msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":"often"}}`), &r)
+	err = msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":["often"]}`), &r)
 	fmt.Println(err)
 	// Output:
-	// A1 2 true
-	// A2 0 false
+	// A1 2 true false
+	// A2 0 false false
+	// comment 0 false true
 	// <nil>
 	// wrong_type: answers
 }

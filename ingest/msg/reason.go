@@ -7,10 +7,10 @@ type Reason string
 // The reasons, each with what it says about the message.
 const (
 	NotJSON              Reason = "not_json"               // empty, no JSON, cut short, trailing bytes, or nested too deep
-	WrongType            Reason = "wrong_type"             // valid JSON, but not an object, or a field of another type or out of float64's range
+	WrongType            Reason = "wrong_type"             // valid JSON, but not an object, or a field, or an item or confound of the model, of another type or out of float64's range
 	MissingField         Reason = "missing_field"          // a required field, or a confound of the model, is absent, null or (but for the text) blank
 	EmptyText            Reason = "empty_text"             // the text is there, but holds only white space
-	NoAnswers            Reason = "no_answers"             // answers hold no number, or none for an item of the model
+	NoAnswers            Reason = "no_answers"             // answers hold nothing, or no number for an item of the model
 	OutOfRange           Reason = "out_of_range"           // an answer is outside the range of its item
 	UnknownLevel         Reason = "unknown_level"          // a categorical confound has a level that was not in training
 	InvalidUTF8          Reason = "invalid_utf8"           // the bytes of the message are not UTF-8

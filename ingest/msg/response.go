@@ -9,21 +9,23 @@ type Response struct {
 	Instrument    string `json:"instrument"`           // names the questionnaire and chooses the model
 	AnsweredAt    string `json:"answered_at,omitzero"` // RFC 3339, kept as it came and not checked
 	// Answers and Confounds stand in the order of the message. Where a name is repeated, the last of them holds.
-	Answers   []Answer   `json:"answers"`             // as an object, item: number or null
-	Confounds []Confound `json:"confounds,omitempty"` // as an object, name: number, string or null
+	Answers   []Answer   `json:"answers"`             // as an object, item: number or null, or mistyped
+	Confounds []Confound `json:"confounds,omitempty"` // as an object, name: number, string or null, or mistyped
 }
 
 // Answer is the answer to one item, absent where it is missing.
 type Answer struct {
-	Item  string
-	Value Optional
+	Item     string
+	Value    Optional
+	Mistyped bool // the value is neither a number of float64's range nor null, and is not kept
 }
 
 // Confound is what is known of the participant besides the answers, such as
 // age; null where it is missing.
 type Confound struct {
-	Name  string
-	Value Value
+	Name     string
+	Value    Value
+	Mistyped bool // the value is no number of float64's range, no string and not null, and is not kept
 }
 
 // DecodeResponse reads a response from the JSON object in data into r, whose
@@ -32,10 +34,11 @@ type Confound struct {
 //
 // The rules and the order of errors are those of DecodeNote, with response_id,
 // instrument and answers as the required fields; last comes NoAnswers, where
-// answers hold no number. What is wrong with an answer or a confound, or with
-// its name, is told by the field answers or confounds alone, since the names
-// are the sender's. How many there may be is bounded by the size of a message
-// only.
+// answers hold nothing but null. An answer or confound of another type, or a
+// long string, is no error: only the model tells which of them are used. What
+// is wrong with a name is told by the field answers or confounds alone, since
+// the names are the sender's. How many there may be is bounded by the size of
+// a message only.
 //
 // It takes time linear in len(data), and in the steady state one allocation
 // plus one for each string with a JSON escape.
@@ -49,15 +52,19 @@ func DecodeResponse(data []byte, r *Response) error {
 	answer := func(item string) bool {
 		d.bound("answers", item, MaxField)
 		r.Answers = append(r.Answers, Answer{Item: item})
-		value := &r.Answers[len(r.Answers)-1].Value
-		ok := d.float("answers", value)
-		answered = answered || value.Set
+		a := &r.Answers[len(r.Answers)-1]
+		fits, ok := d.optional(&a.Value, 2)
+		a.Mistyped = !fits
+		answered = answered || a.Value.Set || a.Mistyped
 		return ok
 	}
 	confound := func(name string) bool {
 		d.bound("confounds", name, MaxField)
 		r.Confounds = append(r.Confounds, Confound{Name: name})
-		return d.value("confounds", &r.Confounds[len(r.Confounds)-1].Value, MaxField)
+		c := &r.Confounds[len(r.Confounds)-1]
+		fits, ok := d.value(&c.Value, 2)
+		c.Mistyped = !fits
+		return ok
 	}
 	err := d.decode(data, func(name string) bool {
 		switch name {
@@ -98,7 +105,7 @@ func DecodeResponse(data []byte, r *Response) error {
 }
 
 // AppendJSON appends the response as one JSON object to dst, by the rules of
-// Note.AppendJSON.
+// Note.AppendJSON. A mistyped value is written as an empty object.
 func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, r.SchemaVersion, `,"response_id":`, r.ResponseID)
 	dst = appendField(dst, `,"participant_id":`, r.ParticipantID)
@@ -110,9 +117,12 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 		a := &r.Answers[i]
 		dst = appendComma(dst, i)
 		dst = append(appendString(dst, a.Item), ':')
-		if a.Value.Set {
+		switch {
+		case a.Mistyped:
+			dst = append(dst, "{}"...)
+		case a.Value.Set:
 			dst = appendFloat(dst, a.Value.Value)
-		} else {
+		default:
 			dst = append(dst, "null"...)
 		}
 	}
@@ -123,7 +133,11 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 			c := &r.Confounds[i]
 			dst = appendComma(dst, i)
 			dst = append(appendString(dst, c.Name), ':')
-			dst = c.Value.AppendJSON(dst)
+			if c.Mistyped {
+				dst = append(dst, "{}"...)
+			} else {
+				dst = c.Value.AppendJSON(dst)
+			}
 		}
 		dst = append(dst, '}')
 	}

@@ -73,6 +73,15 @@ func (p *scanner) str() (raw string, escaped, ok bool) {
 	return "", false, false
 }
 
+// quoted is str with the escapes resolved.
+func (p *scanner) quoted() (s string, ok bool) {
+	s, escaped, ok := p.str()
+	if escaped && ok {
+		s = unescape(s)
+	}
+	return s, ok
+}
+
 // escape consumes a backslash and what it escapes.
 func (p *scanner) escape() bool {
 	rest := p.s[p.i:]
@@ -218,14 +227,11 @@ func (p *scanner) object(field func(name string) bool) bool {
 		return true
 	}
 	for p.peek() == '"' {
-		name, escaped, ok := p.str()
+		name, ok := p.quoted()
 		if !ok || p.peek() != ':' {
 			return false
 		}
 		p.i++
-		if escaped {
-			name = unescape(name)
-		}
 		if !field(name) {
 			return false
 		}

@@ -217,7 +217,7 @@ func TestResponseDeadLetters(t *testing.T) {
 		"not JSON":         {[]byte(secret), "not_json", "", "decode"},
 		"tombstone":        {nil, "not_json", "", "decode"},
 		"version":          {bytes.Replace(response(brief, `"mood_1":1`, known), []byte(`"1"`), []byte(`"2"`), 1), "unknown_schema_version", "schema_version", "decode"},
-		"text":             {response(brief, `"mood_1":"4"`, known), "wrong_type", "answers", "decode"},
+		"text":             {response(brief, `"mood_1":"4"`, known), "wrong_type", "answers.mood_1", "score"},
 		"no answers":       {response(brief, ``, known), "no_answers", "answers", "decode"},
 		"no such model":    {response(secret, `"mood_1":1`, known), "no_model", "instrument", "score"},
 		"none of ours":     {response(brief, `"mood_6":1`, known), "no_answers", "answers", "score"},

@@ -103,7 +103,7 @@ func (in *Instrument) Created() time.Time { return in.model.CreatedAt }
 func (in *Instrument) Scorer() *Scorer {
 	m := in.model
 	return &Scorer{
-		Instrument: in, factors: m.factors.NewScorer(), answers: make([]float64, len(m.Items)), given: make([]msg.Value, len(m.Confounds)),
+		Instrument: in, factors: m.factors.NewScorer(), answers: make([]float64, len(m.Items)), given: make([]msg.Confound, len(m.Confounds)),
 		known: make([]float64, len(confoundColumns(m.Confounds))), values: make([]float64, len(in.scores)), scores: slices.Clone(in.scores),
 	}
 }
@@ -112,9 +112,9 @@ func (in *Instrument) Scorer() *Scorer {
 type Scorer struct {
 	*Instrument
 	factors *icqf.Scorer
-	answers []float64   // as they count, NaN where there is none
-	given   []msg.Value // of the confounds
-	known   []float64   // as encode makes them
+	answers []float64 // as they count, NaN where there is none
+	given   []msg.Confound
+	known   []float64 // as encode makes them
 	values  []float64
 	scores  []msg.Score
 	beyond  []string
@@ -125,8 +125,8 @@ type Scorer struct {
 // missing entries. A number is the level of a categorical confound that reads as that number. s holds strings of r, and shares
 // its lists with the scorer until the next response. It allocates nothing in the steady state.
 //
-// The error is a *msg.Error that names the model's item or confound: OutOfRange; NoAnswers where no item of the model is
-// answered; MissingField, WrongType and UnknownLevel of a confound.
+// The error is a *msg.Error that names the model's item or confound: WrongType and OutOfRange; NoAnswers where no item of the
+// model is answered; MissingField, WrongType and UnknownLevel of a confound. What the model has not may be of any type.
 func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 	answered, unknown, err := sc.read(r.Answers)
 	if err == nil {
@@ -157,11 +157,13 @@ func (sc *Scorer) read(answers []msg.Answer) (answered, unknown int, err error) 
 		a := &answers[i]
 		j, ok := sc.items[a.Item]
 		switch {
+		case ok && a.Mistyped:
+			sc.answers[j] = math.Inf(1) // which no JSON holds
 		case ok && a.Value.Set && !slices.Contains(sc.missing.codes, a.Value.Value):
 			sc.answers[j] = a.Value.Value
 		case ok:
 			sc.answers[j] = math.NaN() // the last of several holds
-		case a.Value.Set:
+		case a.Value.Set || a.Mistyped:
 			unknown++
 		}
 	}
@@ -170,6 +172,9 @@ func (sc *Scorer) read(answers []msg.Answer) (answered, unknown int, err error) 
 			continue
 		}
 		item := &sc.model.Items[j]
+		if math.IsInf(v, 0) {
+			return 0, 0, &msg.Error{Reason: msg.WrongType, Field: "answers." + item.Name}
+		}
 		if v < item.Range.Low || v > item.Range.High {
 			return 0, 0, &msg.Error{Reason: msg.OutOfRange, Field: "answers." + item.Name}
 		}
@@ -189,17 +194,19 @@ func (sc *Scorer) encode(confounds []msg.Confound) error {
 	sc.beyond = sc.beyond[:0]
 	for i := range confounds {
 		if k, ok := sc.confounds[confounds[i].Name]; ok {
-			sc.given[k] = confounds[i].Value
+			sc.given[k] = confounds[i]
 		}
 	}
 	column := 0
 	for k := range sc.model.Confounds {
 		c := &sc.model.Confounds[k]
 		refuse := func(why msg.Reason) error { return &msg.Error{Reason: why, Field: "confounds." + c.Name} }
-		v, isNumber := sc.given[k].Number()
-		level, isText := sc.given[k].Text()
+		v, isNumber := sc.given[k].Value.Number()
+		level, isText := sc.given[k].Value.Text()
 		level = strings.TrimSpace(level)
 		switch {
+		case sc.given[k].Mistyped:
+			return refuse(msg.WrongType)
 		case !isNumber && !isText, isNumber && slices.Contains(sc.missing.codes, v), isText && sc.missing.empty(level):
 			return refuse(msg.MissingField)
 		case c.Kind == models.Numeric && isText:

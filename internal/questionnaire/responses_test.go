@@ -207,6 +207,9 @@ func TestResponseRefused(t *testing.T) {
 	}{
 		"above":              {`"q1":1,"q2":4.5`, age + "," + sex, msg.Error{Reason: msg.OutOfRange, Field: "answers.q2"}},
 		"below":              {`"q1":1,"q3":-1`, age + "," + sex, msg.Error{Reason: msg.OutOfRange, Field: "answers.q3"}},
+		"text":               {`"q1":1,"q2":"4"`, age + "," + sex, msg.Error{Reason: msg.WrongType, Field: "answers.q2"}},
+		"a list at last":     {`"q1":1,"q1":[]`, age + "," + sex, msg.Error{Reason: msg.WrongType, Field: "answers.q1"}},
+		"text only":          {`"secret":"1","q1":null`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
 		"none of ours":       {`"secret":1`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
 		"codes only":         {`"q1":-9,"q2":null`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
 		"taken back":         {`"q1":1,"q1":null,"secret":1`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
@@ -217,6 +220,9 @@ func TestResponseRefused(t *testing.T) {
 		"a code":             {`"q1":1`, age + `,"sex":"unknown"`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"}},
 		"a code as a number": {`"q1":1`, sex + `,"age":-9`, msg.Error{Reason: msg.MissingField, Field: "confounds.age"}},
 		"age is text":        {`"q1":1`, sex + `,"age":"9"`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
+		"age is a bool":      {`"q1":1`, sex + `,"age":9,"age":true`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
+		"sex is an object":   {`"q1":1`, age + `,"sex":{"secret":"F"}`, msg.Error{Reason: msg.WrongType, Field: "confounds.sex"}},
+		"age beyond float64": {`"q1":1`, sex + `,"age":1e999`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
 		"a new level":        {`"q1":1`, age + `,"sex":"secret"`, msg.Error{Reason: msg.UnknownLevel, Field: "confounds.sex"}},
 		"a new number":       {`"q1":1`, age + `,"sex":3`, msg.Error{Reason: msg.UnknownLevel, Field: "confounds.sex"}},
 	} {
@@ -229,6 +235,31 @@ func TestResponseRefused(t *testing.T) {
 		if refused, ok := errors.AsType[*msg.Error](err); !ok || *refused != c.want {
 			t.Errorf("%s: %v, want %v", name, err, &c.want)
 		}
+	}
+}
+
+// TestResponseIgnored: what the model does not use may be of any type, and so may all but the last value of a name.
+func TestResponseIgnored(t *testing.T) {
+	t.Parallel()
+	in, _ := instrument(t, fit(t, planted(5), nil))
+	sc := in.Scorer()
+	score := func(answers, confounds string) (s msg.Scores) {
+		t.Helper()
+		var r msg.Response
+		if err := msg.DecodeResponse(fmt.Appendf(nil, `{"schema_version":"1","response_id":"r","instrument":"planted","answers":{%s},"confounds":{%s}}`, answers, confounds), &r); err != nil {
+			t.Fatal(err)
+		}
+		if err := sc.Score(&r, scoredAt, &s); err != nil {
+			t.Fatal(err)
+		}
+		s.Scores = slices.Clone(s.Scores) // they are the scorer's
+		return s
+	}
+	want := score(`"q1":1,"q2":3`, `"age":9,"sex":"F"`)
+	want.UnknownItems = 4
+	got := score(`"q1":"never","q1":1,"comment":"felt ok","done":true,"q2":{},"q2":3,"at":[1],"x":1e999`, `"age":{},"age":9,"sex":true,"sex":"F","pregnant":true,"visit":{"a":1}`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("scores differ from those of the answers alone:\n%s", diff)
 	}
 }
 
