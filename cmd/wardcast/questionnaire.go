@@ -30,7 +30,7 @@ type questionnaireCmd struct {
 type answers struct {
 	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
 	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again; patterns that all do take out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not, if there)." placeholder:"NAME"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not; without such a column participants are numbered by row, and meta refuses the fit)." placeholder:"NAME"`
 	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
@@ -54,7 +54,7 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 }
 
 // columns returns what the flags say.
-func (a *answers) columns() (questionnaire.Columns, error) {
+func (a *answers) columns(d *deps) (questionnaire.Columns, error) {
 	c := questionnaire.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
@@ -66,7 +66,7 @@ func (a *answers) columns() (questionnaire.Columns, error) {
 		}
 	}
 	if a.Codebook != "" {
-		if c.Codebook, err = questionnaire.ReadCodebook(a.Codebook); err != nil {
+		if c.Codebook, err = readCodebook(d, a.Codebook); err != nil {
 			return c, err
 		}
 	}
@@ -74,6 +74,15 @@ func (a *answers) columns() (questionnaire.Columns, error) {
 		return c, usageError{errors.New("--items or --codebook must say which columns are items; a pattern that begins with ! only takes some out")}
 	}
 	return c, nil
+}
+
+// readCodebook reads a codebook, and says in the log which of its columns are ignored.
+func readCodebook(d *deps, path string) ([]questionnaire.Item, error) {
+	items, ignored, err := questionnaire.ReadCodebook(path)
+	if len(ignored) > 0 {
+		d.log.Warn("columns of the codebook are ignored", "file", path, "columns", ignored)
+	}
+	return items, err
 }
 
 // learning is the flags of what learns.
@@ -113,7 +122,7 @@ func (l *learning) read(d *deps, a *answers) (questionnaire.Options, error) {
 	o, err := l.options()
 	if err == nil {
 		o.Input = a.Input
-		o.Columns, err = a.columns()
+		o.Columns, err = a.columns(d)
 		o.Remark = func(of questionnaire.Remarks) { warn(d, a.Input, of) }
 	}
 	return o, err
@@ -177,6 +186,9 @@ func warn(d *deps, file string, of questionnaire.Remarks) {
 	}
 	if len(of.Dropped) > 0 {
 		d.log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
+	}
+	for _, m := range of.Merged {
+		d.log.Warn("more than two values of a label: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
 	}
 	if r := of.Inferred; r != nil {
 		d.log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)

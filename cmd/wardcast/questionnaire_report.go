@@ -76,13 +76,13 @@ type questionnaireReportCmd struct {
 	Evaluation string `help:"What evaluate printed with --output=json, for the report." type:"existingfile" placeholder:"FILE"`
 }
 
-func (c *questionnaireReportCmd) Run(*deps) error {
+func (c *questionnaireReportCmd) Run(d *deps) error {
 	m, err := questionnaire.Load(c.Model)
 	if err != nil {
 		return err
 	}
 	if c.Codebook != "" {
-		items, err := questionnaire.ReadCodebook(c.Codebook)
+		items, err := readCodebook(d, c.Codebook)
 		if err != nil {
 			return err
 		}

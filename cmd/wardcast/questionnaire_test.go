@@ -243,3 +243,29 @@ func TestQuestionnaireWarns(t *testing.T) {
 		t.Errorf("rank logs %q", r.stderr)
 	}
 }
+
+// A column of a codebook that is not read, and a label of more than two values, are warned of.
+func TestQuestionnaireWarnsOfColumns(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	book := filepath.Join(filepath.Dir(path), "codebook.csv")
+	if err := os.WriteFile(book, []byte("item,Source\nq1,x\nq2,x\nq3,x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	evaluate := []string{"questionnaire", "evaluate", path, "--codebook", book, "--missing-code", "-9999", "--range", "0:4", "--factors", "1", "--beta", "0.1", "--repeats", "1", "--labels"}
+	r := wardcast(t, "", append(evaluate, "age=7,sex=F")...)
+	for _, w := range []string{`"columns":["Source"]`, `"label":"age"`, `"positive":"7"`, `"other_values":10`} {
+		if r.code != 0 || !strings.Contains(r.stderr, w) {
+			t.Errorf("evaluate exits %d and logs %q, want %q in it", r.code, r.stderr, w)
+		}
+	}
+	if strings.Contains(r.stderr, `"label":"sex"`) {
+		t.Errorf("evaluate logs %q of a label of two values", r.stderr)
+	}
+	fail(t, exitUsage, append(evaluate, "sex=F,sex=F"), "twice")
+	fail(t, exitUsage, append(evaluate, "ill", "--methods", "icqf,icqf"), "twice")
+	if err := os.WriteFile(book, []byte("item,reverse_coded\nq1,1\nq2,0\nq3,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, append(evaluate, "ill"), "codebook.csv", "line 1", "reverse_coded", `is it "reverse"`)
+}

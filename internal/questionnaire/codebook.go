@@ -21,8 +21,9 @@ const (
 // ReadCodebook reads the description of items from a file in the form of Read: a row for each item with the columns item
 // (its name in the answers), text, subscale, min and max (the range of its answers; both or none) and reverse (1, yes or
 // true for an item that is scored from the other end). NA, NaN and a dot are empty cells, but for the name. Other columns are
-// ignored. The error is an *Error.
-func ReadCodebook(path string) (items []Item, err error) {
+// ignored, and returned. The error is an *Error, also where such a column seems to be one that is not there: one name begins
+// with the other, as reversed does with reverse.
+func ReadCodebook(path string) (items []Item, ignored []string, err error) {
 	defer func() {
 		if at, ok := errors.AsType[*Error](err); ok {
 			at.File = path
@@ -30,39 +31,30 @@ func ReadCodebook(path string) (items []Item, err error) {
 	}()
 	records, err := openTable(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer records.close()
 	first, err := records.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, &Error{Err: ErrNoCodebook}
+		return nil, nil, &Error{Err: ErrNoCodebook}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	names := make(header, len(first))
-	for i, name := range first {
-		names[i] = strings.ToLower(strings.TrimSpace(name))
-	}
-	at := map[string]int{}
-	for _, name := range []string{codebookItem, codebookText, codebookSubscale, codebookMin, codebookMax, codebookReverse} {
-		if name != codebookItem && !slices.Contains(names, name) {
-			continue
-		}
-		if at[name], err = names.find(name); err != nil {
-			return nil, err
-		}
+	at, ignored, err := codebookColumns(first)
+	if err != nil {
+		return nil, nil, err
 	}
 	for {
 		record, err := records.Read()
 		if errors.Is(err, io.EOF) {
 			if len(items) == 0 {
-				return nil, &Error{Err: ErrNoCodebook}
+				return nil, nil, &Error{Err: ErrNoCodebook}
 			}
-			return items, nil
+			return items, ignored, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		item, column, err := describe(func(name string) string {
 			i, ok := at[name]
@@ -79,10 +71,41 @@ func ReadCodebook(path string) (items []Item, err error) {
 		}
 		if err != nil {
 			line, _ := records.FieldPos(0)
-			return nil, &Error{Line: line, Column: column, Err: err}
+			return nil, nil, &Error{Line: line, Column: column, Err: err}
 		}
 		items = append(items, *item)
 	}
+}
+
+// codebookColumns finds the columns of a codebook, and names those that are none.
+func codebookColumns(first []string) (at map[string]int, ignored []string, err error) {
+	known := []string{codebookItem, codebookText, codebookSubscale, codebookMin, codebookMax, codebookReverse}
+	names := make(header, len(first))
+	for i, name := range first {
+		names[i] = strings.ToLower(strings.TrimSpace(name))
+	}
+	at = map[string]int{}
+	for _, name := range known {
+		if name != codebookItem && !slices.Contains(names, name) {
+			continue
+		}
+		if at[name], err = names.find(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	const shortest = 3 // of a name's beginning that tells it
+	for i, name := range names {
+		if name == "" || slices.Contains(known, name) {
+			continue
+		}
+		ignored = append(ignored, clean(first[i]))
+		for _, k := range known {
+			if _, there := at[k]; !there && (strings.HasPrefix(name, k) || len(name) >= shortest && strings.HasPrefix(k, name)) {
+				return nil, nil, &Error{Line: 1, Column: clean(first[i]), Err: fmt.Errorf("%w: is it %q", ErrCodebookColumn, k)}
+			}
+		}
+	}
+	return at, ignored, nil
 }
 
 // describe returns the item of a row, or the column that is at fault.

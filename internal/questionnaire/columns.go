@@ -154,6 +154,9 @@ func ParseLabels(list []string) ([]Label, error) {
 		if l.Name == "" || l.Positive == "" {
 			return nil, fmt.Errorf("%w: label %q: want a column, or column=value with the value that counts as positive", ErrOptions, s)
 		}
+		if slices.Contains(all, l) {
+			return nil, fmt.Errorf("%w: label %q is given twice", ErrOptions, s)
+		}
 		all = append(all, l)
 	}
 	return all, nil

@@ -59,6 +59,7 @@ var (
 	ErrVaries         = errors.New("confounds other than those")
 	ErrTwoRoles       = errors.New("a column of two roles")
 	ErrNoCodebook     = errors.New("a codebook without items")
+	ErrCodebookColumn = errors.New("no column of a codebook")
 	ErrReverse        = errors.New("want 0, 1, no, yes, false or true")
 	ErrOneClass       = errors.New("only one class among the labels")
 	ErrNoOwnAnswers   = errors.New("a compact set is of items, and a second stage has no answers of its own: name the fits that it was made from")

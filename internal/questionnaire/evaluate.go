@@ -204,9 +204,12 @@ func (o *EvaluateOptions) checkEvaluation() error {
 	if o.Repeats == 0 {
 		o.Repeats = DefaultRepeats
 	}
-	for _, m := range o.Methods {
+	for i, m := range o.Methods {
 		if !slices.Contains(Methods(), m) {
 			return fmt.Errorf("%w: method %q is none of %s", ErrOptions, m, strings.Join(Methods(), ", "))
+		}
+		if slices.Contains(o.Methods[:i], m) {
+			return fmt.Errorf("%w: method %q is given twice", ErrOptions, m)
 		}
 	}
 	switch {

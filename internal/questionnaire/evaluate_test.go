@@ -75,6 +75,10 @@ func TestEvaluateRefuses(t *testing.T) {
 	if _, err := Evaluate(t.Context(), o); !errors.Is(err, ErrOptions) {
 		t.Errorf("an unknown method: %v", err)
 	}
+	o.Methods = []string{MethodICQF, MethodL1, MethodICQF}
+	if _, err := Evaluate(t.Context(), o); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a method twice: %v", err)
+	}
 	o = EvaluateOptions{Options: plantedOptions(write(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")), Repeats: 2, Methods: Methods()}
 	o.Columns.Confounds = nil
 	if _, err := Evaluate(t.Context(), o); !errors.Is(err, ErrOptions) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/models"
@@ -214,4 +215,12 @@ func (l *layout) label(want Label, cell string) int8 {
 		return 1
 	}
 	return 0
+}
+
+// spelled returns a cell in the one spelling of its value.
+func (l *layout) spelled(cell string) string {
+	if v, err := l.value(cell); err == nil {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return clean(cell)
 }

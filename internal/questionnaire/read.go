@@ -29,8 +29,9 @@ type Table struct {
 	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
 
-	confounds []values // in the order of Columns.Confounds
-	labels    [][]int8 // of each label: 1, 0, or unknown
+	confounds []values          // in the order of Columns.Confounds
+	labels    [][]int8          // of each label: 1, 0, or unknown
+	others    []map[string]bool // of each label: the values that count as 0
 }
 
 // Remarks are what a reader of the results should know of the file.
@@ -41,6 +42,13 @@ type Remarks struct {
 	// Dropped are items of visits that are left out because all answers to them are the same, or there are none.
 	Dropped  []string
 	Inferred *Inferred // nil where no range was
+	Merged   []Merged
+}
+
+// Merged is a label of more than two values: all but the positive one count as one.
+type Merged struct {
+	Label
+	Values int // other than the positive one
 }
 
 // Inferred is the range of items that have none of their own: that of all answers to them.
@@ -129,7 +137,7 @@ func readRecords(records *records, path string, plan func(header []string) (*lay
 		}
 		return nil, err
 	}
-	t := &Table{File: path, Items: l.items, confounds: make([]values, len(l.confounds)), labels: make([][]int8, len(l.labels))}
+	t := &Table{File: path, Items: l.items, confounds: make([]values, len(l.confounds)), labels: make([][]int8, len(l.labels)), others: make([]map[string]bool, len(l.labels))}
 	var answers []float64
 	var out []leftOut
 	lineOf := map[string]int{}
@@ -170,6 +178,11 @@ func readRecords(records *records, path string, plan func(header []string) (*lay
 		t.IDs, t.Lines = append(t.IDs, id), append(t.Lines, line)
 	}
 	t.tell(out)
+	for i, values := range t.others {
+		if len(values) > 1 {
+			t.Merged = append(t.Merged, Merged{l.labels[i], len(values)})
+		}
+	}
 	if len(t.IDs) == 0 {
 		return nil, &Error{Line: slices.Min(slices.Concat(t.Unanswered, t.Incomplete)), Err: ErrNoAnswers}
 	}
@@ -262,7 +275,15 @@ func (t *Table) add(l *layout, record []string, answers []float64) ([]float64, e
 		t.confounds[i].levels = append(t.confounds[i].levels, v.levels...)
 	}
 	for i, at := range l.labelAt {
-		t.labels[i] = append(t.labels[i], l.label(l.labels[i], record[at]))
+		class := l.label(l.labels[i], record[at])
+		t.labels[i] = append(t.labels[i], class)
+		if class != 0 {
+			continue
+		}
+		if t.others[i] == nil {
+			t.others[i] = map[string]bool{}
+		}
+		t.others[i][l.spelled(record[at])] = true
 	}
 	return answers, nil
 }

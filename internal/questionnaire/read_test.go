@@ -242,9 +242,9 @@ func TestCheckTraining(t *testing.T) {
 
 func TestReadCodebook(t *testing.T) {
 	t.Parallel()
-	items, err := ReadCodebook(write(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"))
-	if err != nil {
-		t.Fatal(err)
+	items, ignored, err := ReadCodebook(write(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"))
+	if err != nil || !slices.Equal(ignored, []string{"note"}) {
+		t.Fatalf("columns %q are ignored: %v", ignored, err)
 	}
 	want := []Item{{"A1", "Am indifferent.", "Agreeableness", &Range{1, 6}, true}, {"A2", "Inquire.", "Agreeableness", nil, false}, {"NA", "", "", nil, false}}
 	if diff := cmp.Diff(want, items); diff != "" {
@@ -262,13 +262,16 @@ func TestReadCodebook(t *testing.T) {
 		{"a range upside down", "item,min,max\nA1,5,1\n", 2, "min"},
 		{"reverse", "item,reverse\nA1,maybe\n", 2, "reverse"},
 		{"a key of 1 and −1", "item,reverse\nA1,-1\n", 2, "reverse"},
+		{"reversed", "item,Reversed\nA1,1\n", 1, "Reversed"},
+		{"the beginning of reverse", "item,rev\nA1,1\n", 1, "rev"},
+		{"maximum", "item,min,maximum\nA1,0,4\n", 1, "maximum"},
 		{"short row", "item,text\nA1\n", 2, ""},
 		{"empty", "", 0, ""},
 		{"a header alone", "item,text\n", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ReadCodebook(write(t, "book.csv", c.content))
+			_, _, err := ReadCodebook(write(t, "book.csv", c.content))
 			if at, ok := errors.AsType[*Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
 			} else if strings.Contains(err.Error(), "EOF") {

@@ -2,7 +2,10 @@ package questionnaire
 
 import (
 	"errors"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/models"
 )
@@ -33,7 +36,7 @@ func TestReadRefusesLatin1(t *testing.T) {
 			}
 		})
 	}
-	_, err := ReadCodebook(write(t, "book.csv", "item,text\nq1,J\xe4ger\n"))
+	_, _, err := ReadCodebook(write(t, "book.csv", "item,text\nq1,J\xe4ger\n"))
 	if at, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrEncoding) || at.Line != 2 || at.Column != "text" {
 		t.Errorf("a codebook: %v", err)
 	}
@@ -45,5 +48,29 @@ func TestReadRefusesLinesOfCarriageReturns(t *testing.T) {
 	_, err := Read(write(t, "x.csv", "id,q1,q2\ra,0,1\rb,1,0\r"), &Columns{Items: []string{"q*"}})
 	if at, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrLineEnds) || at.Line != 1 {
 		t.Errorf("error %v, want %v", err, ErrLineEnds)
+	}
+}
+
+// Labels of more than two values are told, numbers by what they are and not as they are spelled.
+func TestReadTellsOtherValues(t *testing.T) {
+	t.Parallel()
+	table, err := Read(write(t, "x.csv", "id,q1,ill,job,smoke\na,0,1,x,never\nb,1,0,y,often\nc,1,0.0,z,NA\nd,0,1.0,x,often\ne,,7,w,w\n"), &Columns{
+		Items: []string{"q*"}, Labels: []Label{{"ill", "1"}, {"job", "y"}, {"smoke", "never"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Merged{{Label{"job", "y"}, 2}}, table.Merged); diff != "" {
+		t.Errorf("labels of several other values differ from those wanted:\n%s", diff)
+	}
+}
+
+func TestParseLabelsRefusesOneTwice(t *testing.T) {
+	t.Parallel()
+	if _, err := ParseLabels([]string{"ill", "smoke=1", "smoke=2"}); err != nil {
+		t.Errorf("two values of a label: %v", err)
+	}
+	if _, err := ParseLabels([]string{"ill", "smoke", "ill=1"}); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a label twice: error %v, want ErrOptions", err)
 	}
 }
