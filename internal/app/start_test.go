@@ -202,7 +202,7 @@ func TestNew(t *testing.T) {
 		"insecure":                  {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
 		"brokers on a network":      {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""}, // no listener of ours
 		"no store":                  {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
-		"no champion":               {func(s *site) { s.config.Models.Store = s.TempDir() }, "wardcast train --model-dir"},
+		"no champion":               {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
 		"damaged champion": {func(s *site) {
 			version, err := s.store.Champion(s.Context(), models.Other)
 			if err != nil {

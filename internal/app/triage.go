@@ -26,7 +26,7 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	t := &triage{store: models.OpenDir(c.Models.Store), class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx)
 	if errors.Is(err, scoring.ErrNoChampion) {
-		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`", err, c.Models.Store, c.Models.Store)
+		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`, or set models.store: \"\" where no notes are scored", err, c.Models.Store, c.Models.Store)
 	}
 	if err != nil {
 		return nil, err
