@@ -273,7 +273,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *question
 	if err != nil {
 		return err
 	}
-	if err := fitted.Write(c.Out); err != nil {
+	if err := fitted.Write(ctx, c.Out); err != nil {
 		return err
 	}
 	return c.report(d, fitted)
@@ -322,7 +322,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 	if n := len(fitted.Summary.Compact); n < c.Compact {
 		d.log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
 	}
-	if err := fitted.Write(c.Out); err != nil {
+	if err := fitted.Write(ctx, c.Out); err != nil {
 		return err
 	}
 	return c.report(d, fitted)

@@ -72,7 +72,7 @@ func BenchmarkHandleResponse(b *testing.B) {
 	}
 	c := config.Default()
 	c.Questionnaires.Models = map[string]string{mind: b.TempDir()}
-	if err := f.Write(c.Questionnaires.Models[mind]); err != nil {
+	if err := f.Write(b.Context(), c.Questionnaires.Models[mind]); err != nil {
 		b.Fatal(err)
 	}
 	h, err := app.NewResponseHandler(b.Context(), &c, prometheus.NewRegistry())

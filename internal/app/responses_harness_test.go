@@ -75,7 +75,7 @@ func (s *site) refit(instrument, fit string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := f.Write(s.config.Questionnaires.Models[instrument]); err != nil {
+	if err := f.Write(s.Context(), s.config.Questionnaires.Models[instrument]); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -369,7 +369,7 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			}
 			visits := *f
 			visits.Visits, visits.VisitItems = &questionnaire.Visits{Time: "age", Edges: []float64{6, 18}}, f.Items
-			if err := visits.Write(s.config.Questionnaires.Models[brief]); err != nil {
+			if err := visits.Write(s.Context(), s.config.Questionnaires.Models[brief]); err != nil {
 				s.Fatal(err)
 			}
 		}, []string{"questionnaires.models.brief", "longitudinal", "one visit"}},

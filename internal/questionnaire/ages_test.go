@@ -45,7 +45,7 @@ func TestAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.Write(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 

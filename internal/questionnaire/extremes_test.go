@@ -50,7 +50,7 @@ func TestWarnings(t *testing.T) {
 func checkWarnings(t *testing.T, f *Fitted, words []string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.Write(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	var s struct{ Warnings []string }
@@ -128,7 +128,7 @@ func checkSize(t *testing.T, rows [][]string, want error, change func(*Options))
 		return
 	}
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.Write(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(dir); err != nil {

@@ -126,7 +126,7 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 	t.Parallel()
 	rows := planted(1)
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	if err := fit(t, rows, nil).Write(dir); err != nil {
+	if err := fit(t, rows, nil).Write(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	head, ids, w := numbers(t, filepath.Join(dir, ScoresFile))

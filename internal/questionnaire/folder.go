@@ -1,13 +1,17 @@
 package questionnaire
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
 )
 
@@ -25,6 +29,15 @@ const (
 	ModelFile    = "model.json"
 	LoadingsFile = "model.safetensors"
 	SumsFile     = "SHA256SUMS"
+)
+
+const (
+	// stagingDir is where a fit is written before it replaces an older one, on the same file system as its place.
+	stagingDir = ".fit"
+	// lockFile stays: were it removed, two writers could hold locks of two files of this name.
+	lockFile = ".lock"
+	// lockPoll is how often a writer looks whether the lock is free.
+	lockPoll = 20 * time.Millisecond
 )
 
 // files are the names of all that some fit writes, those that vouch for others first.
@@ -68,27 +81,40 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// Write puts everything into a folder, made where it is missing. All of an older fit goes first, so that wherever writing ends
-// no file stands beside those of another fit; result.json comes last.
-func (f *Fitted) Write(dir string) error {
-	tables := map[string]func() ([]byte, error){ScoresFile: f.Scores.CSV, TableFile: f.loadingsCSV}
-	if len(f.Summary.Compact) > 0 {
-		tables[CompactFile] = f.compactCSV
-	}
+// Write puts everything into a folder, made where it is missing. It is written beside the older fit first, so that an error
+// leaves that as it was; then all of the older fit goes before the new files come, so that wherever the process ends no file
+// stands beside those of another fit. result.json comes last. Another writer is waited for.
+func (f *Fitted) Write(ctx context.Context, dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the output folder: %w", err)
 	}
+	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // whoever may write into the folder may lock it
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return fmt.Errorf("locking the output folder %q: %w", dir, err)
+	}
+	defer func() { _ = lock.Close() }() // a lock that cannot be released ends with the process
+	staging := filepath.Join(dir, stagingDir)
+	if err := os.RemoveAll(staging); err != nil { // of a writer that was killed
+		return fmt.Errorf("clearing away an unfinished fit: %w", err)
+	}
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		return fmt.Errorf("writing into the output folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 	if f.input != "" {
 		f.Summary.Settings.Input = from(dir, f.input)
 	}
-	result, err := json.MarshalIndent(f.Summary, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	if err := f.stage(staging); err != nil {
+		return err
 	}
-	for _, name := range files() {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("replacing %q: %w", name, err)
-		}
+	return swap(dir, staging)
+}
+
+// stage writes everything into an empty folder.
+func (f *Fitted) stage(dir string) error {
+	tables := map[string]func() ([]byte, error){ScoresFile: f.Scores.CSV, TableFile: f.loadingsCSV}
+	if len(f.Summary.Compact) > 0 {
+		tables[CompactFile] = f.compactCSV
 	}
 	for name, table := range tables {
 		data, err := table()
@@ -105,7 +131,26 @@ func (f *Fitted) Write(dir string) error {
 	if err := f.WriteReport(dir, nil); err != nil {
 		return err
 	}
+	result, err := json.MarshalIndent(f.Summary, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	}
 	return replace(filepath.Join(dir, ResultFile), append(result, '\n'))
+}
+
+// swap puts the files of a fit in the place of all those of an older one: those that vouch for others go first and come last.
+func swap(dir, staging string) error {
+	for _, name := range files() {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing %q: %w", name, err)
+		}
+	}
+	for _, name := range slices.Backward(files()) {
+		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // from returns the path as it is from the folder, both without links; as it was where there is no such way.

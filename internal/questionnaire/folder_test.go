@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -64,10 +68,10 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 		{secondStage(t), []string{AgesFile, AgesPlot}},
 		{fit(t, planted(1), nil), []string{AgesFile, AgesPlot, CompactFile}},
 	} {
-		if err := c.Write(dir); err != nil {
+		if err := c.Write(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
-		want := slices.Sorted(slices.Values(append(slices.DeleteFunc(files(), func(name string) bool { return slices.Contains(c.without, name) }), other)))
+		want := slices.Sorted(slices.Values(append(slices.DeleteFunc(files(), func(name string) bool { return slices.Contains(c.without, name) }), other, lockFile)))
 		if diff := cmp.Diff(want, names(t, dir)); diff != "" {
 			t.Errorf("files differ from those wanted:\n%s", diff)
 		}
@@ -78,7 +82,7 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 func TestWriteInPart(t *testing.T) {
 	t.Parallel()
 	older, newer := t.TempDir(), secondStage(t)
-	if err := fit(t, planted(1), nil).Write(older); err != nil {
+	if err := fit(t, planted(1), nil).Write(t.Context(), older); err != nil {
 		t.Fatal(err)
 	}
 	for _, stuck := range slices.DeleteFunc(files(), func(name string) bool { return name == AgesFile || name == AgesPlot }) {
@@ -95,7 +99,7 @@ func TestWriteInPart(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(path, "full"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := newer.Write(dir); err == nil {
+			if err := newer.Write(t.Context(), dir); err == nil {
 				t.Fatal("a folder in the place of a file is replaced")
 			}
 			if info, err := os.Stat(filepath.Join(dir, ResultFile)); err == nil && info.Mode().IsRegular() {
@@ -114,6 +118,110 @@ func TestWriteInPart(t *testing.T) {
 				t.Errorf("%v of the older fit beside %v of the newer", of[true], of[false])
 			}
 		})
+	}
+}
+
+// contents returns the files in a folder and what they hold, but the lock.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range names(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != lockFile {
+			all[name] = string(data)
+		}
+	}
+	return all
+}
+
+// A fit that cannot be written leaves the older one, and nothing of its own.
+func TestWriteThatFailsLeavesTheOlder(t *testing.T) {
+	t.Parallel()
+	dir, newer := t.TempDir(), secondStage(t)
+	if err := fit(t, planted(1), nil).Write(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, dir)
+	newer.CreatedAt = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) // no JSON, which shows when the tables are written
+	if err := newer.Write(t.Context(), dir); err == nil {
+		t.Fatal("a time that JSON does not have is written")
+	}
+	if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+		t.Errorf("the folder differs from what it was:\n%s", diff)
+	}
+	if m, err := Load(dir); err != nil || m.Summary.Factors == 0 {
+		t.Errorf("the older model: %v", err)
+	}
+}
+
+// What a killed writer left is cleared away by the next one; files of others stay.
+func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, stagingDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(stagingDir, ".scores.csv5236"), filepath.Join(stagingDir, ScoresFile), ".scores.csv.swp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("p1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fit(t, planted(1), nil).Write(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	got := contents(t, dir)
+	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-3+1 { // without compact set and ages
+		t.Errorf("the folder holds %v", names(t, dir))
+	}
+}
+
+// Of fits that are written at once one is there whole.
+func TestWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	fits := []*Fitted{fit(t, planted(1), nil), ofVisits(t), secondStage(t)}
+	var alone []map[string]string
+	for _, f := range fits {
+		dir := t.TempDir()
+		if err := f.Write(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		alone = append(alone, contents(t, dir))
+	}
+	dir := t.TempDir()
+	for range 5 {
+		var g errgroup.Group
+		for _, f := range fits {
+			g.Go(func() error { return f.Write(t.Context(), dir) })
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		got := contents(t, dir)
+		if !slices.ContainsFunc(alone, func(want map[string]string) bool { return cmp.Equal(want, got) }) {
+			t.Fatalf("%v are not those of one fit", names(t, dir))
+		}
+	}
+}
+
+// Who waits for another writer may give up, and leaves the folder as it was.
+func TestWriteWaits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	other := flock.New(filepath.Join(dir, lockFile))
+	if err := other.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lockPoll)
+	defer cancel()
+	if err := fit(t, planted(1), nil).Write(ctx, dir); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if got := contents(t, dir); len(got) > 0 {
+		t.Errorf("written beside another one: %v", names(t, dir))
 	}
 }
 
@@ -152,7 +260,7 @@ func TestWriteTellsThePathFromTheFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Write(dir); err != nil {
+		if err := f.Write(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
 		if want := filepath.Join("..", "..", "answers.csv"); f.Summary.Settings.Input != want {

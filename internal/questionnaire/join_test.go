@@ -115,7 +115,7 @@ func TestMetaRefusesNumbers(t *testing.T) {
 	rows[0][0] = "site"
 	f := fit(t, rows, func(o *Options) { o.Columns.ID, o.Columns.Confounds = "", nil })
 	numbered := filepath.Join(t.TempDir(), "numbered")
-	if err := f.Write(numbered); err != nil {
+	if err := f.Write(t.Context(), numbered); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Meta(t.Context(), metaOptions([]string{dirs[0], numbered})); !errors.Is(err, ErrNumbered) {

@@ -28,7 +28,7 @@ func fitsOf(t *testing.T, rows [][]string, change func(*Options)) []string {
 			o.Columns.Items = items
 			change(o)
 		})
-		if err := f.Write(dirs[i]); err != nil {
+		if err := f.Write(t.Context(), dirs[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestMeta(t *testing.T) {
 		t.Errorf("compact set %+v", f.Summary.Compact)
 	}
 	dir := t.TempDir()
-	if err := f.Write(dir); err != nil {
+	if err := f.Write(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, CompactFile))
@@ -197,7 +197,7 @@ func TestCompactRefusesASecondStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := filepath.Join(t.TempDir(), "second")
-	if err := f.Write(second); err != nil {
+	if err := f.Write(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	o.Models = []string{dirs[0], second}
