@@ -75,7 +75,8 @@ func (s *site) refit(instrument, fit string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := f.Write(s.Context(), s.config.Questionnaires.Models[instrument]); err != nil {
+	own := *f // Write notes in it where the answers are from the folder
+	if err := own.Write(s.Context(), s.config.Questionnaires.Models[instrument]); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -83,7 +83,8 @@ func same(a, b string) bool {
 
 // Write puts everything into a folder, made where it is missing. It is written beside the older fit first, so that an error
 // leaves that as it was; then all of the older fit goes before the new files come, so that wherever the process ends no file
-// stands beside those of another fit. result.json comes last. Another writer is waited for.
+// stands beside those of another fit. result.json comes last. Another writer is waited for. The summary's path of the input becomes
+// that from the folder.
 func (f *Fitted) Write(ctx context.Context, dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the output folder: %w", err)
