@@ -37,12 +37,10 @@ type cluster struct {
 	client *ingest.Client
 	kafka  *kafka.Client
 	fake   *kfake.Cluster // nil where the cluster is real
-	// session is the group's session timeout: short where the broker allows it.
-	session time.Duration
-	in      string
-	out     string
-	dlq     string
-	group   string
+	in     string
+	out    string
+	dlq    string
+	group  string
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -61,7 +59,7 @@ func newCluster(t *testing.T) *cluster {
 func newFake(t *testing.T, opts ...kfake.Opt) *cluster {
 	t.Helper()
 	opts = append([]kfake.Opt{
-		kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100 * time.Millisecond),
+		kfake.NumBrokers(1),
 		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}),
 	}, opts...)
 	fake, err := kfake.NewCluster(opts...)
@@ -83,12 +81,9 @@ func attach(t *testing.T, conn ingest.Connection, fake *kfake.Cluster) *cluster 
 	t.Cleanup(transport.CloseIdleConnections)
 	name := fmt.Sprintf("test-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano())
 	c := &cluster{
-		T: t, conn: conn, client: client, fake: fake, session: 0,
+		T: t, conn: conn, client: client, fake: fake,
 		kafka: &kafka.Client{Addr: kafka.TCP(conn.Brokers...), Timeout: 10 * time.Second, Transport: transport},
 		in:    name + "-in", out: name + "-out", dlq: name + "-dlq", group: name,
-	}
-	if fake != nil {
-		c.session = time.Second
 	}
 	err = client.CreateTopics(t.Context(),
 		ingest.Topic{Name: c.in, Partitions: testPartitions, MaxMessageBytes: 4 << 20},
@@ -137,7 +132,7 @@ func (c *cluster) start(h ingest.Handler, change ...func(*ingest.Config)) *membe
 	m := &member{c: c, registry: prometheus.NewRegistry(), done: make(chan struct{}), log: &logText{}}
 	cfg := ingest.Config{
 		Connection: c.conn, Group: c.group, Input: c.in, Output: c.out, DeadLetters: c.dlq, Handler: h,
-		Logger: slog.New(slog.NewTextHandler(m.log, nil)), Registerer: m.registry, SessionTimeout: c.session,
+		Logger: slog.New(slog.NewTextHandler(m.log, nil)), Registerer: m.registry,
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -15,6 +15,9 @@ import (
 	"github.com/wardcast/wardcast/ingest/embedded"
 )
 
+// session is a session timeout that brokers take by default.
+const session = 6 * time.Second
+
 // join asks to join the group as a Consumer does, and leaves it at that.
 func (c *cluster) join(session time.Duration) net.Conn {
 	c.Helper()
@@ -46,10 +49,9 @@ func (c *cluster) join(session time.Duration) net.Conn {
 func TestWaitInJoin(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
-	const session = 2 * time.Second
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.SessionTimeout = session })
+	m := c.start(handle(echo))
 	c.await("the group", m.Ready)
-	silent := c.join(10 * session)
+	silent := c.join(time.Minute)
 	if _, err := silent.Read(make([]byte, 1)); err != nil { // it is in the group
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestKilledWhileJoining(t *testing.T) {
 			c := newEmbedded(t)
 			m := c.start(handle(echo))
 			c.await("the group", m.Ready)
-			_ = c.join(6 * time.Second).Close()
+			_ = c.join(session).Close()
 			// It is in the group when its first member joins anew.
 			c.await("a rebalance", func() bool { return m.metric("rebalances_total") > 1 })
 			began := time.Now()
