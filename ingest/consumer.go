@@ -18,6 +18,7 @@ const (
 	maxSessionTimeout     = 10 * time.Second
 	defaultDrainTimeout   = 20 * time.Second
 	defaultStallTimeout   = time.Minute
+	defaultPartitionWatch = 5 * time.Second
 	joinGroupBackoff      = 500 * time.Millisecond
 )
 
@@ -71,6 +72,7 @@ func (cfg *Config) validate() error {
 	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, defaultSessionTimeout)
 	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, defaultDrainTimeout)
 	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
+	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, defaultPartitionWatch)
 	return nil
 }
 
@@ -86,6 +88,7 @@ type Consumer struct {
 	// came from took, and a few headers; brokers measure it compressed.
 	letters *Producer
 	ready   atomic.Bool
+	shared  atomic.Int64 // partitions that this member shared out as the leader of the next generation; 0 where it is not
 	// Limits of the log lines about dead letters and failed commits.
 	refused, uncommitted *rateLimit
 	fatal                context.CancelCauseFunc
@@ -149,7 +152,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		// half a session to end.
 		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
 		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
-		WatchPartitionChanges: true, PartitionWatchInterval: c.cfg.PartitionWatchInterval,
+		GroupBalancers: []kafka.GroupBalancer{balancer{shared: &c.shared}},
 	})
 	if err != nil {
 		return fmt.Errorf("joining group %q: %w", c.cfg.Group, err)

@@ -313,6 +313,30 @@ func TestPartitionsAreAdded(t *testing.T) {
 	c.wantAll(1000, true)
 }
 
+// TestPartitionsAreAddedWhileJoining adds partitions when those there were are
+// shared out and not yet assigned.
+func TestPartitionsAreAddedWhileJoining(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	added := make(chan error, 1)
+	c.fake.ControlKey(int16(kmsg.SyncGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.fake.SleepControl(func() {
+			res, err := c.kafka.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: c.in, Count: testPartitions + 2}}})
+			if err == nil {
+				err = res.Errors[c.in]
+			}
+			added <- err
+		})
+		return nil, nil, false
+	})
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.PartitionWatchInterval = 100 * time.Millisecond })
+	if err := <-added; err != nil {
+		t.Fatal(err)
+	}
+	c.await("the new partitions", func() bool { return m.metric("assigned_partitions") == testPartitions+2 })
+	m.stop()
+}
+
 // noise returns n bytes that do not compress.
 func noise(n int) string {
 	b := make([]byte, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -18,6 +19,7 @@ const commitInterval = 100 * time.Millisecond
 type generation struct {
 	c      *Consumer
 	commit func(map[string]map[int]int64) error // of the kafka.Generation
+	shared int                                  // partitions of all members; 0 where this is not the leader
 
 	mu         sync.Mutex
 	revoked    bool
@@ -40,9 +42,48 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	assigned := gen.Assignments[c.cfg.Input]
 	c.metrics.assigned.Set(float64(len(assigned)))
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
+	shared := int(c.shared.Swap(0))
 	gen.Start(func(ctx context.Context) {
-		newGeneration(c, gen.CommitOffsets, assigned).run(ctx, assigned)
+		g := newGeneration(c, gen.CommitOffsets, assigned)
+		g.shared = shared
+		g.run(ctx, assigned)
 	})
+}
+
+// balancer shares partitions out by range and keeps how many there were. The
+// leader of the group alone is asked to share out, so it alone knows which
+// partitions have an owner; kafka-go's own watch counts them later, and takes
+// those that were added in between for owned.
+type balancer struct {
+	kafka.RangeGroupBalancer
+
+	shared *atomic.Int64
+}
+
+// AssignGroups implements kafka.GroupBalancer.
+func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+	b.shared.Store(int64(len(partitions)))
+	return b.RangeGroupBalancer.AssignGroups(members, partitions)
+}
+
+// grown waits until the input has more partitions than were shared out, and
+// reports whether it did before ctx ended. Where the leader joins anew, all
+// members do.
+func (g *generation) grown(ctx context.Context) bool {
+	ticker := time.NewTicker(g.c.cfg.PartitionWatchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+			// An error is met by those who read and write, too, who say so.
+			if counts, err := g.c.client.partitions(ctx, g.c.cfg.Input); err == nil && counts[g.c.cfg.Input] > g.shared {
+				g.c.log.Info("partitions were added: joining the group anew", "partitions", counts[g.c.cfg.Input])
+				return true
+			}
+		}
+	}
 }
 
 func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, assigned []kafka.PartitionAssignment) *generation {
@@ -66,6 +107,13 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 	var workers sync.WaitGroup
 	for _, a := range assigned {
 		workers.Go(func() { newPartition(g, a).run(ctx, produce) })
+	}
+	if g.shared > 0 {
+		workers.Go(func() {
+			if g.grown(ctx) {
+				cancel()
+			}
+		})
 	}
 	ticker := time.NewTicker(commitInterval)
 	defer ticker.Stop()

@@ -47,13 +47,14 @@ type conn struct {
 	net.Conn
 	mu      sync.Mutex
 	pending chan struct{} // closed by the answer to what was read; nil where nothing was
+	closed  bool          // by the broker: no answer comes any more
 }
 
 // Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
-	if err == nil && c.pending == nil {
+	if err == nil && c.pending == nil && !c.closed {
 		c.pending = make(chan struct{})
 	}
 	pending := c.pending
@@ -75,6 +76,9 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	c.answered()
 	return c.Conn.Close()
 }
