@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -91,30 +91,16 @@ func openStream(t *testing.T, bootstrap string) *stream {
 	name := fmt.Sprintf("test-%d-", time.Now().UnixNano())
 	s.group, s.input, s.answered, s.dlq = name+"group", name+"input", name+"answers", name+"dlq"
 	s.Client = reader(t, bootstrap, s)
-	create := kmsg.NewPtrCreateTopicsRequest()
-	remove := kmsg.NewPtrDeleteTopicsRequest()
-	for _, topic := range []string{s.input, s.answered, s.dlq} {
-		c := kmsg.NewCreateTopicsRequestTopic()
-		c.Topic, c.NumPartitions, c.ReplicationFactor = topic, streamPartitions, -1
-		create.Topics = append(create.Topics, c)
-		d := kmsg.NewDeleteTopicsRequestTopic()
-		d.Topic = new(topic)
-		remove.Topics, remove.TopicNames = append(remove.Topics, d), append(remove.TopicNames, topic)
-	}
-	res, err := create.RequestWith(t.Context(), s.Client)
-	if err != nil {
+	admin, topics := kadm.NewClient(s.Client), []string{s.input, s.answered, s.dlq}
+	res, err := admin.CreateTopics(t.Context(), streamPartitions, -1, nil, topics...)
+	if err = errors.Join(err, res.Error()); err != nil {
 		t.Fatal(err)
-	}
-	for _, topic := range res.Topics {
-		if err := kerr.ErrorForCode(topic.ErrorCode); err != nil {
-			t.Fatalf("creating topic %s: %v", topic.Topic, err)
-		}
 	}
 	t.Cleanup(func() {
 		// A cluster that outlives the test is left as it was.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		_, _ = remove.RequestWith(ctx, s.Client)
+		_, _ = admin.DeleteTopics(ctx, topics...)
 	})
 	return s
 }
@@ -278,27 +264,12 @@ func bare(value string) string { return scoredAt.ReplaceAllString(value, "") }
 // committed returns the sum of the group's offsets.
 func (s *stream) committed() int {
 	s.t.Helper()
-	topic := kmsg.NewOffsetFetchRequestGroupTopic()
-	topic.Topic = s.input
-	for i := range int32(streamPartitions) {
-		topic.Partitions = append(topic.Partitions, i)
-	}
-	group := kmsg.NewOffsetFetchRequestGroup()
-	group.Group, group.Topics = s.group, []kmsg.OffsetFetchRequestGroupTopic{topic}
-	req := kmsg.NewPtrOffsetFetchRequest()
-	req.Groups = append(req.Groups, group)
-	res, err := req.RequestWith(s.t.Context(), s.Client)
-	if err != nil {
+	offsets, err := kadm.NewClient(s.Client).FetchOffsets(s.t.Context(), s.group)
+	if err = errors.Join(err, offsets.Error()); err != nil {
 		s.t.Fatal(err)
 	}
 	sum := int64(0)
-	for _, g := range res.Groups {
-		for _, t := range g.Topics {
-			for _, p := range t.Partitions {
-				sum += max(p.Offset, 0) // -1 is none
-			}
-		}
-	}
+	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
 	return int(sum)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,12 +19,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/app"
@@ -298,44 +298,19 @@ func (c *stream) answers(n int) {
 // committed returns the sum of the group's offsets.
 func (c *stream) committed() int {
 	c.s.Helper()
-	topic := kmsg.NewOffsetFetchRequestGroupTopic()
-	topic.Topic = c.input
-	for i := range int32(ingest.DefaultPartitions) {
-		topic.Partitions = append(topic.Partitions, i)
-	}
-	group := kmsg.NewOffsetFetchRequestGroup()
-	group.Group, group.Topics = c.group, []kmsg.OffsetFetchRequestGroupTopic{topic}
-	req := kmsg.NewPtrOffsetFetchRequest()
-	req.Groups = append(req.Groups, group)
-	res, err := req.RequestWith(c.s.Context(), c.Client)
-	if err != nil {
+	offsets, err := kadm.NewClient(c.Client).FetchOffsets(c.s.Context(), c.group)
+	if err = errors.Join(err, offsets.Error()); err != nil {
 		c.s.Fatal(err)
 	}
 	sum := int64(0)
-	for _, g := range res.Groups {
-		for _, t := range g.Topics {
-			for _, p := range t.Partitions {
-				sum += max(p.Offset, 0) // -1 is none
-			}
-		}
-	}
+	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
 	return int(sum)
 }
 
 // topics returns the names of the broker's KafkaTopics, those of the broker itself aside.
 func (c *stream) topics() ([]string, error) {
-	res, err := kmsg.NewPtrMetadataRequest().RequestWith(c.s.Context(), c.Client)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, t := range res.Topics {
-		if !strings.HasPrefix(*t.Topic, "__") {
-			names = append(names, *t.Topic)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
+	topics, err := kadm.NewClient(c.Client).ListTopics(c.s.Context())
+	return topics.Names(), err
 }
 
 // note returns generated note i, with the secret in its text and as its visit.
