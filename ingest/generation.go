@@ -19,7 +19,7 @@ const commitInterval = 100 * time.Millisecond
 type generation struct {
 	c      *Consumer
 	commit func(map[string]map[int]int64) error // of the kafka.Generation
-	shared int                                  // partitions of all members; 0 where this is not the leader
+	shared int64                                // partitions of all members; 0 where this is not the leader
 
 	mu         sync.Mutex
 	revoked    bool
@@ -42,11 +42,8 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	assigned := gen.Assignments[c.cfg.Input]
 	c.metrics.assigned.Set(float64(len(assigned)))
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
-	shared := int(c.shared.Swap(0))
 	gen.Start(func(ctx context.Context) {
-		g := newGeneration(c, gen.CommitOffsets, assigned)
-		g.shared = shared
-		g.run(ctx, assigned)
+		newGeneration(c, gen.CommitOffsets, assigned).run(ctx, assigned)
 	})
 }
 
@@ -78,7 +75,7 @@ func (g *generation) grown(ctx context.Context) bool {
 			return false
 		case <-ticker.C:
 			// An error is met by those who read and write, too, who say so.
-			if counts, err := g.c.client.partitions(ctx, g.c.cfg.Input); err == nil && counts[g.c.cfg.Input] > g.shared {
+			if counts, err := g.c.client.partitions(ctx, g.c.cfg.Input); err == nil && int64(counts[g.c.cfg.Input]) > g.shared {
 				g.c.log.Info("partitions were added: joining the group anew", "partitions", counts[g.c.cfg.Input])
 				return true
 			}
@@ -87,7 +84,7 @@ func (g *generation) grown(ctx context.Context) bool {
 }
 
 func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, assigned []kafka.PartitionAssignment) *generation {
-	g := &generation{c: c, commit: commit, partitions: make(map[int]*progress, len(assigned))}
+	g := &generation{c: c, commit: commit, shared: c.shared.Swap(0), partitions: make(map[int]*progress, len(assigned))}
 	for _, a := range assigned {
 		g.partitions[a.ID] = &progress{next: -1, committed: -1, moved: time.Now()}
 	}
