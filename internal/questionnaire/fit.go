@@ -147,7 +147,7 @@ type Fitted struct {
 	Model
 	Scores Scores
 
-	input string // path of the answers, "" where there is none
+	input string // path of the answers, which only a fit with an InputSHA256 has
 }
 
 // check fills in the defaults.
@@ -306,7 +306,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		return nil, err
 	}
 	m.warn(scores, s.Inferred)
-	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order)}, input: s.path}, nil
+	return &Fitted{Model: m, Scores: Scores{IDs: s.IDs, Values: putBack(scores, s.order)}, input: o.Input}, nil
 }
 
 // choose cross-validates the candidates.
@@ -376,17 +376,11 @@ func (m *Model) describe(data icqf.Data, scores *mat.Dense) error {
 	n, p := data.Answers.Dims()
 	var left, all, missing float64
 	m.Summary.Items = make([]ItemFit, p)
-	for j := range p {
-		var sum, seen, residual, variance float64
+	for j, mean := range columnMeans(data.Answers) {
+		var seen, residual, variance float64
 		for i := range n {
 			if v := data.Answers.At(i, j); !math.IsNaN(v) {
-				sum += v
 				seen++
-			}
-		}
-		mean := sum / seen
-		for i := range n {
-			if v := data.Answers.At(i, j); !math.IsNaN(v) {
 				residual += (v - r.At(i, j)) * (v - r.At(i, j))
 				variance += (v - mean) * (v - mean)
 			}

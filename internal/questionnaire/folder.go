@@ -102,7 +102,7 @@ func (f *Fitted) Write(ctx context.Context, dir string) (err error) {
 		return fmt.Errorf("writing into the output folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
-	if f.input != "" {
+	if f.Summary.Settings.InputSHA256 != "" {
 		f.Summary.Settings.Input = from(dir, f.input)
 	}
 	if err := f.stage(staging); err != nil {

@@ -24,7 +24,6 @@ type Table struct {
 	// Answers is n×m, NaN where there is none; reversed items are turned.
 	Answers *mat.Dense
 	Remarks
-	path       string // of the file, "" where there is none
 	sha256     string // of the file, "" where there is none
 	numbered   bool   // IDs are numbers of rows, which tell nobody from another file's
 	visitItems []Item // of Columns.Visits, as they stand in the file
@@ -113,7 +112,6 @@ func readTable(path string, plan func(header []string) (*layout, error)) (t *Tab
 	if t, err = readRecords(r.records, path, plan); err != nil {
 		return nil, err
 	}
-	t.path = path
 	t.sha256, err = r.sum()
 	return t, err
 }

@@ -57,7 +57,7 @@ func (t *Table) widen(v *Visits) (*Table, error) {
 	last := len(t.confounds) - 1
 	times := t.confounds[last].numbers
 	bins, m := len(v.Edges)-1, len(t.Items)
-	w := &Table{File: t.File, Remarks: t.Remarks, path: t.path, sha256: t.sha256, visitItems: t.visitItems, confounds: make([]values, last)}
+	w := &Table{File: t.File, Remarks: t.Remarks, sha256: t.sha256, visitItems: t.visitItems, confounds: make([]values, last)}
 	for b := range bins {
 		for _, item := range t.Items {
 			item.Name += "@" + v.label(b)

@@ -67,8 +67,8 @@ const leastEigenvalue = 1e-8
 // smoothed: eigenvalues below it are raised to it, and rows and columns scaled back to a diagonal of ones.
 //
 // It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
-// answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps solver.ErrShape for fewer than two rows or columns
-// and one that wraps solver.ErrSettings for an unknown kind.
+// answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
+// solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
 // normal probabilities as the inner corners of its table.
