@@ -88,7 +88,7 @@ type Consumer struct {
 	// came from took, and a few headers; brokers measure it compressed.
 	letters *Producer
 	ready   atomic.Bool
-	shared  atomic.Int64 // partitions that this member shared out as the leader of the next generation; 0 where it is not
+	shared  atomic.Pointer[int] // partitions of the input that this member shared out as the leader; nil where it was not asked to
 	// Limits of the log lines about dead letters and failed commits.
 	refused, uncommitted *rateLimit
 	fatal                context.CancelCauseFunc
@@ -152,7 +152,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		// half a session to end.
 		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
 		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
-		GroupBalancers: []kafka.GroupBalancer{balancer{shared: &c.shared}},
+		GroupBalancers: []kafka.GroupBalancer{balancer{c: c}},
 	})
 	if err != nil {
 		return fmt.Errorf("joining group %q: %w", c.cfg.Group, err)

@@ -285,58 +285,6 @@ func TestRetentionGapIsTold(t *testing.T) {
 	}
 }
 
-func TestPartitionsAreAdded(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.PartitionWatchInterval = 100 * time.Millisecond })
-	c.send(numbered(0, 100)...)
-	c.awaitAnswers(100)
-	res, err := c.kafka.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: c.in, Count: testPartitions + 2}}})
-	if err != nil || res.Errors[c.in] != nil {
-		t.Fatal(err, res)
-	}
-	c.await("the new partitions", func() bool { return m.metric("assigned_partitions") == testPartitions+2 })
-	c.await("the new partitions in the metadata", func() bool { return len(c.ends(c.in)) == testPartitions+2 })
-	fresh, err := ingest.NewClient(c.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fresh.Close()
-	if err := ingest.NewProducer(fresh, discard).Produce(t.Context(), c.in, numbered(100, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	c.awaitAnswers(1000)
-	m.stop()
-	if ends := c.ends(c.in); slices.Min(ends[testPartitions:]) == 0 {
-		t.Fatalf("nothing was written to the new partitions: %v", ends)
-	}
-	c.wantAll(1000, true)
-}
-
-// TestPartitionsAreAddedWhileJoining adds partitions when those there were are
-// shared out and not yet assigned.
-func TestPartitionsAreAddedWhileJoining(t *testing.T) {
-	t.Parallel()
-	c := newFake(t)
-	added := make(chan error, 1)
-	c.fake.ControlKey(int16(kmsg.SyncGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.fake.SleepControl(func() {
-			res, err := c.kafka.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: c.in, Count: testPartitions + 2}}})
-			if err == nil {
-				err = res.Errors[c.in]
-			}
-			added <- err
-		})
-		return nil, nil, false
-	})
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.PartitionWatchInterval = 100 * time.Millisecond })
-	if err := <-added; err != nil {
-		t.Fatal(err)
-	}
-	c.await("the new partitions", func() bool { return m.metric("assigned_partitions") == testPartitions+2 })
-	m.stop()
-}
-
 // noise returns n bytes that do not compress.
 func noise(n int) string {
 	b := make([]byte, n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -19,7 +18,7 @@ const commitInterval = 100 * time.Millisecond
 type generation struct {
 	c      *Consumer
 	commit func(map[string]map[int]int64) error // of the kafka.Generation
-	shared int64                                // partitions of all members; 0 where this is not the leader
+	shared *int                                 // partitions of all members; nil where this is not the leader
 
 	mu         sync.Mutex
 	revoked    bool
@@ -42,9 +41,8 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	assigned := gen.Assignments[c.cfg.Input]
 	c.metrics.assigned.Set(float64(len(assigned)))
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
-	gen.Start(func(ctx context.Context) {
-		newGeneration(c, gen.CommitOffsets, assigned).run(ctx, assigned)
-	})
+	g := newGeneration(c, gen.CommitOffsets, assigned)
+	gen.Start(func(ctx context.Context) { g.run(ctx, assigned) })
 }
 
 // balancer shares partitions out by range and keeps how many there were. The
@@ -54,19 +52,26 @@ func (c *Consumer) start(gen *kafka.Generation) {
 type balancer struct {
 	kafka.RangeGroupBalancer
 
-	shared *atomic.Int64
+	c *Consumer
 }
 
 // AssignGroups implements kafka.GroupBalancer.
 func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
-	b.shared.Store(int64(len(partitions)))
+	n := 0 // also where the topic is not there
+	for _, p := range partitions {
+		if p.Topic == b.c.cfg.Input {
+			n++
+		}
+	}
+	b.c.shared.Store(&n)
 	return b.RangeGroupBalancer.AssignGroups(members, partitions)
 }
 
-// grown waits until the input has more partitions than were shared out, and
-// reports whether it did before ctx ended. Where the leader joins anew, all
-// members do.
-func (g *generation) grown(ctx context.Context) bool {
+// changed waits until the input has not as many partitions as were shared out,
+// none where it is gone, and reports whether that was before ctx ended. Where
+// the leader joins anew, all members do, and begin where the group's offsets
+// of the topic are then.
+func (g *generation) changed(ctx context.Context) bool {
 	ticker := time.NewTicker(g.c.cfg.PartitionWatchInterval)
 	defer ticker.Stop()
 	for {
@@ -74,9 +79,12 @@ func (g *generation) grown(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-ticker.C:
-			// An error is met by those who read and write, too, who say so.
-			if counts, err := g.c.client.partitions(ctx, g.c.cfg.Input); err == nil && int64(counts[g.c.cfg.Input]) > g.shared {
-				g.c.log.Info("partitions were added: joining the group anew", "partitions", counts[g.c.cfg.Input])
+			counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
+			if err != nil {
+				continue // a broker away is nothing that the number of partitions tells
+			}
+			if n := counts[g.c.cfg.Input]; n != *g.shared {
+				g.c.log.Warn("the input topic has another number of partitions: joining the group anew", "before", *g.shared, "partitions", n)
 				return true
 			}
 		}
@@ -84,7 +92,7 @@ func (g *generation) grown(ctx context.Context) bool {
 }
 
 func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, assigned []kafka.PartitionAssignment) *generation {
-	g := &generation{c: c, commit: commit, shared: c.shared.Swap(0), partitions: make(map[int]*progress, len(assigned))}
+	g := &generation{c: c, commit: commit, shared: c.shared.Swap(nil), partitions: make(map[int]*progress, len(assigned))}
 	for _, a := range assigned {
 		g.partitions[a.ID] = &progress{next: -1, committed: -1, moved: time.Now()}
 	}
@@ -105,9 +113,9 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 	for _, a := range assigned {
 		workers.Go(func() { newPartition(g, a).run(ctx, produce) })
 	}
-	if g.shared > 0 {
+	if g.shared != nil {
 		workers.Go(func() {
-			if g.grown(ctx) {
+			if g.changed(ctx) {
 				cancel()
 			}
 		})

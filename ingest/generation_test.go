@@ -196,3 +196,27 @@ func TestHopeless(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedOut counts the partitions of the input alone, and those of a topic
+// that is not there as none.
+func TestSharedOut(t *testing.T) {
+	t.Parallel()
+	c := testConsumer(t)
+	for _, topics := range [][]string{{"in", "other", "in"}, {"other"}, nil} {
+		want := 0
+		var partitions []kafka.Partition
+		for id, topic := range topics {
+			partitions = append(partitions, kafka.Partition{Topic: topic, ID: id})
+			if topic == "in" {
+				want++
+			}
+		}
+		balancer{c: c}.AssignGroups([]kafka.GroupMember{{ID: "m", Topics: []string{"in", "other"}}}, partitions)
+		if g := newGeneration(c, nil, nil); g.shared == nil || *g.shared != want {
+			t.Errorf("of %v: shared out %v, want %d", topics, g.shared, want)
+		}
+		if g := newGeneration(c, nil, nil); g.shared != nil {
+			t.Errorf("a generation that nothing was shared out for takes the count of the one before")
+		}
+	}
+}
