@@ -174,15 +174,12 @@ func (e *MissingTopicsError) Error() string {
 // some three seconds: a broker learns of a new topic a little after the others.
 const settleAttempts = 7
 
-// CheckTopics returns a *MissingTopicsError where a topic does not exist.
-func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
+// settle asks again while the answer is a *MissingTopicsError.
+func settle(ctx context.Context, ask func() error) error {
 	for attempt := 1; ; attempt++ {
-		missing, err := c.missing(ctx, names)
-		if err != nil || len(missing) == 0 {
+		err := ask()
+		if _, unknown := errors.AsType[*MissingTopicsError](err); !unknown || attempt == settleAttempts {
 			return err
-		}
-		if attempt == settleAttempts {
-			return &MissingTopicsError{Topics: missing}
 		}
 		if err := pause(ctx, attempt); err != nil {
 			return err
@@ -190,18 +187,31 @@ func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
 	}
 }
 
-// missing returns the topics that a broker does not know, asking it afresh.
-func (c *Client) missing(ctx context.Context, names []string) ([]string, error) {
+// CheckTopics returns a *MissingTopicsError where a topic does not exist.
+func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
+	return settle(ctx, func() error { return c.check(ctx, names) })
+}
+
+// check is CheckTopics of one broker, asked afresh.
+func (c *Client) check(ctx context.Context, names []string) error {
 	fresh, err := NewClient(c.conn, names...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer fresh.Close()
 	counts, err := fresh.partitions(ctx, names...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), nil
+	return missing(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }))
+}
+
+// missing returns the error of topics that do not exist, nil where there are none.
+func missing(topics []string) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	return &MissingTopicsError{Topics: topics}
 }
 
 // partitions returns the number of partitions of each topic that exists, from
@@ -243,7 +253,7 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 }
 
 // maxMessageBytes returns max.message.bytes of the topics, as far as the
-// cluster tells.
+// cluster tells, or a *MissingTopicsError.
 func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
 	req := &kafka.DescribeConfigsRequest{}
 	for _, t := range topics {
@@ -251,17 +261,24 @@ func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[str
 			ResourceType: kafka.ResourceTypeTopic, ResourceName: t, ConfigNames: []string{"max.message.bytes"},
 		})
 	}
-	res, err := c.kafka.DescribeConfigs(ctx, req)
-	if err != nil {
-		return nil, fmt.Errorf("reading topic limits: %w", err)
-	}
 	limits := make(map[string]int)
-	for _, r := range res.Resources {
-		for _, e := range r.ConfigEntries {
-			if n, err := strconv.Atoi(e.ConfigValue); err == nil && e.ConfigName == "max.message.bytes" {
-				limits[r.ResourceName] = n
+	err := settle(ctx, func() error {
+		res, err := c.kafka.DescribeConfigs(ctx, req)
+		if err != nil {
+			return fmt.Errorf("reading topic limits: %w", err)
+		}
+		var unknown []string
+		for _, r := range res.Resources {
+			if errors.Is(r.Error, kafka.UnknownTopicOrPartition) {
+				unknown = append(unknown, r.ResourceName)
+			}
+			for _, e := range r.ConfigEntries {
+				if n, err := strconv.Atoi(e.ConfigValue); err == nil && e.ConfigName == "max.message.bytes" {
+					limits[r.ResourceName] = n
+				}
 			}
 		}
-	}
-	return limits, nil
+		return missing(unknown)
+	})
+	return limits, err
 }

@@ -292,6 +292,15 @@ func noise(n int) string {
 	return string(b)
 }
 
+// smallDeadLetters has the dead letters go to a topic that takes only small ones.
+func (c *cluster) smallDeadLetters() {
+	c.Helper()
+	c.dlq += "-small"
+	if err := c.client.CreateTopics(c.Context(), ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
+		c.Fatal(err)
+	}
+}
+
 // TestDeadLetterTooLarge: one partition waits, the others go on in the same
 // generation, and raising the limit sets it free.
 func TestDeadLetterTooLarge(t *testing.T) {
@@ -308,10 +317,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 		}
 	}
 	const stallTimeout = time.Second
-	c.dlq += "-small"
-	if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	c.smallDeadLetters()
 	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
 		if len(r.Value) > 1000 {
 			return &msg.Error{Reason: msg.TooLarge, Field: "text"}
@@ -345,6 +351,21 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	dead := count(c.read(c.dlq))
 	if dead["noise"] != 1 || dead["zeros"] != 1 {
 		t.Errorf("dead letters %v, want both", dead)
+	}
+}
+
+// TestLimitOfANewTopic: the broker that is asked for the limits may not know
+// of the topic yet.
+func TestLimitOfANewTopic(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	c.smallDeadLetters()
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: c.dlq, Err: kerr.UnknownTopicOrPartition, Count: 2})
+	m := c.start(handle(echo))
+	c.await("the group", m.Ready)
+	m.stop()
+	if fault.Hits() != 2 || !strings.Contains(m.log.String(), "should take larger messages") {
+		t.Errorf("after %d answers of a broker that does not know the topic the limit was not warned of:\n%s", fault.Hits(), m.log)
 	}
 }
 
