@@ -298,6 +298,9 @@ func (c *cluster) ends(topic string) []int64 {
 	var meta *kafka.MetadataResponse
 	c.patiently("reading metadata", func() (err error) {
 		meta, err = c.kafka.Metadata(c.Context(), &kafka.MetadataRequest{Topics: []string{topic}})
+		if err == nil {
+			err = meta.Topics[0].Error
+		}
 		return err
 	})
 	ends := make([]int64, len(meta.Topics[0].Partitions))
