@@ -174,12 +174,16 @@ func (e *MissingTopicsError) Error() string {
 // some three seconds: a broker learns of a new topic a little after the others.
 const settleAttempts = 7
 
-// settle asks again while the answer is a *MissingTopicsError.
-func settle(ctx context.Context, ask func() error) error {
+// settle asks which topics are missing until none is. It returns a
+// *MissingTopicsError where some stay so.
+func settle(ctx context.Context, ask func() (missing []string, err error)) error {
 	for attempt := 1; ; attempt++ {
-		err := ask()
-		if _, unknown := errors.AsType[*MissingTopicsError](err); !unknown || attempt == settleAttempts {
+		missing, err := ask()
+		if err != nil || len(missing) == 0 {
 			return err
+		}
+		if attempt == settleAttempts {
+			return &MissingTopicsError{Topics: missing}
 		}
 		if err := pause(ctx, attempt); err != nil {
 			return err
@@ -189,29 +193,21 @@ func settle(ctx context.Context, ask func() error) error {
 
 // CheckTopics returns a *MissingTopicsError where a topic does not exist.
 func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
-	return settle(ctx, func() error { return c.check(ctx, names) })
+	return settle(ctx, func() ([]string, error) { return c.missing(ctx, names) })
 }
 
-// check is CheckTopics of one broker, asked afresh.
-func (c *Client) check(ctx context.Context, names []string) error {
+// missing returns the topics that a broker does not know, asking it afresh.
+func (c *Client) missing(ctx context.Context, names []string) ([]string, error) {
 	fresh, err := NewClient(c.conn, names...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer fresh.Close()
 	counts, err := fresh.partitions(ctx, names...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return missing(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }))
-}
-
-// missing returns the error of topics that do not exist, nil where there are none.
-func missing(topics []string) error {
-	if len(topics) == 0 {
-		return nil
-	}
-	return &MissingTopicsError{Topics: topics}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), nil
 }
 
 // partitions returns the number of partitions of each topic that exists, from
@@ -262,15 +258,14 @@ func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[str
 		})
 	}
 	limits := make(map[string]int)
-	err := settle(ctx, func() error {
+	err := settle(ctx, func() (missing []string, err error) {
 		res, err := c.kafka.DescribeConfigs(ctx, req)
 		if err != nil {
-			return fmt.Errorf("reading topic limits: %w", err)
+			return nil, fmt.Errorf("reading topic limits: %w", err)
 		}
-		var unknown []string
 		for _, r := range res.Resources {
 			if errors.Is(r.Error, kafka.UnknownTopicOrPartition) {
-				unknown = append(unknown, r.ResourceName)
+				missing = append(missing, r.ResourceName)
 			}
 			for _, e := range r.ConfigEntries {
 				if n, err := strconv.Atoi(e.ConfigValue); err == nil && e.ConfigName == "max.message.bytes" {
@@ -278,7 +273,7 @@ func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[str
 				}
 			}
 		}
-		return missing(unknown)
+		return missing, nil
 	})
 	return limits, err
 }
