@@ -50,6 +50,7 @@ type Config struct {
 	StallTimeout time.Duration
 	// PartitionWatchInterval is how often the number of partitions is looked
 	// at; 0 is 5 s.
+	// Longer than metadataTTL, or an older reading may be taken for a change.
 	PartitionWatchInterval time.Duration
 }
 

@@ -81,7 +81,7 @@ func (g *generation) changed(ctx context.Context) bool {
 		case <-ticker.C:
 			counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
 			if err != nil {
-				continue // a broker away is nothing that the number of partitions tells
+				continue // a broker that is away says nothing of the topic
 			}
 			if n := counts[g.c.cfg.Input]; n != *g.shared {
 				g.c.log.Warn("the input topic has another number of partitions: joining the group anew", "before", *g.shared, "partitions", n)

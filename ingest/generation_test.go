@@ -202,21 +202,26 @@ func TestHopeless(t *testing.T) {
 func TestSharedOut(t *testing.T) {
 	t.Parallel()
 	c := testConsumer(t)
-	for _, topics := range [][]string{{"in", "other", "in"}, {"other"}, nil} {
-		want := 0
+	for name, test := range map[string]struct {
+		topics []string
+		want   int
+	}{
+		"beside another": {[]string{"in", "other", "in"}, 2},
+		"not there":      {[]string{"other"}, 0},
+		"no partitions":  {nil, 0},
+	} {
 		var partitions []kafka.Partition
-		for id, topic := range topics {
+		for id, topic := range test.topics {
 			partitions = append(partitions, kafka.Partition{Topic: topic, ID: id})
-			if topic == "in" {
-				want++
-			}
 		}
 		balancer{c: c}.AssignGroups([]kafka.GroupMember{{ID: "m", Topics: []string{"in", "other"}}}, partitions)
-		if g := newGeneration(c, nil, nil); g.shared == nil || *g.shared != want {
-			t.Errorf("of %v: shared out %v, want %d", topics, g.shared, want)
+		if g := newGeneration(c, nil, nil); g.shared == nil {
+			t.Errorf("%s: nothing is shared out", name)
+		} else if *g.shared != test.want {
+			t.Errorf("%s: shared out %d, want %d", name, *g.shared, test.want)
 		}
 		if g := newGeneration(c, nil, nil); g.shared != nil {
-			t.Errorf("a generation that nothing was shared out for takes the count of the one before")
+			t.Errorf("%s: a generation that nothing was shared out for takes the count of the one before", name)
 		}
 	}
 }
