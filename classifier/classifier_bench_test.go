@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/synth"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )

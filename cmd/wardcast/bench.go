@@ -9,11 +9,12 @@ import (
 	"strconv"
 
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/bench"
-	"github.com/wardcast/wardcast/internal/obs"
-	"github.com/wardcast/wardcast/internal/sample"
-	"github.com/wardcast/wardcast/internal/scoring"
-	"github.com/wardcast/wardcast/internal/synth"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lab/bench"
+	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/service/obs"
+	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -31,9 +32,9 @@ type benchInput struct {
 	Seed     uint64 `help:"Seed of the generated notes." default:"1"`
 }
 
-func (c *benchInput) prepare(ctx context.Context, d *deps) (_ *scoring.Set, _ [][]byte, err error) {
+func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, _ [][]byte, err error) {
 	if c.Notes < 1 {
-		return nil, nil, usageError{errors.New("--notes must be at least 1")}
+		return nil, nil, cli.Usage(errors.New("--notes must be at least 1"))
 	}
 	g, err := synth.New(synth.Settings{Seed: c.Seed, Misspelling: synth.DefaultMisspelling})
 	if err != nil {
@@ -45,9 +46,9 @@ func (c *benchInput) prepare(ctx context.Context, d *deps) (_ *scoring.Set, _ []
 			return nil, nil, fmt.Errorf("making a folder for the models: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		bar := newProgress(d.err, "training")
-		_, err := sample.Train(ctx, g, models.OpenDir(dir), bar.set)
-		bar.finish()
+		bar := cli.NewProgress(d.Err, "training")
+		_, err := sample.Train(ctx, g, models.OpenDir(dir), bar.Set)
+		bar.Finish()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -100,10 +101,10 @@ func (c *benchInput) messages(g *synth.Generator) ([][]byte, error) {
 
 type benchScoreCmd struct {
 	benchInput
-	output
+	cli.Output
 }
 
-func (c *benchScoreCmd) Run(ctx context.Context, d *deps) error {
+func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 	set, messages, err := c.prepare(ctx, d)
 	if err != nil {
 		return err
@@ -112,57 +113,57 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		return printJSON(d.out, r)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, r)
 	}
 	rate := func(v float64) string { return strconv.Itoa(int(v)) + " notes/s" }
-	return printTable(d.out, []string{"MEASURE", "ONE CORE"}, [][]string{
+	return cli.PrintTable(d.Out, []string{"MEASURE", "ONE CORE"}, [][]string{
 		{"JSON in, explained JSON out", rate(r.JSONPerSecond)},
 		{"text to probability", rate(r.TextPerSecond)},
 		{"encoding/json on the same messages, no scoring", rate(r.ReferenceCodec)},
-		{"ratio of the first to the last", digits(&r.Ratio, 2)},
+		{"ratio of the first to the last", cli.Digits(&r.Ratio, 2)},
 		{"mean bytes of a note, of a prediction", fmt.Sprintf("%.0f, %.0f", r.NoteBytes, r.PredictBytes)},
 	})
 }
 
 type benchStreamCmd struct {
 	benchInput
-	output
+	cli.Output
 	Rate        float64  `help:"Notes per second; 0 is as fast as it goes." default:"0"`
 	Brokers     []string `help:"Kafka brokers; without them an embedded one." placeholder:"HOST:PORT"`
 	Compression string   `help:"Compression of the predictions: none, snappy, lz4 or zstd; the bare loop compresses nothing." enum:"none,snappy,lz4,zstd" default:"${compression}"`
 }
 
-func (c *benchStreamCmd) Run(ctx context.Context, d *deps) error {
+func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	set, messages, err := c.prepare(ctx, d)
 	if err != nil {
 		return err
 	}
-	log, err := obs.NewLogger(d.err, "error")
+	log, err := obs.NewLogger(d.Err, "error")
 	if err != nil {
 		return err
 	}
-	bar := newProgress(d.err, "streaming")
-	r, err := bench.Stream(ctx, set, messages, bench.StreamSettings{Brokers: c.Brokers, Rate: c.Rate, Logger: log, Limits: c.limits.limits(), Compression: c.Compression, Progress: bar.set})
-	bar.finish()
+	bar := cli.NewProgress(d.Err, "streaming")
+	r, err := bench.Stream(ctx, set, messages, bench.StreamSettings{Brokers: c.Brokers, Rate: c.Rate, Logger: log, Limits: c.limits.limits(), Compression: c.Compression, Progress: bar.Set})
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		err = printJSON(d.out, r)
+	if c.JSON() {
+		err = cli.PrintJSON(d.Out, r)
 	} else {
-		err = printTable(d.out, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
-			{"notes/s", digits(&r.PerSecond, 0), digits(&r.EchoPerSecond, 0)},
-			{"ratio", digits(&r.Ratio, 2), ""},
-			{"latency p50, ms", digits(&r.LatencyMS.P50, 1), digits(&r.EchoLatencyMS.P50, 1)},
-			{"latency p99, ms", digits(&r.LatencyMS.P99, 1), digits(&r.EchoLatencyMS.P99, 1)},
-			{"latency p99.9, ms", digits(&r.LatencyMS.P999, 1), digits(&r.EchoLatencyMS.P999, 1)},
+		err = cli.PrintTable(d.Out, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
+			{"notes/s", cli.Digits(&r.PerSecond, 0), cli.Digits(&r.EchoPerSecond, 0)},
+			{"ratio", cli.Digits(&r.Ratio, 2), ""},
+			{"latency p50, ms", cli.Digits(&r.LatencyMS.P50, 1), cli.Digits(&r.EchoLatencyMS.P50, 1)},
+			{"latency p99, ms", cli.Digits(&r.LatencyMS.P99, 1), cli.Digits(&r.EchoLatencyMS.P99, 1)},
+			{"latency p99.9, ms", cli.Digits(&r.LatencyMS.P999, 1), cli.Digits(&r.EchoLatencyMS.P999, 1)},
 			{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
 		})
 	}
 	if err == nil && r.Lost > 0 {
-		d.log.Error("notes were lost", "notes", r.Lost)
-		return errReported
+		d.Log.Error("notes were lost", "notes", r.Lost)
+		return cli.ErrReported
 	}
 	return err
 }

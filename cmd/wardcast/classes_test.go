@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // dispositions is a table of generated notes whose admitted patients go to one of two places by their sex.
@@ -35,7 +37,7 @@ func dispositions(t *testing.T, n int) string {
 	if err := csv.NewWriter(&b).WriteAll(records); err != nil {
 		t.Fatal(err)
 	}
-	return file(t, "notes.csv", b.String())
+	return clitest.File(t, "notes.csv", b.String())
 }
 
 // TestClasses goes from notes of several outcomes to predictions, topics and an evaluation.
@@ -72,13 +74,13 @@ func TestClasses(t *testing.T) {
 	if shown := succeed(t, "", "topics", "show", "--model-dir", dir, "_other"); !strings.Contains(shown, "by outcome: ") {
 		t.Errorf("topics:\n%s", shown)
 	}
-	manifest, _ := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+	manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
 	head, _ := manifest["head"].(map[string]any)
 	if head["method"] != "smf-w" || head["xi"] != 1. || head["ridge"] != .05 || len(head["candidates"].([]any)) != 2 || head["alpha"] != nil {
 		t.Errorf("the manifest says %v", head)
 	}
 
-	scores, _ := object(t, succeed(t, "", append([]string{"evaluate", "--methods", "majority,smf-h", "--ranks", "2", "--folds", "2", "--xi", "1", "--ridge", "1", "--output=json"}, flags...)...))["scores"].([]any)
+	scores, _ := clitest.Object(t, succeed(t, "", append([]string{"evaluate", "--methods", "majority,smf-h", "--ranks", "2", "--folds", "2", "--xi", "1", "--ridge", "1", "--output=json"}, flags...)...))["scores"].([]any)
 	if len(scores) != 2 {
 		t.Fatalf("%d scores", len(scores))
 	}
@@ -104,26 +106,26 @@ func TestClassUsage(t *testing.T) {
 		want []string
 		code int
 	}{
-		"method":              {train("--classes", "auto"), []string{`method "sonmf"`, "smf-w or smf-h"}, exitUsage},
-		"one class":           {train("--classes", "home", "--method", "smf-w"), []string{"--classes", "1 classes"}, exitUsage},
-		"unknown admission":   {train("--classes", "home,ward", "--method", "smf-w", "--positive-label", "bed"), []string{"--classes", `"bed"`}, exitUsage},
-		"label outside":       {train("--classes", "home,ward", "--method", "smf-w"), []string{"notes.csv, line ", `column "label"`, "none of the classes"}, exitFailed},
-		"rare":                {train("--classes", `home,ward,moved\, elsewhere,died`, "--method", "smf-w"), []string{"notes.csv", `column "label"`, `"died" has 0`}, exitFailed},
-		"isotonic":            {train("--classes", "home,ward,moved", "--method", "smf-w", "--calibration", "isotonic"), []string{"isotonic"}, exitUsage},
-		"elastic net":         {train("--method", "smf-w", "--alpha", "0.1"), []string{"--alpha", "smf-w"}, exitUsage},
-		"penalty":             {train("--method", "smf-h", "--lambda", "min"), []string{"--lambda", "smf-h"}, exitUsage},
-		"free aux":            {train("--method", "smf-h", "--free-aux"), []string{"--free-aux", "smf-h"}, exitUsage},
-		"words":               {train("--method", "smf-h", "--words", "beside"), []string{"single words", "smf-h"}, exitUsage},
-		"xi of another":       {train("--xi", "1"), []string{"--xi", "sonmf"}, exitUsage},
-		"no rank":             {train("--rank", ""), []string{"--rank"}, exitUsage},
-		"no ranks":            {evaluate("--ranks", "", "--methods", "smf-w"), []string{"smf-w", "no rank"}, exitUsage},
-		"ranks of another":    {train("--rank", "3,4"), []string{"ranks", "sonmf"}, exitUsage},
-		"xi is no number":     {train("--method", "smf-w", "--xi", "much"), []string{"--xi", "much"}, exitUsage},
-		"xi of nothing":       {train("--method", "smf-w", "--xi", "0"), []string{"xi 0"}, exitUsage},
-		"compared method":     {evaluate("--classes", "auto", "--methods", "majority,bow"), []string{`method "bow"`}, exitUsage},
-		"nothing elastic":     {evaluate("--methods", "majority,smf-w", "--free-aux"), []string{"--free-aux"}, exitUsage},
-		"nothing supervised":  {evaluate("--methods", "majority,bow", "--class-weights", "balanced"), []string{"--class-weights"}, exitUsage},
-		"words beside topics": {evaluate("--methods", "smf-w+words"), []string{"smf-w+words"}, exitUsage},
+		"method":              {train("--classes", "auto"), []string{`method "sonmf"`, "smf-w or smf-h"}, cli.ExitUsage},
+		"one class":           {train("--classes", "home", "--method", "smf-w"), []string{"--classes", "1 classes"}, cli.ExitUsage},
+		"unknown admission":   {train("--classes", "home,ward", "--method", "smf-w", "--positive-label", "bed"), []string{"--classes", `"bed"`}, cli.ExitUsage},
+		"label outside":       {train("--classes", "home,ward", "--method", "smf-w"), []string{"notes.csv, line ", `column "label"`, "none of the classes"}, cli.ExitFailed},
+		"rare":                {train("--classes", `home,ward,moved\, elsewhere,died`, "--method", "smf-w"), []string{"notes.csv", `column "label"`, `"died" has 0`}, cli.ExitFailed},
+		"isotonic":            {train("--classes", "home,ward,moved", "--method", "smf-w", "--calibration", "isotonic"), []string{"isotonic"}, cli.ExitUsage},
+		"elastic net":         {train("--method", "smf-w", "--alpha", "0.1"), []string{"--alpha", "smf-w"}, cli.ExitUsage},
+		"penalty":             {train("--method", "smf-h", "--lambda", "min"), []string{"--lambda", "smf-h"}, cli.ExitUsage},
+		"free aux":            {train("--method", "smf-h", "--free-aux"), []string{"--free-aux", "smf-h"}, cli.ExitUsage},
+		"words":               {train("--method", "smf-h", "--words", "beside"), []string{"single words", "smf-h"}, cli.ExitUsage},
+		"xi of another":       {train("--xi", "1"), []string{"--xi", "sonmf"}, cli.ExitUsage},
+		"no rank":             {train("--rank", ""), []string{"--rank"}, cli.ExitUsage},
+		"no ranks":            {evaluate("--ranks", "", "--methods", "smf-w"), []string{"smf-w", "no rank"}, cli.ExitUsage},
+		"ranks of another":    {train("--rank", "3,4"), []string{"ranks", "sonmf"}, cli.ExitUsage},
+		"xi is no number":     {train("--method", "smf-w", "--xi", "much"), []string{"--xi", "much"}, cli.ExitUsage},
+		"xi of nothing":       {train("--method", "smf-w", "--xi", "0"), []string{"xi 0"}, cli.ExitUsage},
+		"compared method":     {evaluate("--classes", "auto", "--methods", "majority,bow"), []string{`method "bow"`}, cli.ExitUsage},
+		"nothing elastic":     {evaluate("--methods", "majority,smf-w", "--free-aux"), []string{"--free-aux"}, cli.ExitUsage},
+		"nothing supervised":  {evaluate("--methods", "majority,bow", "--class-weights", "balanced"), []string{"--class-weights"}, cli.ExitUsage},
+		"words beside topics": {evaluate("--methods", "smf-w+words"), []string{"smf-w+words"}, cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,14 +137,14 @@ func TestClassUsage(t *testing.T) {
 // TestEvaluateWarns of coefficients that have no bound, and of fewer topics than asked for.
 func TestEvaluateWarns(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.csv", synthetic(t, "200", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "200", "csv"))
 	for want, args := range map[string][]string{
 		"a ridge of 0": {"--methods", "smf-w", "--ranks", "1", "--xi", "1", "--ridge", "0"},
 		`"rank":5000`:  {"--methods", "svd", "--ranks", "5000"},
 	} {
 		r := wardcast(t, "", append([]string{"evaluate", "--input", notes, "--folds", "2", "--min-df", "5"}, args...)...)
-		if r.code != 0 || !strings.Contains(r.stderr, want) {
-			t.Errorf("%v exits %d and logs %s", args, r.code, r.stderr)
+		if r.Code != 0 || !strings.Contains(r.Stderr, want) {
+			t.Errorf("%v exits %d and logs %s", args, r.Code, r.Stderr)
 		}
 	}
 }

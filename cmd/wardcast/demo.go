@@ -13,52 +13,53 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/demo"
-	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lab/demo"
+	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
 type demoCmd struct {
-	output
+	cli.Output
 	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
 	Rate     float64       `help:"Notes per second." default:"20"`
 	Port     int           `help:"Port of metrics and health; a free one where it is taken." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
 }
 
-func (c *demoCmd) Run(ctx context.Context, d *deps) error {
+func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if !(c.Rate > 0) || c.Duration <= 0 {
-		return usageError{errors.New("--rate and --duration must be positive")}
+		return cli.Usage(errors.New("--rate and --duration must be positive"))
 	}
 	if c.Port < 0 || c.Port > math.MaxUint16 {
-		return usageError{fmt.Errorf("--port %d is no port", c.Port)}
+		return cli.Usage(fmt.Errorf("--port %d is no port", c.Port))
 	}
-	log, err := obs.NewLogger(d.err, "warn")
+	log, err := obs.NewLogger(d.Err, "warn")
 	if err != nil {
 		return err
 	}
-	bar := newProgress(d.err, "training")
+	bar := cli.NewProgress(d.Err, "training")
 	say := func(format string, args ...any) {
-		bar.finish()
-		_, _ = fmt.Fprintf(d.err, format+"\n", args...) // talk, not data
+		bar.Finish()
+		_, _ = fmt.Fprintf(d.Err, format+"\n", args...) // talk, not data
 	}
-	out := bufio.NewWriter(d.out) // keeps the first error
+	out := bufio.NewWriter(d.Out) // keeps the first error
 	show := func(_ *msg.Prediction, value []byte) { line(out, "%s\n", value) }
-	if !c.json() {
+	if !c.JSON() {
 		head := fmt.Sprintf("%-9s %-26s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
 		show = func(p *msg.Prediction, _ []byte) {
 			line(out, "%s%-9s %-26s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
 			head = ""
 		}
 	}
-	s, err := demo.Run(ctx, demo.Options{Duration: c.Duration, Rate: c.Rate, Port: c.Port, Seed: c.Seed, Version: version, Logger: log, Say: say, Show: show, Progress: bar.set})
+	s, err := demo.Run(ctx, demo.Options{Duration: c.Duration, Rate: c.Rate, Port: c.Port, Seed: c.Seed, Version: version, Logger: log, Say: say, Show: show, Progress: bar.Set})
 	if err != nil || s == nil {
 		return err
 	}
-	if c.json() {
-		return printJSON(d.out, map[string]any{"summary": s})
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"summary": s})
 	}
 	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
-	line(out, "AUROC %s against what happened; the rule that made the notes reaches %s. Mean distance from the true probability %.3f.\n", digits(s.AUROC, 3), digits(s.TruthAUROC, 3), s.MeanError)
+	line(out, "AUROC %s against what happened; the rule that made the notes reaches %s. Mean distance from the true probability %.3f.\n", cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
 	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
 	return out.Flush()
 }

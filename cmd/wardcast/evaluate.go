@@ -13,18 +13,19 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/models/fit"
+	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
 
 type evaluateCmd struct {
-	table
+	cli.Notes
 	outcomes
 	head
-	output
+	cli.Output
 	Methods      []string `help:"Methods to compare: majority, ${fitMethods}, and all but majority, bow, smf-w and smf-h also with +words, as in sonmf+words; bow is words alone (default: majority,bow,sonmf,sonmf+words; with --classes majority,smf-w,smf-h)."`
 	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
 	Weightings   []string `help:"Rows to compare: tf-idf, binary (default: binary for sonmf-binary and log-nmf, which take no others, tf-idf for the rest)."`
@@ -36,60 +37,60 @@ type evaluateCmd struct {
 	MinDocuments int      `help:"Notes that a complaint needs for that." default:"${minDocuments}"`
 }
 
-func (c *evaluateCmd) Run(ctx context.Context, d *deps) error {
+func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	comparison, err := c.comparison()
 	if err != nil {
 		return err
 	}
-	columns, err := c.columns()
+	columns, err := c.Columns()
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if err := c.into(&columns); err != nil {
 		return err
 	}
-	warnRidge(d.log, &comparison.Settings)
+	warnRidge(d.Log, &comparison.Settings)
 	if len(c.Test) > 0 && c.SplitTime != "" {
-		return usageError{errors.New("--test and --split-time exclude one another")}
+		return cli.Usage(errors.New("--test and --split-time exclude one another"))
 	}
-	train := c.files()
-	t, err := c.read(d, columns, slices.Concat(train, c.Test))
+	inputs := c.Files()
+	t, err := c.Read(d, columns, slices.Concat(inputs, c.Test))
 	if err != nil {
 		return err
 	}
-	all := fit.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission, Pooled: true}
-	groups := []fit.Group{{Data: all}}
-	if c.PerComplaint != string(fit.Never) {
-		groups = append(groups, fit.Groups(all, c.MinDocuments)...)
+	all := train.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission, Pooled: true}
+	groups := []train.Group{{Data: all}}
+	if c.PerComplaint != string(train.Never) {
+		groups = append(groups, train.Groups(all, c.MinDocuments)...)
 	}
-	var scores []fit.Score
+	var scores []train.Score
 	for _, g := range groups {
-		comparison.Repeats, err = c.repeats(d, &g, t.Ends[len(train)-1])
-		var found []fit.Score
+		comparison.Repeats, err = c.repeats(d, &g, t.Ends[len(inputs)-1])
+		var found []train.Score
 		if err == nil {
 			found, err = compare(ctx, d, &g, comparison)
 		}
 		if (errors.Is(err, eval.ErrOneClass) || errors.Is(err, smf.ErrLabels)) && g.Complaint != "" {
-			d.log.Warn("a complaint is left out: a part of its notes is of one outcome only", "model", models.Slug(g.Complaint))
+			d.Log.Warn("a complaint is left out: a part of its notes is of one outcome only", "model", models.Slug(g.Complaint))
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("evaluating %s of %s: %w", named(g.Complaint), strings.Join(slices.Concat(train, c.Test), ", "), err)
+			return fmt.Errorf("evaluating %s of %s: %w", named(g.Complaint), strings.Join(slices.Concat(inputs, c.Test), ", "), err)
 		}
 		scores = append(scores, found...)
-		warnRanks(d.log, comparison.Candidates, found)
+		warnRanks(d.Log, comparison.Candidates, found)
 	}
-	if c.json() {
-		return printJSON(d.out, map[string]any{"scores": scores})
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"scores": scores})
 	}
 	if t.Classes != nil {
-		return printClassScores(d.out, scores)
+		return printClassScores(d.Out, scores)
 	}
-	return printScores(d.out, scores)
+	return printScores(d.Out, scores)
 }
 
 // warnRanks says where there were fewer topics than asked for.
-func warnRanks(log *slog.Logger, candidates []fit.Candidate, scores []fit.Score) {
+func warnRanks(log *slog.Logger, candidates []train.Candidate, scores []train.Score) {
 	for i, sc := range scores {
 		if sc.Rank < candidates[i].Rank {
 			log.Warn("fewer notes or terms than topics: the rank is cut", "model", cmp.Or(sc.Complaint, models.Other), "method", sc.Name, "rank", candidates[i].Rank, "used", sc.Rank)
@@ -98,10 +99,10 @@ func warnRanks(log *slog.Logger, candidates []fit.Candidate, scores []fit.Score)
 }
 
 // comparison returns what the flags say is compared, without the splits.
-func (c *evaluateCmd) comparison() (fit.Comparison, error) {
-	s := fit.Default()
+func (c *evaluateCmd) comparison() (train.Comparison, error) {
+	s := train.Default()
 	if err := c.apply(&s); err != nil {
-		return fit.Comparison{}, err
+		return train.Comparison{}, err
 	}
 	var weightings []textproc.Weighting
 	for _, w := range c.Weightings {
@@ -113,40 +114,40 @@ func (c *evaluateCmd) comparison() (fit.Comparison, error) {
 			c.Methods = []string{"majority", "smf-w", "smf-h"}
 		}
 	}
-	candidates, err := fit.Candidates(c.Methods, weightings, c.Ranks)
+	candidates, err := train.Candidates(c.Methods, weightings, c.Ranks)
 	if err != nil {
-		return fit.Comparison{}, err
+		return train.Comparison{}, err
 	}
-	supervised := func(of fit.Candidate) bool { return of.Method.Supervised() }
-	elastic := func(of fit.Candidate) bool { return !of.Method.Supervised() && of.Method != fit.Majority }
+	supervised := func(of train.Candidate) bool { return of.Method.Supervised() }
+	elastic := func(of train.Candidate) bool { return !of.Method.Supervised() && of.Method != train.Majority }
 	switch {
 	case c.supervised() != "" && !slices.ContainsFunc(candidates, supervised):
-		return fit.Comparison{}, usageError{fmt.Errorf("%s is of smf-w and smf-h, which are not among the --methods", c.supervised())}
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s is of smf-w and smf-h, which are not among the --methods", c.supervised()))
 	case c.elastic() != "" && !slices.ContainsFunc(candidates, elastic):
-		return fit.Comparison{}, usageError{fmt.Errorf("%s is of the elastic net, which none of the --methods has", c.elastic())}
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s is of the elastic net, which none of the --methods has", c.elastic()))
 	}
-	if err := fit.CheckClasses(candidates, len(c.Classes), s); err != nil {
-		return fit.Comparison{}, err
+	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
+		return train.Comparison{}, err
 	}
-	if (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of fit.Candidate) bool { return of.Method == fit.L1NMF }) {
-		return fit.Comparison{}, usageError{errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods")}
+	if (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of train.Candidate) bool { return of.Method == train.L1NMF }) {
+		return train.Comparison{}, cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
 	}
-	return fit.Comparison{Candidates: candidates, Settings: s}, nil
+	return train.Comparison{Candidates: candidates, Settings: s}, nil
 }
 
 // compare returns the scores of all candidates on a group of notes.
-func compare(ctx context.Context, d *deps, g *fit.Group, comparison fit.Comparison) ([]fit.Score, error) {
-	bar := newProgress(d.err, named(g.Complaint))
-	comparison.Progress = bar.set
-	scores, err := fit.Evaluate(ctx, g.Data, comparison)
-	bar.finish()
+func compare(ctx context.Context, d *cli.Deps, g *train.Group, comparison train.Comparison) ([]train.Score, error) {
+	bar := cli.NewProgress(d.Err, named(g.Complaint))
+	comparison.Progress = bar.Set
+	scores, err := train.Evaluate(ctx, g.Data, comparison)
+	bar.Finish()
 	for i := range scores {
 		scores[i].Complaint = g.Complaint
 	}
 	return scores, err
 }
 
-func printScores(w io.Writer, scores []fit.Score) error {
+func printScores(w io.Writer, scores []train.Score) error {
 	var rows [][]string
 	for _, sc := range scores {
 		interval := "-"
@@ -154,15 +155,15 @@ func printScores(w io.Writer, scores []fit.Score) error {
 			interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
 		}
 		rows = append(rows, []string{
-			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), digits(&sc.Accuracy, 4), digits(&sc.AUROC, 4), interval,
-			digits(&sc.AUPRC, 3), digits(&sc.Brier, 4), digits(&sc.LogLoss, 4), digits(sc.CalibrationIntercept, 2), digits(sc.CalibrationSlope, 2),
+			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), cli.Digits(&sc.Accuracy, 4), cli.Digits(&sc.AUROC, 4), interval,
+			cli.Digits(&sc.AUPRC, 3), cli.Digits(&sc.Brier, 4), cli.Digits(&sc.LogLoss, 4), cli.Digits(sc.CalibrationIntercept, 2), cli.Digits(sc.CalibrationSlope, 2),
 		})
 	}
-	return printTable(w, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE"}, rows)
+	return cli.PrintTable(w, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE"}, rows)
 }
 
 // printClassScores prints what was measured of several outcomes, the AUROC of each against the others last.
-func printClassScores(w io.Writer, scores []fit.Score) error {
+func printClassScores(w io.Writer, scores []train.Score) error {
 	header := []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC"}
 	for _, of := range scores[0].Classes.Classes {
 		header = append(header, of.Class)
@@ -172,14 +173,14 @@ func printClassScores(w io.Writer, scores []fit.Score) error {
 		m := sc.Classes
 		row := []string{
 			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes),
-			digits(&m.Accuracy, 4), digits(&m.BalancedAccuracy, 4), digits(&m.Brier, 4), digits(&m.LogLoss, 4), digits(&sc.AUROC, 4), digits(m.AUROC, 4),
+			cli.Digits(&m.Accuracy, 4), cli.Digits(&m.BalancedAccuracy, 4), cli.Digits(&m.Brier, 4), cli.Digits(&m.LogLoss, 4), cli.Digits(&sc.AUROC, 4), cli.Digits(m.AUROC, 4),
 		}
 		for _, of := range m.Classes {
-			row = append(row, digits(of.AUROC, 4))
+			row = append(row, cli.Digits(of.AUROC, 4))
 		}
 		rows = append(rows, row)
 	}
-	return printTable(w, header, rows)
+	return cli.PrintTable(w, header, rows)
 }
 
 // named returns a group of notes as messages name it.
@@ -192,11 +193,11 @@ func named(complaint string) string {
 
 // repeats returns how the rows of a group are split; those that stand before trainRows in the whole table are of the
 // training files.
-func (c *evaluateCmd) repeats(d *deps, g *fit.Group, trainRows int) (fit.Repeats, error) {
+func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train.Repeats, error) {
 	if len(c.Test) == 0 && c.SplitTime == "" {
-		repeats, err := fit.CrossValidation(g.Rows, c.Folds, c.Repeats, c.Seed)
+		repeats, err := train.CrossValidation(g.Rows, c.Folds, c.Repeats, c.Seed)
 		if errors.Is(err, eval.ErrArgument) {
-			err = usageError{fmt.Errorf("--folds %d: %w", c.Folds, err)}
+			err = cli.Usage(fmt.Errorf("--folds %d: %w", c.Folds, err))
 		}
 		return repeats, err
 	}
@@ -213,9 +214,9 @@ func (c *evaluateCmd) repeats(d *deps, g *fit.Group, trainRows int) (fit.Repeats
 		}
 		inTraining = func(i int) bool { return g.Rows[i].Arrived.Before(cut) }
 	}
-	repeats, dropped, err := fit.Holdout(g.Rows, inTraining)
+	repeats, dropped, err := train.Holdout(g.Rows, inTraining)
 	if dropped > 0 {
-		d.log.Warn("test notes of visits that are trained on are left out", "notes", dropped)
+		d.Log.Warn("test notes of visits that are trained on are left out", "notes", dropped)
 	}
 	return repeats, err
 }
@@ -232,13 +233,13 @@ func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 	if !ok {
 		cut, err := notes.ParseTime(c.SplitTime)
 		if err != nil {
-			return cut, usageError{fmt.Errorf("--split-time %q: %w", c.SplitTime, err)}
+			return cut, cli.Usage(fmt.Errorf("--split-time %q: %w", c.SplitTime, err))
 		}
 		return cut, nil
 	}
 	percent, err := strconv.ParseFloat(share, 64)
 	if err != nil {
-		return time.Time{}, usageError{fmt.Errorf("--split-time %q is no percentage", c.SplitTime)}
+		return time.Time{}, cli.Usage(fmt.Errorf("--split-time %q is no percentage", c.SplitTime))
 	}
 	_, _, cut, err := eval.TemporalSplit(times, percent/100)
 	return cut, err

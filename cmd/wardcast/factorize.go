@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 )
 
 type factorizeCmd struct {
-	output
+	cli.Output
 	Method           string   `help:"${methods}." enum:"${methods}" default:"sonmf"`
 	Input            string   `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string   `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
@@ -43,37 +44,37 @@ type factorizeCmd struct {
 	StartAux          string `help:"Begin from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 }
 
-func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
+func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	// Of factorize.Options 0 means a default, which is not what it says here.
 	switch {
 	case c.MaxIter < 1:
-		return usageError{fmt.Errorf("--max-iter is %d, must be 1 or more", c.MaxIter)}
+		return cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", c.MaxIter))
 	case c.Restarts < 1:
-		return usageError{fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts)}
+		return cli.Usage(fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts))
 	}
 	if ridge, err := strconv.ParseFloat(c.Ridge, 64); err == nil && ridge == 0 {
-		d.log.Warn("a ridge of 0: coefficients of labels that the documents tell apart grow without bound")
+		d.Log.Warn("a ridge of 0: coefficients of labels that the documents tell apart grow without bound")
 	}
-	tried, bar := newProgress(d.err, "cross-validation"), &iterations{progress: newProgress(d.err, "updates"), max: c.MaxIter}
+	tried, bar := cli.NewProgress(d.Err, "cross-validation"), &iterations{Progress: cli.NewProgress(d.Err, "updates"), max: c.MaxIter}
 	report, err := factorize.Run(ctx, factorize.Options{
 		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
 		Init: solver.Init(c.Init), Seed: c.Seed, Restarts: c.Restarts, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
 		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
 		Supervised: factorize.Supervised{
 			Labels: c.Labels, Aux: c.Aux, Xi: c.Xi, Ridge: c.Ridge, TestInput: c.TestInput, TestLabels: c.TestLabels, TestAux: c.TestAux,
-			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: factorize.ClassWeights(c.ClassWeights), Tried: tried.set,
+			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: factorize.ClassWeights(c.ClassWeights), Tried: tried.Set,
 		},
 	}, bar)
-	tried.finish()
-	bar.finish()
+	tried.Finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	if s := report.Status; s == solver.Cycling.String() || s == solver.SearchFailed.String() {
-		d.log.Warn("the run did not end at a minimum", "status", s, "updates", report.Iterations)
+		d.Log.Warn("the run did not end at a minimum", "status", s, "updates", report.Iterations)
 	}
-	if c.json() {
-		return printJSON(d.out, report)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, report)
 	}
 	orthogonality := "-"
 	if r := report.OrthogonalityResidual; r != nil {
@@ -82,7 +83,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 	head := []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}
 	row := []string{
 		report.Method, report.Status, strconv.Itoa(report.Iterations), strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
-		orthogonality, digits(&report.Seconds.Load, 3), digits(&report.Seconds.Init, 3), digits(&report.Seconds.Solve, 3),
+		orthogonality, cli.Digits(&report.Seconds.Load, 3), cli.Digits(&report.Seconds.Init, 3), cli.Digits(&report.Seconds.Solve, 3),
 	}
 	if s := report.Settings.SupervisedSettings; s != nil {
 		head = append(head, "XI", "RIDGE")
@@ -93,20 +94,20 @@ func (c *factorizeCmd) Run(ctx context.Context, d *deps) error {
 		value *float64
 	}{{"TRAIN ACCURACY", report.TrainAccuracy}, {"TEST ACCURACY", report.TestAccuracy}, {"TEST AUROC", report.TestAUROC}} {
 		if measure.value != nil {
-			head, row = append(head, measure.name), append(row, digits(measure.value, 3))
+			head, row = append(head, measure.name), append(row, cli.Digits(measure.value, 3))
 		}
 	}
-	return printTable(d.out, head, [][]string{row})
+	return cli.PrintTable(d.Out, head, [][]string{row})
 }
 
 // iterations shows the updates of a solver and their objectives as they come.
 type iterations struct {
-	*progress
+	*cli.Progress
 	max int
 }
 
 // Record implements solver.Recorder.
 func (i *iterations) Record(it solver.Iterate) {
-	i.set(it.Iteration, i.max)
-	i.describe("objective " + strconv.FormatFloat(it.Objective, 'g', 6, 64))
+	i.Set(it.Iteration, i.max)
+	i.Describe("objective " + strconv.FormatFloat(it.Objective, 'g', 6, 64))
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
@@ -104,8 +106,8 @@ func TestFactorize(t *testing.T) {
 		for name, path := range matrices(t, methods.Domain(method) == solver.Binary) {
 			out := filepath.Join(t.TempDir(), "out")
 			succeed(t, "", "factorize", "--method", method, "--input", path, "--rank", "2", "--out", out, "--trace", "--threads", "1")
-			data := read(t, filepath.Join(out, "result.json"))
-			wantFields(t, "result.json", object(t, string(data)), "method", "status", "iterations", "objective", "mean_objective", "orthogonality_residual", "train_accuracy", "seconds", "trace", "settings", "version")
+			data := clitest.Read(t, filepath.Join(out, "result.json"))
+			clitest.WantFields(t, "result.json", clitest.Object(t, string(data)), "method", "status", "iterations", "objective", "mean_objective", "orthogonality_residual", "train_accuracy", "seconds", "trace", "settings", "version")
 			var r factorized
 			if err := json.Unmarshal(data, &r); err != nil {
 				t.Fatal(err)
@@ -128,7 +130,7 @@ func TestFactorize(t *testing.T) {
 					}
 				}
 			}
-			tensors, _, err := safetensors.Read(read(t, filepath.Join(out, "factors.safetensors")))
+			tensors, _, err := safetensors.Read(clitest.Read(t, filepath.Join(out, "factors.safetensors")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +157,7 @@ func TestFactorizeFlags(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	run := func(args ...string) map[string]any {
 		t.Helper()
-		return object(t, succeed(t, "", append([]string{"factorize", "--input", files["x.csv"], "--rank", "2", "--out", out, "--output=json"}, args...)...))
+		return clitest.Object(t, succeed(t, "", append([]string{"factorize", "--input", files["x.csv"], "--rank", "2", "--out", out, "--output=json"}, args...)...))
 	}
 	r := run("--max-iter", "3", "--rel-tol", "0")
 	if r["iterations"] != 3. {
@@ -208,7 +210,7 @@ func TestFactorizeFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fail(t, exitUsage, append([]string{"factorize", "--input", files["x.csv"], "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...), c.want)
+			fail(t, cli.ExitUsage, append([]string{"factorize", "--input", files["x.csv"], "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...), c.want)
 		})
 	}
 	for name, c := range map[string]struct {
@@ -228,8 +230,8 @@ func TestFactorizeFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"factorize", "--input", file(t, c.file, c.content), "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...)
-			fail(t, exitFailed, args, c.want...)
+			args := append([]string{"factorize", "--input", clitest.File(t, c.file, c.content), "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...)
+			fail(t, cli.ExitFailed, args, c.want...)
 		})
 	}
 }
@@ -251,13 +253,13 @@ func TestFactorizeLabels(t *testing.T) {
 	}
 	for _, method := range methods.Supervised() {
 		given := []string{"--method", method, "--labels", y, "--aux", aux, "--test-input", x, "--test-labels", y, "--test-aux", aux, "--xi", "1"}
-		got := object(t, succeed(t, "", args(append(given, "--ridge", "0.1", "--output=json")...)...))
-		wantFields(t, method, got, "method", "status", "objective", "train_accuracy", "test_accuracy", "test_auroc", "settings")
+		got := clitest.Object(t, succeed(t, "", args(append(given, "--ridge", "0.1", "--output=json")...)...))
+		clitest.WantFields(t, method, got, "method", "status", "objective", "train_accuracy", "test_accuracy", "test_auroc", "settings")
 		settings := got["settings"].(map[string]any)
 		if got["train_accuracy"] != 1. || got["test_auroc"] != 1. || settings["xi"] != 1. || settings["ridge"] != .1 || settings["cross_validation"] != nil {
 			t.Errorf("%s gives %v", method, got)
 		}
-		settings = object(t, succeed(t, "", args(append(given, "--ridge", "auto", "--output=json")...)...))["settings"].(map[string]any)
+		settings = clitest.Object(t, succeed(t, "", args(append(given, "--ridge", "auto", "--output=json")...)...))["settings"].(map[string]any)
 		if v, _ := settings["cross_validation"].(map[string]any); v["folds"] != 5. || fmt.Sprint(v["chosen"]) != "[ridge]" {
 			t.Errorf("%s with ridge auto says %v", method, settings)
 		}
@@ -278,12 +280,12 @@ func TestFactorizeLabels(t *testing.T) {
 		"a single update": {[]string{"--ridge", "0.1", "--max-iter", "1"}, nil},
 	} {
 		r := wardcast(t, "", args(append([]string{"--method", "smf-w", "--labels", y, "--xi", "0.01"}, c.args...)...)...)
-		if r.code != 0 || c.want == nil && r.stderr != "" {
-			t.Errorf("%s: exits %d and says %q", name, r.code, r.stderr)
+		if r.Code != 0 || c.want == nil && r.Stderr != "" {
+			t.Errorf("%s: exits %d and says %q", name, r.Code, r.Stderr)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(r.stderr, want) {
-				t.Errorf("%s: says %q, want %q in it", name, r.stderr, want)
+			if !strings.Contains(r.Stderr, want) {
+				t.Errorf("%s: says %q, want %q in it", name, r.Stderr, want)
 			}
 		}
 	}
@@ -292,18 +294,18 @@ func TestFactorizeLabels(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"none":            {exitUsage, []string{"--method", "smf-w"}, []string{"wants labels"}},
-		"weights of nmf":  {exitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{"class weights", "learns no labels"}},
-		"weights":         {exitUsage, []string{"--method", "smf-w", "--labels", y, "--class-weights", "equal"}, []string{"--class-weights", "balanced"}},
-		"of sonmf":        {exitUsage, []string{"--labels", y}, []string{"learns no labels"}},
-		"xi of nmf":       {exitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "learns no labels"}},
-		"xi":              {exitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"}},
-		"name for a step": {exitUsage, []string{"--method", "smf-h", "--labels", y, "--step", "cayley"}, []string{"cayley", "number"}},
-		"number as name":  {exitUsage, []string{"--method", "sonmf", "--step", "0.1"}, []string{"0.1", "cayley"}},
-		"test alone":      {exitUsage, []string{"--method", "smf-w", "--labels", y, "--test-input", x}, []string{"test documents"}},
-		"negative":        {exitFailed, []string{"--method", "smf-w", "--labels", write("bad.csv", "0\n1\n0\n-1\n0\n1\n")}, []string{"bad.csv", "line 4", "negative"}},
-		"one class":       {exitFailed, []string{"--method", "smf-w", "--labels", write("one.csv", "0,0,0,0,0,0\n")}, []string{"one.csv", "class 0"}},
-		"count":           {exitFailed, []string{"--method", "smf-w", "--labels", write("few.csv", "0,1\n")}, []string{"few.csv", "2 labels", "6 documents"}},
+		"none":            {cli.ExitUsage, []string{"--method", "smf-w"}, []string{"wants labels"}},
+		"weights of nmf":  {cli.ExitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{"class weights", "learns no labels"}},
+		"weights":         {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--class-weights", "equal"}, []string{"--class-weights", "balanced"}},
+		"of sonmf":        {cli.ExitUsage, []string{"--labels", y}, []string{"learns no labels"}},
+		"xi of nmf":       {cli.ExitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "learns no labels"}},
+		"xi":              {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"}},
+		"name for a step": {cli.ExitUsage, []string{"--method", "smf-h", "--labels", y, "--step", "cayley"}, []string{"cayley", "number"}},
+		"number as name":  {cli.ExitUsage, []string{"--method", "sonmf", "--step", "0.1"}, []string{"0.1", "cayley"}},
+		"test alone":      {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--test-input", x}, []string{"test documents"}},
+		"negative":        {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("bad.csv", "0\n1\n0\n-1\n0\n1\n")}, []string{"bad.csv", "line 4", "negative"}},
+		"one class":       {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("one.csv", "0,0,0,0,0,0\n")}, []string{"one.csv", "class 0"}},
+		"count":           {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("few.csv", "0,1\n")}, []string{"few.csv", "2 labels", "6 documents"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

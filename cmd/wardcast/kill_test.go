@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // secret stands in every message of a stream, and may stand in no log.
@@ -50,7 +51,7 @@ func startBroker(t *testing.T) string {
 func newStream(t *testing.T, bootstrap, store string) *stream {
 	t.Helper()
 	s := openStream(t, bootstrap)
-	s.config = file(t, "wardcast.yaml", fmt.Sprintf(`kafka:
+	s.config = clitest.File(t, "wardcast.yaml", fmt.Sprintf(`kafka:
   brokers: [%s]
   group: %s
   topics: {notes: %s, predictions: %s, dead_letters: %s}
@@ -76,7 +77,7 @@ http: {listen: ""}
 		}
 		want := map[string]string{}
 		for line := range strings.Lines(succeed(t, in.String(), "predict", "--model-dir", store)) {
-			visit, _ := object(t, line)["visit_id"].(string)
+			visit, _ := clitest.Object(t, line)["visit_id"].(string)
 			want[visit] = bare(strings.TrimSuffix(line, "\n"))
 		}
 		return want
@@ -143,7 +144,7 @@ func (s *stream) send(n int) {
 		s.order = append(s.order, id)
 		records = append(records, r)
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), clitest.Patience)
 	defer cancel()
 	if err := s.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		s.t.Fatal(err)
@@ -179,8 +180,8 @@ func (s *stream) read(limit time.Duration, done func() bool) bool {
 func (s *stream) answers(more int) {
 	s.t.Helper()
 	n := len(s.predictions) + len(s.dead) + more
-	if !s.read(patience, func() bool { return len(s.predictions)+len(s.dead) >= n }) {
-		s.t.Fatalf("%d answers of %d sent, %d committed, no more within %v", n-more, len(s.sent), s.committed(), patience)
+	if !s.read(clitest.Patience, func() bool { return len(s.predictions)+len(s.dead) >= n }) {
+		s.t.Fatalf("%d answers of %d sent, %d committed, no more within %v", n-more, len(s.sent), s.committed(), clitest.Patience)
 	}
 }
 
@@ -188,7 +189,7 @@ func (s *stream) answers(more int) {
 func (s *stream) settle() {
 	s.t.Helper()
 	answered, at := map[string]bool{}, [2]int{}
-	if !s.read(patience, func() bool {
+	if !s.read(clitest.Patience, func() bool {
 		for ; at[0] < len(s.predictions); at[0]++ {
 			answered[string(s.predictions[at[0]].Key)] = true
 		}
@@ -197,7 +198,7 @@ func (s *stream) settle() {
 		}
 		return len(answered) >= len(s.sent)
 	}) {
-		s.t.Fatalf("%d of %d messages answered, %d committed, the others not within %v", len(answered), len(s.sent), s.committed(), patience)
+		s.t.Fatalf("%d of %d messages answered, %d committed, the others not within %v", len(answered), len(s.sent), s.committed(), clitest.Patience)
 	}
 }
 

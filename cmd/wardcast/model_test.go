@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models/fit"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
+	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 )
@@ -45,19 +47,19 @@ func TestSynth(t *testing.T) {
 	if err := msg.DecodeNote([]byte(line), &n); err != nil {
 		t.Errorf("a generated line is no note: %v", err)
 	}
-	wantFields(t, "a generated note", object(t, line), "label", "true_probability")
+	clitest.WantFields(t, "a generated note", clitest.Object(t, line), "label", "true_probability")
 }
 
 // TestModels goes the way of a model: trained, looked at, used, damaged and refused.
 func TestModels(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.csv", synthetic(t, "400", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "400", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
-	train := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
-	if got := succeed(t, "", train...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
+	args := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
+	if got := succeed(t, "", args...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
 		t.Errorf("train prints %q, want a table with the model of all complaints", got)
 	}
-	again := object(t, succeed(t, "", append(train, "--output=json")...))
+	again := clitest.Object(t, succeed(t, "", append(args, "--output=json")...))
 	reports, _ := again["models"].([]any)
 	if len(reports) < 3 {
 		t.Fatalf("train reports %d models, want one for each complaint", len(reports))
@@ -65,7 +67,7 @@ func TestModels(t *testing.T) {
 	kept := 0
 	for _, r := range reports {
 		report, _ := r.(map[string]any)
-		wantFields(t, "a report of train", report, "model", "complaint", "documents", "positives", "kept", "why", "log_loss", "pooled_log_loss", "metrics")
+		clitest.WantFields(t, "a report of train", report, "model", "complaint", "documents", "positives", "kept", "why", "log_loss", "pooled_log_loss", "metrics")
 		if report["kept"] == true {
 			kept++
 		}
@@ -105,43 +107,43 @@ func TestModels(t *testing.T) {
 	if got := succeed(t, "", "models", "show", "--model-dir", dir, "_other"); !strings.Contains(got, version) || !strings.Contains(got, `"rank"`) {
 		t.Errorf("models show prints %q, want card and manifest of the champion", got)
 	}
-	shown := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", version, "--output=json"))
-	wantFields(t, "models show", shown, "version", "sha256", "manifest")
-	fail(t, exitFailed, []string{"models", "show", "--model-dir", dir, "nobody"}, "nobody")
-	fail(t, exitFailed, []string{"models", "show", "--model-dir", dir, "_other", "2020-01-01T00-00-00Z-000000"}, "2020-01-01T00-00-00Z-000000")
+	shown := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", version, "--output=json"))
+	clitest.WantFields(t, "models show", shown, "version", "sha256", "manifest")
+	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "nobody"}, "nobody")
+	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "_other", "2020-01-01T00-00-00Z-000000"}, "2020-01-01T00-00-00Z-000000")
 
 	if got := succeed(t, "", "models", "verify", "--model-dir", dir); got != "all files match their manifests\n" {
 		t.Errorf("models verify prints %q", got)
 	}
-	if diff := cmp.Diff(map[string]any{"bad": []any{}}, object(t, succeed(t, "", "models", "verify", "--model-dir", dir, "--output=json"))); diff != "" {
+	if diff := cmp.Diff(map[string]any{"bad": []any{}}, clitest.Object(t, succeed(t, "", "models", "verify", "--model-dir", dir, "--output=json"))); diff != "" {
 		t.Errorf("models verify (-want +got):\n%s", diff)
 	}
 
-	prediction := object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
-	wantFields(t, "a prediction", prediction, "probability", "logit", "topics", "aux", "model")
+	prediction := clitest.Object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
+	clitest.WantFields(t, "a prediction", prediction, "probability", "logit", "topics", "aux", "model")
 
 	for _, name := range []string{"tensors.safetensors", "vocabulary.json", "manifest.json"} {
 		path := filepath.Join(dir, "_other", version, name)
-		whole := read(t, path)
+		whole := clitest.Read(t, path)
 		damaged := bytes.Clone(whole)
 		damaged[len(damaged)/2] ^= 1
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		r := wardcast(t, "", "models", "verify", "--model-dir", dir)
-		if r.code != exitFailed || !strings.Contains(r.stdout, name) || !strings.Contains(r.stdout, version) {
-			t.Errorf("models verify of a damaged %s exits %d and prints %q, want 1 and the file", name, r.code, r.stdout)
+		if r.Code != cli.ExitFailed || !strings.Contains(r.Stdout, name) || !strings.Contains(r.Stdout, version) {
+			t.Errorf("models verify of a damaged %s exits %d and prints %q, want 1 and the file", name, r.Code, r.Stdout)
 		}
 		r = wardcast(t, "", "models", "verify", "--model-dir", dir, "--output=json")
-		bad, _ := object(t, r.stdout)["bad"].([]any)
-		if r.code != exitFailed || len(bad) != 1 {
-			t.Fatalf("models verify of a damaged %s exits %d with %d bad files, want 1 and one", name, r.code, len(bad))
+		bad, _ := clitest.Object(t, r.Stdout)["bad"].([]any)
+		if r.Code != cli.ExitFailed || len(bad) != 1 {
+			t.Fatalf("models verify of a damaged %s exits %d with %d bad files, want 1 and one", name, r.Code, len(bad))
 		}
 		entry, _ := bad[0].(map[string]any)
 		if entry["model"] != "_other" || entry["version"] != version || entry["file"] != name || entry["reason"] == "" {
 			t.Errorf("models verify of a damaged %s tells %v", name, entry)
 		}
-		fail(t, exitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, name, version)
+		fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, name, version)
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +154,8 @@ func TestModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := wardcast(t, "", "models", "list", "--model-dir", dir)
-	if r.code != exitFailed || strings.Count(r.stdout, "\n") != len(list)+1 || !strings.Contains(r.stdout, "holds no version") || !strings.Contains(r.stderr, "_other") {
-		t.Errorf("models list of a damaged store exits %d, prints %q and logs %q, want 1, all versions and the damage", r.code, r.stdout, r.stderr)
+	if r.Code != cli.ExitFailed || strings.Count(r.Stdout, "\n") != len(list)+1 || !strings.Contains(r.Stdout, "holds no version") || !strings.Contains(r.Stderr, "_other") {
+		t.Errorf("models list of a damaged store exits %d, prints %q and logs %q, want 1, all versions and the damage", r.Code, r.Stdout, r.Stderr)
 	}
 }
 
@@ -161,16 +163,16 @@ func TestModels(t *testing.T) {
 // A second training keeps the numbers of the topics of the first.
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.csv", synthetic(t, "300", "csv"))
-	for _, method := range fit.Methods() {
+	notes := clitest.File(t, "notes.csv", synthetic(t, "300", "csv"))
+	for _, method := range train.Methods() {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "models")
-			train := []string{"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3", "--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical"}
-			if !fit.Method(method).Supervised() {
-				train = append(train, "--alpha", "0")
+			args := []string{"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3", "--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical"}
+			if !train.Method(method).Supervised() {
+				args = append(args, "--alpha", "0")
 			}
-			succeed(t, "", train...)
+			succeed(t, "", args...)
 			var p msg.Prediction
 			line := succeed(t, "", "predict", "--model-dir", dir, "--text", "78F glf at home, hip pain, unable to wt bear", "--complaint", "Fall", "--topics", "0", "--terms", "0", "--words", "0")
 			if err := json.Unmarshal([]byte(line), &p); err != nil {
@@ -192,9 +194,9 @@ func TestMethods(t *testing.T) {
 				t.Errorf("the logit is %v, the contributions sum to %v: %s", p.Logit, sum, line)
 			}
 
-			reports, _ := object(t, succeed(t, "", append(train, "--warm-start", "--output=json")...))["models"].([]any)
+			reports, _ := clitest.Object(t, succeed(t, "", append(args, "--warm-start", "--output=json")...))["models"].([]any)
 			alignment, _ := reports[0].(map[string]any)["alignment"].(map[string]any)
-			if method == string(fit.BagOfWords) {
+			if method == string(train.BagOfWords) {
 				if alignment != nil {
 					t.Errorf("words alone are aligned: %v", alignment)
 				}
@@ -203,19 +205,19 @@ func TestMethods(t *testing.T) {
 			if alignment["kept"] != 3. || alignment["of"] != 3. || alignment["warm_start"] != (method != methods.SVD) {
 				t.Errorf("alignment %v", alignment)
 			}
-			manifest, _ := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+			manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
 			if manifest["parent"] != alignment["version"] {
 				t.Errorf("parent %v, aligned to %v", manifest["parent"], alignment["version"])
 			}
 		})
 	}
-	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"}, "log-nmf", "binary")
+	fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"}, "log-nmf", "binary")
 	for _, method := range []string{"sonmf", "bow"} {
-		fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "no ℓ1 penalties", method)
+		fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "no ℓ1 penalties", method)
 	}
-	fail(t, exitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"}, "--l1-topics", "l1-nmf")
-	fail(t, exitUsage, []string{"evaluate", "--input", notes, "--methods", "sonmf", "--ranks=-3"}, "rank -3")
-	fail(t, exitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "l1-nmf", "--l1-topics=-1"}, "-1")
+	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"}, "--l1-topics", "l1-nmf")
+	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "sonmf", "--ranks=-3"}, "rank -3")
+	fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "l1-nmf", "--l1-topics=-1"}, "-1")
 	succeed(t, "", "evaluate", "--input", notes, "--methods", "sonmf,l1-nmf+words", "--ranks", "2", "--folds", "2", "--l1-topics", "0.1")
 }
 
@@ -231,24 +233,24 @@ func TestMoreThanTwoOutcomes(t *testing.T) {
 		texts.WriteString(word + "," + []string{"1", "0", "a secret that the patient told"}[i%3] + "\n")
 	}
 	args := []string{"evaluate", "--methods", "bow", "--folds", "2", "--min-df", "2", "--input"}
-	if r := wardcast(t, "", append(args, file(t, "notes.csv", table.String()))...); r.code != 0 || !strings.Contains(r.stderr, "more than two outcomes") || !strings.Contains(r.stderr, `\"0\" 30, \"1\" 15, \"left\" 15`) {
-		t.Errorf("exits %d and logs %s", r.code, r.stderr)
+	if r := wardcast(t, "", append(args, clitest.File(t, "notes.csv", table.String()))...); r.Code != 0 || !strings.Contains(r.Stderr, "more than two outcomes") || !strings.Contains(r.Stderr, `\"0\" 30, \"1\" 15, \"left\" 15`) {
+		t.Errorf("exits %d and logs %s", r.Code, r.Stderr)
 	}
-	if r := wardcast(t, "", append(args, file(t, "notes.csv", texts.String()))...); !strings.Contains(r.stderr, "3 different labels") || strings.Contains(r.stderr, "secret") {
-		t.Errorf("exits %d and logs %s", r.code, r.stderr)
+	if r := wardcast(t, "", append(args, clitest.File(t, "notes.csv", texts.String()))...); !strings.Contains(r.Stderr, "3 different labels") || strings.Contains(r.Stderr, "secret") {
+		t.Errorf("exits %d and logs %s", r.Code, r.Stderr)
 	}
 }
 
 // TestTrainFlags trains with every flag set to something else than its default.
 func TestTrainFlags(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
-	synonyms := file(t, "synonyms.txt", "pt = patient\n")
+	notes := clitest.File(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
+	synonyms := clitest.File(t, "synonyms.txt", "pt = patient\n")
 	dir := filepath.Join(t.TempDir(), "models")
 	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--method", "svd", "--rank", "3", "--words", "none", "--weighting", "binary", "--per-complaint", "never",
 		"--min-df", "2", "--max-df", ".9", "--max-terms", "200", "--n-grams", "2", "--negation", "--synonyms", synonyms, "--alpha", ".5", "--standardize", "--free-aux", "--lambda", "1se",
 		"--calibration", "isotonic", "--threshold", "youden", "--seed", "9", "--aux-columns", "age:numeric,acuity:numeric=vitals.hr")
-	manifest, _ := object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+	manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
 	part := func(name string, keys ...string) map[string]any {
 		all, _ := manifest[name].(map[string]any)
 		some := map[string]any{}
@@ -282,9 +284,9 @@ func TestPredict(t *testing.T) {
 	const secret = "zzsecretname"
 	good := `{"schema_version":"1","visit_id":"v1","text":"fall, hip pain ` + secret + `"}`
 	r := wardcast(t, strings.Join([]string{good, "", `{"text":"` + secret + `"`, good, `{"visit_id":"v2","schema_version":"1","text":""}`}, "\n"), "predict", "--model-dir", dir)
-	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if r.code != exitFailed || len(lines) != 4 {
-		t.Fatalf("predict exits %d with %d lines, want 1 and 4: %s", r.code, len(lines), r.stderr)
+	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
+	if r.Code != cli.ExitFailed || len(lines) != 4 {
+		t.Fatalf("predict exits %d with %d lines, want 1 and 4: %s", r.Code, len(lines), r.Stderr)
 	}
 	for i, want := range map[int]string{1: `{"line":3,"error":{"code":"not_json"`, 3: `{"line":5,"error":{"code":"empty_text"`} {
 		if !strings.HasPrefix(lines[i], want) {
@@ -292,15 +294,15 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	for _, i := range []int{0, 2} {
-		if object(t, lines[i])["visit_id"] != "v1" {
+		if clitest.Object(t, lines[i])["visit_id"] != "v1" {
 			t.Errorf("line %d is %q, want a prediction", i+1, lines[i])
 		}
 	}
-	if strings.Contains(r.stderr, secret) || strings.Contains(r.stderr, "v1") {
-		t.Errorf("the log tells of a patient: %s", r.stderr)
+	if strings.Contains(r.Stderr, secret) || strings.Contains(r.Stderr, "v1") {
+		t.Errorf("the log tells of a patient: %s", r.Stderr)
 	}
-	all := object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "0", "--terms", "0", "--words", "0"))
-	few := object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "1", "--terms", "1", "--words", "1"))
+	all := clitest.Object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "0", "--terms", "0", "--words", "0"))
+	few := clitest.Object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "1", "--terms", "1", "--words", "1"))
 	if a, f := all["topics"].([]any), few["topics"].([]any); len(f) >= len(a) || len(f) > 2 {
 		t.Errorf("%d topics of %d are told under --topics 1, want one and the rest", len(f), len(a))
 	}
@@ -310,7 +312,7 @@ func TestPredict(t *testing.T) {
 	if got := succeed(t, "", "predict", "--model-dir", dir); got != "" {
 		t.Errorf("no lines give %q", got)
 	}
-	fail(t, exitFailed, []string{"predict", "--model-dir", t.TempDir()}, "no champion")
+	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", t.TempDir()}, "no champion")
 }
 
 // TestTableErrors holds what train and evaluate say of bad tables against what they must name.
@@ -322,45 +324,45 @@ func TestTableErrors(t *testing.T) {
 		want       []string
 		code       int
 	}{
-		"no such column":  {"a.csv", "text,label\nfall,1\n", []string{"--text-column", "note"}, []string{"a.csv", `"note"`}, exitFailed},
-		"no such aux":     {"a.csv", "text,label\nfall,1\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", `"age"`}, exitFailed},
-		"not a number":    {"a.csv", "text,label,age\nfall,1,4\nhip,0,old\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", "line 3", `"age"`}, exitFailed},
-		"number in lines": {"a.jsonl", `{"text":"fall","label":1,"age":4}` + "\n" + `{"text":"hip","label":0,"age":"old"}` + "\n", []string{"--aux-columns", "age:numeric"}, []string{"a.jsonl", "line 2", `"age"`}, exitFailed},
-		"one class":       {"a.csv", "text,label\nfall,1\nhip,1\n", nil, []string{"a.csv", `"label"`, "one class"}, exitFailed},
-		"positive label":  {"a.csv", "text,label\nfall,yes\nhip,no\n", nil, []string{"a.csv", `"label"`}, exitFailed},
-		"no vocabulary":   {"a.csv", "text,label\n" + strings.Repeat("the,1\nof,0\n", 20), []string{"--min-df", "2"}, []string{"vocabulary"}, exitFailed},
-		"broken line":     {"a.jsonl", `{"text":"fall","label":1}` + "\n{\n", nil, []string{"a.jsonl", "line 2"}, exitFailed},
-		"empty":           {"a.csv", "", nil, []string{"a.csv"}, exitFailed},
+		"no such column":  {"a.csv", "text,label\nfall,1\n", []string{"--text-column", "note"}, []string{"a.csv", `"note"`}, cli.ExitFailed},
+		"no such aux":     {"a.csv", "text,label\nfall,1\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", `"age"`}, cli.ExitFailed},
+		"not a number":    {"a.csv", "text,label,age\nfall,1,4\nhip,0,old\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", "line 3", `"age"`}, cli.ExitFailed},
+		"number in lines": {"a.jsonl", `{"text":"fall","label":1,"age":4}` + "\n" + `{"text":"hip","label":0,"age":"old"}` + "\n", []string{"--aux-columns", "age:numeric"}, []string{"a.jsonl", "line 2", `"age"`}, cli.ExitFailed},
+		"one class":       {"a.csv", "text,label\nfall,1\nhip,1\n", nil, []string{"a.csv", `"label"`, "one class"}, cli.ExitFailed},
+		"positive label":  {"a.csv", "text,label\nfall,yes\nhip,no\n", nil, []string{"a.csv", `"label"`}, cli.ExitFailed},
+		"no vocabulary":   {"a.csv", "text,label\n" + strings.Repeat("the,1\nof,0\n", 20), []string{"--min-df", "2"}, []string{"vocabulary"}, cli.ExitFailed},
+		"broken line":     {"a.jsonl", `{"text":"fall","label":1}` + "\n{\n", nil, []string{"a.jsonl", "line 2"}, cli.ExitFailed},
+		"empty":           {"a.csv", "", nil, []string{"a.csv"}, cli.ExitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := file(t, c.file, c.text)
+			path := clitest.File(t, c.file, c.text)
 			fail(t, c.code, append([]string{"train", "--input", path, "--model-dir", filepath.Join(t.TempDir(), "models")}, c.args...), c.want...)
 			fail(t, c.code, append([]string{"evaluate", "--input", path}, c.args...), c.want...)
 		})
 	}
-	fail(t, exitUsage, []string{"train", "--input", "a.csv", "--model-dir", filepath.Join(t.TempDir(), "models"), "--aux-columns", "age:roman"}, "age", "roman")
-	fail(t, exitFailed, []string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
+	fail(t, cli.ExitUsage, []string{"train", "--input", "a.csv", "--model-dir", filepath.Join(t.TempDir(), "models"), "--aux-columns", "age:roman"}, "age", "roman")
+	fail(t, cli.ExitFailed, []string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
 }
 
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.csv", synthetic(t, "300", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "300", "csv"))
 	args := []string{"evaluate", "--input", notes, "--methods", "majority,bow,sonmf", "--ranks", "2,3", "--folds", "2", "--min-df", "3"}
 	table := succeed(t, "", args...)
 	if !strings.HasPrefix(table, "COMPLAINT ") || strings.Count(table, "\n") != 1+4 {
 		t.Errorf("evaluate prints %q, want a line for majority, bow and each rank", table)
 	}
-	scores, _ := object(t, succeed(t, "", append(args, "--output=json")...))["scores"].([]any)
+	scores, _ := clitest.Object(t, succeed(t, "", append(args, "--output=json")...))["scores"].([]any)
 	if len(scores) != 4 {
 		t.Fatalf("evaluate gives %d scores, want 4", len(scores))
 	}
 	for _, s := range scores {
 		score, _ := s.(map[string]any)
-		wantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc", "auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
+		clitest.WantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc", "auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
 	}
 	all := strings.Join(methods.Names(), ",")
-	every, _ := object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2", "--folds", "2", "--min-df", "10", "--output=json"))["scores"].([]any)
+	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2", "--folds", "2", "--min-df", "10", "--output=json"))["scores"].([]any)
 	for i, name := range methods.Names() {
 		score, _ := every[i].(map[string]any)
 		weighting := "tf-idf"
@@ -372,17 +374,17 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 	for name, split := range map[string][]string{
-		"test file": {"--test", file(t, "test.csv", succeed(t, "", "synth", "notes", "-n", "100", "--seed", "2", "--format", "csv"))},
+		"test file": {"--test", clitest.File(t, "test.csv", succeed(t, "", "synth", "notes", "-n", "100", "--seed", "2", "--format", "csv"))},
 		"share":     {"--split-time", "67%"},
 		"time":      {"--split-time", "2026-01-02T09:00:00Z"},
 	} {
-		got, _ := object(t, succeed(t, "", append([]string{"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--output=json"}, split...)...))["scores"].([]any)
+		got, _ := clitest.Object(t, succeed(t, "", append([]string{"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--output=json"}, split...)...))["scores"].([]any)
 		score, _ := got[0].(map[string]any)
 		if n, _ := score["notes"].(float64); n < 50 || n > 150 {
 			t.Errorf("%s: %v notes tested, want about 100", name, n)
 		}
 	}
-	perComplaint, _ := object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds", "2", "--min-df", "3", "--per-complaint=always", "--min-documents", "30", "--output=json"))["scores"].([]any)
+	perComplaint, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds", "2", "--min-df", "3", "--per-complaint=always", "--min-documents", "30", "--output=json"))["scores"].([]any)
 	if len(perComplaint) < 2 {
 		t.Errorf("%d scores under --per-complaint, want some beside that of all complaints", len(perComplaint))
 	}
@@ -391,14 +393,14 @@ func TestEvaluate(t *testing.T) {
 		want string
 		code int
 	}{
-		"both splits":    {[]string{"--test", notes, "--split-time", "80%"}, "--split-time", exitUsage},
-		"no percentage":  {[]string{"--split-time", "many%"}, "many%", exitUsage},
-		"no time":        {[]string{"--split-time", "tomorrow"}, "tomorrow", exitUsage},
-		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or none to test on", exitUsage},
-		"unknown method": {[]string{"--methods", "oracle"}, "oracle", exitUsage},
-		"tf-idf for 0/1": {[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", exitUsage},
-		"no folds":       {[]string{"--folds", "1"}, "--folds 1", exitUsage},
-		"many folds":     {[]string{"--folds", "1000"}, "--folds 1000", exitUsage},
+		"both splits":    {[]string{"--test", notes, "--split-time", "80%"}, "--split-time", cli.ExitUsage},
+		"no percentage":  {[]string{"--split-time", "many%"}, "many%", cli.ExitUsage},
+		"no time":        {[]string{"--split-time", "tomorrow"}, "tomorrow", cli.ExitUsage},
+		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or none to test on", cli.ExitUsage},
+		"unknown method": {[]string{"--methods", "oracle"}, "oracle", cli.ExitUsage},
+		"tf-idf for 0/1": {[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", cli.ExitUsage},
+		"no folds":       {[]string{"--folds", "1"}, "--folds 1", cli.ExitUsage},
+		"many folds":     {[]string{"--folds", "1000"}, "--folds 1000", cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

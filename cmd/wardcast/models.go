@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -23,48 +24,48 @@ type store struct {
 
 type modelsListCmd struct {
 	store
-	output
+	cli.Output
 }
 
-func (c *modelsListCmd) Run(ctx context.Context, d *deps) error {
+func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	versions, damage := models.List(ctx, models.OpenDir(c.ModelDir))
 	if versions == nil {
 		return damage
 	}
 	// What is damaged hides neither the other models nor that it is damaged.
-	if c.json() {
-		return errors.Join(printJSON(d.out, versions), damage)
+	if c.JSON() {
+		return errors.Join(cli.PrintJSON(d.Out, versions), damage)
 	}
 	var rows [][]string
 	for _, v := range versions {
 		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.CreatedAt.Format(time.RFC3339), v.Reason})
 	}
-	return errors.Join(printTable(d.out, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows), damage)
+	return errors.Join(cli.PrintTable(d.Out, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows), damage)
 }
 
 type modelsShowCmd struct {
 	store
-	output
+	cli.Output
 	Model   string `arg:"" help:"Name of the model."`
 	Version string `arg:"" optional:"" help:"Version; the champion where none is given."`
 }
 
-func (c *modelsShowCmd) Run(ctx context.Context, d *deps) error {
+func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	b, err := loadBundle(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		return printJSON(d.out, map[string]any{"version": b.Version, "sha256": b.SHA256, "manifest": b.Manifest})
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"version": b.Version, "sha256": b.SHA256, "manifest": b.Manifest})
 	}
-	if _, err := fmt.Fprintln(d.out, b.Card); err != nil {
+	if _, err := fmt.Fprintln(d.Out, b.Card); err != nil {
 		return err
 	}
 	manifest, err := json.MarshalIndent(b.Manifest, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	_, err = fmt.Fprintf(d.out, "## Manifest of %s\n\n%s\n", b.Version, manifest)
+	_, err = fmt.Fprintf(d.Out, "## Manifest of %s\n\n%s\n", b.Version, manifest)
 	return err
 }
 
@@ -81,13 +82,13 @@ func loadBundle(ctx context.Context, s models.Store, name, version string) (*mod
 
 type modelsVerifyCmd struct {
 	store
-	output
+	cli.Output
 }
 
-func (c *modelsVerifyCmd) Run(ctx context.Context, d *deps) error {
-	bar := newProgress(d.err, "versions")
-	bad, err := models.OpenDir(c.ModelDir).Verify(ctx, bar.set)
-	bar.finish()
+func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
+	bar := cli.NewProgress(d.Err, "versions")
+	bad, err := models.OpenDir(c.ModelDir).Verify(ctx, bar.Set)
+	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -102,20 +103,20 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *deps) error {
 		files = append(files, file{e.Model, e.Version, e.File, e.Err.Error()})
 	}
 	switch {
-	case c.json():
-		err = printJSON(d.out, map[string]any{"bad": files})
+	case c.JSON():
+		err = cli.PrintJSON(d.Out, map[string]any{"bad": files})
 	case len(files) == 0:
-		_, err = fmt.Fprintln(d.out, "all files match their manifests")
+		_, err = fmt.Fprintln(d.Out, "all files match their manifests")
 	default:
 		var rows [][]string
 		for _, f := range files {
 			rows = append(rows, []string{f.Model, f.Version, f.File, f.Reason})
 		}
-		err = printTable(d.out, []string{"MODEL", "VERSION", "FILE", "REASON"}, rows)
+		err = cli.PrintTable(d.Out, []string{"MODEL", "VERSION", "FILE", "REASON"}, rows)
 	}
 	if err == nil && len(files) > 0 {
-		d.log.Error("the model store holds bad files", "files", len(files))
-		return errReported
+		d.Log.Error("the model store holds bad files", "files", len(files))
+		return cli.ErrReported
 	}
 	return err
 }

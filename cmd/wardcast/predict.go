@@ -8,7 +8,8 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/scoring"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -29,36 +30,36 @@ type predictCmd struct {
 	Class     string  `help:"Outcome that models of several explain, in place of the most probable one of each note." placeholder:"NAME"`
 }
 
-func (c *predictCmd) Run(ctx context.Context, d *deps) error {
+func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Text == nil && c.Complaint != "" {
-		return usageError{errors.New("--complaint goes with --text; notes from standard input bring their own")}
+		return cli.Usage(errors.New("--complaint goes with --text; notes from standard input bring their own"))
 	}
 	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
 	if err != nil {
 		return err
 	}
 	if err := set.CheckClass(c.Class); err != nil {
-		return usageError{fmt.Errorf("--class: %w", err)}
+		return cli.Usage(fmt.Errorf("--class: %w", err))
 	}
-	in, out, bar := d.in, d.out, &progress{}
+	in, out, bar := d.In, d.Out, &cli.Progress{}
 	if c.Text != nil {
 		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: *c.Text}
 		in = strings.NewReader(string(n.AppendJSON(nil)))
-	} else if !terminal(d.out) { // where the predictions are seen, they are the progress
-		bar = newProgress(d.err, "predictions")
-		out = &lineCounter{Writer: d.out, bar: bar}
+	} else if !cli.Terminal(d.Out) { // where the predictions are seen, they are the progress
+		bar = cli.NewProgress(d.Err, "predictions")
+		out = &cli.LineCounter{Writer: d.Out, Bar: bar}
 	}
 	counts, err := set.Lines(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, in, out)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	if counts.Blank > 0 {
-		d.log.Info("blank lines skipped", "lines", counts.Blank)
+		d.Log.Info("blank lines skipped", "lines", counts.Blank)
 	}
 	if counts.Refused > 0 {
-		d.log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
-		return errReported
+		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
+		return cli.ErrReported
 	}
 	return nil
 }

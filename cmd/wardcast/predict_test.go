@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -53,5 +54,5 @@ func TestPredictClass(t *testing.T) {
 			t.Errorf("%q: %s; want %s", asked, out, want)
 		}
 	}
-	fail(t, exitUsage, []string{"predict", "--model-dir", dir, "--text", "hip", "--class", "hme"}, `--class: unknown class "hme": the champions predict ["home" "ward" "other hospital"]`)
+	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", dir, "--text", "hip", "--class", "hme"}, `--class: unknown class "hme": the champions predict ["home" "ward" "other hospital"]`)
 }

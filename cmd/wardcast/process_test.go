@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // written is what was written, by whatever goroutine.
@@ -67,7 +70,7 @@ func start(t *testing.T, args ...string) *process {
 // says waits until the command has said what matches, and returns the first group.
 func (p *process) says(pattern string) string {
 	p.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(clitest.Patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -80,7 +83,7 @@ func (p *process) says(pattern string) string {
 		case <-p.done:
 			p.t.Fatalf("wardcast ended with %v before it said %s", p.cmd.ProcessState, pattern)
 		case <-deadline.C:
-			p.t.Fatalf("wardcast did not say %s within %v", pattern, patience)
+			p.t.Fatalf("wardcast did not say %s within %v", pattern, clitest.Patience)
 		}
 	}
 }
@@ -129,11 +132,11 @@ func (p *process) stop() {
 // TestInterrupt: a command that is not done says that a signal ended it, not in which of its loops.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	input := file(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 14)+"0,0\n")
+	input := clitest.File(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 14)+"0,0\n")
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
 	p.signal(os.Interrupt)
-	if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != exitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+	if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }

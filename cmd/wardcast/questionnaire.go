@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
@@ -54,7 +55,7 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 }
 
 // columns returns what the flags say.
-func (a *answers) columns(d *deps) (questionnaire.Columns, error) {
+func (a *answers) columns(d *cli.Deps) (questionnaire.Columns, error) {
 	c := questionnaire.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
@@ -71,16 +72,16 @@ func (a *answers) columns(d *deps) (questionnaire.Columns, error) {
 		}
 	}
 	if c.OnlyExclude() && len(c.Codebook) == 0 {
-		return c, usageError{errors.New("--items or --codebook must say which columns are items; a pattern that begins with ! only takes some out")}
+		return c, cli.Usage(errors.New("--items or --codebook must say which columns are items; a pattern that begins with ! only takes some out"))
 	}
 	return c, nil
 }
 
 // readCodebook reads a codebook, and says in the log which of its columns are ignored.
-func readCodebook(d *deps, path string) ([]questionnaire.Item, error) {
+func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
 	items, ignored, err := questionnaire.ReadCodebook(path)
 	if len(ignored) > 0 {
-		d.log.Warn("columns of the codebook are ignored", "file", path, "columns", ignored)
+		d.Log.Warn("columns of the codebook are ignored", "file", path, "columns", ignored)
 	}
 	return items, err
 }
@@ -98,27 +99,24 @@ type learning struct {
 	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
-// auto is the value of a flag that leaves the choice to the command.
-const auto = "auto"
-
 // options returns what the flags say.
 func (l *learning) options() (questionnaire.Options, error) {
 	o := questionnaire.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
 	var err error
 	if l.MaxIter < 1 {
-		return o, usageError{fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter)}
+		return o, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
 	}
-	if o.Factors, err = parseFactors(l.Factors); err != nil {
-		return o, usageError{fmt.Errorf("--factors: %w", err)}
+	if o.Factors, err = cli.ParseRanks(l.Factors); err != nil {
+		return o, cli.Usage(fmt.Errorf("--factors: %w", err))
 	}
 	if o.Betas, err = parseBetas(l.Beta); err != nil {
-		return o, usageError{fmt.Errorf("--beta: %w", err)}
+		return o, cli.Usage(fmt.Errorf("--beta: %w", err))
 	}
 	return o, nil
 }
 
 // read returns what the flags of both say.
-func (l *learning) read(d *deps, a *answers) (questionnaire.Options, error) {
+func (l *learning) read(d *cli.Deps, a *answers) (questionnaire.Options, error) {
 	o, err := l.options()
 	if err == nil {
 		o.Input = a.Input
@@ -128,35 +126,9 @@ func (l *learning) read(d *deps, a *answers) (questionnaire.Options, error) {
 	return o, err
 }
 
-// parseFactors reads "auto", "5", "2:20" and "3,5,8".
-func parseFactors(s string) ([]int, error) {
-	if s == auto {
-		return nil, nil
-	}
-	var all []int
-	for part := range strings.SplitSeq(s, ",") {
-		first, last, isRange := strings.Cut(part, ":")
-		if !isRange {
-			last = first
-		}
-		low, errLow := strconv.Atoi(strings.TrimSpace(first))
-		high, errHigh := strconv.Atoi(strings.TrimSpace(last))
-		if errLow != nil || errHigh != nil || low < 1 || high < low || high > maxFactors {
-			return nil, fmt.Errorf("%q is neither auto nor numbers of factors from 1 to %d, as in 5, 2:20 or 3,5,8", s, maxFactors)
-		}
-		for k := low; k <= high; k++ {
-			all = append(all, k)
-		}
-	}
-	return all, nil
-}
-
-// maxFactors bounds what a range may spell out.
-const maxFactors = 10_000
-
 // parseBetas reads "auto", "0.1" and "0.1,0.5".
 func parseBetas(s string) ([]float64, error) {
-	if s == auto {
+	if s == cli.Auto {
 		return nil, nil
 	}
 	var all []float64
@@ -174,77 +146,77 @@ func parseBetas(s string) ([]float64, error) {
 const mostLines = 20
 
 // warn says in the log what should be known of a file.
-func warn(d *deps, file string, of questionnaire.Remarks) {
+func warn(d *cli.Deps, file string, of questionnaire.Remarks) {
 	if n := len(of.Unanswered); n > 0 {
-		d.log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
+		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
 	if n := len(of.Incomplete); n > 0 {
-		d.log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
+		d.Log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
 	}
 	if n := len(of.Visits); n > 0 {
-		d.log.Warn("visits without a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+		d.Log.Warn("visits without a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
 	}
 	if len(of.Dropped) > 0 {
-		d.log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
+		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
 	}
 	for _, m := range of.Merged {
-		d.log.Warn("more than two values of a label: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
+		d.Log.Warn("more than two values of a label: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
 	}
 	if r := of.Inferred; r != nil {
-		d.log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		d.Log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
-			d.log.Warn("answers are far from all others, as codes of missing entries are", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+			d.Log.Warn("answers are far from all others, as codes of missing entries are", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
 	}
 }
 
 // warnUnconverged says in the log how many of many fits ran out of updates.
-func warnUnconverged(d *deps, fits, maxIter int) {
+func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	if fits > 0 {
-		d.log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
+		d.Log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
 	}
 }
 
 // result is the flags of what writes a model.
 type result struct {
-	output
+	cli.Output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model, of longitudinal ages.csv and ages.svg too, of meta --compact compact.csv; made where it does not exist." required:"" placeholder:"DIR"`
 	Rule  string `help:"Of several candidates take that of the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
 // prepare completes the options, and returns the bar that shows their progress. The inputs are the files that are read.
-func (r *result) prepare(d *deps, o *questionnaire.Options, inputs ...string) (*progress, error) {
+func (r *result) prepare(d *cli.Deps, o *questionnaire.Options, inputs ...string) (*cli.Progress, error) {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
-		return nil, usageError{fmt.Errorf("--out %q is not a folder", r.Out)}
+		return nil, cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
 	}
 	if err := questionnaire.CheckFolder(r.Out, inputs...); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
-	bar := newProgress(d.err, "cross-validation")
-	o.Progress, o.Recorder = bar.set, &iterations{progress: bar, max: o.MaxIter}
+	bar := cli.NewProgress(d.Err, "cross-validation")
+	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
 	return bar, nil
 }
 
 // report says what was learnt and written.
-func (r *result) report(d *deps, f *questionnaire.Fitted) error {
+func (r *result) report(d *cli.Deps, f *questionnaire.Fitted) error {
 	s := &f.Summary
 	if s.Status == solver.IterationLimit.String() {
-		d.log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
+		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
 	factors := strconv.Itoa(s.Factors)
 	if s.EmptyFactors > 0 {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
-		d.log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
+		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	if r.json() {
-		return printJSON(d.out, s)
+	if r.JSON() {
+		return cli.PrintJSON(d.Out, s)
 	}
-	return printTable(d.out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
-		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), digits(&s.Explained, 3),
+	return cli.PrintTable(d.Out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
+		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
 }
@@ -255,10 +227,10 @@ type questionnaireFitCmd struct {
 	result
 }
 
-func (c *questionnaireFitCmd) Run(ctx context.Context, d *deps) error { return c.run(ctx, d, nil) }
+func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps) error { return c.run(ctx, d, nil) }
 
 // run fits; the visits may be nil.
-func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *questionnaire.Visits) error {
+func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *questionnaire.Visits) error {
 	o, err := c.read(d, &c.answers)
 	if err != nil {
 		return err
@@ -269,7 +241,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *deps, visits *question
 		return err
 	}
 	fitted, err := questionnaire.Fit(ctx, o)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -285,7 +257,7 @@ type questionnaireLongitudinalCmd struct {
 	Bins []string `help:"Edges of the bins of time, as in 6,9,12: 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
 }
 
-func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *deps) error {
+func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps) error {
 	visits, err := questionnaire.ParseVisits(c.Time, c.Bins)
 	if err != nil {
 		return err
@@ -300,7 +272,7 @@ type questionnaireMetaCmd struct {
 	Compact int `help:"Also choose so many items of all questionnaires that estimate the scores, into compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
 }
 
-func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
+func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 	o := questionnaire.MetaOptions{Models: c.Models, Compact: c.Compact}
 	var err error
 	if o.Options, err = c.options(); err != nil {
@@ -315,12 +287,12 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *deps) error {
 		return err
 	}
 	fitted, err := questionnaire.Meta(ctx, o)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	if n := len(fitted.Summary.Compact); n < c.Compact {
-		d.log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
+		d.Log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
 	}
 	if err := fitted.Write(ctx, c.Out); err != nil {
 		return err
@@ -336,14 +308,14 @@ type questionnaireScoreCmd struct {
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
 
-func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
+func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	model, err := questionnaire.Load(c.Model)
 	if err != nil {
 		return err
 	}
 	if c.Out != "" {
 		if err := questionnaire.CheckScoresFile(c.Out, c.Input, c.Model); err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 	}
 	scores, err := model.Score(c.Input, c.ID, c.MissingCode)
@@ -352,12 +324,12 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 	}
 	warn(d, c.Input, scores.Remarks)
 	for _, b := range scores.Beyond {
-		d.log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
+		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if c.Out == "" {
 		data, err := scores.CSV()
 		if err == nil {
-			_, err = d.out.Write(data)
+			_, err = d.Out.Write(data)
 		}
 		return err
 	}
@@ -367,24 +339,24 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *deps) error {
 type questionnaireRankCmd struct {
 	answers
 	learning
-	output
+	cli.Output
 }
 
-func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
+func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	o, err := c.read(d, &c.answers)
 	if err != nil {
 		return err
 	}
-	bar := newProgress(d.err, "fits")
-	o.Progress = bar.set
+	bar := cli.NewProgress(d.Err, "fits")
+	o.Progress = bar.Set
 	ranked, err := questionnaire.Rank(ctx, o)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	if c.json() {
-		return printJSON(d.out, ranked)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, ranked)
 	}
 	var rows [][]string
 	for _, p := range ranked.Curve {
@@ -397,5 +369,5 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *deps) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
 	}
-	return printTable(d.out, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+	return cli.PrintTable(d.Out, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
 }

@@ -6,22 +6,23 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
 type questionnaireEvaluateCmd struct {
 	answers
 	learning
-	output
+	cli.Output
 	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the value given." placeholder:"LIST"`
 	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
 
-func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
+func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	o := questionnaire.EvaluateOptions{Methods: c.Methods, Repeats: c.Repeats}
 	if c.Repeats < 1 {
-		return usageError{fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats)}
+		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
 	}
 	var err error
 	if o.Options, err = c.read(d, &c.answers); err != nil {
@@ -30,20 +31,20 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
 		return err
 	}
-	bar := newProgress(d.err, "fits")
-	o.Progress = bar.set
+	bar := cli.NewProgress(d.Err, "fits")
+	o.Progress = bar.Set
 	e, err := questionnaire.Evaluate(ctx, o)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	// The smallest share has no item that varies in none of the others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.log.Warn("items that do not vary among those trained on are left out there", "file", c.Input, "items", items)
+		d.Log.Warn("items that do not vary among those trained on are left out there", "file", c.Input, "items", items)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
-	if c.json() {
-		return printJSON(d.out, e)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, e)
 	}
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
 	for _, label := range e.Labels {
@@ -66,7 +67,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *deps) error {
 		}
 		rows = append(rows, row)
 	}
-	return printTable(d.out, head, rows)
+	return cli.PrintTable(d.Out, head, rows)
 }
 
 type questionnaireReportCmd struct {
@@ -76,7 +77,7 @@ type questionnaireReportCmd struct {
 	Evaluation string `help:"What evaluate printed with --output=json, for the report." type:"existingfile" placeholder:"FILE"`
 }
 
-func (c *questionnaireReportCmd) Run(d *deps) error {
+func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 	m, err := questionnaire.Load(c.Model)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
@@ -32,10 +33,10 @@ func TestQuestionnaireReport(t *testing.T) {
 		return append([]string{"questionnaire", "report", "--model", model, "--out", out}, more...)
 	}
 
-	fail(t, exitFailed, report("--evaluation", evaluation("items.json", "q1,q2,q3", "2")), "items.json", "not an evaluation of this questionnaire")
-	fail(t, exitFailed, report("--evaluation", evaluation("factors.json", "q*", "3")), "of 3 factors, the model has 2")
-	fail(t, exitFailed, report("--evaluation", filepath.Join(model, questionnaire.ResultFile)), "not an evaluation of this questionnaire")
-	fail(t, exitFailed, report("--codebook", file("other.csv", "item,text\nq99,Another\n")), "other.csv", "none of the items")
+	fail(t, cli.ExitFailed, report("--evaluation", evaluation("items.json", "q1,q2,q3", "2")), "items.json", "not an evaluation of this questionnaire")
+	fail(t, cli.ExitFailed, report("--evaluation", evaluation("factors.json", "q*", "3")), "of 3 factors, the model has 2")
+	fail(t, cli.ExitFailed, report("--evaluation", filepath.Join(model, questionnaire.ResultFile)), "not an evaluation of this questionnaire")
+	fail(t, cli.ExitFailed, report("--codebook", file("other.csv", "item,text\nq99,Another\n")), "other.csv", "none of the items")
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a refused report left its folder")
 	}

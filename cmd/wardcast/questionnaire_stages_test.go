@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
@@ -24,7 +26,7 @@ func TestQuestionnaireMeta(t *testing.T) {
 	}
 	out := filepath.Join(parent, "both")
 	meta := slices.Concat([]string{"questionnaire", "meta"}, dirs, []string{"--factors", "2", "--beta", "0.01", "--compact", "2", "--out", out, "--output=json"})
-	printed := object(t, succeed(t, "", meta...))
+	printed := clitest.Object(t, succeed(t, "", meta...))
 	compact, ok := printed["compact"].([]any)
 	if !ok || len(compact) != 2 {
 		t.Fatalf("meta prints the compact set %v, want two items", printed["compact"])
@@ -38,8 +40,8 @@ func TestQuestionnaireMeta(t *testing.T) {
 		t.Errorf("%s holds %q: %v", questionnaire.CompactFile, table, err)
 	}
 	more := wardcast(t, "", slices.Concat(meta, []string{"--compact", "9"})...)
-	if all, _ := object(t, more.stdout)["compact"].([]any); len(all) >= 9 || !strings.Contains(more.stderr, "fewer items") {
-		t.Errorf("of nine items %d are chosen, and the log says %q", len(all), more.stderr)
+	if all, _ := clitest.Object(t, more.Stdout)["compact"].([]any); len(all) >= 9 || !strings.Contains(more.Stderr, "fewer items") {
+		t.Errorf("of nine items %d are chosen, and the log says %q", len(all), more.Stderr)
 	}
 	scores := filepath.Join(dirs[1], questionnaire.ScoresFile)
 	data, err := os.ReadFile(scores)
@@ -49,7 +51,7 @@ func TestQuestionnaireMeta(t *testing.T) {
 	if err := os.WriteFile(scores, []byte(strings.ReplaceAll(string(data), "secret", "stranger")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fail(t, exitFailed, meta, "in common", filepath.Base(dirs[1]))
+	fail(t, cli.ExitFailed, meta, "in common", filepath.Base(dirs[1]))
 }
 
 func TestQuestionnaireLongitudinal(t *testing.T) {
@@ -60,7 +62,7 @@ func TestQuestionnaireLongitudinal(t *testing.T) {
 	}
 	out := t.TempDir()
 	flags := []string{"questionnaire", "longitudinal", visits, "--items", "anxiety_*", "--time", "age", "--factors", "1", "--beta", "0.1", "--out", out}
-	s := object(t, succeed(t, "", append(flags, "--bins", "6,12,24", "--output=json")...))
+	s := clitest.Object(t, succeed(t, "", append(flags, "--bins", "6,12,24", "--output=json")...))
 	if s["participants"] != 60.0 {
 		t.Errorf("longitudinal prints %v", s)
 	}
@@ -75,7 +77,7 @@ func TestQuestionnaireLongitudinal(t *testing.T) {
 			t.Errorf("report writes another %s than the fit: %v", name, err)
 		}
 	}
-	fail(t, exitFailed, append(flags, "--bins", "6,12"), "line", `column "age"`)
+	fail(t, cli.ExitFailed, append(flags, "--bins", "6,12"), "line", `column "age"`)
 }
 
 // A fit that is interrupted leaves the folder as it was: the model of an earlier one, or nothing.
@@ -100,7 +102,7 @@ func TestQuestionnaireInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-p.done
-		if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != exitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+		if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 			t.Errorf("exits %d and says %q", code, said)
 		}
 	}

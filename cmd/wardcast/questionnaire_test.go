@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
@@ -91,7 +93,7 @@ func TestQuestionnaire(t *testing.T) {
 		t.Errorf("%d rows of scores: %v", len(rows), err)
 	}
 
-	ranked := object(t, succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
+	ranked := clitest.Object(t, succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
 	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil || ranked["seconds"] == nil || ranked["beta"] != 0.1 {
 		t.Errorf("rank prints %v", ranked)
 	}
@@ -119,22 +121,22 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fit := func(more ...string) []string {
 		return slices.Concat([]string{"questionnaire", "fit", path, "--out", out}, more)
 	}
-	fail(t, exitUsage, fit("--factors", "2"), "--items")
-	fail(t, exitUsage, fit("--items", "!q1", "--factors", "2"), "only takes some out")
-	fail(t, exitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
-	fail(t, exitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
-	fail(t, exitUsage, fit("--items", "q*", "--factors", "2:10001"), "--factors", "from 1 to 10000")
-	fail(t, exitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
-	fail(t, exitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors of 6 items")
-	fail(t, exitUsage, fit("--items", "q*", "--range", "4:0"), "range")
-	fail(t, exitUsage, fit("--items", "q*", "--confounds", "age"), "confound")
-	fail(t, exitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
-	fail(t, exitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
-	fail(t, exitUsage, []string{"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6"}, "edges")
-	fail(t, exitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two fits or more, not 1")
-	fail(t, exitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
-	fail(t, exitFailed, fit("--items", "nothing*"), "nothing*")
-	fail(t, exitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)
+	fail(t, cli.ExitUsage, fit("--factors", "2"), "--items")
+	fail(t, cli.ExitUsage, fit("--items", "!q1", "--factors", "2"), "only takes some out")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "2:10001"), "--factors", "from 1 to 10000")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors of 6 items")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--range", "4:0"), "range")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--confounds", "age"), "confound")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6"}, "edges")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two fits or more, not 1")
+	fail(t, cli.ExitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
+	fail(t, cli.ExitFailed, fit("--items", "nothing*"), "nothing*")
+	fail(t, cli.ExitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a refused fit leaves its folder: %v", err)
 	}
@@ -165,10 +167,10 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	fit := func(input, out string, more ...string) []string {
 		return slices.Concat([]string{"questionnaire", "fit", input, "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", out}, more)
 	}
-	fail(t, exitUsage, fit(table, dir, "--items", "q*"), questionnaire.ScoresFile, "replaced")
-	fail(t, exitUsage, fit(table, link, "--items", "q*"), questionnaire.ScoresFile)
-	fail(t, exitUsage, fit(other, dir, "--codebook", book), questionnaire.TableFile)
-	fail(t, exitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), questionnaire.ScoresFile)
+	fail(t, cli.ExitUsage, fit(table, dir, "--items", "q*"), questionnaire.ScoresFile, "replaced")
+	fail(t, cli.ExitUsage, fit(table, link, "--items", "q*"), questionnaire.ScoresFile)
+	fail(t, cli.ExitUsage, fit(other, dir, "--codebook", book), questionnaire.TableFile)
+	fail(t, cli.ExitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), questionnaire.ScoresFile)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
 		t.Errorf("refused fits leave %v: %v", entries, err)
 	}
@@ -177,14 +179,14 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	succeed(t, "", fit(other, model, "--items", "q1,q2,q3")...)
 	succeed(t, "", fit(other, second, "--items", "q4,q5,q6")...)
 	before := contents(t, model)
-	fail(t, exitUsage, []string{"questionnaire", "meta", model, second, "--factors", "2", "--beta", "0.01", "--out", model}, questionnaire.ScoresFile)
+	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", model, second, "--factors", "2", "--beta", "0.01", "--out", model}, questionnaire.ScoresFile)
 	score := func(input, out string) []string {
 		return []string{"questionnaire", "score", "--model", model, "--out", out, input}
 	}
-	fail(t, exitUsage, score(other, other), "other.csv", "replaced")
-	fail(t, exitUsage, score(table, filepath.Join(link, questionnaire.ScoresFile)), "replaced")
+	fail(t, cli.ExitUsage, score(other, other), "other.csv", "replaced")
+	fail(t, cli.ExitUsage, score(table, filepath.Join(link, questionnaire.ScoresFile)), "replaced")
 	for _, name := range []string{questionnaire.ScoresFile, questionnaire.ModelFile, questionnaire.ResultFile} {
-		fail(t, exitUsage, score(other, filepath.Join(model, name)), name, "model")
+		fail(t, cli.ExitUsage, score(other, filepath.Join(model, name)), name, "model")
 	}
 	if diff := cmp.Diff(before, contents(t, model)); diff != "" {
 		t.Errorf("refused commands change the model:\n%s", diff)
@@ -217,30 +219,30 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestQuestionnaireWarns(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
-	run := func(command string, more ...string) ran {
+	run := func(command string, more ...string) clitest.Ran {
 		r := wardcast(t, "", slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--factors", "2"}, more)...)
-		if r.code != 0 {
-			t.Fatalf("%s exits %d: %s", command, r.code, r.stderr)
+		if r.Code != 0 {
+			t.Fatalf("%s exits %d: %s", command, r.Code, r.Stderr)
 		}
 		return r
 	}
 	r := run("fit", "--missing-code", "-9999", "--beta", "10000", "--out", t.TempDir())
 	for _, w := range []string{"factors are empty", `"empty":2`, "range of items without one", `"low":0`, `"high":4`} {
-		if !strings.Contains(r.stderr, w) {
-			t.Errorf("fit logs %q, want %q in it", r.stderr, w)
+		if !strings.Contains(r.Stderr, w) {
+			t.Errorf("fit logs %q, want %q in it", r.Stderr, w)
 		}
 	}
-	if !strings.Contains(r.stdout, "2 (2 empty)") || strings.Contains(r.stderr, "far from all others") {
-		t.Errorf("fit prints %q and logs %q", r.stdout, r.stderr)
+	if !strings.Contains(r.Stdout, "2 (2 empty)") || strings.Contains(r.Stderr, "far from all others") {
+		t.Errorf("fit prints %q and logs %q", r.Stdout, r.Stderr)
 	}
 	r = run("rank", "--from-low", "--beta", "0.1")
 	for _, w := range []string{"far from all others", `"low":-9999`, `"first_line":2`, `"column":"q1"`} {
-		if !strings.Contains(r.stderr, w) {
-			t.Errorf("rank logs %q, want %q in it", r.stderr, w)
+		if !strings.Contains(r.Stderr, w) {
+			t.Errorf("rank logs %q, want %q in it", r.Stderr, w)
 		}
 	}
-	if r = run("rank", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"); r.stderr != "" {
-		t.Errorf("rank logs %q", r.stderr)
+	if r = run("rank", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"); r.Stderr != "" {
+		t.Errorf("rank logs %q", r.Stderr)
 	}
 }
 
@@ -255,17 +257,17 @@ func TestQuestionnaireWarnsOfColumns(t *testing.T) {
 	evaluate := []string{"questionnaire", "evaluate", path, "--codebook", book, "--missing-code", "-9999", "--range", "0:4", "--factors", "1", "--beta", "0.1", "--repeats", "1", "--labels"}
 	r := wardcast(t, "", append(evaluate, "age=7,sex=F")...)
 	for _, w := range []string{`"columns":["Source"]`, `"label":"age"`, `"positive":"7"`, `"other_values":10`} {
-		if r.code != 0 || !strings.Contains(r.stderr, w) {
-			t.Errorf("evaluate exits %d and logs %q, want %q in it", r.code, r.stderr, w)
+		if r.Code != 0 || !strings.Contains(r.Stderr, w) {
+			t.Errorf("evaluate exits %d and logs %q, want %q in it", r.Code, r.Stderr, w)
 		}
 	}
-	if strings.Contains(r.stderr, `"label":"sex"`) {
-		t.Errorf("evaluate logs %q of a label of two values", r.stderr)
+	if strings.Contains(r.Stderr, `"label":"sex"`) {
+		t.Errorf("evaluate logs %q of a label of two values", r.Stderr)
 	}
-	fail(t, exitUsage, append(evaluate, "sex=F,sex=F"), "twice")
-	fail(t, exitUsage, append(evaluate, "ill", "--methods", "icqf,icqf"), "twice")
+	fail(t, cli.ExitUsage, append(evaluate, "sex=F,sex=F"), "twice")
+	fail(t, cli.ExitUsage, append(evaluate, "ill", "--methods", "icqf,icqf"), "twice")
 	if err := os.WriteFile(book, []byte("item,reverse_coded\nq1,1\nq2,0\nq3,0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fail(t, exitFailed, append(evaluate, "ill"), "codebook.csv", "line 1", "reverse_coded", `is it "reverse"`)
+	fail(t, cli.ExitFailed, append(evaluate, "ill"), "codebook.csv", "line 1", "reverse_coded", `is it "reverse"`)
 }

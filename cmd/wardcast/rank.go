@@ -7,13 +7,14 @@ import (
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/chooserank"
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 type rankCmd struct {
-	output
+	cli.Output
 	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf see questionnaire rank, for smf-w and smf-h train --rank." enum:"${rankMethods}" default:"sonmf"`
 	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa a field of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
@@ -30,40 +31,40 @@ type rankCmd struct {
 	Threads          int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
-func (c *rankCmd) Run(ctx context.Context, d *deps) error {
+func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	for _, flag := range []struct {
 		name         string
 		value, least int
 	}{{"max-iter", c.MaxIter, 1}, {"runs", c.Runs, 2}, {"folds", c.Folds, 2}, {"draws", c.Draws, 1}} {
 		if flag.value < flag.least {
-			return usageError{fmt.Errorf("--%s is %d, must be %d or more", flag.name, flag.value, flag.least)}
+			return cli.Usage(fmt.Errorf("--%s is %d, must be %d or more", flag.name, flag.value, flag.least))
 		}
 	}
-	ranks, err := parseFactors(c.Ranks)
+	ranks, err := cli.ParseRanks(c.Ranks)
 	if err != nil {
-		return usageError{fmt.Errorf("--ranks: %w", err)}
+		return cli.Usage(fmt.Errorf("--ranks: %w", err))
 	}
 	slices.Sort(ranks)
 	criterion := chooserank.Criterion(c.Criterion)
-	if criteria := chooserank.Criteria(c.Method); c.Criterion == auto && len(criteria) > 0 {
+	if criteria := chooserank.Criteria(c.Method); c.Criterion == cli.Auto && len(criteria) > 0 {
 		criterion = criteria[0]
 	}
-	bar := newProgress(d.err, "runs")
+	bar := cli.NewProgress(d.Err, "runs")
 	report, err := chooserank.Run(ctx, chooserank.Options{
 		Method: c.Method, Input: c.Input, TermsByDocuments: c.InputOrientation == string(factorize.TermsByDocuments), Criterion: criterion,
 		Ranks: slices.Compact(ranks), Seed: c.Seed, Init: solver.Init(c.Init), MaxIter: c.MaxIter, RelTol: c.RelTol, Runs: c.Runs, Folds: c.Folds,
-		Correlation: factoranalysis.Kind(c.Correlation), Draws: c.Draws, Threads: c.Threads, Progress: bar.set, Version: version,
+		Correlation: factoranalysis.Kind(c.Correlation), Draws: c.Draws, Threads: c.Threads, Progress: bar.Set, Version: version,
 	})
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	for _, warning := range report.Warnings {
-		d.log.Warn("look at this before you rely on the choice", "reason", warning)
+		d.Log.Warn("look at this before you rely on the choice", "reason", warning)
 	}
 	warnUnconverged(d, report.Unconverged, c.MaxIter)
-	if c.json() {
-		return printJSON(d.out, report)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, report)
 	}
 	return printRanks(d, report)
 }
@@ -72,7 +73,7 @@ func (c *rankCmd) Run(ctx context.Context, d *deps) error {
 const linesBeyond = 6
 
 // printRanks writes the curve, with the choice in its line.
-func printRanks(d *deps, r *chooserank.Report) error {
+func printRanks(d *cli.Deps, r *chooserank.Report) error {
 	head := []string{"RANK", string(r.Criterion)}
 	extra := func(chooserank.Point) *float64 { return nil }
 	switch r.Criterion {
@@ -103,5 +104,5 @@ func printRanks(d *deps, r *chooserank.Report) error {
 		}
 		rows[i] = append(rows[i], choice)
 	}
-	return printTable(d.out, append(head, "CHOICE"), rows)
+	return cli.PrintTable(d.Out, append(head, "CHOICE"), rows)
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // items writes 150 participants' answers to 9 items of 3 factors, some of them missing.
@@ -23,21 +26,21 @@ func items(t *testing.T) string {
 			out.WriteByte(",\n"[j/8])
 		}
 	}
-	return file(t, "items.csv", out.String())
+	return clitest.File(t, "items.csv", out.String())
 }
 
 func TestRank(t *testing.T) {
 	t.Parallel()
 	answers, documents := items(t), matrices(t, false)["x.csv"]
 	for _, criterion := range []string{"parallel", "map"} {
-		r := object(t, succeed(t, "", "rank", "--method", "fa", "--criterion", criterion, "--input", answers, "--output=json"))
-		wantFields(t, criterion, r, "method", "criterion", "rank", "curve", "unconverged", "warnings", "seconds", "settings", "version")
+		r := clitest.Object(t, succeed(t, "", "rank", "--method", "fa", "--criterion", criterion, "--input", answers, "--output=json"))
+		clitest.WantFields(t, criterion, r, "method", "criterion", "rank", "curve", "unconverged", "warnings", "seconds", "settings", "version")
 		if r["rank"] != 3. {
 			t.Errorf("%s chooses %v", criterion, r["rank"])
 		}
 	}
 	for _, criterion := range []string{"auto", "bic", "ccc", "dispersion"} {
-		r := object(t, succeed(t, "", "rank", "--method", "nmf", "--criterion", criterion, "--input", documents, "--ranks", "3,2,3:4", "--runs", "3", "--output=json"))
+		r := clitest.Object(t, succeed(t, "", "rank", "--method", "nmf", "--criterion", criterion, "--input", documents, "--ranks", "3,2,3:4", "--runs", "3", "--output=json"))
 		if curve, ok := r["curve"].([]any); !ok || len(curve) != 3 {
 			t.Errorf("%s: curve %v", criterion, r["curve"])
 		}
@@ -79,8 +82,8 @@ func TestUnconvergedIsSaid(t *testing.T) {
 				args, want, lines = append(args, "--max-iter", "1"), c.want, 1
 			}
 			r := wardcast(t, "", args...)
-			if got := object(t, r.stdout)[c.field]; got != want || strings.Count(r.stderr, "have not converged") != lines {
-				t.Errorf("%s %s: %v unconverged, want %v: %s", args[0], args[1], got, want, r.stderr)
+			if got := clitest.Object(t, r.Stdout)[c.field]; got != want || strings.Count(r.Stderr, "have not converged") != lines {
+				t.Errorf("%s %s: %v unconverged, want %v: %s", args[0], args[1], got, want, r.Stderr)
 			}
 		}
 	}
@@ -94,10 +97,10 @@ func TestEvaluationOfFew(t *testing.T) {
 	for i := range 20 {
 		fmt.Fprintf(&b, "%d,%d,%d,%d,%d,%d\n", i%5, (i*3)%5, (i*7+i/4)%5, (i*i)%5, i/19, i/18)
 	}
-	args := []string{"questionnaire", "evaluate", file(t, "few.csv", b.String()), "--items", "q*,rare", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--labels", "ill", "--repeats", "1"}
+	args := []string{"questionnaire", "evaluate", clitest.File(t, "few.csv", b.String()), "--items", "q*,rare", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--labels", "ill", "--repeats", "1"}
 	r := wardcast(t, "", args...)
-	if r.code != 0 || !strings.Contains(r.stdout, " -\n") || !strings.Contains(r.stderr, `"items":["rare"`) {
-		t.Errorf("exit code %d, table\n%s\nlog %s", r.code, r.stdout, r.stderr)
+	if r.Code != 0 || !strings.Contains(r.Stdout, " -\n") || !strings.Contains(r.Stderr, `"items":["rare"`) {
+		t.Errorf("exit code %d, table\n%s\nlog %s", r.Code, r.Stdout, r.Stderr)
 	}
 	if text := succeed(t, "", append(args, "--output=json")...); !strings.Contains(text, `"auroc":[{"count":0,"mean":null,"standard_deviation":null}],"items_left_out":["rare"`) {
 		t.Errorf("JSON %s", text)
@@ -107,10 +110,10 @@ func TestEvaluationOfFew(t *testing.T) {
 func TestRankRefuses(t *testing.T) {
 	t.Parallel()
 	answers, documents := items(t), matrices(t, false)["x.csv"]
-	fail(t, exitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents}, `method "svd" has no criterion "ccc", only bcv, bic`)
-	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "4:2", "--input", documents}, "--ranks")
-	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90", "leave room for")
-	fail(t, exitUsage, []string{"rank", "--method", "fa", "--ranks", "20", "--input", answers}, "9 items")
-	fail(t, exitUsage, []string{"rank", "--method", "nmf", "--criterion", "ccc", "--runs", "1", "--input", documents}, "--runs is 1, must be 2 or more")
-	fail(t, exitFailed, []string{"rank", "--method", "nmf", "--input", answers}, "line 2")
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents}, `method "svd" has no criterion "ccc", only bcv, bic`)
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "4:2", "--input", documents}, "--ranks")
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90", "leave room for")
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "fa", "--ranks", "20", "--input", answers}, "9 items")
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--criterion", "ccc", "--runs", "1", "--input", documents}, "--runs is 1, must be 2 or more")
+	fail(t, cli.ExitFailed, []string{"rank", "--method", "nmf", "--input", answers}, "line 2")
 }

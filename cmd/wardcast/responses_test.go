@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // instrument is the questionnaire of the tests.
@@ -24,7 +26,7 @@ const instrument = "mind"
 func fitted(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
-	answers, codebook := file(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300")), file(t, "codebook.csv", succeed(t, "", "synth", "questionnaire", "--part", "codebook"))
+	answers, codebook := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300")), clitest.File(t, "codebook.csv", succeed(t, "", "synth", "questionnaire", "--part", "codebook"))
 	succeed(t, "", "questionnaire", "fit", answers, "--codebook", codebook, "--confounds", "age:numeric,sex:categorical", "--factors", "5", "--beta", "0.1", "--out", dir)
 	return dir
 }
@@ -36,7 +38,7 @@ const participants = 5000
 func newResponses(t *testing.T, bootstrap, model string) *stream {
 	t.Helper()
 	s := openStream(t, bootstrap)
-	s.config = file(t, "wardcast.yaml", fmt.Sprintf(`kafka:
+	s.config = clitest.File(t, "wardcast.yaml", fmt.Sprintf(`kafka:
   brokers: [%s]
 models: {store: ""}
 questionnaires:
@@ -78,7 +80,7 @@ http: {listen: ""}
 			t.Fatal(err)
 		}
 		want := map[string]string{}
-		for line := range strings.Lines(succeed(t, "", "questionnaire", "score", "--model", model, file(t, "responses.csv", table.String()))) {
+		for line := range strings.Lines(succeed(t, "", "questionnaire", "score", "--model", model, clitest.File(t, "responses.csv", table.String()))) {
 			id, scores, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ",")
 			want[id] = scores
 		}
@@ -103,7 +105,7 @@ http: {listen: ""}
 func TestServeQuestionnaires(t *testing.T) {
 	t.Parallel()
 	model, address := fitted(t), freeAddress(t)
-	config := file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: '', poll: 20ms}\nquestionnaires: {models: {%s: %s}}\nhttp: {listen: ''}\n", address, instrument, model))
+	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: '', poll: 20ms}\nquestionnaires: {models: {%s: %s}}\nhttp: {listen: ''}\n", address, instrument, model))
 	if out := succeed(t, "", "check-config", config); !strings.Contains(out, "is valid") {
 		t.Errorf("check-config says %q", out)
 	}
@@ -120,7 +122,7 @@ func TestServeQuestionnaires(t *testing.T) {
 	}
 
 	before := s.want(s.order[:1])
-	answers := file(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300", "--seed", "3"))
+	answers := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300", "--seed", "3"))
 	succeed(t, "", "questionnaire", "fit", answers, "--items", "*_?", "--range", "0:4", "--confounds", "age:numeric,sex:categorical", "--factors", "4", "--beta", "0.1", "--out", model)
 	p.says("new models in use")
 	if maps.Equal(before, s.want(s.order[:1])) {
@@ -140,10 +142,10 @@ func TestServeQuestionnaires(t *testing.T) {
 func TestCheckConfigQuestionnaires(t *testing.T) {
 	t.Parallel()
 	config := func(models string) string {
-		return file(t, "wardcast.yaml", "kafka: {brokers: [127.0.0.1:1]}\nquestionnaires: {models: {"+models+"}}\n")
+		return clitest.File(t, "wardcast.yaml", "kafka: {brokers: [127.0.0.1:1]}\nquestionnaires: {models: {"+models+"}}\n")
 	}
 	visits := filepath.Join(t.TempDir(), "visits")
-	answers := file(t, "visits.csv", succeed(t, "", "synth", "questionnaire", "--count", "100", "--visits", "2"))
+	answers := clitest.File(t, "visits.csv", succeed(t, "", "synth", "questionnaire", "--count", "100", "--visits", "2"))
 	succeed(t, "", "questionnaire", "longitudinal", answers, "--time", "age", "--bins", "6,12,24", "--items", "mood_*", "--range", "0:4", "--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", visits)
 	damaged := fitted(t)
 	path := filepath.Join(damaged, "model.json")
@@ -161,7 +163,7 @@ func TestCheckConfigQuestionnaires(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fail(t, exitFailed, []string{"check-config", config(c.models)}, c.want...)
+			fail(t, cli.ExitFailed, []string{"check-config", config(c.models)}, c.want...)
 		})
 	}
 }

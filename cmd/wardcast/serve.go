@@ -9,9 +9,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/ingest/embedded"
-	"github.com/wardcast/wardcast/internal/app"
-	"github.com/wardcast/wardcast/internal/config"
-	"github.com/wardcast/wardcast/internal/obs"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
 type serveCmd struct {
@@ -21,14 +22,14 @@ type serveCmd struct {
 	Insecure       bool   `help:"Allow addresses that other machines reach, without TLS or login."`
 }
 
-func (c *serveCmd) Run(ctx context.Context, d *deps, command *kong.Context) error {
+func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
 	cfg, err := config.Load(c.Config)
 	if err != nil {
 		return err
 	}
-	log := d.log
+	log := d.Log
 	if !logLevelGiven(command) {
-		if log, err = obs.NewLogger(d.err, cfg.Log.Level); err != nil {
+		if log, err = obs.NewLogger(d.Err, cfg.Log.Level); err != nil {
 			return err
 		}
 	}
@@ -58,16 +59,16 @@ type brokerCmd struct {
 	Insecure bool   `help:"Allow an address that other machines reach, without TLS or login."`
 }
 
-func (c *brokerCmd) Run(ctx context.Context, d *deps) error {
+func (c *brokerCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := app.CheckListen(c.Insecure, c.Listen); err != nil {
 		return err
 	}
-	b, err := embedded.Start(embedded.Config{Dir: c.Dir, Listen: c.Listen, Sync: c.Sync, Logger: d.log})
+	b, err := embedded.Start(embedded.Config{Dir: c.Dir, Listen: c.Listen, Sync: c.Sync, Logger: d.Log})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	d.log.Info("ready", "listen", b.Addr())
+	d.Log.Info("ready", "listen", b.Addr())
 	<-ctx.Done()
 	return nil
 }
@@ -76,7 +77,7 @@ type checkConfigCmd struct {
 	Config string `arg:"" help:"Configuration file." type:"existingfile" placeholder:"FILE"`
 }
 
-func (c *checkConfigCmd) Run(ctx context.Context, d *deps) error {
+func (c *checkConfigCmd) Run(ctx context.Context, d *cli.Deps) error {
 	cfg, err := config.Load(c.Config)
 	if err != nil {
 		return err
@@ -84,6 +85,6 @@ func (c *checkConfigCmd) Run(ctx context.Context, d *deps) error {
 	if err := app.Check(ctx, cfg); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.out, "%s is valid\n", c.Config)
+	_, err = fmt.Fprintf(d.Out, "%s is valid\n", c.Config)
 	return err
 }

@@ -13,13 +13,15 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // TestServe runs the scorer with its own broker as a process, and kills it.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), freeAddress(t)
-	config := file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\nlog: {level: error}\n", address, store))
+	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\nlog: {level: error}\n", address, store))
 	// The level that is given goes before the file's.
 	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics", "--log-level", "info").ready()
 	s := newStream(t, address, store)
@@ -48,7 +50,7 @@ func TestServeErrors(t *testing.T) {
 	t.Parallel()
 	store, broker := trained(t), startBroker(t)
 	config := func(broker, models, listen string) string {
-		return file(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, models, listen))
+		return clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, models, listen))
 	}
 	other := startBroker(t) // for what makes topics, which the first must not have
 	for name, c := range map[string]struct {
@@ -60,15 +62,15 @@ func TestServeErrors(t *testing.T) {
 		"no models":      {config(broker, t.TempDir(), ""), nil, []string{"no champion", "wardcast train"}},
 		"open to others": {config(broker, store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
 		"port taken":     {config(other, store, other), []string{"--create-topics"}, []string{other}},
-		"unknown key":    {file(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil, []string{"bad.yaml", "line 2", `"http"`}},
+		"unknown key":    {clitest.File(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil, []string{"bad.yaml", "line 2", `"http"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fail(t, exitFailed, append([]string{"serve", "--config", c.config}, c.args...), c.want...)
+			fail(t, cli.ExitFailed, append([]string{"serve", "--config", c.config}, c.args...), c.want...)
 		})
 	}
-	fail(t, exitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", "0.0.0.0:9092"}, "0.0.0.0:9092", "--insecure")
-	fail(t, exitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", broker}, broker)
+	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", "0.0.0.0:9092"}, "0.0.0.0:9092", "--insecure")
+	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", broker}, broker)
 }
 
 // freeAddress returns a loopback address that nobody listens on.
@@ -123,23 +125,23 @@ func TestBroker(t *testing.T) {
 	if got := sorted(kcat("", "-C", "-t", s.input, "-e", "-q", "-f", "%k %s\\n")); got != want {
 		t.Errorf("kcat reads %q after SIGKILL, want %q", got, want)
 	}
-	fail(t, exitFailed, []string{"broker", "--dir", dir, "--listen", "127.0.0.1:0"}, "in use")
+	fail(t, cli.ExitFailed, []string{"broker", "--dir", dir, "--listen", "127.0.0.1:0"}, "in use")
 }
 
 func TestBench(t *testing.T) {
 	t.Parallel()
 	store := trained(t)
-	score := object(t, succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store, "--output=json"))
-	wantFields(t, "bench score", score, "notes", "json_per_second", "text_per_second", "encoding_json_per_second", "ratio")
+	score := clitest.Object(t, succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store, "--output=json"))
+	clitest.WantFields(t, "bench score", score, "notes", "json_per_second", "text_per_second", "encoding_json_per_second", "ratio")
 	if table := succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store); !strings.HasPrefix(table, "MEASURE ") {
 		t.Errorf("bench score prints %q, want a table", table)
 	}
-	notes := file(t, "notes.jsonl", synthetic(t, "30", "jsonl"))
+	notes := clitest.File(t, "notes.jsonl", synthetic(t, "30", "jsonl"))
 	for name, args := range map[string][]string{"as fast as it goes": nil, "at a rate": {"--rate", "2000", "--input", notes}} {
 		began := time.Now()
-		r := object(t, succeed(t, "", append([]string{"bench", "stream", "--notes", "2000", "--model-dir", store, "--output=json"}, args...)...))
+		r := clitest.Object(t, succeed(t, "", append([]string{"bench", "stream", "--notes", "2000", "--model-dir", store, "--output=json"}, args...)...))
 		took := time.Since(began).Seconds()
-		wantFields(t, "bench stream", r, "notes", "lost", "per_second", "echo_per_second", "ratio", "latency_ms", "rate")
+		clitest.WantFields(t, "bench stream", r, "notes", "lost", "per_second", "echo_per_second", "ratio", "latency_ms", "rate")
 		number := func(field string) float64 { v, _ := r[field].(float64); return v }
 		if number("notes") != 2000 || number("lost") != 0 || number("dead_letters") != 0 {
 			t.Errorf("%s: %v notes, %v lost, %v dead letters", name, r["notes"], r["lost"], r["dead_letters"])
@@ -159,9 +161,9 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: ratio %v is not %v", name, r["ratio"], ratio)
 		}
 	}
-	fail(t, exitUsage, []string{"bench", "score", "--notes", "0", "--model-dir", store}, "--notes")
-	fail(t, exitFailed, []string{"bench", "score", "--model-dir", store, "--input", file(t, "notes.jsonl", "{\n")}, "notes.jsonl", "line 1", "not_json")
-	fail(t, exitFailed, []string{"bench", "stream", "--model-dir", store, "--input", file(t, "notes.jsonl", "")}, "notes.jsonl")
+	fail(t, cli.ExitUsage, []string{"bench", "score", "--notes", "0", "--model-dir", store}, "--notes")
+	fail(t, cli.ExitFailed, []string{"bench", "score", "--model-dir", store, "--input", clitest.File(t, "notes.jsonl", "{\n")}, "notes.jsonl", "line 1", "not_json")
+	fail(t, cli.ExitFailed, []string{"bench", "stream", "--model-dir", store, "--input", clitest.File(t, "notes.jsonl", "")}, "notes.jsonl")
 }
 
 func TestDemo(t *testing.T) {
@@ -174,18 +176,18 @@ func TestDemo(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	predictions := 0
 	for _, line := range lines[:len(lines)-1] {
-		p := object(t, line)
-		wantFields(t, "a line of the demo", p, "visit_id", "probability", "topics")
+		p := clitest.Object(t, line)
+		clitest.WantFields(t, "a line of the demo", p, "visit_id", "probability", "topics")
 		predictions++
 	}
-	s, ok := object(t, lines[len(lines)-1])["summary"].(map[string]any)
+	s, ok := clitest.Object(t, lines[len(lines)-1])["summary"].(map[string]any)
 	if !ok {
 		t.Fatalf("the demo ends with %s, want a summary", lines[len(lines)-1])
 	}
 	if notes, _ := s["notes"].(float64); int(notes) != predictions || predictions == 0 || predictions > most || s["lost"] != 0. {
 		t.Errorf("%d predictions shown, the summary tells of %v, and of %v lost", predictions, s["notes"], s["lost"])
 	}
-	wantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
+	clitest.WantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
 }
 
 // TestWords adds up a word's contributions over topics and leaves the rest out.

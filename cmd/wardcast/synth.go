@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/wardcast/wardcast/internal/synth"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 type synthCmd struct {
@@ -22,13 +23,13 @@ type synthNotesCmd struct {
 	Misspelling float64       `help:"Probability of a typing error in a word of five letters or more." default:"${misspelling}"`
 }
 
-func (c *synthNotesCmd) Run(ctx context.Context, d *deps) error {
+func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
 	g, err := synth.New(synth.Settings{Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling})
 	if err != nil {
 		return err
 	}
 	if c.Format == "csv" {
-		return synth.WriteCSV(ctx, d.out, g, c.Count)
+		return synth.WriteCSV(ctx, d.Out, g, c.Count)
 	}
-	return synth.WriteJSONL(ctx, d.out, g, c.Count)
+	return synth.WriteJSONL(ctx, d.Out, g, c.Count)
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wardcast/wardcast/internal/synth"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 type synthMatrixCmd struct {
@@ -14,9 +15,9 @@ type synthMatrixCmd struct {
 	Seed      uint64 `help:"Seed: equal seeds give equal matrices." default:"1"`
 }
 
-func (c *synthMatrixCmd) Run(ctx context.Context, d *deps) error {
+func (c *synthMatrixCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Documents < 1 || c.Terms < 1 || c.Topics < 1 {
-		return usageError{errors.New("--documents, --terms and --topics must be at least 1")}
+		return cli.Usage(errors.New("--documents, --terms and --topics must be at least 1"))
 	}
-	return synth.WriteMatrix(ctx, d.out, synth.MatrixSettings{Documents: c.Documents, Terms: c.Terms, Topics: c.Topics, Seed: c.Seed})
+	return synth.WriteMatrix(ctx, d.Out, synth.MatrixSettings{Documents: c.Documents, Terms: c.Terms, Topics: c.Topics, Seed: c.Seed})
 }

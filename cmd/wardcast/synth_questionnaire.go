@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wardcast/wardcast/internal/synth"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 type synthQuestionnaireCmd struct {
@@ -15,9 +16,9 @@ type synthQuestionnaireCmd struct {
 	Part    string  `help:"Print the answers, the codebook, or the loadings or scores that are true." enum:"answers,codebook,loadings,scores" default:"answers"`
 }
 
-func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *deps) error {
+func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Count < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
-		return usageError{fmt.Errorf("--count is %d, --visits %d and --missing %v: want at least 1 of the former, and 0 to below 1", c.Count, c.Visits, c.Missing)}
+		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: want at least 1 of the former, and 0 to below 1", c.Count, c.Visits, c.Missing))
 	}
-	return synth.WriteQuestionnaire(ctx, d.out, synth.QuestionnairePart(c.Part), synth.QuestionnaireSettings{Participants: c.Count, Seed: c.Seed, Missing: c.Missing, Visits: c.Visits})
+	return synth.WriteQuestionnaire(ctx, d.Out, synth.QuestionnairePart(c.Part), synth.QuestionnaireSettings{Participants: c.Count, Seed: c.Seed, Missing: c.Missing, Visits: c.Visits})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -19,7 +20,7 @@ type topicsCmd struct {
 
 type topicsListCmd struct {
 	store
-	output
+	cli.Output
 	Model string `help:"Only this model." placeholder:"NAME"`
 }
 
@@ -35,7 +36,7 @@ type topicLine struct {
 	Direction    classifier.Direction          `json:"direction"`
 }
 
-func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
+func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	s := models.OpenDir(c.ModelDir)
 	names := []string{c.Model}
 	var damage error
@@ -67,8 +68,8 @@ func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
 			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Coefficients, t.Prevalence, t.Direction})
 		}
 	}
-	if c.json() {
-		return errors.Join(printJSON(d.out, lines), damage)
+	if c.JSON() {
+		return errors.Join(cli.PrintJSON(d.Out, lines), damage)
 	}
 	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
 	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
@@ -77,36 +78,36 @@ func (c *topicsListCmd) Run(ctx context.Context, d *deps) error {
 	}
 	var rows [][]string
 	for _, l := range lines {
-		row := []string{l.Model, strconv.Itoa(l.Topic), l.Label, digits(&l.Coefficient, 3), digits(l.Prevalence, 3), string(l.Direction)}
+		row := []string{l.Model, strconv.Itoa(l.Topic), l.Label, cli.Digits(&l.Coefficient, 3), cli.Digits(l.Prevalence, 3), string(l.Direction)}
 		if classes {
 			row = append(row, byOutcome(l.Coefficients))
 		}
 		rows = append(rows, row)
 	}
-	return errors.Join(printTable(d.out, header, rows), damage)
+	return errors.Join(cli.PrintTable(d.Out, header, rows), damage)
 }
 
 // byOutcome writes the coefficients of several outcomes against the reference.
 func byOutcome(all []classifier.ClassCoefficient) string {
 	parts := make([]string, len(all))
 	for i, c := range all {
-		parts[i] = c.Class + " " + digits(&c.Coefficient, 3)
+		parts[i] = c.Class + " " + cli.Digits(&c.Coefficient, 3)
 	}
 	return strings.Join(parts, ", ")
 }
 
 type topicsShowCmd struct {
 	store
-	output
+	cli.Output
 	Model   string `arg:"" help:"Name of the model."`
 	Version string `help:"Version; the champion where none is given."`
 	Topic   *int   `help:"Only this topic, counted from 1." placeholder:"N"`
 	Terms   int    `help:"Words from each end of a topic." default:"15"`
 }
 
-func (c *topicsShowCmd) Run(ctx context.Context, d *deps) error {
+func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Terms < 1 {
-		return usageError{fmt.Errorf("--terms %d is less than 1", c.Terms)}
+		return cli.Usage(fmt.Errorf("--terms %d is less than 1", c.Terms))
 	}
 	m, err := loadModel(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
 	if err != nil {
@@ -114,20 +115,20 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *deps) error {
 	}
 	topics := m.Topics(c.Terms)
 	if len(topics) == 0 {
-		d.log.Warn("the model has no topics, only single words", "model", c.Model)
+		d.Log.Warn("the model has no topics, only single words", "model", c.Model)
 	}
 	if c.Topic != nil {
 		if *c.Topic < 1 || *c.Topic > len(topics) {
-			return usageError{fmt.Errorf("--topic %d: model %q has %d topics", *c.Topic, c.Model, len(topics))}
+			return cli.Usage(fmt.Errorf("--topic %d: model %q has %d topics", *c.Topic, c.Model, len(topics)))
 		}
 		topics = topics[*c.Topic-1 : *c.Topic]
 	}
-	if c.json() {
-		return printJSON(d.out, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
 	}
 	for i, t := range topics {
 		if i > 0 {
-			if _, err := fmt.Fprintln(d.out); err != nil {
+			if _, err := fmt.Fprintln(d.Out); err != nil {
 				return err
 			}
 		}
@@ -150,12 +151,12 @@ func ends(d classifier.Direction) (positive, negative string) {
 }
 
 // printTopic prints the two ends of a topic side by side, as the paper's tables 8 and 9 do.
-func printTopic(d *deps, t *classifier.Topic) error {
-	if _, err := fmt.Fprintf(d.out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label, digits(&t.Coefficient, 3), digits(t.Prevalence, 3)); err != nil {
+func printTopic(d *cli.Deps, t *classifier.Topic) error {
+	if _, err := fmt.Fprintf(d.Out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label, cli.Digits(&t.Coefficient, 3), cli.Digits(t.Prevalence, 3)); err != nil {
 		return err
 	}
 	if t.Coefficients != nil {
-		if _, err := fmt.Fprintf(d.out, "by outcome: %s\n", byOutcome(t.Coefficients)); err != nil {
+		if _, err := fmt.Fprintf(d.Out, "by outcome: %s\n", byOutcome(t.Coefficients)); err != nil {
 			return err
 		}
 	}
@@ -178,7 +179,7 @@ func printTopic(d *deps, t *classifier.Topic) error {
 		}
 	}
 	positive, negative := ends(t.Direction)
-	return printTable(d.out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
+	return cli.PrintTable(d.Out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
 }
 
 // loadModel returns a version of a model, the champion where version is "".

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 // shownTopic is a topic as JSON output holds it.
@@ -26,7 +29,7 @@ type shownTopic struct {
 
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	notes := file(t, "notes.csv", synthetic(t, "1500", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "1500", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
 	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--per-complaint", "never", "--words", "none")
 
@@ -80,7 +83,7 @@ func TestTopics(t *testing.T) {
 	}
 
 	// A prediction names the topics as the list does.
-	prediction := object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
+	prediction := clitest.Object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
 	entries, _ := prediction["topics"].([]any)
 	if len(entries) == 0 {
 		t.Fatal("a prediction without topics")
@@ -101,9 +104,9 @@ func TestTopics(t *testing.T) {
 		t.Errorf("topics show prints %q", got)
 	}
 
-	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "5"}, "has 4 topics")
-	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "0"}, "has 4 topics")
-	fail(t, exitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--terms", "0"}, "--terms 0")
-	fail(t, exitFailed, []string{"topics", "show", "--model-dir", dir, "nobody"}, "nobody")
-	fail(t, exitFailed, []string{"topics", "list", "--model-dir", dir, "--model", "nobody"}, "nobody")
+	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "5"}, "has 4 topics")
+	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "0"}, "has 4 topics")
+	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--terms", "0"}, "--terms 0")
+	fail(t, cli.ExitFailed, []string{"topics", "show", "--model-dir", dir, "nobody"}, "nobody")
+	fail(t, cli.ExitFailed, []string{"topics", "list", "--model-dir", dir, "--model", "nobody"}, "nobody")
 }

@@ -15,48 +15,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
-	"github.com/wardcast/wardcast/internal/scoring"
+	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/models/fit"
+	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/textproc"
 )
-
-// table is the flags that say where labelled notes are and what their columns mean.
-type table struct {
-	Input           []string `help:"Labelled notes: CSV with a header, or JSON lines where the name ends in .jsonl; .gz too." required:"" placeholder:"FILE" sep:"none"`
-	TextColumn      string   `help:"Column of the note's text (default: text)." placeholder:"NAME"`
-	LabelColumn     string   `help:"Column of the outcome (default: label)." placeholder:"NAME"`
-	PositiveLabel   string   `help:"Outcome that counts as admitted (default: 1)." placeholder:"VALUE"`
-	ComplaintColumn string   `help:"Column of the presenting complaint (default: complaint, if there)." placeholder:"NAME"`
-	TimeColumn      string   `help:"Column of the arrival (default: arrived_at, if there)." placeholder:"NAME"`
-	IDColumn        string   `name:"id-column" help:"Column of the visit (default: visit_id, if there)." placeholder:"NAME"`
-	More            []string `arg:"" optional:"" name:"file" help:"More files, as --input."`
-	AuxColumns      string   `help:"Auxiliary columns, as in age:numeric,Gender:categorical=sex: column, kind, and the note's field where it has another name." placeholder:"LIST"`
-}
-
-// files returns all files to read.
-func (t *table) files() []string { return slices.Concat(t.Input, t.More) }
-
-func (t *table) columns() (notes.Columns, error) {
-	aux, err := notes.ParseAux(t.AuxColumns)
-	return notes.Columns{Text: t.TextColumn, Label: t.LabelColumn, Positive: t.PositiveLabel, Complaint: t.ComplaintColumn, Time: t.TimeColumn, ID: t.IDColumn, Aux: aux}, err
-}
-
-// read returns the labelled notes of the files, and says in the log what is odd about them.
-func (t *table) read(d *deps, columns notes.Columns, files []string) (*notes.Table, error) {
-	read, err := notes.Read(files, columns)
-	if err != nil {
-		return nil, err
-	}
-	if read.Empty > 0 {
-		d.log.Warn("rows without text are left out", "rows", read.Empty)
-	}
-	if len(read.Labels) > 2 && columns.Classes == nil {
-		d.log.Warn("more than two outcomes: all but one count as not admitted", "admitted", cmp.Or(columns.Positive, notes.DefaultPositive), "rows", read.LabelCounts())
-	}
-	return read, nil
-}
 
 // outcomes is the flag of those that learn several outcomes.
 type outcomes struct {
@@ -74,7 +39,7 @@ func (o *outcomes) into(columns *notes.Columns) error {
 		columns.Positive = ""
 	}
 	if err := columns.CheckClasses(); err != nil {
-		return usageError{fmt.Errorf("--classes: %w", err)}
+		return cli.Usage(fmt.Errorf("--classes: %w", err))
 	}
 	return nil
 }
@@ -112,7 +77,7 @@ type head struct {
 }
 
 // apply puts the flags into settings.
-func (h *head) apply(s *fit.Settings) error {
+func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams, s.Text.Negation = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams, h.Negation
 	if h.Synonyms != "" {
 		f, err := os.Open(h.Synonyms)
@@ -130,7 +95,7 @@ func (h *head) apply(s *fit.Settings) error {
 	s.Standardize, s.FreeAux, s.OneSE = h.Standardize, h.FreeAux, h.Lambda == "1se"
 	s.Calibration, s.Threshold, s.Seed = models.CalibrationKind(h.Calibration), eval.Criterion(h.Threshold), h.Seed
 	s.L1Topics, s.L1Scores = h.L1Topics, h.L1Scores
-	s.ClassWeights = fit.Weights(h.ClassWeights)
+	s.ClassWeights = train.Weights(h.ClassWeights)
 	var err error
 	if s.Xi, err = weight("--xi", h.Xi); err != nil {
 		return err
@@ -146,7 +111,7 @@ func weight(flag, value string) (*float64, error) {
 	}
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s %q is neither a number nor auto", flag, value)}
+		return nil, cli.Usage(fmt.Errorf("%s %q is neither a number nor auto", flag, value))
 	}
 	return &v, nil
 }
@@ -178,17 +143,17 @@ func (h *head) supervised() string {
 }
 
 // warnRidge says what coefficients without a penalty do.
-func warnRidge(log *slog.Logger, s *fit.Settings) {
+func warnRidge(log *slog.Logger, s *train.Settings) {
 	if s.Ridge != nil && *s.Ridge == 0 {
 		log.Warn("a ridge of 0: coefficients of outcomes that the notes tell apart grow without bound")
 	}
 }
 
 type trainCmd struct {
-	table
+	cli.Notes
 	outcomes
 	head
-	output
+	cli.Output
 	ModelDir     string `help:"Model store: a directory, made where it does not exist." required:"" placeholder:"DIR"`
 	Method       string `help:"How topics are made: ${fitMethods}; bow is single words without topics." enum:"${fitMethods}" default:"sonmf"`
 	Rank         []int  `help:"Number of topics; with smf-w and smf-h also several, to choose from by cross-validation." default:"${rank}"`
@@ -199,7 +164,7 @@ type trainCmd struct {
 	MinDocuments int    `help:"Notes that a complaint needs for a model of its own." default:"${minDocuments}"`
 }
 
-func (c *trainCmd) Run(ctx context.Context, d *deps) error {
+func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	s, err := c.settings()
 	if err != nil {
 		return err
@@ -208,38 +173,38 @@ func (c *trainCmd) Run(ctx context.Context, d *deps) error {
 	if err != nil {
 		return err
 	}
-	warnRidge(d.log, &s)
+	warnRidge(d.Log, &s)
 	store := models.OpenDir(c.ModelDir)
-	bar := newProgress(d.err, "training")
-	trained, err := fit.Train(ctx, data, s, fit.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.set, Previous: previous(d.log, store)})
-	bar.finish()
+	bar := cli.NewProgress(d.Err, "training")
+	trained, err := train.Train(ctx, data, s, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store)})
+	bar.Finish()
 	if err != nil {
 		return err
 	}
 	if err := trained.Save(ctx, store, "train"); err != nil {
 		return err
 	}
-	return printOutcomes(d, c.output, trained.Outcomes)
+	return printOutcomes(d, c.Output, trained.Outcomes)
 }
 
 // settings returns what the flags say of the models.
-func (c *trainCmd) settings() (fit.Settings, error) {
-	s := fit.Default()
-	s.Method, s.WarmStart = fit.Method(c.Method), c.WarmStart
+func (c *trainCmd) settings() (train.Settings, error) {
+	s := train.Default()
+	s.Method, s.WarmStart = train.Method(c.Method), c.WarmStart
 	s.Words = c.Words == "beside" || c.Words == "" && !s.Method.Supervised()
 	if len(c.Rank) == 0 {
-		return s, usageError{errors.New("--rank wants a number of topics")}
+		return s, cli.Usage(errors.New("--rank wants a number of topics"))
 	}
 	if s.Rank = c.Rank[0]; len(c.Rank) > 1 {
 		s.Ranks = c.Rank
 	}
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
-	s.PerComplaint, s.MinDocuments = fit.Policy(c.PerComplaint), c.MinDocuments
+	s.PerComplaint, s.MinDocuments = train.Policy(c.PerComplaint), c.MinDocuments
 	if flag := c.elastic(); flag != "" && s.Method.Supervised() {
-		return s, usageError{fmt.Errorf("%s is of the elastic net, which method %q has not", flag, c.Method)}
+		return s, cli.Usage(fmt.Errorf("%s is of the elastic net, which method %q has not", flag, c.Method))
 	}
 	if flag := c.supervised(); flag != "" && !s.Method.Supervised() {
-		return s, usageError{fmt.Errorf("%s is of smf-w and smf-h, not of method %q", flag, c.Method)}
+		return s, cli.Usage(fmt.Errorf("%s is of smf-w and smf-h, not of method %q", flag, c.Method))
 	}
 	if err := c.apply(&s); err != nil {
 		return s, err
@@ -248,33 +213,33 @@ func (c *trainCmd) settings() (fit.Settings, error) {
 }
 
 // data returns the notes to train on.
-func (c *trainCmd) data(d *deps) (fit.Data, error) {
-	columns, err := c.columns()
+func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
+	columns, err := c.Columns()
 	if err != nil {
-		return fit.Data{}, usageError{err}
+		return train.Data{}, cli.Usage(err)
 	}
 	if err := c.into(&columns); err != nil {
-		return fit.Data{}, err
+		return train.Data{}, err
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
-			d.log.Warn("a note has no such field: the auxiliary column will count as missing when notes are scored", "column", a.Column, "field", a.Name)
+			d.Log.Warn("a note has no such field: the auxiliary column will count as missing when notes are scored", "column", a.Column, "field", a.Name)
 		}
 	}
-	t, err := c.read(d, columns, c.files())
+	t, err := c.Read(d, columns, c.Files())
 	if err != nil {
-		return fit.Data{}, err
+		return train.Data{}, err
 	}
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
-		d.log.Warn("rows without a visit id count as visits of their own: what several notes of one patient share may become a term")
+		d.Log.Warn("rows without a visit id count as visits of their own: what several notes of one patient share may become a term")
 	}
-	return fit.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission}, nil
+	return train.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission}, nil
 }
 
 // previous gives a training the champions before it. One that is damaged is as none: training mends the store.
 func previous(log *slog.Logger, store models.Store) func(context.Context, string) (*models.Bundle, error) {
 	return func(ctx context.Context, model string) (*models.Bundle, error) {
-		b, err := fit.Champion(ctx, store, model)
+		b, err := train.Champion(ctx, store, model)
 		if damaged, ok := errors.AsType[*models.FileError](err); ok {
 			log.Warn("the champion is damaged: topics are numbered anew", "model", model, "file", damaged.File)
 			return nil, nil
@@ -283,11 +248,11 @@ func previous(log *slog.Logger, store models.Store) func(context.Context, string
 	}
 }
 
-func printOutcomes(d *deps, o output, outcomes []fit.Outcome) error {
-	if o.json() {
-		return printJSON(d.out, map[string]any{"models": outcomes})
+func printOutcomes(d *cli.Deps, o cli.Output, outcomes []train.Outcome) error {
+	if o.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"models": outcomes})
 	}
-	classes := slices.ContainsFunc(outcomes, func(r fit.Outcome) bool { return r.Classes != nil })
+	classes := slices.ContainsFunc(outcomes, func(r train.Outcome) bool { return r.Classes != nil })
 	header := []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}
 	if classes {
 		header = slices.Insert(header, 4, "ACCURACY", "BALANCED", "MEAN AUROC")
@@ -295,11 +260,11 @@ func printOutcomes(d *deps, o output, outcomes []fit.Outcome) error {
 	}
 	var rows [][]string
 	for _, r := range outcomes {
-		row := []string{r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept), digits(r.Metrics.AUROC, 3), digits(r.LogLoss, 4), digits(&r.Pooled, 4), r.Why}
+		row := []string{r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept), cli.Digits(r.Metrics.AUROC, 3), cli.Digits(r.LogLoss, 4), cli.Digits(&r.Pooled, 4), r.Why}
 		if classes {
-			row = slices.Insert(row, 4, digits(&r.Classes.Accuracy, 3), digits(&r.Classes.BalancedAccuracy, 3), digits(r.Classes.AUROC, 3))
+			row = slices.Insert(row, 4, cli.Digits(&r.Classes.Accuracy, 3), cli.Digits(&r.Classes.BalancedAccuracy, 3), cli.Digits(r.Classes.AUROC, 3))
 		}
 		rows = append(rows, row)
 	}
-	return printTable(d.out, header, rows)
+	return cli.PrintTable(d.Out, header, rows)
 }

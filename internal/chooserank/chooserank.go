@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/matrixio"
+	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/methods"

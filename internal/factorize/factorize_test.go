@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
-	"github.com/wardcast/wardcast/internal/matrixio"
+	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/matrixio"
+	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"

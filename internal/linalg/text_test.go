@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/matrixio"
+	"github.com/wardcast/wardcast/internal/table/matrixio"
 )
 
 // TestSVDOfText holds the accuracy that SVDSettings states.

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
+)
+
+// TestLogLevel gives the level in each way.
+func TestLogLevel(t *testing.T) {
+	config := clitest.File(t, "wardcast.yaml", "")
+	for _, c := range []struct {
+		args        []string
+		environment string
+		want        bool
+	}{
+		{[]string{"serve", "--config", config}, "", false},
+		{[]string{"serve", "--config", config, "--log-level", "info"}, "", true},
+		{[]string{"--log-level=debug", "serve", "--config", config}, "", true},
+		{[]string{"serve", "--config", config}, "warn", true},
+	} {
+		t.Setenv("WARDCAST_LOG_LEVEL", c.environment)
+		if c.environment == "" {
+			if err := os.Unsetenv("WARDCAST_LOG_LEVEL"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parser, err := kong.New(&grammar{}, defaults())
+		if err != nil {
+			t.Fatal(err)
+		}
+		command, err := parser.Parse(c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := logLevelGiven(command); got != c.want {
+			t.Errorf("%q with %q in the environment: given is %t, want %t", c.args, c.environment, got, c.want)
+		}
+	}
+}
+
+// TestLostChampion takes away what says which version of the model of all complaints is in use.
+func TestLostChampion(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	if err := os.Remove(filepath.Join(dir, "_other", "champion")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"verify", "list"} {
+		if r := wardcast(t, "", "models", command, "--model-dir", dir); r.Code != cli.ExitFailed || !strings.Contains(r.Stdout, "_other") || !strings.Contains(r.Stdout, "the history tells of a champion") {
+			t.Errorf("models %s exits %d and prints %q, want 1 and the file", command, r.Code, r.Stdout)
+		}
+	}
+	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, "_other", "champion")
+}

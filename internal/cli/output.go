@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Output is the flag of every command that prints data.
+type Output struct {
+	Output string `help:"Print a table or JSON." enum:"table,json" default:"table" short:"o"`
+}
+
+// JSON reports whether data goes out as JSON.
+func (o Output) JSON() bool { return o.Output == "json" }
+
+// PrintJSON writes v as one line.
+func PrintJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// PrintTable writes rows under a header, in aligned columns.
+func PrintTable(w io.Writer, header []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(header, "\t"))
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	return t.Flush()
+}
+
+// Digits writes a number with so many decimals, "-" for none.
+func Digits(v *float64, decimals int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', decimals, 64)
+}
+
+// Progress is a bar on the terminal; elsewhere it shows nothing. It is safe for concurrent use.
+type Progress struct {
+	mu  sync.Mutex
+	bar *progressbar.ProgressBar
+}
+
+// NewProgress returns a bar on w if that is a terminal, else one that shows nothing.
+func NewProgress(w io.Writer, what string) *Progress {
+	if !Terminal(w) {
+		return &Progress{}
+	}
+	return NewBar(w, what)
+}
+
+// Terminal reports whether w is one.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// NewBar returns a bar that is drawn on w, whatever w is.
+func NewBar(w io.Writer, what string) *Progress {
+	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
+}
+
+// Set shows that so much of the total is done; a total of 0 is not known.
+func (p *Progress) Set(done, total int) {
+	if p.bar == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if total > 0 && p.bar.GetMax() != total {
+		p.bar.ChangeMax(total)
+	}
+	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
+}
+
+// Describe writes what stands before the bar.
+func (p *Progress) Describe(what string) {
+	if p.bar == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bar.Describe(what)
+}
+
+// Finish takes the bar off the screen.
+func (p *Progress) Finish() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}
+
+// LineCounter shows how many lines were written.
+type LineCounter struct {
+	io.Writer
+	Bar   *Progress
+	lines int
+}
+
+// Write implements io.Writer.
+func (c *LineCounter) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.lines += bytes.Count(b[:n], []byte{'\n'})
+	c.Bar.Set(c.lines, 0)
+	return n, err
+}

@@ -1,0 +1,130 @@
+// Package cli holds what the programs of cmd share: how a command line is run and ends, how data is printed, progress
+// bars, and the flags that several commands have in common.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/internal/service/obs"
+)
+
+// Exit codes beside 0.
+const (
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// Deps is what commands work with.
+type Deps struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Log      *slog.Logger
+}
+
+// ErrReported ends a command with ExitFailed when it has already said why.
+var ErrReported = errors.New("reported")
+
+// UsageError is a mistake on the command line that is found after parsing.
+type UsageError struct{ error }
+
+// Usage returns err as a UsageError.
+func Usage(err error) UsageError { return UsageError{err} }
+
+// Unwrap returns the mistake itself.
+func (e UsageError) Unwrap() error { return e.error }
+
+// Logging is the flag of the log's level.
+type Logging struct {
+	LogLevel string `help:"Log debug, info, warn or error lines and above." enum:"debug,info,warn,error" default:"info" env:"WARDCAST_LOG_LEVEL"`
+}
+
+// Program is a command line.
+type Program struct {
+	Name, Description string
+	// Grammar is a pointer to a struct for kong; each of its commands has Run(context.Context, *Deps) error or a part of
+	// it.
+	Grammar any
+	// Logging points into Grammar.
+	Logging *Logging
+	// Vars are what help texts and flags take from the packages that own them.
+	Vars kong.Vars
+	// Usage lists the sentinels of mistakes on the command line that packages below find.
+	Usage []error
+}
+
+// Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
+// after it the second has its default effect.
+func (p *Program) Run() int {
+	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Description(p.Description))
+	if err != nil {
+		return p.fail(err, ExitFailed)
+	}
+	command, err := parser.Parse(os.Args[1:])
+	if err == nil {
+		err = refuseRepeated(command)
+	}
+	if err != nil {
+		return p.fail(err, ExitUsage)
+	}
+	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)
+	if err != nil {
+		return p.fail(err, ExitUsage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	command.BindTo(ctx, (*context.Context)(nil))
+	switch err := command.Run(&Deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Log: log}); {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrReported):
+		return ExitFailed
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return p.fail(context.Cause(ctx), ExitFailed) // the signal, wherever it came in between
+	case p.usage(err):
+		return p.fail(err, ExitUsage)
+	default:
+		return p.fail(err, ExitFailed)
+	}
+}
+
+func (p *Program) usage(err error) bool {
+	if errors.As(err, new(UsageError)) {
+		return true
+	}
+	for _, sentinel := range p.Usage {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Program) fail(err error, code int) int {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+	return code
+}
+
+// refuseRepeated returns an error for a second file of a flag that takes one: elsewhere --input may be repeated. Of other
+// flags the last counts.
+func refuseRepeated(command *kong.Context) error {
+	seen := map[*kong.Flag]bool{}
+	for _, p := range command.Path {
+		if f := p.Flag; f != nil && !f.IsCumulative() && f.Tag.Type == "existingfile" {
+			if seen[f] {
+				return fmt.Errorf("--%s takes one file", f.Name)
+			}
+			seen[f] = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,439 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+)
+
+// StreamSettings says what is streamed.
+type StreamSettings struct {
+	Brokers []string // none: an embedded broker in a temporary folder
+	Rate    float64  // notes per second; 0 puts all notes there first and scores as fast as it goes
+	Logger  *slog.Logger
+	Limits  classifier.Limits
+	// Compression of the predictions, as in the configuration; the bare loop compresses nothing.
+	Compression string
+	// Progress may be nil.
+	Progress func(done, total int)
+}
+
+// Latency is quantiles in milliseconds from the moment a note is sent, or where all were there before, from the
+// start of the scorer, to the moment a reader of the predictions has its answer.
+type Latency struct {
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+}
+
+// StreamReport is the product's stream beside the bare loop's.
+type StreamReport struct {
+	Notes       int `json:"notes"`
+	Lost        int `json:"lost"`     // notes with neither prediction nor dead letter
+	Repeated    int `json:"repeated"` // predictions beyond one for each note
+	DeadLetters int `json:"dead_letters"`
+	// PerSecond counts answered notes, from the first one read to the last prediction acknowledged; at a rate, from
+	// the beginning of the sending to the last prediction read.
+	PerSecond     float64 `json:"per_second"`
+	EchoPerSecond float64 `json:"echo_per_second"`
+	Ratio         float64 `json:"ratio"`
+	LatencyMS     Latency `json:"latency_ms"`
+	EchoLatencyMS Latency `json:"echo_latency_ms"`
+	Rate          float64 `json:"rate"`          // asked for; 0 is as fast as it goes
+	MessageBytes  float64 `json:"message_bytes"` // mean of a prediction, and of the echo's message
+	Broker        string  `json:"broker"`        // embedded or kafka
+}
+
+const partitions = 4
+
+// Stream sends the messages, notes whose visits are their positions, through the scorer and through the bare loop, each
+// on topics of its own, which are deleted at the end.
+func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
+	report = &StreamReport{Notes: len(messages), Rate: s.Rate, Broker: "kafka"}
+	if len(s.Brokers) == 0 {
+		dir, mkErr := os.MkdirTemp("", "wardcast-bench-")
+		if mkErr != nil {
+			return nil, fmt.Errorf("making a folder for the broker: %w", mkErr)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		broker, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0", Logger: s.Logger})
+		if err != nil {
+			return nil, err
+		}
+		defer broker.Close()
+		s.Brokers, report.Broker = []string{broker.Addr()}, "embedded"
+	}
+	run := &streamRun{StreamSettings: s, messages: messages, connection: ingest.Connection{Brokers: s.Brokers}}
+	if run.client, err = ingest.NewClient(run.connection); err != nil {
+		return nil, err
+	}
+	defer run.client.Close()
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	run.offsets = &kafka.Client{Addr: kafka.TCP(s.Brokers...), Transport: transport}
+	handler := app.NewHandler(set, classifier.Options{Limits: s.Limits}, "/wardcast/bench")
+	got, err := run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
+		c, err := ingest.New(ingest.Config{Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead, Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression})
+		if err != nil {
+			return err
+		}
+		return c.Run(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("streaming through the scorer: %w", err)
+	}
+	report.Lost, report.Repeated, report.DeadLetters = got.lost, got.repeated, got.dead
+	report.PerSecond, report.LatencyMS, report.MessageBytes = got.rate, got.latency, got.bytes
+	payload := bytes.Repeat([]byte{'x'}, int(math.Round(got.bytes)))
+	got, err = run.pass(ctx, "echo", func(ctx context.Context, t topics, started func()) error {
+		return echo(ctx, s.Brokers, t, payload, started)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("streaming through the echo loop: %w", err)
+	}
+	if got.lost > 0 {
+		return nil, fmt.Errorf("the echo loop lost %d messages: its rate is no reference", got.lost)
+	}
+	report.EchoPerSecond, report.EchoLatencyMS = got.rate, got.latency
+	report.Ratio = report.PerSecond / report.EchoPerSecond
+	return report, nil
+}
+
+// firstNote tells when the first note is handled.
+type firstNote struct {
+	ingest.Handler
+	started func()
+}
+
+func (f *firstNote) NewWorker() ingest.Worker {
+	return &firstNoteWorker{Worker: f.Handler.NewWorker(), started: f.started}
+}
+
+type firstNoteWorker struct {
+	ingest.Worker
+	started func()
+	told    bool
+}
+
+func (w *firstNoteWorker) Handle(r *ingest.Record, out *ingest.Output) error {
+	if !w.told {
+		w.told = true
+		w.started()
+	}
+	return w.Worker.Handle(r, out)
+}
+
+type topics struct{ group, in, out, dead string }
+
+type streamRun struct {
+	StreamSettings
+	messages   [][]byte
+	connection ingest.Connection
+	client     *ingest.Client
+	offsets    *kafka.Client
+}
+
+// passed is what one pass through a consumer gave.
+type passed struct {
+	lost, repeated, dead int
+	rate, bytes          float64
+	latency              Latency
+}
+
+// quiet is how long nothing may come before the rest counts as lost.
+const quiet = 30 * time.Second
+
+// pass sends the messages through one consumer.
+func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *passed, err error) {
+	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
+	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
+	var made []ingest.Topic
+	for _, n := range []string{t.in, t.out, t.dead} {
+		made = append(made, ingest.Topic{Name: n, Partitions: partitions})
+	}
+	if err := r.client.CreateTopics(ctx, made...); err != nil {
+		return nil, err
+	}
+	defer func() {
+		// Deleted also where the run was stopped.
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, r.client.DeleteTopics(bounded, t.in, t.out, t.dead))
+	}()
+	n := len(r.messages)
+	sent := make([]time.Time, n)
+	if r.Rate == 0 {
+		if err := r.send(ctx, t.in, sent); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var first time.Time
+	begun := make(chan struct{})
+	started := sync.OnceFunc(func() { first = time.Now(); close(begun) })
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer cancel(nil)
+	parts.Go(func() {
+		if err := consume(ctx, t, started); err != nil {
+			cancel(err)
+		}
+	})
+	answers := newAnswers(n)
+	if r.Rate > 0 {
+		// The group has joined once a first note has come back; it is not counted.
+		if err := r.warm(ctx, t); err != nil {
+			return nil, err
+		}
+		// From here and not from the first note: where that is sent late, the others catch up, faster than asked for.
+		began := time.Now()
+		parts.Go(func() {
+			if err := r.send(ctx, t.in, sent); err != nil {
+				cancel(err)
+			}
+		})
+		if err := answers.read(ctx, r, t, r.Progress); err != nil {
+			return nil, err
+		}
+		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), nil
+	}
+	select {
+	case <-begun:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	end, err := r.await(ctx, t, n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sent {
+		sent[i] = first
+	}
+	if err := answers.read(ctx, r, t, nil); err != nil {
+		return nil, err
+	}
+	return answers.result(sent, end.Sub(first)), nil
+}
+
+// send writes the messages, at the rate where there is one, and when each was sent into sent.
+func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) error {
+	p := ingest.NewProducer(r.client, r.Logger)
+	const batch = 1000
+	began := time.Now()
+	for from := 0; from < len(r.messages); {
+		to := min(from+batch, len(r.messages))
+		if r.Rate > 0 {
+			// What is due by now, at least one note.
+			to = min(max(from+1, int(time.Since(began).Seconds()*r.Rate)), len(r.messages))
+			due := began.Add(time.Duration(float64(to) / r.Rate * float64(time.Second)))
+			if wait(ctx, time.Until(due)) != nil {
+				return ctx.Err()
+			}
+		}
+		out := make([]*ingest.Output, 0, to-from)
+		now := time.Now()
+		for i := from; i < to; i++ {
+			sent[i] = now
+			out = append(out, &ingest.Output{Key: strconv.AppendInt(nil, int64(i), 10), Value: r.messages[i]})
+		}
+		if err := p.Produce(ctx, topic, out); err != nil {
+			return fmt.Errorf("sending notes: %w", err)
+		}
+		from = to
+	}
+	return nil
+}
+
+// warm sends notes of no visit of theirs and waits until they are answered.
+func (r *streamRun) warm(ctx context.Context, t topics) error {
+	p := ingest.NewProducer(r.client, r.Logger)
+	for i := range partitions {
+		n := msg.Note{VisitID: "warm" + strconv.Itoa(i), Text: "pain"}
+		if err := p.Produce(ctx, t.in, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
+			return fmt.Errorf("sending notes: %w", err)
+		}
+	}
+	_, err := r.await(ctx, t, partitions)
+	return err
+}
+
+// await waits until so many answers are acknowledged and returns when they were seen to be. A number that does
+// not grow for a while is the end too.
+func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, error) {
+	last, since := 0, time.Now()
+	for {
+		count, err := r.count(ctx, t.out, t.dead)
+		now := time.Now()
+		// The leaders of new topics are not known at once.
+		if moving, ok := errors.AsType[kafka.Error](err); ok && moving.Temporary() && now.Sub(since) < quiet {
+			count = last
+		} else if err != nil {
+			return time.Time{}, err
+		}
+		if count != last {
+			last, since = count, now
+		}
+		if r.Progress != nil {
+			r.Progress(min(count, n), n)
+		}
+		if count >= n || now.Sub(since) > quiet {
+			return since, nil
+		}
+		if wait(ctx, 5*time.Millisecond) != nil {
+			return time.Time{}, context.Cause(ctx)
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answers is what came back, by position.
+type answers struct {
+	mu             sync.Mutex
+	at             []time.Time
+	seen           []bool
+	left           int
+	repeated, dead int
+	bytes          float64
+}
+
+func newAnswers(n int) *answers {
+	return &answers{at: make([]time.Time, n), seen: make([]bool, n), left: n}
+}
+
+// read reads predictions and dead letters until every note is answered, or nothing has come for a while.
+func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress func(done, total int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(quiet, func() { cancel(nil) })
+	defer stalled.Stop()
+	var readers sync.WaitGroup
+	for _, topic := range []string{t.out, t.dead} {
+		for i := range partitions {
+			readers.Go(func() {
+				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: r.Brokers, Topic: topic, Partition: i, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
+				defer func() { _ = reader.Close() }() // nothing is left to read
+				for {
+					m, err := reader.ReadMessage(ctx)
+					if errors.Is(err, io.EOF) || ctx.Err() != nil {
+						return
+					}
+					if err != nil {
+						cancel(fmt.Errorf("reading predictions: %w", err))
+						return
+					}
+					stalled.Reset(quiet)
+					left := a.take(&m, topic == t.dead, r.Rate > 0)
+					if progress != nil {
+						progress(len(a.at)-left, len(a.at))
+					}
+					if left == 0 {
+						cancel(nil)
+					}
+				}
+			})
+		}
+	}
+	readers.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// take notes one answer and returns how many are missing. The time of an answer is now for a reader that keeps
+// up, else the message's own.
+func (a *answers) take(m *kafka.Message, dead, live bool) int {
+	at := m.Time
+	if live {
+		at = time.Now()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i, err := strconv.Atoi(string(m.Key))
+	switch {
+	case err != nil || i < 0 || i >= len(a.seen): // a warm-up
+	case a.seen[i]:
+		a.repeated++
+	default:
+		a.seen[i], a.at[i] = true, at
+		a.left--
+		if dead {
+			a.dead++
+		} else {
+			a.bytes += float64(len(m.Value))
+		}
+	}
+	return a.left
+}
+
+// result returns what came back of the notes, which took so long.
+func (a *answers) result(sent []time.Time, took time.Duration) *passed {
+	var ms []float64
+	for i, ok := range a.seen {
+		if ok {
+			// Times of messages are whole milliseconds, rounded down.
+			ms = append(ms, max(float64(a.at[i].Sub(sent[i]))/float64(time.Millisecond), math.SmallestNonzeroFloat32))
+		}
+	}
+	slices.Sort(ms)
+	quantile := func(q float64) float64 {
+		if len(ms) == 0 {
+			return 0
+		}
+		return ms[min(int(q*float64(len(ms))), len(ms)-1)]
+	}
+	return &passed{lost: a.left, repeated: a.repeated, dead: a.dead, rate: float64(len(ms)) / took.Seconds(), bytes: a.bytes / float64(max(1, len(ms)-a.dead)), latency: Latency{quantile(.5), quantile(.99), quantile(.999)}}
+}
+
+// count returns how many messages the topics hold.
+func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
+	request := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
+	for _, name := range names {
+		for i := range partitions {
+			request.Topics[name] = append(request.Topics[name], kafka.LastOffsetOf(i))
+		}
+	}
+	response, err := r.offsets.ListOffsets(ctx, request)
+	if err != nil {
+		return 0, fmt.Errorf("counting predictions: %w", err)
+	}
+	n := 0
+	for _, name := range names {
+		for _, p := range response.Topics[name] {
+			if p.Error != nil {
+				return 0, fmt.Errorf("counting predictions: %w", p.Error)
+			}
+			n += int(p.LastOffset)
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,280 @@
+// Package demo runs the whole product in one process on the embedded broker: it generates notes from a known
+// topic model and admission rule, trains on some, streams others, and holds the predictions against the truth.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/obs"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Options is what a demo shows.
+type Options struct {
+	Duration time.Duration // from the first streamed note
+	Rate     float64       // notes per second
+	Port     int           // of metrics and health; a free one where it is taken
+	Seed     uint64
+	Version  string
+	Logger   *slog.Logger
+	// Say takes lines for people; Show takes each prediction and its bytes; Progress the training. They are called
+	// from one goroutine at a time.
+	Say      func(format string, args ...any)
+	Show     func(p *msg.Prediction, value []byte)
+	Progress train.Progress
+}
+
+// Summary is what a demo found.
+type Summary struct {
+	Notes          int      `json:"notes"` // streamed and answered
+	Lost           int      `json:"lost"`
+	Models         int      `json:"models"`
+	AUROC          *float64 `json:"auroc"`          // of the predictions against what happened; null where all went one way
+	TruthAUROC     *float64 `json:"truth_auroc"`    // of the true probabilities: no model can do better but by chance
+	MeanError      float64  `json:"mean_error"`     // mean |probability − true probability|
+	PerSecond      float64  `json:"per_second"`     // notes answered
+	LatencyP50     float64  `json:"latency_p50_ms"` // from sending a note to reading its prediction
+	LatencyP99     float64  `json:"latency_p99_ms"`
+	TrainingSecs   float64  `json:"training_seconds"`
+	FirstAfterSecs float64  `json:"first_prediction_seconds"` // from the start of the program
+}
+
+// settle is how long answers may take after the last note.
+const settle = 10 * time.Second
+
+// Run runs the demo until its duration is over or ctx ends, and returns what it found; nil where it ended before the
+// first prediction.
+func Run(ctx context.Context, o Options) (_ *Summary, err error) {
+	began := time.Now()
+	dir, err := os.MkdirTemp("", "wardcast-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	g, err := synth.New(synth.Settings{Seed: o.Seed, Misspelling: synth.DefaultMisspelling})
+	if err != nil {
+		return nil, err
+	}
+	cfg := config.Default()
+	cfg.Models.Store = filepath.Join(dir, "models")
+	o.Say("Training on %d generated notes.", sample.Notes)
+	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), o.Progress)
+	if ctx.Err() != nil {
+		return nil, nil // stopped before the first prediction
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{Models: len(trained.Bundles), TrainingSecs: time.Since(began).Seconds()}
+	o.Say("%d models trained in %.1f s: one for all complaints and %d that do better on their own.", s.Models, s.TrainingSecs, s.Models-1)
+
+	broker, err := freeAddress(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Kafka.Brokers = []string{broker}
+	if cfg.HTTP.Listen, err = freeAddress(ctx, o.Port); err != nil {
+		return nil, err
+	}
+	if _, port, _ := net.SplitHostPort(cfg.HTTP.Listen); port != strconv.Itoa(o.Port) {
+		o.Say("Port %d is taken, %s is used instead.", o.Port, port)
+	}
+	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: obs.NewRegistry(o.Version), EmbeddedBroker: filepath.Join(dir, "broker"), CreateTopics: true})
+	if err != nil {
+		return nil, err
+	}
+	run := &run{Options: o, generator: g, config: &cfg, summary: s, began: began, sent: map[string]sent{}}
+	// The app ends after the stream has been read, and the folder goes last.
+	appCtx, stopApp := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopApp()
+	parts, streamCtx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return a.Run(appCtx) })
+	parts.Go(func() error {
+		defer stopApp()
+		return run.stream(streamCtx, a)
+	})
+	if err := parts.Wait(); err != nil {
+		return nil, err
+	}
+	return run.result()
+}
+
+// freeAddress returns the loopback address with this port, or with a free one where it is taken.
+func freeAddress(ctx context.Context, port int) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil && port != 0 {
+		return freeAddress(ctx, 0)
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }() // it only held the port
+	return l.Addr().String(), nil
+}
+
+// sent is a note on its way.
+type sent struct {
+	at          time.Time
+	admitted    bool
+	probability float64
+}
+
+type run struct {
+	Options
+	generator *synth.Generator
+	config    *config.Config
+	summary   *Summary
+	began     time.Time
+
+	mu        sync.Mutex
+	sent      map[string]sent
+	y         []bool
+	p, truth  []float64
+	latencies []float64
+	first     time.Time
+}
+
+// stream sends notes until the duration is over or ctx ends, and reads predictions until all are there.
+func (r *run) stream(ctx context.Context, a *app.App) error {
+	if a.Ready(ctx) != nil {
+		return nil // stopped while it began
+	}
+	brokers := r.config.Kafka.Brokers
+	client, err := ingest.NewClient(ingest.Connection{Brokers: brokers})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r.Say("Streaming %g notes/s through the broker at %s; metrics at http://%s/metrics. Ctrl-C ends.", r.Rate, brokers[0], r.config.HTTP.Listen)
+	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopReading()
+	var readers errgroup.Group
+	for i := range ingest.DefaultPartitions {
+		readers.Go(func() error { return r.read(readCtx, i) })
+	}
+	err = r.send(ctx, ingest.NewProducer(client, r.Logger))
+	deadline := time.Now().Add(settle)
+	for r.waiting() > 0 && time.Now().Before(deadline) {
+		pause(readCtx, 10*time.Millisecond)
+	}
+	stopReading()
+	return errors.Join(err, readers.Wait())
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (r *run) waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sent)
+}
+
+func (r *run) send(ctx context.Context, producer *ingest.Producer) error {
+	began := time.Now()
+	for i := 0; ctx.Err() == nil && time.Since(began) < r.Duration; i++ {
+		n := r.generator.At(sample.Notes + i)
+		r.mu.Lock()
+		r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
+		r.mu.Unlock()
+		// Sent to its end where ctx ends meanwhile: then it is known whether an answer will come.
+		if err := producer.Produce(context.WithoutCancel(ctx), r.config.Kafka.Topics.Notes, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
+			return fmt.Errorf("sending a note: %w", err)
+		}
+		pause(ctx, time.Until(began.Add(time.Duration(float64(i+1)/r.Rate*float64(time.Second)))))
+	}
+	return nil
+}
+
+// read shows the predictions of one partition.
+func (r *run) read(ctx context.Context, partition int) error {
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: r.config.Kafka.Brokers, Topic: r.config.Kafka.Topics.Predictions, Partition: partition, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
+	defer func() { _ = reader.Close() }() // nothing is left to read
+	for {
+		m, err := reader.ReadMessage(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading predictions: %w", err)
+		}
+		var p msg.Prediction
+		if err := json.Unmarshal(m.Value, &p); err != nil {
+			return fmt.Errorf("reading a prediction: %w", err)
+		}
+		r.take(&p, m.Value)
+	}
+}
+
+func (r *run) take(p *msg.Prediction, value []byte) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, ok := r.sent[p.VisitID]
+	if !ok {
+		return // a repeat
+	}
+	delete(r.sent, p.VisitID)
+	if r.first.IsZero() {
+		r.first = now
+		r.summary.FirstAfterSecs = now.Sub(r.began).Seconds()
+	}
+	r.y, r.p, r.truth = append(r.y, n.admitted), append(r.p, p.Admission()), append(r.truth, n.probability)
+	r.latencies = append(r.latencies, float64(now.Sub(n.at))/float64(time.Millisecond))
+	r.summary.PerSecond = float64(len(r.p)) / max(now.Sub(r.first).Seconds(), 1/r.Rate)
+	r.Show(p, value)
+}
+
+func (r *run) result() (*Summary, error) {
+	s := r.summary
+	s.Notes, s.Lost = len(r.p), len(r.sent)
+	if s.Notes == 0 {
+		return nil, nil
+	}
+	for i := range r.p {
+		s.MeanError += max(r.p[i]-r.truth[i], r.truth[i]-r.p[i]) / float64(s.Notes)
+	}
+	slices.Sort(r.latencies)
+	s.LatencyP50, s.LatencyP99 = r.latencies[s.Notes/2], r.latencies[s.Notes*99/100]
+	auroc, _, err := eval.AUROC(r.y, r.p, nil)
+	if errors.Is(err, eval.ErrOneClass) {
+		return s, nil // too few notes
+	}
+	if err != nil {
+		return nil, fmt.Errorf("measuring predictions: %w", err)
+	}
+	truth, _, err := eval.AUROC(r.y, r.truth, nil)
+	if err != nil {
+		return nil, fmt.Errorf("measuring the truth: %w", err)
+	}
+	s.AUROC, s.TruthAUROC = &auroc, &truth
+	return s, nil
+}

@@ -1,0 +1,60 @@
+// Package sample trains models on generated notes, for the demo and the benchmarks.
+package sample
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Aux is the auxiliary columns of generated notes.
+func Aux() []notes.Aux {
+	return []notes.Aux{
+		{Column: "age", Kind: models.Numeric, Name: "age"},
+		{Column: "sex", Kind: models.Categorical, Name: "sex"},
+		{Column: "acuity", Kind: models.Numeric, Name: "acuity"},
+		{Column: "vitals.hr", Kind: models.Numeric, Name: "vitals.hr"},
+		{Column: "vitals.spo2", Kind: models.Numeric, Name: "vitals.spo2"},
+	}
+}
+
+// Rows returns the first n notes of the generator as training reads them.
+func Rows(g *synth.Generator, n int) ([]notes.Row, error) {
+	rows := make([]notes.Row, 0, n)
+	for i := range n {
+		n := g.At(i)
+		arrived, err := time.Parse(time.RFC3339, n.ArrivedAt)
+		if err != nil {
+			return nil, fmt.Errorf("reading a generated note: %w", err)
+		}
+		row := notes.Row{Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
+		for _, a := range Aux() {
+			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// Notes is how many generated notes Train trains on.
+const Notes = 6000
+
+// Train trains by the default settings on the first notes of the generator, saves the models in the store and
+// promotes them. progress may be nil.
+func Train(ctx context.Context, g *synth.Generator, store models.Store, progress train.Progress) (*train.Trained, error) {
+	rows, err := Rows(g, Notes)
+	if err != nil {
+		return nil, err
+	}
+	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, train.Default(), train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	return trained, trained.Save(ctx, store, "sample")
+}

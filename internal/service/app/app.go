@@ -1,0 +1,304 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+)
+
+// Options is what an App is made of.
+type Options struct {
+	Config   *config.Config
+	Logger   *slog.Logger
+	Registry *prometheus.Registry
+	// EmbeddedBroker is the folder of a broker in this process, on the first of the configured addresses; "" is
+	// none.
+	EmbeddedBroker string
+	// CreateTopics makes the KafkaTopics that do not exist.
+	CreateTopics bool
+	// Insecure allows listening on addresses that other machines reach: nothing here has TLS or a login.
+	Insecure bool
+}
+
+// App is a scorer with all that belongs to it.
+type App struct {
+	Options
+	streams []*stream
+	client  *ingest.Client
+}
+
+// New loads the models and returns an App. It opens no connection and no port.
+func New(ctx context.Context, o Options) (*App, error) {
+	c := o.Config
+	listens := []string{c.HTTP.Listen}
+	if o.EmbeddedBroker != "" {
+		listens = append(listens, c.Kafka.Brokers[0])
+	}
+	if err := CheckListen(o.Insecure, listens...); err != nil {
+		return nil, err
+	}
+	connection, err := Connection(&c.Kafka)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{Options: o}
+	if c.Models.Store != "" {
+		s, err := newTriage(ctx, &o)
+		if err != nil {
+			return nil, err
+		}
+		t := c.Kafka.Topics
+		a.streams = append(a.streams, &stream{
+			source: s, name: "triage", group: c.Kafka.Group, input: t.Notes, output: t.Predictions, deadLetters: t.DeadLetters, others: []string{t.Outcomes},
+		})
+	}
+	if q := c.Questionnaires; len(q.Models) > 0 {
+		s, err := newQuestionnaires(ctx, c, o.Registry)
+		if err != nil {
+			return nil, err
+		}
+		a.streams = append(a.streams, &stream{
+			source: s, name: "questionnaires", group: q.Group, input: q.Topics.Responses, output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
+		})
+	}
+	for _, s := range a.streams {
+		if err := s.open(&o, connection); err != nil {
+			return nil, err
+		}
+	}
+	if a.client, err = ingest.NewClient(connection); err != nil {
+		return nil, fmt.Errorf("configuring the client: %w", err)
+	}
+	return a, nil
+}
+
+// Connection returns how to reach the brokers, with the password read from where it is kept.
+func Connection(k *config.Kafka) (ingest.Connection, error) {
+	c := ingest.Connection{Brokers: k.Brokers, TLS: ingest.TLS(k.TLS), SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username}}
+	switch {
+	case k.SASL.PasswordFile != "":
+		password, err := os.ReadFile(k.SASL.PasswordFile)
+		if err != nil {
+			return c, fmt.Errorf("reading kafka.sasl.password_file: %w", err)
+		}
+		c.SASL.Password = ingest.Secret(strings.TrimRight(string(password), "\r\n"))
+	case k.SASL.PasswordEnv != "":
+		password, ok := os.LookupEnv(k.SASL.PasswordEnv)
+		if !ok {
+			return c, fmt.Errorf("kafka.sasl.password_env: the environment variable %s is not set", k.SASL.PasswordEnv)
+		}
+		c.SASL.Password = ingest.Secret(password)
+	}
+	return c, nil
+}
+
+// CheckListen returns an error for an address that other machines reach, unless insecure allows it. An empty
+// address is off.
+func CheckListen(insecure bool, addresses ...string) error {
+	for _, address := range addresses {
+		if address != "" && !insecure && !loopback(address) {
+			return fmt.Errorf("listening on %s would be open to other machines, without TLS or login: use a loopback address, or --insecure", address)
+		}
+	}
+	return nil
+}
+
+// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a password that
+// is not there, models of questionnaires that do not serve.
+func Check(ctx context.Context, c *config.Config) error {
+	connection, err := Connection(&c.Kafka)
+	if err != nil {
+		return err
+	}
+	client, err := ingest.NewClient(connection)
+	if err != nil {
+		return err
+	}
+	client.Close()
+	_, err = newQuestionnaires(ctx, c, nil)
+	return err
+}
+
+// loopback reports whether only this machine reaches an address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Run scores until ctx ends; then it drains, commits and returns nil. It returns the error of the first part
+// that cannot go on.
+func (a *App) Run(ctx context.Context) error {
+	if a.EmbeddedBroker != "" {
+		broker, err := embedded.Start(embedded.Config{Dir: a.EmbeddedBroker, Listen: a.Config.Kafka.Brokers[0], Logger: a.Logger.With("component", "broker")})
+		if err != nil {
+			return fmt.Errorf("starting the embedded broker: %w", err)
+		}
+		// The broker goes last: the consumer drains into it.
+		defer broker.Close()
+	}
+	defer a.client.Close()
+	if err := a.topics(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	parts, ctx := errgroup.WithContext(ctx)
+	if listen := a.Config.HTTP.Listen; listen != "" {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+		if err != nil {
+			return fmt.Errorf("listening for http: %w", err)
+		}
+		parts.Go(func() error { return a.serveHTTP(ctx, l) })
+	}
+	parts.Go(func() error {
+		if err := a.checkTopics(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		for _, s := range a.streams {
+			parts.Go(func() error { return s.consumer.Run(ctx) })
+		}
+		return nil
+	})
+	for _, s := range a.streams {
+		parts.Go(func() error { s.reload(ctx, a.Config.Models.Poll); return nil })
+	}
+	parts.Go(func() error { a.announce(ctx); return nil })
+	return parts.Wait()
+}
+
+// createPause is how long to wait before topics are made again.
+const createPause = time.Second
+
+// topics makes the KafkaTopics, where that is asked for.
+func (a *App) topics(ctx context.Context) error {
+	if !a.CreateTopics {
+		return nil
+	}
+	if err := a.client.Await(ctx, a.Logger); err != nil {
+		return fmt.Errorf("waiting for a broker: %w", err)
+	}
+	var topics []ingest.Topic
+	for _, s := range a.streams {
+		topics = append(topics, ingest.Topic{Name: s.deadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
+		for _, name := range append([]string{s.input, s.output}, s.others...) {
+			topics = append(topics, ingest.Topic{Name: name})
+		}
+	}
+	for {
+		err := a.client.CreateTopics(ctx, topics...)
+		var passing interface{ Temporary() bool }
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return err
+		}
+		// A cluster that has just begun has no controller yet.
+		a.Logger.WarnContext(ctx, "topics cannot be made yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(createPause):
+		}
+	}
+}
+
+// checkTopics waits for a broker and returns an error that names the KafkaTopics that do not exist, of all streams, before any of
+// them joins its group: one that joins and leaves again moves the partitions of the scorers beside it. What else keeps a topic from
+// being looked at is left to its stream, for which the others do not wait.
+func (a *App) checkTopics(ctx context.Context) error {
+	var names []string
+	for _, s := range a.streams {
+		names = append(names, s.input, s.output, s.deadLetters)
+	}
+	if err := a.client.Await(ctx, a.Logger); err != nil {
+		return err
+	}
+	if missing, ok := errors.AsType[*ingest.MissingTopicsError](a.client.CheckTopics(ctx, names...)); ok {
+		return missing
+	}
+	return nil
+}
+
+// readyInterval is how often the consumers are asked whether they have joined.
+const readyInterval = 20 * time.Millisecond
+
+// Ready waits until all streams are consumed, or returns the error of ctx.
+func (a *App) Ready(ctx context.Context) error {
+	tick := time.NewTicker(readyInterval)
+	defer tick.Stop()
+	for a.joined() != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// announce logs "ready" once all streams are consumed.
+func (a *App) announce(ctx context.Context) {
+	if a.Ready(ctx) != nil {
+		return
+	}
+	var facts []any
+	for _, s := range a.streams {
+		facts = append(facts, slog.Group(s.name, "kafka_topic", s.input, "group", s.group, "models", len(s.models())))
+	}
+	a.Logger.InfoContext(ctx, "ready", append(facts, "http", a.Config.HTTP.Listen)...)
+}
+
+// errJoining is the reason of a scorer that is not ready.
+var errJoining = errors.New("the consumer has not joined its group")
+
+// joined returns an error that names the first stream that is not consumed.
+func (a *App) joined() error {
+	for _, s := range a.streams {
+		if !s.consumer.Ready() {
+			return fmt.Errorf("%s: %w", s.name, errJoining)
+		}
+	}
+	return nil
+}
+
+// httpTimeout bounds a request; shutdownTimeout what is left of them at the end.
+const (
+	httpTimeout     = 10 * time.Second
+	shutdownTimeout = 2 * time.Second
+)
+
+func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: httpapi.New(a.Registry, a.joined), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
+	down := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(down)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if server.Shutdown(bounded) != nil {
+			_ = server.Close() // cuts off what took too long
+		}
+	})
+	err := server.Serve(l)
+	if stop() { // it ended by itself
+		return fmt.Errorf("serving http: %w", err)
+	}
+	<-down
+	return nil
+}

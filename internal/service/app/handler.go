@@ -1,0 +1,107 @@
+package app
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+)
+
+// Handler answers records with predictions by the set that is current when a record comes.
+type Handler struct {
+	set     atomic.Pointer[scoring.Set]
+	options classifier.Options
+	source  string             // ce_source
+	metrics *predictionMetrics // may be nil
+}
+
+// NewHandler returns a handler that answers by set, explained by these options, with this ce_source.
+func NewHandler(set *scoring.Set, options classifier.Options, source string) *Handler {
+	h := &Handler{options: options, source: source}
+	h.set.Store(set)
+	return h
+}
+
+// NewWorker returns the worker of one partition.
+func (h *Handler) NewWorker() ingest.Worker { return &worker{handler: h} }
+
+type worker struct {
+	handler    *Handler
+	scorer     *scoring.Scorer
+	note       msg.Note
+	prediction msg.Prediction
+	scratch    []byte
+}
+
+// The stages that a dead letter can name.
+const (
+	stageDecode = "decode"
+	stageScore  = "score"
+)
+
+// refusal is a record that cannot be answered; ingest makes it a dead letter.
+type refusal struct {
+	err            *msg.Error
+	stage, version string // of the model that refused, "" where none did
+}
+
+func (r *refusal) Error() string        { return r.err.Error() }
+func (r *refusal) Unwrap() error        { return r.err }
+func (r *refusal) Reason() string       { return string(r.err.Reason) }
+func (r *refusal) Stage() string        { return r.stage }
+func (r *refusal) ModelVersion() string { return r.version }
+
+func refused(err error, stage, version string) error {
+	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
+		return &refusal{e, stage, version}
+	}
+	return err
+}
+
+// Handle answers one note.
+func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
+	h := w.handler
+	if set := h.set.Load(); w.scorer == nil || w.scorer.Set() != set {
+		w.scorer = set.Scorer(h.options)
+	}
+	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
+		return refused(err, stageDecode, "")
+	}
+	now := time.Now().UTC().Format(msg.TimeFormat)
+	p := &w.prediction
+	if err := w.scorer.Score(&w.note, now, p); err != nil {
+		return refused(err, stageScore, "")
+	}
+	out.Value = p.AppendJSON(out.Value)
+	w.scratch = address(out, r, w.scratch, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
+	if h.metrics != nil {
+		h.metrics.observe(p)
+	}
+	return nil
+}
+
+// event is what the key and headers of an answer say.
+type event struct {
+	id                string // of the visit or response
+	model             *msg.Model
+	typ, source, time string
+}
+
+// address gives an answer its key and headers. It returns scratch, which it may have grown.
+func address(out *ingest.Output, r *ingest.Record, scratch []byte, e *event) []byte {
+	out.Key = r.Key
+	if string(r.Key) != e.id {
+		out.Key = []byte(e.id)
+	}
+	scratch = msg.AppendEventID(scratch[:0], e.id, e.model.Name, e.model.Version)
+	out.AddHeaderString(msg.HeaderSpecVersion, msg.SpecVersion)
+	out.AddHeader(msg.HeaderID, scratch)
+	out.AddHeaderString(msg.HeaderSource, e.source)
+	out.AddHeaderString(msg.HeaderType, e.typ)
+	out.AddHeaderString(msg.HeaderTime, e.time)
+	out.AddHeaderString(msg.HeaderContentType, msg.ContentType)
+	return scratch
+}

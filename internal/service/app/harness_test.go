@@ -1,0 +1,469 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// No goroutine is excused: consumer, broker and HTTP server must all be gone.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// secret stands in every note that a test streams, and may stand in no log and no metric.
+const secret = "zzsecretname"
+
+// patience is how long anything may take before a test gives up.
+const patience = time.Minute
+
+const (
+	trainingNotes = 800
+	noteSeed      = 1
+)
+
+// trainOnce trains small models: one for all complaints and some for complaints of their own.
+var trainOnce = [2]func() (*train.Trained, error){
+	sync.OnceValues(func() (*train.Trained, error) { return trainModels(4) }),
+	sync.OnceValues(func() (*train.Trained, error) { return trainModels(6) }),
+}
+
+var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
+
+func trainModels(rank int) (*train.Trained, error) {
+	g, err := newGenerator()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := sample.Rows(g, trainingNotes)
+	if err != nil {
+		return nil, err
+	}
+	s := train.Default()
+	s.Rank, s.Text.MinDF, s.PerComplaint, s.MinDocuments = rank, 3, train.Always, 60
+	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, rank, 0, 0, 0, 0, time.UTC), Version: "test"})
+}
+
+// generation returns copies of the models of training 0 or 1, which differ in everything.
+func generation(t *testing.T, i int) []*models.Bundle {
+	t.Helper()
+	trained, err := trainOnce[i]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trained.Bundles) < 2 {
+		t.Fatalf("%d models trained, want some beside that of all complaints", len(trained.Bundles))
+	}
+	var bundles []*models.Bundle
+	for _, b := range trained.Bundles {
+		c := *b
+		bundles = append(bundles, &c)
+	}
+	return bundles
+}
+
+// site is a store, a broker and a scorer's configuration, each of one test.
+type site struct {
+	*testing.T
+	dir      string
+	store    *models.Dir
+	config   config.Config
+	options  app.Options
+	log      *logText
+	registry *prometheus.Registry
+	http     *http.Client
+}
+
+// newSite returns a site with the models of training 0 as champions.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{T: t, dir: t.TempDir(), config: config.Default(), log: &logText{}, registry: prometheus.NewRegistry()}
+	s.config.Models.Store, s.config.Models.Poll = filepath.Join(s.dir, "models"), 20*time.Millisecond
+	s.config.HTTP.Listen = ""
+	s.store = models.OpenDir(s.config.Models.Store)
+	s.promote(s.save(generation(t, 0))...)
+	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true}
+	transport := &http.Transport{}
+	s.http = &http.Client{Transport: transport, Timeout: patience}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		if t.Failed() {
+			t.Logf("log:\n%s", s.log)
+		}
+		if text := s.log.String(); strings.Contains(text, secret) || strings.Contains(text, "goroutine ") {
+			t.Error("the log tells of a patient, or of a panic")
+		}
+	})
+	return s
+}
+
+// save adds versions to the store.
+func (s *site) save(bundles []*models.Bundle) []*models.Bundle {
+	s.Helper()
+	for _, b := range bundles {
+		if _, err := s.store.Save(s.Context(), b); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return bundles
+}
+
+func (s *site) promote(bundles ...*models.Bundle) {
+	s.Helper()
+	for _, b := range bundles {
+		if err := s.store.Promote(s.Context(), b.Manifest.Name, models.Event{Version: b.Version, By: "test"}); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// broker starts a broker that keeps everything in memory.
+func (s *site) broker() {
+	s.Helper()
+	b, err := embedded.Start(embedded.Config{Listen: "127.0.0.1:0"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(b.Close)
+	s.config.Kafka.Brokers = []string{b.Addr()}
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // it only held the port
+	return l.Addr().String()
+}
+
+// running is a scorer that runs.
+type running struct {
+	*app.App
+	s      *site
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// start runs a scorer until stop or the end of the test.
+func (s *site) start() *running {
+	s.Helper()
+	r := &running{s: s, done: make(chan struct{})}
+	var err error
+	if r.App, err = app.New(s.Context(), s.options); err != nil {
+		s.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(context.WithoutCancel(s.Context()))
+	go func() {
+		defer close(r.done)
+		r.err = r.Run(ctx)
+	}()
+	s.Cleanup(func() { r.cancel(); <-r.done })
+	return r
+}
+
+// ready waits until the scorer consumes.
+func (r *running) ready() *running {
+	r.s.Helper()
+	ctx, cancel := context.WithTimeout(r.s.Context(), patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := r.Ready(ctx); err != nil {
+		r.s.Fatalf("the scorer is not ready: %v; Run: %v", err, r.err)
+	}
+	return r
+}
+
+// stop is what SIGTERM does; Run must end with nil.
+func (r *running) stop() {
+	r.s.Helper()
+	r.cancel()
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		r.s.Fatal("Run does not end")
+	}
+	if r.err != nil {
+		r.s.Errorf("Run: %v, want nil", r.err)
+	}
+}
+
+// stream is a foreign client of the broker that has read so much of the answers.
+type stream struct {
+	*kgo.Client
+	s                 *site
+	group, input, dlq string
+	predictions, dead []*kgo.Record
+}
+
+// maxMessage is what the largest note of a test needs.
+const maxMessage = 4 << 20
+
+// stream returns a client that reads the answers to notes from their beginning.
+func (s *site) stream() *stream {
+	s.Helper()
+	t := s.config.Kafka.Topics
+	return s.client(t.Predictions, &stream{group: s.config.Kafka.Group, input: t.Notes, dlq: t.DeadLetters})
+}
+
+func (s *site) client(output string, c *stream) *stream {
+	s.Helper()
+	var err error
+	c.s = s
+	c.Client, err = kgo.NewClient(kgo.SeedBrokers(s.config.Kafka.Brokers...), kgo.ConsumeTopics(output, c.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ProducerBatchMaxBytes(maxMessage), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(c.Close)
+	return c
+}
+
+// send produces messages to the input.
+func (c *stream) send(records ...*kgo.Record) {
+	c.s.Helper()
+	for _, r := range records {
+		r.Topic, r.Context = c.input, nil // a record sent before keeps its context
+	}
+	ctx, cancel := context.WithTimeout(c.s.Context(), patience)
+	defer cancel()
+	if err := c.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		c.s.Fatal(err)
+	}
+}
+
+// until reads answers until done.
+func (c *stream) until(what string, done func() bool) {
+	c.s.Helper()
+	ctx, cancel := context.WithTimeout(c.s.Context(), patience)
+	defer cancel()
+	for !done() {
+		fetches := c.PollFetches(ctx)
+		if err := fetches.Err0(); err != nil {
+			c.s.Fatalf("waiting for %s after %d predictions and %d dead letters: %v", what, len(c.predictions), len(c.dead), err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if r.Topic == c.dlq {
+				c.dead = append(c.dead, r)
+			} else {
+				c.predictions = append(c.predictions, r)
+			}
+		})
+	}
+}
+
+// answers reads until there are so many predictions and dead letters.
+func (c *stream) answers(n int) {
+	c.s.Helper()
+	c.until(fmt.Sprintf("%d answers", n), func() bool { return len(c.predictions)+len(c.dead) >= n })
+}
+
+// committed returns the sum of the group's offsets.
+func (c *stream) committed() int {
+	c.s.Helper()
+	offsets, err := kadm.NewClient(c.Client).FetchOffsets(c.s.Context(), c.group)
+	if err = errors.Join(err, offsets.Error()); err != nil {
+		c.s.Fatal(err)
+	}
+	sum := int64(0)
+	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
+	return int(sum)
+}
+
+// topics returns the names of the broker's KafkaTopics, those of the broker itself aside.
+func (c *stream) topics() ([]string, error) {
+	topics, err := kadm.NewClient(c.Client).ListTopics(c.s.Context())
+	return topics.Names(), err
+}
+
+// note returns generated note i, with the secret in its text and as its visit.
+func note(t *testing.T, i int) msg.Note {
+	t.Helper()
+	g, err := newGenerator()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := g.At(trainingNotes + i).Note
+	n.VisitID = fmt.Sprintf("%s-%d", secret, i)
+	n.Text += " " + secret
+	return n
+}
+
+// record returns the message of a note.
+func record(n msg.Note) *kgo.Record {
+	return &kgo.Record{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
+}
+
+// notes returns the messages of notes from to to-1.
+func notes(t *testing.T, from, to int) []*kgo.Record {
+	t.Helper()
+	var records []*kgo.Record
+	for i := from; i < to; i++ {
+		records = append(records, record(note(t, i)))
+	}
+	return records
+}
+
+var scoredAt = regexp.MustCompile(`"scored_at":"[^"]*"`)
+
+// bare is the bytes of a prediction but for scored_at, all that a repeat may change.
+func bare(value []byte) string { return string(scoredAt.ReplaceAll(value, nil)) }
+
+// predicted returns what `predict` prints for notes, by the champions of the store, by visit and bare.
+func (s *site) predicted(records []*kgo.Record) map[string]string {
+	s.Helper()
+	set, err := scoring.Load(s.Context(), s.store)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var in, out bytes.Buffer
+	for _, r := range records {
+		in.Write(r.Value)
+		in.WriteByte('\n')
+	}
+	options := classifier.Options{Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words}, Class: s.config.Predictions.Class}
+	if _, err := set.Lines(s.Context(), options, &in, &out); err != nil {
+		s.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range bytes.Lines(out.Bytes()) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		want[decode(s.T, line).VisitID] = bare(line)
+	}
+	return want
+}
+
+func decode(t *testing.T, value []byte) *msg.Prediction {
+	t.Helper()
+	p := &msg.Prediction{}
+	if err := json.Unmarshal(value, p); err != nil {
+		t.Fatalf("the prediction is no JSON: %v", err)
+	}
+	return p
+}
+
+// headers returns a record's headers by name.
+func headers(r *kgo.Record) map[string]string {
+	h := map[string]string{}
+	for _, x := range r.Headers {
+		h[x.Key] = string(x.Value)
+	}
+	return h
+}
+
+// get returns status and body of a page of the scorer.
+func (s *site) get(path string) (int, string) {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.config.HTTP.Listen+path, http.NoBody)
+	if err != nil {
+		s.Fatal(err)
+	}
+	res, err := s.http.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// metric returns the sum of a metric's values, of those only that have all of these label values.
+func (s *site) metric(name string, labels ...string) float64 {
+	s.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		s.Fatal(err)
+	}
+	sum := 0.
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			found := 0
+			for _, l := range m.GetLabel() {
+				if slices.Contains(labels, l.GetValue()) {
+					found++
+				}
+			}
+			if found == len(labels) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+// await returns when f is true.
+func (s *site) await(what string, f func() bool) {
+	s.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			s.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// logText collects a log.
+type logText struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

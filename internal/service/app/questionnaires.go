@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/service/config"
+)
+
+// questionnaires answers responses with scores, by the model of their instrument that is current when they come.
+type questionnaires struct {
+	folders map[string]string // of the models, by instrument
+	items   int               // named of each factor; 0 is all
+	source  string            // ce_source
+	set     atomic.Pointer[map[string]*questionnaire.Instrument]
+	metrics map[string]*responseMetrics // by instrument
+}
+
+// newQuestionnaires loads the models. The registry may be nil.
+func newQuestionnaires(ctx context.Context, c *config.Config, registry *prometheus.Registry) (*questionnaires, error) {
+	q := &questionnaires{folders: c.Questionnaires.Models, items: c.Scoring.Terms, source: c.Scoring.Source}
+	q.set.Store(&map[string]*questionnaire.Instrument{})
+	if _, errs := q.renew(ctx); len(errs) > 0 || registry == nil {
+		return q, errors.Join(errs...)
+	}
+	var err error
+	q.metrics, err = newResponseMetrics(registry, slices.Collect(maps.Keys(q.folders)))
+	return q, err
+}
+
+// renew takes up each instrument's model by itself.
+func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error) {
+	set := maps.Clone(*q.set.Load())
+	for _, name := range slices.Sorted(maps.Keys(q.folders)) {
+		if err := ctx.Err(); err != nil {
+			return false, []error{err}
+		}
+		folder, old := q.folders[name], set[name]
+		sha256, err := questionnaire.ReadSHA256(folder)
+		if err == nil && old != nil && old.Model().SHA256 == sha256 {
+			continue
+		}
+		var in *questionnaire.Instrument
+		if err == nil {
+			in, err = questionnaire.LoadInstrument(name, folder, q.items)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("questionnaires.models.%s: %w", name, err))
+			continue
+		}
+		set[name], changed = in, true
+	}
+	if changed {
+		q.set.Store(&set)
+	}
+	return changed, errs
+}
+
+func (q *questionnaires) models() []inUse {
+	var all []inUse
+	for _, in := range *q.set.Load() {
+		all = append(all, inUse{in.Model(), in.Created()})
+	}
+	return all
+}
+
+// NewWorker returns the worker of one partition.
+func (q *questionnaires) NewWorker() ingest.Worker {
+	return &responseWorker{questionnaires: q, scorers: make(map[string]*questionnaire.Scorer)}
+}
+
+type responseWorker struct {
+	*questionnaires
+	scorers  map[string]*questionnaire.Scorer // by instrument
+	response msg.Response
+	scores   msg.Scores
+	scratch  []byte
+}
+
+// scorer returns the scorer of an instrument, nil where there is none.
+func (w *responseWorker) scorer(name string) *questionnaire.Scorer {
+	in := (*w.set.Load())[name]
+	if in == nil {
+		return nil
+	}
+	s := w.scorers[name]
+	if s == nil || s.Instrument != in {
+		s = in.Scorer()
+		w.scorers[in.Model().Name] = s // not by the message's own string, which holds all of the message
+	}
+	return s
+}
+
+// Handle answers one response.
+func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
+	if err := msg.DecodeResponse(r.Value, &w.response); err != nil {
+		return refused(err, stageDecode, "")
+	}
+	scorer := w.scorer(w.response.Instrument)
+	if scorer == nil {
+		return refused(&msg.Error{Reason: msg.NoModel, Field: "instrument"}, stageScore, "")
+	}
+	now := time.Now().UTC().Format(msg.TimeFormat)
+	s := &w.scores
+	if err := scorer.Score(&w.response, now, s); err != nil {
+		return refused(err, stageScore, scorer.Model().Version)
+	}
+	out.Value = s.AppendJSON(out.Value)
+	w.scratch = address(out, r, w.scratch, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})
+	if m := w.metrics[s.Model.Name]; m != nil {
+		m.observe(s)
+	}
+	return nil
+}

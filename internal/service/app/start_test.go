@@ -1,0 +1,274 @@
+package app_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/models"
+)
+
+// TestEmbeddedBroker runs the scorer with its own broker, stops it and starts it again on the same folder.
+func TestEmbeddedBroker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.Kafka.Brokers = []string{freeAddress(t)}
+	s.options.EmbeddedBroker = filepath.Join(s.dir, "broker")
+	r := s.start().ready()
+	c := s.stream()
+	c.send(notes(t, 0, 50)...)
+	c.answers(50)
+	c.Close()
+	r.stop()
+
+	s.options.Registry = prometheus.NewRegistry()
+	r = s.start().ready()
+	c = s.stream()
+	c.send(notes(t, 50, 60)...)
+	c.answers(60)
+	s.await("all committed", func() bool { return c.committed() == 60 })
+	c.Close()
+	r.stop()
+	if len(c.predictions) != 60 {
+		t.Errorf("%d predictions of 60 notes, want the first broker's 50 and 10 new ones", len(c.predictions))
+	}
+}
+
+// TestHTTP looks at the pages before the broker is there and after.
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	// A broker that knows the topics, and is away.
+	folder, address := filepath.Join(s.dir, "broker"), freeAddress(t)
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address}, freeAddress(t), false
+	broker := func() *embedded.Broker {
+		b, err := embedded.Start(embedded.Config{Dir: folder, Listen: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := broker()
+	client, err := ingest.NewClient(ingest.Connection{Brokers: s.config.Kafka.Brokers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	topics := s.config.Kafka.Topics
+	if err := client.CreateTopics(t.Context(), ingest.Topic{Name: topics.Notes}, ingest.Topic{Name: topics.Predictions}, ingest.Topic{Name: topics.DeadLetters}); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+
+	r := s.start()
+	s.await("the http listener", func() bool { status, _ := s.get("/healthz"); return status == http.StatusOK })
+	status, body := s.get("/readyz")
+	var problem struct {
+		Status int    `json:"status"`
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	}
+	if err := json.Unmarshal([]byte(body), &problem); err != nil || status != http.StatusServiceUnavailable || problem.Status != status || problem.Title == "" || problem.Detail == "" {
+		t.Errorf("readyz without a broker answers %d %q, want 503 and a problem", status, body)
+	}
+	if strings.Contains(s.log.String(), `"msg":"ready"`) {
+		t.Error("the log says ready without a broker")
+	}
+	b = broker()
+	t.Cleanup(b.Close)
+	r.ready()
+	if status, body := s.get("/readyz"); status != http.StatusOK {
+		t.Errorf("readyz after the join answers %d %q, want 200", status, body)
+	}
+	s.await("the log says ready", func() bool { return strings.Contains(s.log.String(), `"msg":"ready"`) })
+	if status, _ := s.get("/nowhere"); status != http.StatusNotFound {
+		t.Errorf("an unknown page answers %d, want 404", status)
+	}
+
+	c := s.stream()
+	c.send(append(notes(t, 0, 20), &kgo.Record{Key: []byte(secret), Value: []byte(secret)})...)
+	c.answers(21)
+	s.await("all committed", func() bool { return c.committed() == 21 })
+	_, metrics := s.get("/metrics")
+	if strings.Contains(metrics, secret) {
+		t.Error("the metrics tell of a patient")
+	}
+	r.stop()
+}
+
+// documented returns the metrics that package comments list.
+func documented(t *testing.T, files ...string) []string {
+	t.Helper()
+	found := map[string]bool{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^//\t(wardcast_\w+)`).FindAllSubmatch(text, -1) {
+			found[string(m[1])] = true
+		}
+	}
+	if len(found) < 20 {
+		t.Fatalf("%d metrics documented in %q, want more", len(found), files)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func TestMissingTopic(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	s.options.CreateTopics = false
+	r := s.start()
+	<-r.done
+	missing, ok := errors.AsType[*ingest.MissingTopicsError](r.err)
+	topics := s.config.Kafka.Topics
+	if !ok || !slices.Contains(missing.Topics, topics.Notes) {
+		t.Fatalf("Run without topics: %v, want an error that names them", r.err)
+	}
+	for _, name := range []string{topics.Notes, topics.Predictions, topics.DeadLetters} {
+		if !strings.Contains(r.err.Error(), name) {
+			t.Errorf("Run without topics: %q does not name %s", r.err, name)
+		}
+	}
+}
+
+// TestStopBeforeBroker stops a scorer that still waits for its broker.
+func TestStopBeforeBroker(t *testing.T) {
+	t.Parallel()
+	for _, create := range []bool{false, true} {
+		s := newSite(t)
+		s.config.Kafka.Brokers, s.options.CreateTopics = []string{freeAddress(t)}, create
+		r := s.start()
+		s.await("waiting for the broker", func() bool { return strings.Contains(s.log.String(), "waiting for kafka") })
+		r.stop()
+	}
+}
+
+// TestPortTaken starts scorers on ports that somebody else has.
+func TestPortTaken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	taken := s.config.Kafka.Brokers[0]
+	s.config.HTTP.Listen = taken
+	r := s.start()
+	<-r.done
+	if r.err == nil || !strings.Contains(r.err.Error(), taken) {
+		t.Errorf("Run with the http port taken: %v, want an error that names it", r.err)
+	}
+	s.config.HTTP.Listen, s.options.EmbeddedBroker, s.options.Registry = "", filepath.Join(s.dir, "broker"), prometheus.NewRegistry()
+	r = s.start()
+	<-r.done
+	if r.err == nil || !strings.Contains(r.err.Error(), taken) {
+		t.Errorf("Run with the broker's port taken: %v, want an error that names it", r.err)
+	}
+}
+
+// TestNew holds errors that need no broker against what they must name.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	password := filepath.Join(t.TempDir(), "password")
+	write(t, password, []byte("hunter2\n"))
+	for name, c := range map[string]struct {
+		change func(s *site)
+		want   string // in the error; "" for none
+	}{
+		"as configured":             {func(*site) {}, ""},
+		"http off":                  {func(s *site) { s.config.HTTP.Listen = "" }, ""},
+		"localhost":                 {func(s *site) { s.config.HTTP.Listen = "localhost:0" }, ""},
+		"loopback of six":           {func(s *site) { s.config.HTTP.Listen = "[::1]:0" }, ""},
+		"http on all addresses":     {func(s *site) { s.config.HTTP.Listen = ":8080" }, "listening on :8080"},
+		"http on all addresses, v4": {func(s *site) { s.config.HTTP.Listen = "0.0.0.0:8080" }, "--insecure"},
+		"http on a network":         {func(s *site) { s.config.HTTP.Listen = "192.0.2.1:8080" }, "listening on 192.0.2.1:8080"},
+		"http on a name":            {func(s *site) { s.config.HTTP.Listen = "ward.example:8080" }, "listening on ward.example:8080"},
+		"http without a port":       {func(s *site) { s.config.HTTP.Listen = "127.0.0.1" }, "listening on 127.0.0.1"},
+		"broker on a network":       {func(s *site) { s.options.EmbeddedBroker, s.config.Kafka.Brokers = s.dir, []string{"192.0.2.1:9092"} }, "listening on 192.0.2.1:9092"},
+		"insecure":                  {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
+		"brokers on a network":      {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""}, // no listener of ours
+		"no store":                  {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
+		"no champion":               {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
+		"damaged champion": {func(s *site) {
+			version, err := s.store.Champion(s.Context(), models.Other)
+			if err != nil {
+				s.Fatal(err)
+			}
+			write(s.T, filepath.Join(s.config.Models.Store, models.Other, version, "vocabulary.json"), []byte("[]"))
+		}, "vocabulary.json"},
+		"session too long": {func(s *site) { s.config.Kafka.SessionTimeout = 1 << 40 }, "session timeout"},
+		"password in a file": {func(s *site) {
+			s.config.Kafka.SASL = config.SASL{Mechanism: "plain", Username: "u", PasswordFile: password}
+		}, ""},
+		"password file is missing": {func(s *site) {
+			s.config.Kafka.SASL = config.SASL{Mechanism: "plain", Username: "u", PasswordFile: password + "x"}
+		}, "kafka.sasl.password_file"},
+		"password is not set": {func(s *site) {
+			s.config.Kafka.SASL = config.SASL{Mechanism: "plain", Username: "u", PasswordEnv: "WARDCAST_TEST_UNSET"}
+		}, "WARDCAST_TEST_UNSET"},
+		"unknown mechanism": {func(s *site) {
+			s.config.Kafka.SASL = config.SASL{Mechanism: "rot13", Username: "u", PasswordFile: password}
+		}, "rot13"},
+		"missing certificate": {func(s *site) { s.config.Kafka.TLS = config.TLS{Enabled: true, CAFile: filepath.Join(s.dir, "ca.pem")} }, "ca.pem"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.config.Kafka.Brokers, s.config.HTTP.Listen = []string{"127.0.0.1:1"}, "127.0.0.1:0"
+			c.change(s)
+			_, err := app.New(t.Context(), s.options)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("New: %v, want no error", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("New: %v, want an error with %q", err, c.want)
+			case err != nil && strings.Contains(err.Error(), "hunter2"):
+				t.Error("the error holds the password")
+			}
+		})
+	}
+}
+
+// TestPassword reads passwords from where they are kept.
+func TestPassword(t *testing.T) {
+	t.Setenv("WARDCAST_TEST_PASSWORD", "hunter2")
+	file := filepath.Join(t.TempDir(), "password")
+	write(t, file, []byte("hunter2\n"))
+	for name, sasl := range map[string]config.SASL{"file": {PasswordFile: file}, "environment": {PasswordEnv: "WARDCAST_TEST_PASSWORD"}} {
+		c, err := app.Connection(&config.Kafka{SASL: sasl})
+		if err != nil || c.SASL.Password != ingest.Secret("hunter2") {
+			t.Errorf("%s: the password is not what was written; %v", name, err)
+		}
+	}
+}
+
+// TestUnknownAux tells of an auxiliary column that no note has.
+func TestUnknownAux(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.Kafka.Brokers = []string{"127.0.0.1:1"}
+	b := generation(t, 1)[0]
+	b.Manifest.Aux = slices.Clone(b.Manifest.Aux)
+	b.Manifest.Aux[0].Name = "shoe_size"
+	s.promote(s.save([]*models.Bundle{b})...)
+	if _, err := app.New(t.Context(), s.options); err != nil {
+		t.Fatal(err)
+	}
+	if log := s.log.String(); !strings.Contains(log, "shoe_size") || !strings.Contains(log, `"level":"WARN"`) {
+		t.Errorf("the log is %q, want a warning that names the column", log)
+	}
+}

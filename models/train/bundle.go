@@ -1,0 +1,152 @@
+package train
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+// bundle is the version that a store keeps.
+func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+	f.Info.Method = string(s.Method)
+	b := &models.Bundle{}
+	if err := f.ToBundle(b); err != nil {
+		return nil, err
+	}
+	head, err := f.settings(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &b.Manifest
+	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
+	m.ThresholdRule = string(s.Threshold)
+	m.CreatedAt, m.Wardcast = job.Created, job.Version
+	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
+	for _, r := range rows {
+		if r.Arrived.IsZero() {
+			continue
+		}
+		if m.Training.From.IsZero() || r.Arrived.Before(m.Training.From) {
+			m.Training.From = r.Arrived
+		}
+		if r.Arrived.After(m.Training.To) {
+			m.Training.To = r.Arrived
+		}
+	}
+	metrics := measured{o.Metrics, o.Classes}
+	if m.Metrics, err = json.Marshal(metrics); err != nil {
+		return nil, fmt.Errorf("writing metrics: %w", err)
+	}
+	if f.Solver != nil {
+		if m.Solver, err = json.Marshal(struct {
+			Status     string     `json:"status"`
+			Iterations int        `json:"iterations"`
+			Objective  float64    `json:"objective"`
+			RelTol     float64    `json:"rel_tol"`
+			MaxIter    int        `json:"max_iter"`
+			Alignment  *Alignment `json:"alignment,omitempty"`
+		}{f.Solver.Status.String(), f.Solver.Iterations, f.Solver.Objective, solverRelTol, solverMaxIter, f.Alignment}); err != nil {
+			return nil, fmt.Errorf("writing solver settings: %w", err)
+		}
+	}
+	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
+		return nil, err
+	}
+	words := 0
+	for _, w := range f.Heads[0].Words {
+		if w != 0 {
+			words++
+		}
+	}
+	b.Card = card(b, &o, words)
+	return b, nil
+}
+
+// measured is the metrics of admission and, where there are several outcomes, those of all classes.
+type measured struct {
+	*eval.Metrics
+	Classes *eval.ClassMetrics `json:"classes,omitempty"`
+}
+
+// settings is what the manifest says of how the head was made.
+func (f *Fitted) settings(s *Settings) (json.RawMessage, error) {
+	var record any = struct {
+		Settings
+		Lambda   float64 `json:"lambda"`
+		Features int     `json:"features"`
+	}{*s, f.Lambda, f.Features}
+	if f.Supervised != nil {
+		record = f.Supervised.record(s)
+	}
+	data, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("writing settings: %w", err)
+	}
+	return data, nil
+}
+
+// record is the settings that a supervised factorization has, with ξ, ν and the rank that were taken.
+func (f *Supervised) record(s *Settings) any {
+	chosen := []string{}
+	if s.Xi == nil {
+		chosen = append(chosen, "xi")
+	}
+	if s.Ridge == nil {
+		chosen = append(chosen, "ridge")
+	}
+	if len(s.ranks()) > 1 {
+		chosen = append(chosen, "rank")
+	}
+	return struct {
+		Method       Method                 `json:"method"`
+		Rank         int                    `json:"rank"`
+		Xi           float64                `json:"xi"`
+		Ridge        float64                `json:"ridge"`
+		Chosen       []string               `json:"chosen"` // by cross-validation
+		ClassWeights Weights                `json:"class_weights"`
+		Standardize  bool                   `json:"standardize"`
+		WarmStart    bool                   `json:"warm_start,omitempty"`
+		Folds        int                    `json:"folds"`
+		Calibration  models.CalibrationKind `json:"calibration"`
+		Threshold    eval.Criterion         `json:"threshold"`
+		PerComplaint Policy                 `json:"per_complaint"`
+		MinDocuments int                    `json:"min_documents"`
+		Seed         uint64                 `json:"seed"`
+		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
+	}{
+		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, Unweighted), s.Standardize, s.WarmStart, s.Folds,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, f.Candidates,
+	}
+}
+
+// decisionThresholds and calibrationBins are what evaluation.json holds curves at.
+var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, .6, .7, .8, .9}
+
+const calibrationBins = 10
+
+// evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
+func (f *Fitted) evaluation(rows []notes.Row, metrics measured) (json.RawMessage, error) {
+	y := labels(rows)
+	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
+	if err != nil {
+		return nil, fmt.Errorf("drawing the decision curve: %w", err)
+	}
+	bins, err := eval.CalibrationBins(y, f.OutOfFold, calibrationBins)
+	if err != nil {
+		return nil, fmt.Errorf("drawing the calibration: %w", err)
+	}
+	data, err := json.Marshal(struct {
+		OutOfFold     measured          `json:"out_of_fold"`
+		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
+		Calibration   []eval.Bin        `json:"calibration"`
+	}{metrics, curve, bins})
+	if err != nil {
+		return nil, fmt.Errorf("writing the evaluation: %w", err)
+	}
+	return data, nil
+}

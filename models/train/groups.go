@@ -1,0 +1,99 @@
+package train
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models"
+)
+
+// group is the notes of one complaint.
+type group struct {
+	complaint string // as first spelled
+	rows      []int
+	classes   []int // rows of each class
+}
+
+// enough reports whether the group can have a model of its own.
+func (g *group) enough(documents int) bool {
+	return len(g.rows) >= documents && slices.Min(g.classes) >= minClass
+}
+
+// byComplaint returns the groups by the name of their model. Notes without a complaint belong to none.
+func byComplaint(d *Data) []group {
+	all, classes := d.Rows, d.labels()
+	at := map[string]int{}
+	var groups []group
+	for i := range all {
+		name := models.Slug(all[i].Complaint)
+		if name == models.Other {
+			continue
+		}
+		g, ok := at[name]
+		if !ok {
+			g = len(groups)
+			at[name] = g
+			groups = append(groups, group{complaint: all[i].Complaint, classes: make([]int, max(len(d.Classes), 2))})
+		}
+		groups[g].rows = append(groups[g].rows, i)
+		groups[g].classes[classes[i]]++
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Compare(models.Slug(a.complaint), models.Slug(b.complaint))
+	})
+	return groups
+}
+
+// Group is the notes of one complaint.
+type Group struct {
+	Data
+	Complaint string
+	At        []int // where the rows stand in the table
+}
+
+// Groups returns the complaints that have notes enough for a model of their own.
+func Groups(d Data, minDocuments int) []Group {
+	var out []Group
+	d.Pooled = false
+	for _, g := range byComplaint(&d) {
+		if g.enough(minDocuments) {
+			out = append(out, Group{d.subset(g.rows), g.complaint, g.rows})
+		}
+	}
+	return out
+}
+
+func take(all []notes.Row, at []int) []notes.Row {
+	out := make([]notes.Row, len(at))
+	for i, r := range at {
+		out[i] = all[r]
+	}
+	return out
+}
+
+func takeFloats(all []float64, at []int) []float64 {
+	out := make([]float64, len(at))
+	for i, r := range at {
+		out[i] = all[r]
+	}
+	return out
+}
+
+func labels(all []notes.Row) []bool {
+	y := make([]bool, len(all))
+	for i := range all {
+		y[i] = all[i].Positive
+	}
+	return y
+}
+
+func positives(all []notes.Row) int {
+	n := 0
+	for i := range all {
+		if all[i].Positive {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,371 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// Fitted is one trained model and what its training told.
+type Fitted struct {
+	classifier.Parts
+	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
+	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
+	// these probabilities together.
+	OutOfFold []float64
+	// Probabilities holds likewise those of all classes, n×(κ+1), by which OutOfFold is that of admission; nil for yes and
+	// no.
+	Probabilities *mat.Dense
+	// Supervised tells how topics that know the outcome were chosen; nil for others. They and their coefficients had not
+	// seen a row of OutOfFold at all; ξ, ν, rank and the threshold are chosen on all of it together.
+	Supervised *Supervised
+	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; 0 where Supervised is set.
+	Lambda   float64
+	Features int
+	// Solver tells how the topics were found; nil for a bag of words.
+	Solver *solver.Result
+	// Alignment tells how the topics got their order; nil without an earlier version.
+	Alignment *Alignment
+}
+
+// Data is the notes that a model is trained on.
+type Data struct {
+	Rows   []notes.Row
+	Aux    []notes.Aux // what the rows' auxiliary values are
+	Pooled bool        // they are of several complaints: the complaint is an auxiliary feature
+	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
+	// nil for yes and no.
+	Classes   []string
+	Admission []bool
+	// Previous is the version before, from which the topics take their numbers; nil for none.
+	Previous *models.Bundle
+	// progress is told of the runs of a cross-validation; it may be nil.
+	progress Progress
+}
+
+// subset returns the data of some rows.
+func (d Data) subset(at []int) Data {
+	d.Rows = take(d.Rows, at)
+	return d
+}
+
+// rows is data as the stages take it.
+type rows struct {
+	all     []notes.Row
+	y       []bool
+	classes []int // of each row: of names, or 1 for admission
+	names   []string
+	beds    []bool // which of names count as admitted
+	visits  []string
+	docs    []textproc.Document
+	columns []models.AuxColumn
+	values  [][]msg.Value // by auxiliary column, then row
+}
+
+func newRows(d Data, minVisits int) (*rows, error) {
+	all := d.Rows
+	r := &rows{all: all, names: d.Classes, beds: d.Admission, classes: d.labels()}
+	for i := range all {
+		r.y = append(r.y, all[i].Positive)
+		r.visits = append(r.visits, visit(all, i))
+		r.docs = append(r.docs, textproc.Document{Visit: r.visits[i], Text: all[i].Text})
+	}
+	add := func(name string, kind models.AuxKind, value func(i int) msg.Value) error {
+		values := make([]msg.Value, len(all))
+		for i := range values {
+			values[i] = value(i)
+		}
+		column, err := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
+		r.columns, r.values = append(r.columns, column), append(r.values, values)
+		return err
+	}
+	for a := range d.Aux {
+		if err := add(d.Aux[a].Name, d.Aux[a].Kind, func(i int) msg.Value { return all[i].Aux[a] }); err != nil {
+			return nil, err
+		}
+	}
+	if d.Pooled {
+		if err := add(models.ComplaintColumn, models.Categorical, func(i int) msg.Value { return classifier.Complaint(all[i].Complaint) }); err != nil {
+			return nil, err
+		}
+		last := len(r.columns) - 1
+		if len(r.columns[last].Levels) < 2 {
+			r.columns, r.values = r.columns[:last], r.values[:last]
+		}
+	}
+	return r, nil
+}
+
+// labels returns the class of each row; of yes and no, admission is 1.
+func (d *Data) labels() []int {
+	out := make([]int, len(d.Rows))
+	for i, r := range d.Rows {
+		switch {
+		case d.Classes != nil:
+			out[i] = r.Class
+		case r.Positive:
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// kappa is the number of classes but the reference.
+func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
+
+// visit returns the visit of row i; a row without one is a visit of its own.
+func visit(all []notes.Row, i int) string {
+	if all[i].Visit != "" {
+		return all[i].Visit
+	}
+	return fmt.Sprintf("row %d", i)
+}
+
+// auxWidth is the number of auxiliary features.
+func (r *rows) auxWidth() int {
+	width := 0
+	for i := range r.columns {
+		width += len(r.columns[i].Mean)
+	}
+	return width
+}
+
+// featuresTo stores the auxiliary features of row i as the scorer has them, centred.
+func (r *rows) featuresTo(dst []float64, i int) {
+	for c := range r.columns {
+		width := len(r.columns[c].Mean)
+		classifier.FeaturesTo(dst[:width], &r.columns[c], r.values[c][i])
+		dst = dst[width:]
+	}
+}
+
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
+// are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
+func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, err error) {
+	width := r.auxWidth()
+	scale = make([]float64, width)
+	indptr, indices, values := []int{0}, []int32{}, []float64{}
+	features := make([]float64, width)
+	sums := make([]float64, width)
+	for i := range r.all {
+		r.featuresTo(features, i)
+		at := 0
+		for c := range r.columns {
+			column := &r.columns[c]
+			for f, v := range features[at : at+len(column.Mean)] {
+				sums[at+f] += v * v
+				if column.Kind == models.Categorical {
+					v += column.Mean[f] // 0 or 1 again, the mean where the value is missing
+				}
+				if v != 0 {
+					indices, values = append(indices, int32(at+f)), append(values, v)
+				}
+			}
+			at += len(column.Mean)
+		}
+		indptr = append(indptr, len(indices))
+	}
+	for f := range scale {
+		scale[f] = 1
+		if sd := math.Sqrt(sums[f] / float64(len(r.all))); unitVariance && sd > 0 {
+			scale[f] = sd
+		}
+	}
+	for e, f := range indices {
+		values[e] /= scale[f]
+	}
+	x, err = linalg.NewCSR(len(r.all), width, indptr, indices, values)
+	return x, scale, err
+}
+
+// text is the stage of a model that does not know the labels.
+type text struct {
+	vectorizer *textproc.Vectorizer
+	x          *linalg.CSR // n×p
+	topics     *mat.Dense  // p×k, nil without topics
+	scores     *mat.Dense  // n×k
+	solver     *solver.Result
+	alignment  *Alignment
+}
+
+// vectorize is the first stage.
+func vectorize(r *rows, s textproc.Settings) (*text, error) {
+	v, x, err := textproc.Fit(r.docs, s)
+	if err != nil {
+		return nil, fmt.Errorf("preparing text: %w", err)
+	}
+	return &text{vectorizer: v, x: x}, nil
+}
+
+// head is the last stage: coefficients, calibration, threshold.
+func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
+	aux, scale, err := r.auxFeatures(!s.Standardize)
+	if err != nil {
+		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
+	}
+	var parts []linalg.Operator
+	k := 0
+	if t.topics != nil {
+		_, k = t.topics.Dims()
+		parts = append(parts, linalg.Dense{Dense: t.scores})
+	}
+	p := 0
+	if s.words() {
+		p = t.x.P
+		parts = append(parts, t.x)
+	}
+	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	if err != nil {
+		return nil, fmt.Errorf("laying out features: %w", err)
+	}
+	folds, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("choosing folds: %w", err)
+	}
+	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
+	if s.FreeAux {
+		settings.PenaltyFactors = make([]float64, k+p+aux.P)
+		for j := range k + p {
+			settings.PenaltyFactors[j] = 1
+		}
+	}
+	if s.Alpha < nearRidge {
+		// The nearer to ridge, the larger the λ at which the path begins: it ends where that of nearRidge does.
+		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
+	}
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, folds, settings)
+	if err != nil {
+		return nil, fmt.Errorf("fitting coefficients: %w", err)
+	}
+	at := cv.IndexMin
+	if s.OneSE {
+		at = cv.Index1SE
+	}
+	f := &Fitted{Lambda: cv.Lambda[at], Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
+	beta := cv.Dense(at)
+	f.Vectorizer, f.Topics, f.Aux = t.vectorizer, t.topics, r.columns
+	if t.topics != nil {
+		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
+	}
+	h := classifier.Head{Beta: beta[:k], Gamma: beta[k+p:], Intercept: cv.Intercept[at]}
+	if s.words() {
+		h.Words = beta[k : k+p]
+	}
+	feature := 0
+	for c := range r.columns {
+		for _, mean := range r.columns[c].Mean {
+			h.Gamma[feature] /= scale[feature]
+			if r.columns[c].Kind == models.Categorical {
+				h.Intercept += h.Gamma[feature] * mean // the scorer centres indicators
+			}
+			feature++
+		}
+	}
+	f.Heads = []classifier.Head{h}
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), folds, s)
+}
+
+// calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
+func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, folds []int, s *Settings) error {
+	f.Classes, f.Admission = r.names, r.beds
+	var err error
+	if f.Calibration, err = classifier.FitClasses(s.Calibration, logOdds, r.classes); err != nil {
+		return err
+	}
+	p, err := calibrated(s.Calibration, logOdds, r.classes, folds)
+	if err != nil {
+		return err
+	}
+	if f.Classes == nil {
+		f.OutOfFold = mat.Col(nil, 1, p)
+	} else {
+		f.Probabilities = p
+		for i := range r.all {
+			f.OutOfFold = append(f.OutOfFold, admission(p.RawRowView(i), f.Admission))
+		}
+	}
+	if f.Threshold, err = eval.ChooseThreshold(r.y, f.OutOfFold, s.Threshold); err != nil {
+		return fmt.Errorf("choosing the threshold: %w", err)
+	}
+	return nil
+}
+
+// admission returns the probability that the classes that count as admitted have together.
+func admission(p []float64, admitted []bool) float64 {
+	var sum float64
+	for c, v := range p {
+		if admitted[c] {
+			sum += v
+		}
+	}
+	return min(sum, 1)
+}
+
+// calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
+// others, so that it too has not seen the fold's outcomes.
+func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds []int) (*mat.Dense, error) {
+	n, kappa := logOdds.Dims()
+	p := mat.NewDense(n, kappa+1, nil)
+	for fold := range slices.Max(folds) + 1 {
+		var others, outcomes []int
+		for i, f := range folds {
+			if f != fold {
+				others, outcomes = append(others, i), append(outcomes, classes[i])
+			}
+		}
+		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), outcomes)
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range folds {
+			if f == fold {
+				classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
+			}
+		}
+	}
+	return p, nil
+}
+
+// nearRidge is the mixture below which the path is made longer than glmnet's.
+const nearRidge = 0.1
+
+// headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
+const headTolerance = 1e-6
+
+// Model trains one model.
+func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
+	if err := s.Check(len(d.Classes)); err != nil {
+		return nil, err
+	}
+	r, err := newRows(d, s.Text.MinDF)
+	if err != nil {
+		return nil, err
+	}
+	t, err := vectorize(r, s.Text)
+	if err != nil {
+		return nil, err
+	}
+	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && slices.Max(s.ranks()) > p {
+		return nil, fmt.Errorf("%w: rank %d of a vocabulary of %d terms", ErrSettings, slices.Max(s.ranks()), p)
+	}
+	if s.Method.Supervised() {
+		return supervise(ctx, r, t, &s, &d)
+	}
+	if t, err = t.factorize(ctx, &s, d.Previous); err != nil {
+		return nil, err
+	}
+	return head(ctx, r, t, &s)
+}

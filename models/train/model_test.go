@@ -1,0 +1,370 @@
+package train
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+func TestModelFindsPlantedTruth(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 2500)
+	fresh, truth := generated(t, 100000, 101500)
+	s := small()
+	s.Rank = 10
+	f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := classifier.New(f.Parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scorer := model.Scorer(classifier.Options{})
+	p := make([]float64, len(fresh))
+	for i, r := range fresh {
+		p[i] = scorer.Probability(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)))
+	}
+	oracle, got, outOfFold := auroc(t, fresh, truth), auroc(t, fresh, p), auroc(t, rows, f.OutOfFold)
+	t.Logf("AUROC %.3f on fresh notes, %.3f out of fold, %.3f by the truth", got, outOfFold, oracle)
+	const slack = 0.05
+	if got < oracle-slack {
+		t.Errorf("AUROC %.3f on fresh notes, the truth has %.3f", got, oracle)
+	}
+	if math.Abs(got-outOfFold) > slack {
+		t.Errorf("AUROC %.3f out of fold, %.3f on fresh notes", outOfFold, got)
+	}
+	var o Outcome
+	if _, err := o.measure(&Data{Rows: fresh}, predictions{admission: p, threshold: f.Threshold}); err != nil {
+		t.Fatal(err)
+	}
+	if slope := *o.Metrics.CalibrationSlope; slope < 0.7 || slope > 1.4 {
+		t.Errorf("calibration slope %.2f on fresh notes", slope)
+	}
+}
+
+// TestRidgePathIsLongEnough: ridge is about as good as the lasso's mixture, its best penalty within the path.
+func TestRidgePathIsLongEnough(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 300)
+	area := map[float64]float64{}
+	for _, alpha := range []float64{0, 0.1} {
+		s := small()
+		s.Method, s.Alpha = BagOfWords, alpha
+		f, err := Model(t.Context(), Data{Rows: rows}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		area[alpha] = auroc(t, rows, f.OutOfFold)
+	}
+	if area[0] < area[0.1]-0.01 {
+		t.Errorf("AUROC %.3f with ridge, %.3f with α = 0.1", area[0], area[0.1])
+	}
+}
+
+func auroc(t *testing.T, rows []notes.Row, p []float64) float64 {
+	t.Helper()
+	a, _, err := eval.AUROC(labels(rows), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestOutOfFoldKnowsNoLabel: of labels that nothing tells, predictions that had not seen them tell nothing.
+func TestOutOfFoldKnowsNoLabel(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 600)
+	random := rand.New(rand.NewPCG(5, 6))
+	for i := range rows {
+		rows[i].Positive = random.IntN(2) == 0
+	}
+	// With two notes of each visit a fold that parted them would know the other's label.
+	for i := 0; i < len(rows); i += 2 {
+		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
+	}
+	words := small()
+	words.Method = BagOfWords
+	for _, s := range []Settings{small(), words, smallSupervised(SMFW), smallSupervised(SMFH)} {
+		s.Text.MinDF = 1
+		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const bound = 0.1 // three standard errors of 300 visits
+		if a := auroc(t, rows, f.OutOfFold); math.Abs(a-0.5) > bound {
+			t.Errorf("%s: AUROC %.3f of labels drawn at random", s.Method, a)
+		}
+	}
+}
+
+func TestCalibratedLeavesOutItsFold(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(8, 9))
+	const n = 300
+	logits, y, folds := mat.NewDense(n, 1, nil), make([]int, n), make([]int, n)
+	for i := range n {
+		logit := random.NormFloat64()
+		logits.Set(i, 0, logit)
+		if folds[i] = i % 3; random.Float64() < 1/(1+math.Exp(-logit)) {
+			y[i] = 1
+		}
+	}
+	three, odds := slices.Clone(y), mat.NewDense(n, 2, nil)
+	for i := range n {
+		three[i] = random.IntN(3)
+		odds.SetRow(i, []float64{random.NormFloat64(), random.NormFloat64()})
+	}
+	for name, c := range map[string]struct {
+		kind    models.CalibrationKind
+		logOdds *mat.Dense
+		classes []int
+	}{
+		"platt": {models.Platt, logits, y}, "isotonic": {models.Isotonic, logits, y}, "none": {models.Uncalibrated, logits, y},
+		"platt, three classes": {models.Platt, odds, three}, "none, three classes": {models.Uncalibrated, odds, three},
+	} {
+		before, err := calibrated(c.kind, c.logOdds, c.classes, folds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := slices.Clone(c.classes)
+		for i := range n {
+			if folds[i] == 1 {
+				others[i] = (c.classes[i] + 1) % (slices.Max(c.classes) + 1)
+			}
+		}
+		after, err := calibrated(c.kind, c.logOdds, others, folds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := 0
+		for i := range n {
+			same := slices.Equal(before.RawRowView(i), after.RawRowView(i))
+			if folds[i] == 1 && !same {
+				t.Fatalf("%s: row %d has seen the labels of its own fold", name, i)
+			}
+			if !same {
+				changed++
+			}
+		}
+		if (changed > 0) != (c.kind != models.Uncalibrated) {
+			t.Errorf("%s: %d rows changed with other folds' labels", name, changed)
+		}
+	}
+}
+
+// TestScorerIsTheHead holds the logits of the model as it scores against the linear predictor of the fit, over rows
+// with missing values of every kind.
+func TestScorerIsTheHead(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 100)
+	for i := range rows {
+		rows[i].Aux[i%4] = msg.Value{}
+		if i%7 == 0 {
+			rows[i].Complaint = ""
+		}
+	}
+	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is none
+	cases := map[string]func(*Settings){
+		"topics alone":  func(s *Settings) { s.Words = false },
+		"standardized":  func(s *Settings) { s.Standardize, s.OneSE = true, true },
+		"free aux":      func(s *Settings) { s.FreeAux = true },
+		"binary, lasso": func(s *Settings) { s.Text.Weighting, s.Alpha = textproc.Binary, 1 },
+	}
+	for _, name := range append(methods.Names(), string(BagOfWords)) {
+		cases[name] = func(s *Settings) { s.Method, s.Text.Weighting = Method(name), Method(name).Weighting() }
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := small()
+			change(&s)
+			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
+			f, err := Model(t.Context(), d, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := linearPredictor(t, d, &s, f.Lambda)
+			model, err := classifier.New(f.Parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scorer := model.Scorer(classifier.Options{})
+			var p msg.Prediction
+			for i, r := range rows {
+				scorer.Score(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint)), &p)
+				if math.Abs(p.Logit-want[i]) > 1e-9 {
+					t.Fatalf("row %d: logit %v, linear predictor %v", i, p.Logit, want[i])
+				}
+				if sum := contributions(&p); math.Abs(p.Logit-sum) > 1e-9 {
+					t.Fatalf("row %d: logit %v, sum of contributions %v", i, p.Logit, sum)
+				}
+			}
+		})
+	}
+}
+
+// contributions returns the sum of what a prediction is explained by, each topic's from its terms.
+func contributions(p *msg.Prediction) float64 {
+	sum := p.Intercept
+	for _, topic := range p.Topics {
+		for _, term := range topic.Terms {
+			sum += term.Contribution
+		}
+	}
+	for _, w := range p.Words {
+		sum += w.Contribution
+	}
+	for _, a := range p.Aux {
+		sum += a.Contribution
+	}
+	return sum
+}
+
+// linearPredictor fits the head anew and returns its predictions at λ, from the design.
+func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float64 {
+	t.Helper()
+	r, err := newRows(d, s.Text.MinDF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := vectorize(r, s.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tx, err = tx.factorize(t.Context(), s, nil); err != nil {
+		t.Fatal(err)
+	}
+	aux, _, err := r.auxFeatures(!s.Standardize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []linalg.Operator
+	before := 0
+	if tx.topics != nil {
+		parts = append(parts, linalg.Dense{Dense: tx.scores})
+		_, before = tx.scores.Dims()
+	}
+	if s.words() {
+		parts = append(parts, tx.x)
+		before += tx.x.P
+	}
+	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
+	if s.FreeAux {
+		settings.PenaltyFactors = append(slices.Repeat([]float64{1}, before), make([]float64, aux.P)...)
+	}
+	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(path.Lambda, lambda)
+	if at < 0 {
+		t.Fatalf("λ %v is not on the path", lambda)
+	}
+	if path.DF(at) == 0 {
+		t.Fatal("an empty head says little")
+	}
+	return path.LinearPredictor(design, at)
+}
+
+// TestPooledComplaint: the complaint is a feature where there are several, one for all spellings.
+func TestPooledComplaint(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		complaints []string
+		pooled     bool
+		want       []string
+	}{
+		"two of two spellings": {[]string{"Cough", "fever ", " COUGH", "Fever"}, true, []string{"cough", "fever"}},
+		"one and none":         {[]string{"cough", "", "cough", "Cough"}, true, nil},
+		"not pooled":           {[]string{"cough", "fever", "cough", "fever"}, false, nil},
+	} {
+		var rows []notes.Row
+		for _, complaint := range c.complaints {
+			rows = append(rows, notes.Row{Complaint: complaint})
+		}
+		r, err := newRows(Data{Rows: rows, Pooled: c.pooled}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, column := range r.columns {
+			got = append(got, column.Levels...)
+		}
+		if !slices.Equal(got, c.want) || len(r.columns) != len(r.values) {
+			t.Errorf("%s: levels %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestModelAndTrainRefuse(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 200)
+	one := slices.Clone(rows)
+	for i := range one {
+		one[i].Positive = true
+	}
+	empty := slices.Clone(rows)
+	for i := range empty {
+		empty[i].Text = "the of and"
+	}
+	with := func(change func(*Settings)) Settings {
+		s := small()
+		change(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		rows     []notes.Row
+		settings Settings
+		want     error
+	}{
+		"one class":          {one, small(), eval.ErrOneClass},
+		"no words":           {empty, small(), textproc.ErrEmptyVocabulary},
+		"no rows":            {nil, small(), textproc.ErrEmptyVocabulary},
+		"binary on tf-idf":   {rows, with(func(s *Settings) { s.Method = "sonmf-binary" }), ErrSettings},
+		"weight of sonmf":    {rows, with(func(s *Settings) { s.L1Topics = new(float64) }), ErrSettings},
+		"weight of words":    {rows, with(func(s *Settings) { s.Method, s.L1Scores = BagOfWords, new(float64) }), ErrSettings},
+		"infinite weight":    {rows, with(func(s *Settings) { s.Method, s.L1Topics = L1NMF, new(math.Inf(1)) }), solver.ErrSettings},
+		"negative weight":    {rows, with(func(s *Settings) { s.Method, s.L1Scores = L1NMF, new(-1.) }), ErrSettings},
+		"method":             {rows, with(func(s *Settings) { s.Method = "lda" }), ErrSettings},
+		"majority":           {rows, with(func(s *Settings) { s.Method = Majority }), ErrSettings},
+		"rank":               {rows, with(func(s *Settings) { s.Rank = 0 }), ErrSettings},
+		"folds":              {rows, with(func(s *Settings) { s.Folds = 1 }), ErrSettings},
+		"policy":             {rows, with(func(s *Settings) { s.PerComplaint = "perhaps" }), ErrSettings},
+		"min documents":      {rows, with(func(s *Settings) { s.MinDocuments = 0 }), ErrSettings},
+		"alpha":              {rows, with(func(s *Settings) { s.Alpha = math.NaN() }), ErrSettings},
+		"calibration":        {rows, with(func(s *Settings) { s.Calibration = "magic" }), ErrSettings},
+		"threshold":          {rows, with(func(s *Settings) { s.Threshold = "magic" }), ErrSettings},
+		"weighting":          {rows, with(func(s *Settings) { s.Text.Weighting = "bm25" }), textproc.ErrSettings},
+		"more folds than it": {rows[:4], with(func(s *Settings) { s.Folds, s.Text.MinDF = 5, 1 }), eval.ErrArgument},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Model(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings, job()); !errors.Is(err, c.want) {
+				t.Errorf("training: got %v, want %v", err, c.want)
+			}
+		})
+	}
+}

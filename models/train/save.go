@@ -1,0 +1,64 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wardcast/wardcast/models"
+)
+
+// Champion returns the version of a model that is in use, nil where there is none. A *models.FileError in the error
+// tells that it is damaged.
+func Champion(ctx context.Context, store models.Store, model string) (*models.Bundle, error) {
+	version, err := store.Champion(ctx, model)
+	if errors.Is(err, models.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for the champion of model %q: %w", model, err)
+	}
+	b, err := store.Load(ctx, model, version)
+	if err != nil {
+		return nil, fmt.Errorf("reading the champion of model %q: %w", model, err)
+	}
+	return b, nil
+}
+
+// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no
+// longer has a model of its own is retired, so that the model of all complaints scores its notes; complaints of
+// which there was no note keep theirs.
+func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
+	for _, b := range t.Bundles {
+		var err error
+		b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name)
+		// A damaged pointer is no parent, and is what promoting mends.
+		if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
+			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
+		}
+		version, err := store.Save(ctx, b)
+		if err != nil {
+			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+		}
+		for i := range t.Outcomes {
+			if t.Outcomes[i].Model == b.Manifest.Name {
+				t.Outcomes[i].Version = version
+			}
+		}
+	}
+	// Promoted once all are there, so that scorers do not mix old and new for longer than they must.
+	for _, b := range t.Bundles {
+		if err := store.Promote(ctx, b.Manifest.Name, models.Event{Version: b.Version, By: by, Reason: "trained on " + fmt.Sprint(b.Manifest.Training.Documents) + " notes"}); err != nil {
+			return fmt.Errorf("promoting model %q: %w", b.Manifest.Name, err)
+		}
+	}
+	for _, o := range t.Outcomes {
+		if o.Kept {
+			continue
+		}
+		if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
+			return fmt.Errorf("retiring model %q: %w", o.Model, err)
+		}
+	}
+	return nil
+}

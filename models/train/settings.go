@@ -1,0 +1,235 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/smf"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// Method names how the topics of a model are made: one of package methods, or BagOfWords.
+type Method string
+
+// Methods that this package treats by themselves.
+const (
+	SONMF      Method = methods.SONMF // the default
+	SVD        Method = methods.SVD   // truncated SVD: latent semantic analysis
+	L1NMF      Method = methods.L1NMF // the only one with weights to choose
+	BagOfWords Method = "bow"         // no topics, single words alone
+	SMFW       Method = Method(smf.VariantW)
+	SMFH       Method = Method(smf.VariantH)
+)
+
+// Methods returns the names of all methods.
+func Methods() []string {
+	return slices.Concat([]string{string(BagOfWords)}, methods.Names(), methods.Supervised())
+}
+
+// Supervised reports whether the method finds topics and their coefficients together.
+func (m Method) Supervised() bool { return slices.Contains(methods.Supervised(), string(m)) }
+
+func (m Method) known() bool { return slices.Contains(Methods(), string(m)) }
+
+func supervisedNames(between string) string {
+	return strings.Join(methods.Supervised(), between)
+}
+
+// binary reports whether the method takes rows of 0 and 1 alone.
+func (m Method) binary() bool { return methods.Domain(string(m)) == solver.Binary }
+
+// Weighting returns the rows that the method is meant for: binary for the factorizations of 0/1 matrices, else tf-idf.
+func (m Method) Weighting() textproc.Weighting {
+	if m.binary() {
+		return textproc.Binary
+	}
+	return textproc.TFIDF
+}
+
+// rows returns those of the weightings that the method takes, its own where there are none.
+func (m Method) rows(weightings []textproc.Weighting) ([]textproc.Weighting, error) {
+	switch {
+	case len(weightings) == 0:
+		return []textproc.Weighting{m.Weighting()}, nil
+	case !m.binary():
+		return weightings, nil
+	case slices.Contains(weightings, textproc.Binary):
+		return []textproc.Weighting{textproc.Binary}, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrSettings, m.wantsBinary())
+}
+
+func (m Method) wantsBinary() string {
+	return fmt.Sprintf("method %q takes %s rows alone", m, textproc.Binary)
+}
+
+// Policy says which complaints get a model of their own.
+type Policy string
+
+// The policies.
+const (
+	Auto   Policy = "auto"   // where it beats the model of all complaints on the complaint's own notes
+	Always Policy = "always" // wherever there are enough notes of both classes
+	Never  Policy = "never"  // nowhere
+)
+
+// Weights says how classes weigh in the loss of a supervised factorization.
+type Weights string
+
+// The weights.
+const (
+	Unweighted Weights = "none"     // each note counts alike
+	Balanced   Weights = "balanced" // each class counts alike
+)
+
+// Settings say how a model is trained. They are recorded in its manifest.
+type Settings struct {
+	Method Method            `json:"method"`
+	Rank   int               `json:"rank"`  // topics; fewer where the notes or terms are fewer
+	Words  bool              `json:"words"` // single words stand beside the topics
+	Text   textproc.Settings `json:"-"`     // the manifest has a place of its own for them
+	// L1Topics and L1Scores are the weights of l1-nmf; nil leaves them to it. No other method has any.
+	L1Topics *float64 `json:"l1_topics,omitempty"`
+	L1Scores *float64 `json:"l1_scores,omitempty"`
+	// Xi and Ridge are ξ and ν of smf-w and smf-h, on the scale of the rows; nil lets cross-validation choose. Ranks are
+	// the numbers of topics that it may choose from; none means Rank. No other method has any of these.
+	Xi           *float64 `json:"xi,omitempty"`
+	Ridge        *float64 `json:"ridge,omitempty"`
+	Ranks        []int    `json:"ranks,omitempty"`
+	ClassWeights Weights  `json:"class_weights,omitempty"` // "" is Unweighted
+	// WarmStart begins from the topics of the previous version where that has as many of the same method. New terms
+	// begin at 0. The singular value decomposition has no start.
+	WarmStart bool `json:"warm_start,omitempty"`
+
+	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
+	Alpha float64 `json:"alpha"`
+	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and
+	// topic scores are penalized as they are, and auxiliary features at unit variance. For smf-w and smf-h it centres
+	// terms and gives them equal variance before they are factorized, by the statistics of the notes trained on.
+	Standardize bool `json:"standardize"`
+	// FreeAux leaves auxiliary features unpenalized.
+	FreeAux bool `json:"free_aux"`
+	// OneSE takes the largest λ within one standard error of the best, a simpler model; else the best.
+	OneSE bool `json:"one_se"`
+	// Folds is the number of cross-validation folds for λ, or ξ, ν and rank, and calibration.
+	Folds int `json:"folds"`
+
+	Calibration  models.CalibrationKind `json:"calibration"`
+	Threshold    eval.Criterion         `json:"threshold"` // what the threshold of the decision is chosen for
+	PerComplaint Policy                 `json:"per_complaint"`
+	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
+	Seed         uint64                 `json:"seed"`
+}
+
+// Default returns the settings of `wardcast train` without flags.
+func Default() Settings {
+	return Settings{
+		Method: SONMF, Rank: 50, Words: true, Text: textproc.DefaultSettings(),
+		Alpha: 0.1, Folds: 5,
+		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, Seed: 1,
+	}
+}
+
+// ErrSettings is returned for settings out of their ranges.
+var ErrSettings = errors.New("settings out of range")
+
+// Check returns an error that wraps ErrSettings unless the settings serve so many classes, 0 for yes and no.
+func (s *Settings) Check(classes int) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return s.checkClasses(classes)
+}
+
+func (s *Settings) check() error {
+	var problem string
+	switch {
+	case !s.Method.known():
+		problem = fmt.Sprintf("method %q is none of %s", s.Method, strings.Join(Methods(), ", "))
+	case s.Method.binary() && s.Text.Weighting != textproc.Binary:
+		problem = s.Method.wantsBinary()
+	case s.Method != L1NMF && (s.L1Topics != nil || s.L1Scores != nil):
+		problem = fmt.Sprintf("method %q has no ℓ1 penalties", s.Method)
+	case s.L1Topics != nil && !(*s.L1Topics >= 0):
+		problem = fmt.Sprintf("weight %v of topics is less than 0", *s.L1Topics)
+	case s.L1Scores != nil && !(*s.L1Scores >= 0):
+		problem = fmt.Sprintf("weight %v of scores is less than 0", *s.L1Scores)
+	case s.Method != BagOfWords && slices.Min(s.ranks()) < 1:
+		problem = fmt.Sprintf("rank %d is less than 1", slices.Min(s.ranks()))
+	case s.Folds < 2:
+		problem = fmt.Sprintf("%d folds are less than 2", s.Folds)
+	case s.PerComplaint != Auto && s.PerComplaint != Always && s.PerComplaint != Never:
+		problem = fmt.Sprintf("per-complaint policy %q is none of %s, %s, %s", s.PerComplaint, Auto, Always, Never)
+	case s.MinDocuments < 1:
+		problem = fmt.Sprintf("min documents %d is less than 1", s.MinDocuments)
+	case !(s.Alpha >= 0 && s.Alpha <= 1):
+		problem = fmt.Sprintf("alpha %v is not in [0,1]", s.Alpha)
+	case s.Calibration != models.Platt && s.Calibration != models.Isotonic && s.Calibration != models.Uncalibrated:
+		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, models.Platt, models.Isotonic, models.Uncalibrated)
+	case s.Threshold != eval.MaxAccuracy && s.Threshold != eval.MaxYouden:
+		problem = fmt.Sprintf("threshold %q is none of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
+	default:
+		problem = s.supervisedProblem()
+	}
+	if problem == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrSettings, problem)
+}
+
+// supervisedProblem returns what is wrong with the settings that only supervised methods have, or do not have.
+func (s *Settings) supervisedProblem() string {
+	if !s.Method.Supervised() {
+		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == Balanced {
+			return fmt.Sprintf("method %q has no xi, ridge, class weights or choice of ranks: these are of %s", s.Method, supervisedNames(" and "))
+		}
+		return ""
+	}
+	switch {
+	case s.Words:
+		return fmt.Sprintf("single words do not stand beside the topics of %s", s.Method)
+	case s.FreeAux || s.OneSE:
+		return fmt.Sprintf("method %q has no elastic net", s.Method)
+	case s.Xi != nil && !(*s.Xi > 0 && *s.Xi <= math.MaxFloat64):
+		return fmt.Sprintf("xi %v is not a number above 0", *s.Xi)
+	case s.Ridge != nil && !(*s.Ridge >= 0 && *s.Ridge <= math.MaxFloat64):
+		return fmt.Sprintf("ridge %v is not a number from 0", *s.Ridge)
+	case s.ClassWeights != "" && s.ClassWeights != Unweighted && s.ClassWeights != Balanced:
+		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, Unweighted, Balanced)
+	}
+	for i, k := range s.Ranks {
+		if slices.Contains(s.Ranks[:i], k) {
+			return fmt.Sprintf("rank %d is there twice", k)
+		}
+	}
+	return ""
+}
+
+// checkClasses returns an error where the settings do not serve so many classes, 0 for yes and no.
+func (s *Settings) checkClasses(classes int) error {
+	switch {
+	case classes > 0 && !s.Method.Supervised():
+		return fmt.Errorf("%w: method %q knows yes and no alone: several classes want %s", ErrSettings, s.Method, supervisedNames(" or "))
+	case classes > 2 && s.Calibration == models.Isotonic:
+		return fmt.Errorf("%w: calibration %q is of yes and no alone, not of %d classes", ErrSettings, s.Calibration, classes)
+	}
+	return nil
+}
+
+// ranks returns the numbers of topics to choose from.
+func (s *Settings) ranks() []int {
+	if len(s.Ranks) > 0 {
+		return s.Ranks
+	}
+	return []int{s.Rank}
+}
+
+// words reports whether single words are features.
+func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }

@@ -1,0 +1,72 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/notes"
+)
+
+// Split is the rows that models are trained on and those that they are tested on. No visit is in both.
+type Split struct{ Train, Test []int }
+
+// Repeats is for each repetition the splits that together test every row once.
+type Repeats [][]Split
+
+// CrossValidation returns repeated stratified folds that never part a visit.
+func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats, error) {
+	type outcome struct {
+		class    int
+		admitted bool
+	}
+	outcomes := make([]outcome, len(all))
+	visits := make([]string, len(all))
+	for i := range all {
+		visits[i] = visit(all, i)
+		outcomes[i] = outcome{all[i].Class, all[i].Positive}
+	}
+	out := make(Repeats, repeats)
+	for r := range out {
+		fold, err := eval.StratifiedFolds(outcomes, visits, folds, seed+uint64(r))
+		if err != nil {
+			return nil, fmt.Errorf("choosing folds: %w", err)
+		}
+		out[r] = make([]Split, folds)
+		for i, f := range fold {
+			for g := range out[r] {
+				if g == f {
+					out[r][g].Test = append(out[r][g].Test, i)
+				} else {
+					out[r][g].Train = append(out[r][g].Train, i)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// Holdout returns the one split that trains on the rows that inTraining tells and tests on the others, without
+// those whose visit is trained on; dropped counts them. It is an error if either part is empty.
+func Holdout(all []notes.Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
+	var split Split
+	trained := map[string]bool{}
+	for i := range all {
+		if inTraining(i) {
+			split.Train = append(split.Train, i)
+			trained[visit(all, i)] = true
+		}
+	}
+	for i := range all {
+		switch {
+		case inTraining(i):
+		case trained[visit(all, i)]:
+			dropped++
+		default:
+			split.Test = append(split.Test, i)
+		}
+	}
+	if len(split.Train) == 0 || len(split.Test) == 0 {
+		return nil, dropped, fmt.Errorf("%w: no notes to train on, or none to test on", ErrSettings)
+	}
+	return Repeats{{split}}, dropped, nil
+}

@@ -1,0 +1,244 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+// Supervised tells how a supervised factorization was chosen.
+type Supervised struct {
+	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are those of smf.Choice.
+	Best       smf.Candidate
+	Candidates []smf.Candidate
+}
+
+// supervised is a supervised factorization in the making.
+type supervised struct {
+	*rows
+	*Settings
+	text     *text
+	data     smf.Data
+	auxScale []float64 // divisor of each auxiliary feature
+	progress Progress
+}
+
+func newSupervised(r *rows, t *text, s *Settings) *supervised {
+	m := &supervised{rows: r, Settings: s, text: t}
+	m.data = smf.Data{Labels: r.classes, Classes: r.kappa() + 1}
+	m.data.Aux, m.auxScale = r.denseAux()
+	if s.ClassWeights == Balanced {
+		m.data.Weights = smf.Balanced(r.classes)
+	}
+	return m
+}
+
+// supervise is the last stage where topics know the labels: topics and coefficients together, calibration, threshold.
+func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
+	m := newSupervised(r, t, s)
+	m.progress = d.progress
+	folds, err := eval.StratifiedFolds(m.classes, m.visits, m.Folds, m.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("choosing folds: %w", err)
+	}
+	if err := m.checkFolds(folds); err != nil {
+		return nil, err
+	}
+	choice, err := m.choose(ctx, folds)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fitted{Supervised: &Supervised{Best: choice.Best, Candidates: choice.Candidates}}
+	f.Vectorizer, f.Aux = t.vectorizer, r.columns
+	if err := m.fit(ctx, f, d.Previous); err != nil {
+		return nil, err
+	}
+	return f, f.calibrate(r, choice.LogOdds, choice.FoldOf, s)
+}
+
+// checkFolds returns an error that wraps smf.ErrLabels and names the outcome for one that is not in two folds.
+func (m *supervised) checkFolds(folds []int) error {
+	for class, name := range m.names {
+		in := map[int]bool{}
+		for i, c := range m.classes {
+			if c == class {
+				in[folds[i]] = true
+			}
+		}
+		if len(in) < 2 {
+			return fmt.Errorf("%w: too few notes of class %q to learn from", smf.ErrLabels, name)
+		}
+	}
+	return nil
+}
+
+// choose cross-validates ξ, ν and the rank, as far as they are not given.
+func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, error) {
+	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, Progress: m.progress}
+	if m.ClassWeights == Balanced {
+		search.Weigh = smf.Balanced
+	}
+	if m.Xi != nil {
+		search.Xi = []float64{*m.Xi}
+	}
+	if m.Ridge != nil {
+		search.Ridge = []float64{*m.Ridge}
+	}
+	for _, rank := range m.ranks() {
+		if rank = m.text.rank(rank); !slices.Contains(search.Ranks, rank) {
+			search.Ranks = append(search.Ranks, rank)
+		}
+	}
+	if m.Standardize {
+		search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
+			means, scales := standard(train)
+			return func(x linalg.Operator) linalg.Operator { return linalg.NewStandardized(x, means, scales) }
+		}
+	}
+	choice, err := smf.Choose(ctx, m.text.x, m.data, search)
+	if err != nil {
+		return nil, fmt.Errorf("choosing a factorization: %w", err)
+	}
+	return choice, nil
+}
+
+func (m *supervised) method(c smf.Candidate) smf.Settings {
+	return smf.Settings{Variant: smf.Variant(m.Method), Xi: c.Xi, Ridge: c.Ridge}
+}
+
+// standard returns what linalg.Standardized takes to centre columns and give them equal variance. They are scaled so that
+// the mean square length of a row stays as it is, and with it what ξ and ν mean. Columns that are constant become 0.
+func standard(x linalg.Operator) (means, scales []float64) {
+	means, deviations := linalg.ColumnMoments(x)
+	scales = deviations
+	varying := 0
+	for _, d := range deviations {
+		if d > 0 {
+			varying++
+		}
+	}
+	n, _ := x.Dims()
+	for j, d := range deviations {
+		if d > 0 {
+			scales[j] = math.Sqrt(x.NormSquared()/float64(n*varying)) / d
+		}
+	}
+	return means, scales
+}
+
+// fit factorizes all rows by the best candidate and sets topics and heads, so that the scores of a note are Fᵀx.
+func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle) error {
+	earlier, start, err := m.text.earlier(m.Settings, previous, f.Supervised.Best.Rank)
+	if err != nil {
+		return err
+	}
+	n, p := m.text.x.Dims()
+	x, means, scales := linalg.Operator(m.text.x), make([]float64, p), slices.Repeat([]float64{1}, p)
+	if m.Standardize {
+		means, scales = standard(m.text.x)
+		x = linalg.NewStandardized(m.text.x, means, scales)
+	}
+	settings := solver.Settings{Rank: f.Supervised.Best.Rank, Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}
+	if start != nil {
+		settings.StartTopics = mat.NewDense(p, settings.Rank, nil)
+		for j, scale := range scales {
+			if scale == 0 {
+				continue
+			}
+			for t, v := range start.RawRowView(j) {
+				settings.StartTopics.Set(j, t, v/scale)
+			}
+		}
+	}
+	method, err := smf.New(m.data, m.method(f.Supervised.Best))
+	if err != nil {
+		return fmt.Errorf("finding topics: %w", err)
+	}
+	result, err := solve(ctx, x, settings, method)
+	if err != nil {
+		return fmt.Errorf("finding topics: %w", err)
+	}
+	f.Solver = result
+	// In this gauge the codes of both variants are products of a row with the topics.
+	if result, err = method.Orthonormal(result); err != nil {
+		return fmt.Errorf("finding topics: %w", err)
+	}
+	f.Topics = result.Topics
+	offset := make([]float64, settings.Rank) // of the scores, by the means
+	for j, scale := range scales {
+		for t, v := range f.Topics.RawRowView(j) {
+			f.Topics.Set(j, t, v*scale)
+			offset[t] += means[j] * v * scale
+		}
+	}
+	lengths := unitColumns(f.Topics)
+	order := sequence(settings.Rank)
+	if earlier != nil {
+		f.Topics, order, f.Alignment = aligned(earlier, f.Topics)
+		f.Alignment.Version, f.Alignment.WarmStart = previous.Version, start != nil
+	}
+	for c := range m.kappa() {
+		h := classifier.Head{Beta: make([]float64, len(order)), Gamma: slices.Clone(m.auxScale), Intercept: result.Head.Intercept[c]}
+		beta := result.Head.Coefficients.RawRowView(c)
+		for t, from := range order {
+			h.Beta[t] = beta[from] * lengths[from]
+			h.Intercept -= beta[from] * offset[from]
+		}
+		for q, scale := range h.Gamma {
+			h.Gamma[q] = result.Head.AuxCoefficients.At(c, q) / scale
+		}
+		f.Heads = append(f.Heads, h)
+	}
+	scores := mat.NewDense(n, len(order), nil)
+	m.text.x.MulTo(scores, f.Topics)
+	f.Prevalence = classifier.Prevalence(scores, f.Topics)
+	return nil
+}
+
+// denseAux returns the auxiliary features, centred as the scorer centres them and of unit variance, with the divisor of
+// each; nil where there are none.
+func (r *rows) denseAux() (*mat.Dense, []float64) {
+	width := r.auxWidth()
+	if width == 0 {
+		return nil, nil
+	}
+	x, scale := mat.NewDense(len(r.all), width, nil), make([]float64, width)
+	for i := range r.all {
+		row := x.RawRowView(i)
+		r.featuresTo(row, i)
+		for f, v := range row {
+			scale[f] += v * v
+		}
+	}
+	for f, squares := range scale {
+		scale[f] = 1
+		if squares > 0 {
+			scale[f] = math.Sqrt(squares / float64(len(r.all)))
+		}
+	}
+	for i := range r.all {
+		for f, v := range x.RawRowView(i) {
+			x.Set(i, f, v/scale[f])
+		}
+	}
+	return x, scale
+}
+
+// sequence returns 0 … n−1.
+func sequence(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// The solver's bounds: topics for a classifier are stable long before the objective's last digits. Updates that a start
+// makes by itself are beside solverMaxIter.
+const (
+	solverMaxIter = 200
+	solverRelTol  = 1e-5
+)
+
+// keptCosine is the cosine above which a topic counts as the one that had its number before.
+const keptCosine = 0.8
+
+// Alignment tells how topics took their numbers from those of an earlier version.
+type Alignment struct {
+	Version    string  `json:"version"`
+	WarmStart  bool    `json:"warm_start"`  // the solver began from them
+	MeanCosine float64 `json:"mean_cosine"` // of the topics with the earlier ones of their numbers
+	Kept       int     `json:"kept"`        // topics whose cosine is above 0.8
+	Of         int     `json:"of"`          // topics that both versions have
+}
+
+// factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave
+// their scale open, and the penalty of the head, which weighs topics against words, depends on it. With an earlier
+// version its topics give theirs their order, and with s.WarmStart they are where the solver begins.
+func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bundle) (*text, error) {
+	if s.Method == BagOfWords {
+		return t, nil
+	}
+	n, _ := t.x.Dims()
+	k := t.rank(s.Rank)
+	earlier, start, err := t.earlier(s, previous, k)
+	if err != nil {
+		return nil, err
+	}
+	with := *t
+	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
+	if err != nil {
+		return nil, fmt.Errorf("finding topics: %w", err)
+	}
+	if with.solver, err = solve(ctx, t.x, solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
+		return nil, fmt.Errorf("finding topics: %w", err)
+	}
+	with.topics = with.solver.Topics
+	unitColumns(with.topics)
+	if earlier != nil {
+		with.topics, _, with.alignment = aligned(earlier, with.topics)
+		with.alignment.Version, with.alignment.WarmStart = previous.Version, start != nil
+	}
+	with.scores = mat.NewDense(n, k, nil)
+	t.x.MulTo(with.scores, with.topics)
+	return &with, nil
+}
+
+// rank returns how many topics there are where so many are asked for: no more than notes or terms.
+func (t *text) rank(asked int) int {
+	n, p := t.x.Dims()
+	return min(asked, n, p)
+}
+
+// earlier returns the topics of the version before over the terms of t, nil for none, and the same again where s begins
+// from them: with as many of the same method, which must be one that has a start.
+func (t *text) earlier(s *Settings, previous *models.Bundle, rank int) (topics, start *mat.Dense, err error) {
+	topics, err = mapped(previous, t.vectorizer.Vocabulary())
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading topics of version %s: %w", previous.Version, err)
+	}
+	if s.WarmStart && topics != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == rank {
+		start = topics
+	}
+	return topics, start, nil
+}
+
+// solve runs a method. A run that ends before a minimum is found has topics all the same; the manifest says how it ended.
+func solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
+	result, err := solver.Solve(ctx, x, settings, method)
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case result.Status == solver.NonFinite:
+		return nil, result.Status.Err()
+	}
+	return result, nil
+}
+
+// unitColumns divides each column by its length and returns the lengths; one of zeros stays as it is and counts as 1.
+func unitColumns(a *mat.Dense) (length []float64) {
+	rows, cols := a.Dims()
+	length = make([]float64, cols)
+	for t := range length {
+		if length[t] = mat.Norm(a.ColView(t), 2); length[t] == 0 {
+			length[t] = 1
+		}
+	}
+	for j := range rows {
+		for t, v := range a.RawRowView(j) {
+			a.Set(j, t, v/length[t])
+		}
+	}
+	return length
+}
+
+// mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil
+// where there is no version, or one without topics.
+func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, error) {
+	if previous == nil {
+		return nil, nil
+	}
+	topics, err := classifier.BundleTopics(previous)
+	if topics == nil || err != nil {
+		return nil, err
+	}
+	row := make(map[string]int, len(previous.Vocabulary))
+	for j, term := range previous.Vocabulary {
+		row[term.Text] = j
+	}
+	_, k := topics.Dims()
+	out := mat.NewDense(len(vocabulary), k, nil)
+	for j, term := range vocabulary {
+		if from, known := row[term.Text]; known {
+			out.SetRow(j, topics.RawRowView(from))
+		}
+	}
+	return out, nil
+}
+
+// aligned returns topics with their columns in the order of the earlier ones that they are nearest to, p×l, those
+// that are near to none in the places that are free, and that order: the place that each column had.
+func aligned(earlier, topics *mat.Dense) (*mat.Dense, []int, *Alignment) {
+	p, k := topics.Dims()
+	_, l := earlier.Dims()
+	a := &Alignment{Of: min(k, l)}
+	permutation, cosines := align.Topics(earlier, topics)
+	out := mat.NewDense(p, k, nil)
+	for t, from := range permutation {
+		out.ColView(t).(*mat.VecDense).CopyVec(topics.ColView(from))
+	}
+	for _, c := range cosines[:a.Of] {
+		a.MeanCosine += c / float64(a.Of)
+		if c > keptCosine {
+			a.Kept++
+		}
+	}
+	return out, permutation, a
+}

@@ -1,0 +1,257 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/models"
+)
+
+func auxColumns() []notes.Aux {
+	return []notes.Aux{
+		{Column: "age", Kind: models.Numeric, Name: "age"},
+		{Column: "sex", Kind: models.Categorical, Name: "sex"},
+		{Column: "acuity", Kind: models.Numeric, Name: "acuity"},
+		{Column: "vitals.spo2", Kind: models.Numeric, Name: "vitals.spo2"},
+	}
+}
+
+// generated returns the generator's notes from one to another, and the probabilities that their outcomes were drawn
+// by.
+func generated(tb testing.TB, from, to int) (rows []notes.Row, truth []float64) {
+	tb.Helper()
+	g, err := synth.New(synth.Settings{Seed: 7, Misspelling: synth.DefaultMisspelling})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := from; i < to; i++ {
+		n := g.At(i)
+		arrived, err := time.Parse(time.RFC3339, n.ArrivedAt)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		row := notes.Row{Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
+		for _, a := range auxColumns() {
+			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
+		}
+		rows, truth = append(rows, row), append(truth, n.Probability)
+	}
+	return rows, truth
+}
+
+// small are settings that train in a moment.
+func small() Settings {
+	s := Default()
+	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF = 5, 3, 80, 3
+	return s
+}
+
+func job() Job {
+	return Job{Created: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Version: "test"}
+}
+
+func train(tb testing.TB, rows []notes.Row, s Settings) *Trained {
+	tb.Helper()
+	got, err := Train(tb.Context(), Data{Rows: rows, Aux: auxColumns()}, s, job())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+func TestTrainPolicies(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 900)
+	// One complaint whose notes are all of one class, one of too few notes, and notes without any.
+	for i := range rows[:150] {
+		rows[i].Complaint, rows[i].Positive = "One Class", true
+	}
+	for i := range rows[150:170] {
+		rows[150+i].Complaint = "rare"
+	}
+	for i := range rows[170:190] {
+		rows[170+i].Complaint = " "
+	}
+	for _, policy := range []Policy{Auto, Always, Never} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			s := small()
+			s.PerComplaint = policy
+			got := train(t, rows, s)
+			if o := got.Outcomes[0]; o.Model != models.Other || o.Complaint != "" || o.Documents != len(rows) || o.Positives != positives(rows) || !o.Kept {
+				t.Errorf("the model of all complaints: %+v", o)
+			}
+			counts := map[string]int{}
+			for _, r := range rows {
+				counts[models.Slug(r.Complaint)]++
+			}
+			delete(counts, models.Other)
+			var kept []string
+			for i, o := range got.Outcomes {
+				checkOutcome(t, &o, policy)
+				if o.Kept {
+					kept = append(kept, o.Model)
+				}
+				if i == 0 {
+					continue
+				}
+				if o.Documents != counts[o.Model] || models.Slug(o.Complaint) != o.Model || i > 1 && o.Model <= got.Outcomes[i-1].Model {
+					t.Errorf("outcome %d: %+v", i, o)
+				}
+				delete(counts, o.Model)
+			}
+			if len(counts) > 0 {
+				t.Errorf("no outcome of %v", counts)
+			}
+			var names []string
+			for _, b := range got.Bundles {
+				names = append(names, b.Manifest.Name)
+				checkBundle(t, b, &s)
+			}
+			if !slices.Equal(names, kept) {
+				t.Errorf("models %v, kept %v", names, kept)
+			}
+			if own := len(kept) - 1; policy == Never && own > 0 || policy == Always && own < 2 {
+				t.Errorf("%d complaints have a model of their own", own)
+			}
+		})
+	}
+}
+
+// checkOutcome holds an outcome against the policy.
+func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
+	t.Helper()
+	if o.Why == "" || o.Metrics == nil || o.Metrics.N != o.Documents || o.Metrics.Positives != o.Positives || o.Pooled <= 0 {
+		t.Errorf("%s: %+v", o.Model, o)
+	}
+	if o.Model == models.Other {
+		return
+	}
+	enough := o.Documents >= small().MinDocuments && min(o.Positives, o.Documents-o.Positives) >= minClass
+	loss := math.NaN()
+	if o.LogLoss != nil {
+		loss = *o.LogLoss
+	}
+	var kept bool
+	var why string
+	switch {
+	case !enough:
+		why = "fewer than 80 notes, or than 10 of one class"
+	case policy == Never:
+		why = "the policy is never"
+	case policy == Always:
+		kept, why = true, "the policy is always"
+	case loss < o.Pooled:
+		kept, why = true, fmt.Sprintf("its log loss is lower by %.4f than that", o.Pooled-loss)
+	default:
+		why = fmt.Sprintf("its log loss is not lower than that of the model of all complaints, by %.4f", loss-o.Pooled)
+	}
+	if o.Kept != kept || !strings.HasPrefix(o.Why, why) || (o.LogLoss != nil) != (enough && policy != Never) {
+		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents, o.Positives, loss, o.Pooled, o.Kept, o.Why)
+	}
+	// The metrics are those of the model that will score the complaint.
+	want := o.Pooled
+	if kept {
+		want = loss
+	}
+	if o.Metrics.LogLoss != want {
+		t.Errorf("%s: metrics of a log loss of %v, want %v", o.Model, o.Metrics.LogLoss, want)
+	}
+}
+
+func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
+	t.Helper()
+	m := &b.Manifest
+	if m.Seed != s.Seed || m.Method != "sonmf" || m.Rank != s.Rank || !m.CreatedAt.Equal(job().Created) || m.Wardcast != "test" || m.Training.From.IsZero() || !m.Training.To.After(m.Training.From) {
+		t.Errorf("%s: %+v", m.Name, m)
+	}
+	var evaluation struct {
+		OutOfFold struct {
+			N int `json:"n"`
+		} `json:"out_of_fold"`
+	}
+	if err := json.Unmarshal(b.Evaluation, &evaluation); err != nil || evaluation.OutOfFold.N != m.Training.Documents {
+		t.Errorf("%s: evaluation of %d notes, %v", m.Name, evaluation.OutOfFold.N, err)
+	}
+	if !strings.HasPrefix(b.Card, "# "+m.Name+"\n") {
+		t.Errorf("%s: card %.40q", m.Name, b.Card)
+	}
+	model, err := classifier.Load(b)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	// Only the model of all complaints reads which one it is.
+	pooled := slices.ContainsFunc(model.Aux(), func(c models.AuxColumn) bool { return c.Name == models.ComplaintColumn })
+	if pooled != (m.Name == models.Other) {
+		t.Errorf("%s: auxiliary columns %v", m.Name, model.Aux())
+	}
+}
+
+// TestTrainSameBits is not parallel: it changes GOMAXPROCS.
+func TestTrainSameBits(t *testing.T) {
+	rows, _ := generated(t, 0, 300)
+	s := small()
+	s.PerComplaint, s.MinDocuments, s.Rank, s.Folds = Always, 30, 3, 2
+	run := func(processors int) *Trained {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		return train(t, rows, s)
+	}
+	first := run(1)
+	if len(first.Bundles) < 3 {
+		t.Fatalf("%d models say little", len(first.Bundles))
+	}
+	for name, again := range map[string]*Trained{"4 processors": run(4), "a second time": run(1)} {
+		if d := cmp.Diff(first, again, cmpopts.IgnoreFields(Outcome{}, "Seconds")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestTrainCancelled(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 300)
+	ctx, cancel := context.WithCancel(t.Context())
+	j := job()
+	j.Progress = func(done, _ int) {
+		if done == 1 { // amid the complaints
+			cancel()
+		}
+	}
+	s := small()
+	s.PerComplaint, s.MinDocuments = Always, 30
+	if got, err := Train(ctx, Data{Rows: rows, Aux: auxColumns()}, s, j); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestTrainCountsProgress(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 300)
+	s := small()
+	s.PerComplaint = Never
+	var told []string
+	j := job()
+	j.Progress = func(done, total int) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }
+	if _, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(told, []string{"0/1", "1/1"}) {
+		t.Errorf("told %v", told)
+	}
+}
