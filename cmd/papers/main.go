@@ -12,6 +12,8 @@ import (
 	"github.com/wardcast/wardcast/cmd/papers/internal/reproduce"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // version is set by the linker for a release.
@@ -25,6 +27,7 @@ func main() {
 		Description: "The experiments of the papers that wardcast's solvers come from.",
 		Grammar:     &g,
 		Logging:     &g.Logging,
+		Usage:       []error{reproduce.ErrSettings, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
 		Vars: kong.Vars{
 			"triageMethods": strings.Join(reproduce.TriageMethods(), ","),
 			"minDF":         strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
