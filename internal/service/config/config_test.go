@@ -125,13 +125,13 @@ func FuzzLoad(f *testing.F) {
 // TestExample holds the example that users start from against the defaults that it claims to show.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	got, err := Load(filepath.Join("..", "..", "deploy", "wardcast.yaml"))
+	got, err := Load(filepath.Join("..", "..", "..", "deploy", "wardcast.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Default()
 	want.Kafka.Brokers = []string{"127.0.0.1:9092"}
-	want.Models.Store = filepath.Join("..", "..", "deploy", "models")
+	want.Models.Store = filepath.Join("..", "..", "..", "deploy", "models")
 	want.Questionnaires.Models = map[string]string{}
 	if d := cmp.Diff(&want, got); d != "" {
 		t.Errorf("deploy/wardcast.yaml is not at the defaults (-want +got):\n%s", d)
