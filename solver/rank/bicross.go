@@ -3,7 +3,6 @@ package rank
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -38,10 +37,6 @@ const (
 
 	// groupStream is the second word of the generator's seed.
 	groupStream = 0x6269_6376
-
-	// maxSweeps and sweepTol end the non-negative least squares.
-	maxSweeps = 1000
-	sweepTol  = 1e-9
 
 	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another is taken as 0.
 	dependent = 1e-12
@@ -220,13 +215,7 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	gram := mat.NewDense(k, k, nil)
 	linalg.GramTo(gram, m)
 	if nonNegative {
-		n, _ := products.Dims()
-		linalg.Parallel(n, n*k*k*maxSweeps/10, func(from, to int) {
-			z := make([]float64, k)
-			for i := from; i < to; i++ {
-				descend(z, gram, products.RawRowView(i))
-			}
-		})
+		linalg.NonNegative(products, gram)
 		return nil
 	}
 	symmetric := mat.NewSymDense(k, nil)
@@ -251,29 +240,4 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	}, &rotated)
 	products.Mul(&rotated, vectors.T())
 	return nil
-}
-
-// descend replaces b by the z ≥ 0 that minimizes ½zᵀHz − bᵀz, coordinate by coordinate.
-func descend(z []float64, h *mat.Dense, b []float64) {
-	clear(z)
-	for range maxSweeps {
-		var change, largest float64
-		for t := range z {
-			row := h.RawRowView(t)
-			if row[t] <= 0 {
-				continue
-			}
-			slope := -b[t]
-			for u, v := range z {
-				slope += row[u] * v
-			}
-			next := max(0, z[t]-slope/row[t])
-			change, largest = max(change, math.Abs(next-z[t])), max(largest, next)
-			z[t] = next
-		}
-		if change <= sweepTol*largest {
-			break
-		}
-	}
-	copy(b, z)
 }
