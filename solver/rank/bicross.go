@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -75,11 +76,11 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 		return nil, fmt.Errorf("%w: the rows of the matrix are not known", solver.ErrSettings)
 	}
 	random := rand.New(rand.NewPCG(s.Seed, groupStream))
-	rows, columns := groups(random, n, s.Folds), groups(random, p, s.Folds)
+	rows, columns := folds.Partition(random, n, s.Folds), folds.Partition(random, p, s.Folds)
 
-	folds, count := s.Folds*s.Folds, len(s.Factors)
-	errs := make([]float64, folds*count)
-	parts := make([]lazy[*corners], folds)
+	all, count := s.Folds*s.Folds, len(s.Factors)
+	errs := make([]float64, all*count)
+	parts := make([]lazy[*corners], all)
 	for f := range parts {
 		parts[f].left = count
 	}
@@ -90,7 +91,7 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 		if err != nil {
 			return fmt.Errorf("holding out cells: %w", err)
 		}
-		errs[c*folds+f], err = q.error(ctx, fit, s.Factors[c], &s)
+		errs[c*all+f], err = q.error(ctx, fit, s.Factors[c], &s)
 		return err
 	})
 	if err != nil {
@@ -98,7 +99,7 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 	}
 	curve := make([]Point, len(s.Factors))
 	for c, k := range s.Factors {
-		curve[c] = newPoint(Candidate{Factors: k}, errs[c*folds:(c+1)*folds])
+		curve[c] = newPoint(Candidate{Factors: k}, errs[c*all:(c+1)*all])
 	}
 	return curve, nil
 }
@@ -106,16 +107,6 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 // MostBiCross returns the largest number of factors that BiCrossValidate can fit to an n×p matrix with so many folds.
 func MostBiCross(n, p, folds int) int {
 	return min(n-(n+folds-1)/folds, p-(p+folds-1)/folds)
-}
-
-// groups returns a random partition of 0 … n−1 into folds that differ by one in size, each ascending.
-func groups(random *rand.Rand, n, folds int) [][]int {
-	order, out := random.Perm(n), make([][]int, folds)
-	for f := range out {
-		out[f] = order[f*n/folds : (f+1)*n/folds]
-		slices.Sort(out[f])
-	}
-	return out
 }
 
 // corners are the four parts of a matrix.
