@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // CV is a path with the errors of its λ on rows that the models had not seen.
@@ -116,7 +117,7 @@ func (cv *CV) measure() error {
 	for l := range usable {
 		clear(deviances)
 		for i, eta := range cv.OutOfFold(l) {
-			p := min(max(probability(eta), clippedProbability), 1-clippedProbability)
+			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
 			if !cv.problem.Y[i] {
 				p = 1 - p
 			}
