@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -230,8 +231,8 @@ func (o *Options) check() error {
 }
 
 // factorAnalysis fills a report by parallel or map.
-func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Report) error {
-	dense, ok := x.(linalg.Dense)
+func (o *Options) factorAnalysis(ctx context.Context, x mat.Matrix, r *Report) error {
+	dense, ok := x.(*mat.Dense)
 	if !ok {
 		return fmt.Errorf("%w: factor analysis wants a dense matrix", solver.ErrSettings)
 	}
@@ -242,7 +243,7 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 	var correlations *factoranalysis.Correlations
 	if o.Criterion == MAP {
 		var err error
-		if correlations, err = factoranalysis.Correlate(dense.Dense, s.Correlation); err != nil {
+		if correlations, err = factoranalysis.Correlate(dense, s.Correlation); err != nil {
 			return err
 		}
 		a, err := factoranalysis.MAP(correlations.R)
@@ -256,7 +257,7 @@ func (o *Options) factorAnalysis(ctx context.Context, x linalg.Operator, r *Repo
 		if s.Draws = o.Draws; s.Draws == 0 {
 			s.Draws = factoranalysis.DefaultDraws
 		}
-		a, err := factoranalysis.Parallel(ctx, dense.Dense, factoranalysis.ParallelSettings{
+		a, err := factoranalysis.Parallel(ctx, dense, factoranalysis.ParallelSettings{
 			Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Progress: o.Progress,
 		})
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // factorization fills a report by bcv, bic, ccc or dispersion.
-func (o *Options) factorization(ctx context.Context, x linalg.Operator, r *Report) error {
+func (o *Options) factorization(ctx context.Context, x mat.Matrix, r *Report) error {
 	method, _, err := methods.New(o.Method, methods.Settings{})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ type task struct {
 }
 
 // solve runs the method once.
-func (t *task) solve(ctx context.Context, x linalg.Operator, factors int, seed uint64) (*solver.Result, error) {
+func (t *task) solve(ctx context.Context, x mat.Matrix, factors int, seed uint64) (*solver.Result, error) {
 	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: t.settings.Init, Seed: seed, MaxIter: t.settings.MaxIter, RelTol: t.settings.RelTol}, t.method)
 	if err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (t *task) solve(ctx context.Context, x linalg.Operator, factors int, seed u
 	return r, nil
 }
 
-func (t *task) bcv(ctx context.Context, x linalg.Operator, ranks []int, r *Report) error {
-	fit := func(ctx context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+func (t *task) bcv(ctx context.Context, x mat.Matrix, ranks []int, r *Report) error {
+	fit := func(ctx context.Context, x mat.Matrix, factors int) (topics, scores *mat.Dense, err error) {
 		result, err := t.solve(ctx, x, factors, t.Seed)
 		if err != nil {
 			return nil, nil, err
@@ -145,7 +145,7 @@ func (t *task) bcv(ctx context.Context, x linalg.Operator, ranks []int, r *Repor
 	}
 	n, p := x.Dims()
 	for i := range curve {
-		if curve[i].Error <= rounding*x.NormSquared()/float64(n*p) {
+		if curve[i].Error <= rounding*linalg.OperatorOf(x, 0).NormSquared()/float64(n*p) {
 			curve[i].Error, curve[i].StandardError = 0, 0
 		}
 		r.Curve = append(r.Curve, Point{Rank: curve[i].Factors, Value: curve[i].Error, StandardError: &curve[i].StandardError})
@@ -153,7 +153,7 @@ func (t *task) bcv(ctx context.Context, x linalg.Operator, ranks []int, r *Repor
 	return nil
 }
 
-func (t *task) bic(ctx context.Context, x linalg.Operator, ranks []int, r *Report) error {
+func (t *task) bic(ctx context.Context, x mat.Matrix, ranks []int, r *Report) error {
 	n, p := x.Dims()
 	r.Curve = make([]Point, len(ranks))
 	return t.each(ctx, len(ranks), func(ctx context.Context, i int) error {
@@ -162,14 +162,14 @@ func (t *task) bic(ctx context.Context, x linalg.Operator, ranks []int, r *Repor
 			return err
 		}
 		// Residuals of rounding count as alike, and none gives −∞.
-		squares := max(solver.SquaredResidual(x, result.Topics, result.Scores), rounding*x.NormSquared(), math.SmallestNonzeroFloat64)
+		squares := max(solver.SquaredResidual(x, result.Topics, result.Scores), rounding*linalg.OperatorOf(x, 0).NormSquared(), math.SmallestNonzeroFloat64)
 		r.Curve[i] = Point{Rank: ranks[i], Value: rank.BIC1(squares, rank.Size{Rows: n, Columns: p, Observed: n * p}, ranks[i])}
 		return nil
 	})
 }
 
 // stability fills in ccc or dispersion. Run s of each rank has the seed Seed + s.
-func (t *task) stability(ctx context.Context, x linalg.Operator, ranks []int, r *Report) error {
+func (t *task) stability(ctx context.Context, x mat.Matrix, ranks []int, r *Report) error {
 	runs := t.settings.Runs
 	clusters := make([][][]int, len(ranks))
 	for i := range clusters {

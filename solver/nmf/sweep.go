@@ -25,7 +25,7 @@ func sweep(a, c, q *mat.Dense, w, least float64) {
 	for t := range k {
 		none = max(none, noCurvature*q.At(t, t))
 	}
-	linalg.Parallel(rows, rows*k*k, func(from, to int) {
+	linalg.Threads(0).Parallel(rows, rows*k*k, func(from, to int) {
 		for i := from; i < to; i++ {
 			row, cross := a.RawRowView(i), c.RawRowView(i)
 			for t := range k {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -74,12 +76,12 @@ func checkFolds(of []int, data Data) (folds int, err error) {
 // part is some documents, by their rows in the whole, with their data.
 type part struct {
 	rows []int
-	x    linalg.Operator
+	x    mat.Matrix
 	data Data
 }
 
 // split returns the documents outside a fold and those in it.
-func split(x linalg.Operator, data Data, of []int, fold int) (train, test part, err error) {
+func split(x mat.Matrix, data Data, of []int, fold int) (train, test part) {
 	for i, f := range of {
 		if f == fold {
 			test.rows = append(test.rows, i)
@@ -89,16 +91,13 @@ func split(x linalg.Operator, data Data, of []int, fold int) (train, test part, 
 	}
 	for _, p := range []*part{&train, &test} {
 		p.data = data.selectRows(p.rows)
-		switch x := x.(type) {
-		case *linalg.CSR:
-			p.x = x.SelectRows(p.rows)
-		case linalg.Dense:
-			p.x = linalg.Dense{Dense: linalg.SelectRows(x.Dense, p.rows)}
-		default:
-			return train, test, fmt.Errorf("%w: a cross-validation needs a matrix with rows", solver.ErrSettings)
+		if dense, sparse := linalg.Stored(x); sparse != nil {
+			p.x = sparse.SelectRows(p.rows)
+		} else {
+			p.x = linalg.SelectRows(dense, p.rows)
 		}
 	}
-	return train, test, nil
+	return train, test
 }
 
 func (d *Data) selectRows(rows []int) Data {
