@@ -23,14 +23,14 @@ const rounding = 1e-24
 type ranking struct {
 	*RankOptions
 	*RankReport
-	x      linalg.Operator
+	x      mat.Matrix
 	method solver.Method
 	ranks  []int
 	early  atomic.Int64 // runs that met no tolerance
 }
 
 // rankTopics fills in the report of bcv, bic, ccc or dispersion.
-func (o *RankOptions) rankTopics(ctx context.Context, x linalg.Operator, r *RankReport) error {
+func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankReport) error {
 	method, _, err := methods.New(o.Method, methods.Settings{})
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (o *RankOptions) rankTopics(ctx context.Context, x linalg.Operator, r *Rank
 }
 
 // fit runs the method once.
-func (c *ranking) fit(ctx context.Context, x linalg.Operator, factors int, seed uint64) (topics, scores *mat.Dense, err error) {
+func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error) {
 	s := &c.RankReport.Settings
 	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: s.RelTol}, c.method)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *ranking) bcv(ctx context.Context) error {
 	}
 	n, p := c.x.Dims()
 	for i := range curve {
-		if curve[i].Error <= rounding*c.x.NormSquared()/float64(n*p) {
+		if curve[i].Error <= rounding*linalg.OperatorOf(c.x, 0).NormSquared()/float64(n*p) {
 			curve[i].Error, curve[i].StandardError = 0, 0
 		}
 		c.Curve = append(c.Curve, RankPoint{Rank: curve[i].Factors, Value: curve[i].Error, StandardError: &curve[i].StandardError})
@@ -111,7 +111,7 @@ func (c *ranking) bic(ctx context.Context) error {
 	n, p := c.x.Dims()
 	for i, v := range squares {
 		// Residuals that are only rounding count as equal, and no residual gives −∞.
-		v = max(v, rounding*c.x.NormSquared(), math.SmallestNonzeroFloat64)
+		v = max(v, rounding*linalg.OperatorOf(c.x, 0).NormSquared(), math.SmallestNonzeroFloat64)
 		c.Curve = append(c.Curve, RankPoint{Rank: c.ranks[i], Value: rank.BIC1(v, rank.Size{Rows: n, Columns: p, Observed: n * p}, c.ranks[i])})
 	}
 	return err

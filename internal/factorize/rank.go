@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -255,8 +256,8 @@ func (r *RankReport) choose(largest bool) RankPoint {
 }
 
 // rankFactors fills in the report of parallel or map.
-func (o *RankOptions) rankFactors(ctx context.Context, x linalg.Operator, r *RankReport) error {
-	dense, ok := x.(linalg.Dense)
+func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankReport) error {
+	dense, ok := x.(*mat.Dense)
 	if !ok {
 		return fmt.Errorf("%w: factor analysis needs a dense matrix", solver.ErrSettings)
 	}
@@ -265,7 +266,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x linalg.Operator, r *Ran
 	var correlations *factoranalysis.Correlations
 	if o.Criterion == MAP {
 		var err error
-		if correlations, err = factoranalysis.Correlate(dense.Dense, s.Correlation); err != nil {
+		if correlations, err = factoranalysis.Correlate(dense, s.Correlation); err != nil {
 			return err
 		}
 		a, err := rank.MAP(correlations.R)
@@ -277,7 +278,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x linalg.Operator, r *Ran
 		}
 	} else {
 		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)
-		a, err := rank.Parallel(ctx, dense.Dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Progress: o.Progress})
+		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Progress: o.Progress})
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func DescendRows(a, c, gram *mat.Dense, w, least float64) {
 	for t := range k {
 		none = max(none, noCurvature*gram.At(t, t))
 	}
-	Parallel(rows, rows*k*k, func(from, to int) {
+	Threads(0).Parallel(rows, rows*k*k, func(from, to int) {
 		for i := from; i < to; i++ {
 			row, cross := a.RawRowView(i), c.RawRowView(i)
 			for t := range k {
@@ -135,7 +135,7 @@ func DescendRows(a, c, gram *mat.Dense, w, least float64) {
 // semi-definite. It starts at 0 and ends when no entry of z changes by more than 1e-9 of the largest, or after 1000 rounds.
 func NonNegative(b, gram *mat.Dense) {
 	rows, k := b.Dims()
-	Parallel(rows, rows*k*k*maxRounds/10, func(from, to int) {
+	Threads(0).Parallel(rows, rows*k*k*maxRounds/10, func(from, to int) {
 		z := make([]float64, k)
 		for i := from; i < to; i++ {
 			nonNegative(z, b.RawRowView(i), gram)

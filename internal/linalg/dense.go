@@ -2,19 +2,23 @@ package linalg
 
 import "gonum.org/v1/gonum/mat"
 
-// Dense is a dense n×p matrix as an Operator.
-type Dense struct{ *mat.Dense }
+// Dense is a dense n×p matrix as a matrix.Operator.
+type Dense struct {
+	*mat.Dense
+	Threads Threads
+}
 
 // MulTo stores X·D in dst.
-func (x Dense) MulTo(dst, d *mat.Dense) {
-	MulTo(dst, x.Dense, d)
-}
+func (x Dense) MulTo(dst, d *mat.Dense) { x.Threads.MulTo(dst, x.Dense, d) }
 
 // MulTransTo stores Xᵀ·D in dst.
 func (x Dense) MulTransTo(dst, d *mat.Dense) {
 	n, _ := x.Dims()
-	best.mulTo(dst, transposed(x.RawMatrix()), x.Dense, d, n, false)
+	best.mulTo(x.Threads, dst, transposed(x.RawMatrix()), x.Dense, d, n, false)
 }
+
+// Row returns the entries of row i, which alias X, and no columns.
+func (x Dense) Row(i int) (columns []int32, values []float64) { return nil, x.RawRowView(i) }
 
 // NormSquared returns the sum of the squares of the entries.
 func (x Dense) NormSquared() float64 {

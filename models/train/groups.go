@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -73,7 +72,7 @@ func take[T any](all []T, at []int) []T {
 	return out
 }
 
-func labels(all []notes.Row) []bool {
+func labels(all []Row) []bool {
 	y := make([]bool, len(all))
 	for i := range all {
 		y[i] = all[i].Positive
@@ -81,7 +80,7 @@ func labels(all []notes.Row) []bool {
 	return y
 }
 
-func positives(all []notes.Row) int {
+func positives(all []Row) int {
 	n := 0
 	for i := range all {
 		if all[i].Positive {

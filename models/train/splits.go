@@ -5,7 +5,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/internal/notes"
 )
 
 // Split is the rows that models are trained on and those that they are tested on. No visit is in both.
@@ -15,7 +14,7 @@ type Split struct{ Train, Test []int }
 type Repeats [][]Split
 
 // CrossValidation returns k stratified folds for each repetition, which never split a visit.
-func CrossValidation(all []notes.Row, k, repeats int, seed uint64) (Repeats, error) {
+func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 	type outcome struct {
 		class    int
 		admitted bool
@@ -42,7 +41,7 @@ func CrossValidation(all []notes.Row, k, repeats int, seed uint64) (Repeats, err
 
 // Holdout returns the one split that trains on the rows that inTraining tells and tests on the others, without
 // those whose visit is trained on; dropped counts them. It is an error if either part is empty.
-func Holdout(all []notes.Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
+func Holdout(all []Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
 	var split Split
 	trained := map[string]bool{}
 	for i := range all {

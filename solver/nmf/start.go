@@ -120,7 +120,7 @@ func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores 
 		topics.Copy(set.StartTopics)
 	case set.StartScores != nil:
 	case set.Init == solver.InitKMeans:
-		topics, err = p.Centroids(ctx)
+		topics = p.Centroids(ctx)
 	default:
 		if topics, err = p.OrthonormalTopics(ctx); err == nil && want == nonNegative {
 			foldTopics(p, topics)

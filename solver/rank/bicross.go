@@ -11,10 +11,11 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Fit factorizes a matrix, n×p, with the given number of factors and the given seed of the start. It is safe for concurrent use.
-type Fit func(ctx context.Context, x linalg.Operator, factors int, seed uint64) (topics, scores *mat.Dense, err error)
+type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
 // BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say.
 type BiCrossSettings struct {
@@ -56,9 +57,9 @@ const (
 // Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,
 // section 3 and, for non-negative factors, section 5.
 //
-// It is made of a *linalg.CSR or linalg.Dense; any other operator, and candidates below 1 or above what is left of rows and
-// columns, are errors that wrap solver.ErrSettings. It returns ErrFit too, the errors of fit and the cause of ctx when it ends.
-func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossSettings) ([]Point, error) {
+// A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above what is left
+// of rows and columns are errors that wrap solver.ErrSettings. It returns ErrFit too, the errors of fit and the cause of ctx when it ends.
+func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
 	if s.Folds == 0 {
 		s.Folds = defaultFolds
@@ -72,8 +73,10 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 			return nil, fmt.Errorf("%w: %d factors; %d folds of %d rows and %d columns leave room for %d", solver.ErrSettings, k, s.Folds, n, p, largest)
 		}
 	}
-	if linalg.RowsOf(x) == nil {
-		return nil, fmt.Errorf("%w: the rows of the matrix are not known", solver.ErrSettings)
+	if dense, sparse := linalg.Stored(x); sparse != nil {
+		x = sparse
+	} else {
+		x = dense
 	}
 	random := rand.New(rand.NewPCG(s.Seed, groupStream))
 	rows, columns := folds.Partition(random, n, s.Folds), folds.Partition(random, p, s.Folds)
@@ -110,15 +113,15 @@ func MostBiCross(n, p, folds int) int {
 }
 
 // corners are the four parts of a matrix.
-type corners struct{ a, b, c, d linalg.Operator }
+type corners struct{ a, b, c, d mat.Matrix }
 
 // split returns the parts for held-out rows and columns, both ascending.
-func split(x linalg.Operator, rows, columns []int) (*corners, error) {
+func split(x mat.Matrix, rows, columns []int) (*corners, error) {
 	n, p := x.Dims()
 	keptRows, keptColumns := without(n, rows), without(p, columns)
 	var q corners
 	for _, c := range []struct {
-		to            *linalg.Operator
+		to            *mat.Matrix
 		rows, columns []int
 	}{{&q.a, rows, columns}, {&q.b, rows, keptColumns}, {&q.c, keptRows, columns}, {&q.d, keptRows, keptColumns}} {
 		var err error
@@ -141,17 +144,16 @@ func without(n int, taken []int) []int {
 }
 
 // part returns the sub-matrix of ascending rows and columns.
-func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
-	row := linalg.RowsOf(x)
-	if _, ok := x.(linalg.Dense); ok {
+func part(x mat.Matrix, rows, columns []int) (mat.Matrix, error) {
+	if x, ok := x.(*mat.Dense); ok {
 		out := mat.NewDense(len(rows), len(columns), nil)
 		for to, i := range rows {
-			_, values := row(i)
+			values := x.RawRowView(i)
 			for c, j := range columns {
 				out.Set(to, c, values[j])
 			}
 		}
-		return linalg.Dense{Dense: out}, nil
+		return out, nil
 	}
 	_, p := x.Dims()
 	place := make([]int32, p)
@@ -165,7 +167,7 @@ func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
 	var indices []int32
 	var values []float64
 	for _, i := range rows {
-		stored, v := row(i)
+		stored, v := x.(*matrix.CSR).Row(i)
 		for e, j := range stored {
 			if place[j] >= 0 {
 				indices, values = append(indices, place[j]), append(values, v[e])
@@ -173,7 +175,7 @@ func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
 		}
 		indptr = append(indptr, len(values))
 	}
-	return linalg.NewCSR(len(rows), len(columns), indptr, indices, values)
+	return matrix.NewCSR(len(rows), len(columns), indptr, indices, values)
 }
 
 // error returns the mean squared error of A.
@@ -184,15 +186,15 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 	}
 	held, p := q.a.Dims()
 	newScores, newTopics := mat.NewDense(held, factors, nil), mat.NewDense(p, factors, nil)
-	q.b.MulTo(newScores, topics)
-	q.c.MulTransTo(newTopics, scores)
+	linalg.OperatorOf(q.b, 0).MulTo(newScores, topics)
+	linalg.OperatorOf(q.c, 0).MulTransTo(newTopics, scores)
 	if err := leastSquares(newScores, topics, s.NonNegativeScores); err != nil {
 		return 0, err
 	}
 	if err := leastSquares(newTopics, scores, s.NonNegativeTopics); err != nil {
 		return 0, err
 	}
-	mean := solver.SquaredResidual(q.a, newTopics, newScores) / float64(held*p)
+	mean := solver.SquaredResidual(linalg.OperatorOf(q.a, 0), newTopics, newScores) / float64(held*p)
 	if mean-mean != 0 {
 		return 0, fmt.Errorf("%w: %v for %d factors", ErrFit, mean, factors)
 	}
@@ -204,7 +206,7 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	_, k := m.Dims()
 	gram := mat.NewDense(k, k, nil)
-	linalg.GramTo(gram, m)
+	linalg.Threads(0).GramTo(gram, m)
 	if nonNegative {
 		linalg.NonNegative(products, gram)
 		return nil

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -27,7 +26,7 @@ type RunSettings struct {
 
 // SquaredResiduals returns ‖X − GFᵀ‖² for each candidate, in the order of Factors, as BIC1 takes it. It returns the errors of fit
 // and the cause of ctx when it ends.
-func SquaredResiduals(ctx context.Context, x linalg.Operator, fit Fit, s RunSettings) ([]float64, error) {
+func SquaredResiduals(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]float64, error) {
 	squares := make([]float64, len(s.Factors))
 	err := each(ctx, jobs{len(squares), s.Threads, s.Progress}, func(ctx context.Context, i int) error {
 		topics, scores, err := fit(ctx, x, s.Factors[i], s.Seed)
@@ -44,7 +43,7 @@ func SquaredResiduals(ctx context.Context, x linalg.Operator, fit Fit, s RunSett
 
 // Stabilities returns the stability of the runs of each candidate, in the order of Factors, with clusters by Assign. The start of
 // the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx when it ends.
-func Stabilities(ctx context.Context, x linalg.Operator, fit Fit, s RunSettings) ([]Stability, error) {
+func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]Stability, error) {
 	if s.Runs < 1 {
 		return nil, fmt.Errorf("%w: %d runs", solver.ErrSettings, s.Runs)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -38,25 +40,22 @@ func checkFolds(of []int, data Data) (count int, err error) {
 // part is some documents, by their rows in the whole, with their data.
 type part struct {
 	rows []int
-	x    linalg.Operator
+	x    mat.Matrix
 	data Data
 }
 
 // split returns the documents outside a fold and those in it.
-func split(x linalg.Operator, data Data, of []int, fold int) (train, test part, err error) {
+func split(x mat.Matrix, data Data, of []int, fold int) (train, test part) {
 	train.rows, test.rows = folds.Split(of, fold)
 	for _, p := range []*part{&train, &test} {
 		p.data = data.selectRows(p.rows)
-		switch x := x.(type) {
-		case *linalg.CSR:
-			p.x = x.SelectRows(p.rows)
-		case linalg.Dense:
-			p.x = linalg.Dense{Dense: linalg.SelectRows(x.Dense, p.rows)}
-		default:
-			return train, test, fmt.Errorf("%w: a cross-validation needs a matrix with rows", solver.ErrSettings)
+		if dense, sparse := linalg.Stored(x); sparse != nil {
+			p.x = sparse.SelectRows(p.rows)
+		} else {
+			p.x = linalg.SelectRows(dense, p.rows)
 		}
 	}
-	return train, test, nil
+	return train, test
 }
 
 func (d *Data) selectRows(rows []int) Data {

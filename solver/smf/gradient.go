@@ -100,7 +100,7 @@ func (t *task) startHead() *mat.Dense {
 // κ×(k+1+q) head.
 func (it *iterate) assume(own, other, head *mat.Dense) error {
 	it.basis = mat.NewDense(it.d, it.rank, nil)
-	if err := linalg.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+	if err := linalg.Threads(0).PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
 		return fmt.Errorf("making the factors orthonormal: %w", err)
 	}
 	_, q := it.z.Dims()
@@ -127,14 +127,14 @@ func (s *gradientState) chooseSteps() error {
 	}
 	_, q := s.z.Dims()
 	gram := mat.NewDense(q, q, nil)
-	linalg.GramTo(gram, s.z)
+	linalg.Threads(0).GramTo(gram, s.z)
 	s.tau = 1 / max(2*s.Xi, 2*s.Ridge+2*curvature*size)
 	s.tauAux = 1 / (2*s.Ridge + 2*curvature*largestEigenvalue(gram))
 	return nil
 }
 
 // squaredNorm returns ‖X‖₂², not below its value.
-func squaredNorm(x linalg.Operator) (float64, error) {
+func squaredNorm(x linalg.Products) (float64, error) {
 	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1})
 	if err != nil {
 		return 0, fmt.Errorf("estimating a step length: %w", err)
@@ -217,7 +217,7 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 	_, q := s.z.Dims()
 	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
 	gradient := mat.NewDense(q, s.kappa, nil)
-	linalg.InnerTo(gradient, s.z, residual)
+	linalg.Threads(0).InnerTo(gradient, s.z, residual)
 	for c := range s.kappa {
 		row := gamma.RawRowView(c)
 		for j := range row {
@@ -260,7 +260,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	if s.block == nil {
 		s.block = mat.NewDense(s.d, width, nil)
 		s.block.Copy(s.basis)
-		if err := linalg.PolarTo(s.block, s.block); err != nil {
+		if err := linalg.Threads(0).PolarTo(s.block, s.block); err != nil {
 			return false
 		}
 	}
@@ -268,29 +268,29 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	for range powerSteps {
 		half.MulTransTo(z, s.block)
 		half.MulTo(s.block, z)
-		if err := linalg.PolarTo(s.block, s.block); err != nil {
+		if err := linalg.Threads(0).PolarTo(s.block, s.block); err != nil {
 			return false
 		}
 	}
 	half.MulTransTo(z, s.block)
 	gram := mat.NewDense(width, width, nil)
-	linalg.GramTo(gram, z)
+	linalg.Threads(0).GramTo(gram, z)
 	_, vectors, ok := eigen(gram)
 	if !ok {
 		return false
 	}
 	turned := mat.NewDense(s.d, width, nil)
-	linalg.MulTo(turned, s.block, vectors)
+	linalg.Threads(0).MulTo(turned, s.block, vectors)
 	s.block = turned
 	basis.Copy(turned.Slice(0, s.d, 0, r))
-	linalg.MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
+	linalg.Threads(0).MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
 	return true
 }
 
 // lifted is Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), by its products.
 type lifted struct {
 	a, basis, image *mat.Dense
-	side            linalg.Operator
+	side            linalg.Products
 	keep, weight    float64
 }
 
@@ -302,9 +302,9 @@ func (l *lifted) MulTo(dst, d *mat.Dense) {
 	l.side.MulTo(dst, right)
 	_, r := l.image.Dims()
 	inner := mat.NewDense(r, m, nil)
-	linalg.InnerTo(inner, l.image, right)
+	linalg.Threads(0).InnerTo(inner, l.image, right)
 	l.add(dst, l.basis, inner)
-	linalg.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
+	linalg.Threads(0).AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
 }
 
 // MulTransTo stores Θ½ᵀ·D in dst.
@@ -315,16 +315,16 @@ func (l *lifted) MulTransTo(dst, d *mat.Dense) {
 	l.side.MulTransTo(below, d)
 	_, r := l.basis.Dims()
 	inner := mat.NewDense(r, m, nil)
-	linalg.InnerTo(inner, l.basis, d)
+	linalg.Threads(0).InnerTo(inner, l.basis, d)
 	l.add(below, l.image, inner)
-	linalg.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
+	linalg.Threads(0).InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
 }
 
 // add turns dst into weight·dst + keep·left·inner. It scales inner.
 func (l *lifted) add(dst, left, inner *mat.Dense) {
 	dst.Scale(l.weight, dst)
 	inner.Scale(l.keep, inner)
-	linalg.AddMulTo(dst, left, inner)
+	linalg.Threads(0).AddMulTo(dst, left, inner)
 }
 
 // dense returns Θ½.

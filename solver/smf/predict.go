@@ -43,7 +43,7 @@ type Prediction struct {
 //
 // The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape where X or aux do not fit
 // the model, and solver.ErrNonFinite for auxiliary features.
-func (m *Model) Predict(x linalg.Operator, aux *mat.Dense) (*Prediction, error) {
+func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	n, p := x.Dims()
 	terms, k := m.Topics.Dims()
 	kappa := len(m.Head.Intercept)
@@ -63,10 +63,10 @@ func (m *Model) Predict(x linalg.Operator, aux *mat.Dense) (*Prediction, error) 
 		Probabilities: mat.NewDense(n, kappa+1, nil),
 		Classes:       make([]int, n),
 	}
-	x.MulTo(r.Scores, m.Topics)
+	linalg.OperatorOf(x, 0).MulTo(r.Scores, m.Topics)
 	if m.Variant == VariantH {
 		codes := mat.NewDense(n, k, nil)
-		linalg.MulTo(codes, r.Scores, m.inverse())
+		linalg.Threads(0).MulTo(codes, r.Scores, m.inverse())
 		r.Scores = codes
 	}
 	r.LogOdds.Mul(r.Scores, m.Head.Coefficients.T())
@@ -108,7 +108,7 @@ func mostProbable(odds []float64) int {
 func (m *Model) inverse() *mat.Dense {
 	_, k := m.Topics.Dims()
 	gram := mat.NewDense(k, k, nil)
-	linalg.GramTo(gram, m.Topics)
+	linalg.Threads(0).GramTo(gram, m.Topics)
 	return pseudoInverse(gram)
 }
 

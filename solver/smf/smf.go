@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // ErrLabels is returned for labels that cannot be learnt from.
@@ -211,8 +212,8 @@ func startFactors(ctx context.Context, p *solver.Problem) (topics, scores *mat.D
 // task is a problem in the form that both variants share; see the package comment for X̂, d and e.
 type task struct {
 	Settings
-	x        linalg.Operator // X, n×p
-	side     linalg.Operator // X̂, d×e
+	x        matrix.Operator // X, n×p
+	side     linalg.Products // X̂, d×e
 	n, d, e  int
 	k, rank  int        // rank is at most d, so that a basis of that width exists; k is what was asked
 	kappa    int        // κ
@@ -283,13 +284,13 @@ func withOnes(aux *mat.Dense, n int) *mat.Dense {
 }
 
 // transposed is Xᵀ.
-type transposed struct{ linalg.Operator }
+type transposed struct{ linalg.Products }
 
 func (x transposed) Dims() (p, n int) {
-	n, p = x.Operator.Dims()
+	n, p = x.Products.Dims()
 	return p, n
 }
 
-func (x transposed) MulTo(dst, d *mat.Dense) { x.Operator.MulTransTo(dst, d) }
+func (x transposed) MulTo(dst, d *mat.Dense) { x.Products.MulTransTo(dst, d) }
 
-func (x transposed) MulTransTo(dst, d *mat.Dense) { x.Operator.MulTo(dst, d) }
+func (x transposed) MulTransTo(dst, d *mat.Dense) { x.Products.MulTo(dst, d) }
