@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // ReadCSV reads a matrix of comma-separated numbers (RFC 4180), a row per line. A first line with a field that is
@@ -27,7 +25,7 @@ func ReadCSV(r io.Reader) (*mat.Dense, error) {
 
 // ReadAnswers returns the dense matrix in the named CSV file, .csv or .csv.gz, in which answers may be missing: it is read
 // as by ReadCSV, but that an empty field, NA, NaN or a single dot is NaN. Any other file is read as by Read.
-func ReadAnswers(path string) (x linalg.Operator, err error) {
+func ReadAnswers(path string) (x mat.Matrix, err error) {
 	input, ext, err := open(path)
 	if err != nil || ext != csvExt {
 		if err == nil {
@@ -45,7 +43,7 @@ func ReadAnswers(path string) (x linalg.Operator, err error) {
 	} else if err != nil {
 		err = &Error{Path: path, Err: err}
 	}
-	return linalg.Dense{Dense: dense}, err
+	return dense, err
 }
 
 func isEmpty(field string) bool { return field == "" }

@@ -12,7 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 var (
@@ -65,10 +65,10 @@ func unsupported(line int, format string, args ...any) error {
 }
 
 // Read returns the matrix in the named file, by its extension .mtx, .csv or .npy, each optionally followed by
-// .gz. A coordinate .mtx gives a *linalg.CSR, everything else a linalg.Dense.
+// .gz. A coordinate .mtx gives a *matrix.CSR, everything else a *mat.Dense.
 //
 // Errors are *Error with the path: see ReadMTX, ReadCSV and ReadNPY.
-func Read(path string) (x linalg.Operator, err error) {
+func Read(path string) (x mat.Matrix, err error) {
 	defer func() {
 		if at, ok := errors.AsType[*Error](err); ok {
 			at.Path = path
@@ -96,7 +96,7 @@ func Read(path string) (x linalg.Operator, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return linalg.Dense{Dense: dense}, nil
+	return dense, nil
 }
 
 // LineOf returns the line, from 1, on which a row, from 0, of the matrix in a CSV file stands; 0 for other files and rows.
@@ -143,21 +143,11 @@ func cause(err error) error {
 	return err
 }
 
-// Transposed returns Xᵀ: of terms by documents the matrix of documents by terms. A *linalg.CSR is shared, not
+// Transposed returns Xᵀ: of terms by documents the matrix of documents by terms. A *matrix.CSR is shared, not
 // copied; others are copied once.
-func Transposed(x linalg.Operator) linalg.Operator {
-	switch x := x.(type) {
-	case *linalg.CSR:
-		return x.Transpose()
-	case linalg.Dense:
-		return linalg.Dense{Dense: mat.DenseCopyOf(x.T())}
-	default:
-		n, p := x.Dims()
-		eye, t := mat.NewDense(n, n, nil), mat.NewDense(p, n, nil)
-		for i := range n {
-			eye.Set(i, i, 1)
-		}
-		x.MulTransTo(t, eye)
-		return linalg.Dense{Dense: t}
+func Transposed(x mat.Matrix) mat.Matrix {
+	if sparse, ok := x.(*matrix.CSR); ok {
+		return sparse.Transpose()
 	}
+	return mat.DenseCopyOf(x.T())
 }
