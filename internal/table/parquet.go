@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -46,6 +47,9 @@ func openParquet(f *os.File) (header []string, rows *parquetRows, err error) {
 	if info.Size() == 0 {
 		return nil, nil, ErrNoRows
 	}
+	if err := checkFooter(f, info.Size()); err != nil {
+		return nil, nil, err
+	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, nil, ErrParquet // the library's own words quote the file
@@ -65,6 +69,19 @@ func openParquet(f *os.File) (header []string, rows *parquetRows, err error) {
 	}
 	rows.cells = make([]string, len(rows.header))
 	return rows.header, rows, nil
+}
+
+// checkFooter returns an error for a footer that is larger than the file, for which the library would find memory.
+func checkFooter(f io.ReaderAt, size int64) error {
+	const magic = "PAR1"
+	var end [8]byte // the footer's size and the magic number
+	if _, err := f.ReadAt(end[:], max(0, size-int64(len(end)))); err != nil {
+		return ErrParquet
+	}
+	if string(end[4:]) != magic || int64(binary.LittleEndian.Uint32(end[:])) > size-int64(len(end)+len(magic)) {
+		return ErrParquet
+	}
+	return nil
 }
 
 // rescue turns a panic of the library, which a damaged file can cause, into an error.
