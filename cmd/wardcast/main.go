@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/chooserank"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
@@ -78,8 +79,8 @@ func defaults() kong.Vars {
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
-		"compression": config.Default().Kafka.Compression,
-		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
+		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
+		"topics": strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
 	}
 }
 
