@@ -81,12 +81,11 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 	return d.mistyped(name)
 }
 
-// float reads a number; null reads as unset. The prefix completes the name in
-// an error.
-func (d *decoder) float(prefix, name string, dst *Optional) bool {
+// float reads a number; null reads as unset.
+func (d *decoder) float(name string, dst *Optional) bool {
 	fits, ok := d.optional(dst, 1)
 	if !fits && d.wrong == "" {
-		d.wrong = prefix + name
+		d.wrong = name
 	}
 	return ok
 }

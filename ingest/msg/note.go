@@ -64,26 +64,6 @@ type Vitals struct {
 	SpO2  Optional `json:"spo2,omitzero"`   // oxygen saturation, %
 }
 
-// Field returns the measurement that messages give this name, nil for another
-// name.
-func (v *Vitals) Field(name string) *Optional {
-	switch name {
-	case "sbp":
-		return &v.SBP
-	case "dbp":
-		return &v.DBP
-	case "hr":
-		return &v.HR
-	case "rr":
-		return &v.RR
-	case "temp_c":
-		return &v.TempC
-	case "spo2":
-		return &v.SpO2
-	}
-	return nil
-}
-
 // DecodeNote reads a note from the JSON object in data into n, whose former
 // contents are lost. It does not keep data.
 //
@@ -100,6 +80,23 @@ func DecodeNote(data []byte, n *Note) error {
 	*n = Note{}
 	var d decoder
 	hasText := false
+	vital := func(name string) bool {
+		switch name {
+		case "sbp":
+			return d.float("vitals.sbp", &n.Vitals.SBP)
+		case "dbp":
+			return d.float("vitals.dbp", &n.Vitals.DBP)
+		case "hr":
+			return d.float("vitals.hr", &n.Vitals.HR)
+		case "rr":
+			return d.float("vitals.rr", &n.Vitals.RR)
+		case "temp_c":
+			return d.float("vitals.temp_c", &n.Vitals.TempC)
+		case "spo2":
+			return d.float("vitals.spo2", &n.Vitals.SpO2)
+		}
+		return d.skip(2)
+	}
 	err := d.decode(data, func(name string) bool {
 		switch name {
 		case "schema_version":
@@ -116,19 +113,14 @@ func DecodeNote(data []byte, n *Note) error {
 			hasText = d.peek() != 'n'
 			return d.text(name, &n.Text, MaxText)
 		case "age":
-			return d.float("", name, &n.Age)
+			return d.float(name, &n.Age)
 		case "sex":
 			return d.text(name, &n.Sex, MaxField)
 		case "acuity":
-			return d.float("", name, &n.Acuity)
+			return d.float(name, &n.Acuity)
 		case "vitals":
 			n.Vitals = Vitals{}
-			return d.fields(name, func(name string) bool {
-				if o := n.Vitals.Field(name); o != nil {
-					return d.float("vitals.", name, o)
-				}
-				return d.skip(2)
-			})
+			return d.fields(name, vital)
 		}
 		return d.skip(1)
 	})
