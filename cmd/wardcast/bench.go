@@ -19,8 +19,8 @@ import (
 )
 
 type benchCmd struct {
-	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages."`
-	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that writes messages of the same size."`
+	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages." example:"wardcast bench score --notes 20000"`
+	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
 }
 
 // benchInput is the flags that say what is scored by what.
