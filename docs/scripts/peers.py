@@ -50,16 +50,18 @@ def peers(train, test, folder):
     words = TfidfVectorizer(min_df=2, sublinear_tf=True)
     pairs = TfidfVectorizer(min_df=2, sublinear_tf=True, ngram_range=(1, 2))
     characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=5, sublinear_tf=True)
-    for name, vectorizers in {"words": [words], "pairs of words": [pairs], "words and characters": [words, characters]}.items():
-        x = sp.hstack([v.fit_transform([r["text"] for r in train]) for v in vectorizers] + [columns.transform(aux(train))])
-        z = sp.hstack([v.transform([r["text"] for r in test]) for v in vectorizers] + [columns.transform(aux(test))])
+    text = lambda rows: [row["text"] for row in rows]
+    kinds = {"words": [words], "pairs of words": [pairs], "words and characters": [words, characters]}
+    for name, vectorizers in kinds.items():
+        x = sp.hstack([v.fit_transform(text(train)) for v in vectorizers] + [columns.transform(aux(train))]).tocsr()
+        z = sp.hstack([v.transform(text(test)) for v in vectorizers] + [columns.transform(aux(test))]).tocsr()
         head = LogisticRegressionCV(Cs=[.3, 1, 3, 10], cv=3, scoring="neg_log_loss", solver="liblinear")
-        yield "scikit-learn, logistic regression on " + name, head.fit(x.tocsr(), labels).predict_proba(z.tocsr())[:, 1]
+        yield "scikit-learn, logistic regression on " + name, head.fit(x, labels).predict_proba(z)[:, 1]
         if name == "pairs of words":
             trees = lightgbm.LGBMClassifier(n_estimators=200, learning_rate=.03, colsample_bytree=.3, subsample=.8,
                                             subsample_freq=1, n_jobs=2, random_state=1, verbose=-1)
-            trees.fit(x.tocsr().astype(np.float32), labels)
-            yield "LightGBM on pairs of words", trees.predict_proba(z.tocsr().astype(np.float32))[:, 1]
+            trees.fit(x.astype(np.float32), labels)
+            yield "LightGBM on pairs of words", trees.predict_proba(z.astype(np.float32))[:, 1]
     line = lambda row: re.sub(r"\s+", " ", f"sex_{row['sex']} age_{int(age(row) // 10)} "
                               f"c_{row['complaint'].replace(' ', '_')} {row['text'].lower()}")
     with open(folder + "/train.txt", "w") as f:

@@ -11,7 +11,8 @@ SIZE, LINE, WIDTH, EDGE = 13, 18, 7.83, 16
 lines = ["$ " + sys.argv[1], ""] + sys.stdin.read().rstrip("\n").split("\n")
 width = round(2 * EDGE + WIDTH * max(map(len, lines)))
 height = 2 * EDGE + LINE * len(lines)
-print(f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">
+print(f'''<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"
+ role="img">
 <title>{html.escape(sys.argv[1])} in a terminal</title>
 <style>
 rect {{ fill: #f6f8fa; stroke: #d0d7de }}
