@@ -80,7 +80,7 @@ func defaults() kong.Vars {
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
-		"vitals": strings.Join(msg.VitalNames(), ", "),
+		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
 		"topics": strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
 	}
