@@ -121,7 +121,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"rank of vocabulary": {Data{Rows: two.Rows, Pooled: true}, with(func(s *Settings) { s.Ranks = []int{3, 10000} })},
 		"xi of sonmf":        {two, other(func(s *Settings) { s.Xi = new(1.) })},
 		"ridge of sonmf":     {two, other(func(s *Settings) { s.Ridge = new(1.) })},
-		"weights of sonmf":   {two, other(func(s *Settings) { s.ClassWeights = Balanced })},
+		"weights of sonmf":   {two, other(func(s *Settings) { s.ClassWeights = smf.Balanced })},
 		"ranks of sonmf":     {two, other(func(s *Settings) { s.Ranks = []int{2, 3} })},
 	} {
 		t.Run(name, func(t *testing.T) {
