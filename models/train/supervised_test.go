@@ -113,7 +113,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 				d := c.data
 				fresh := d.Rows[200:]
 				d.Rows = d.Rows[:200]
-				f, err := Model(t.Context(), d, s)
+				f, err := Fit(t.Context(), d, s)
 				if err != nil {
 					t.Fatal(err)
 				}
