@@ -108,13 +108,13 @@ func boxGo(x, c []float64, stride, m int, gram, inverse []float64, upper float64
 // For G = FᵀF and C = X·F this is ½‖X − A·Fᵀ‖² + w·‖A‖₁, and hierarchical alternating least squares is the same arithmetic, since
 // the rows do not touch one another. Negative entries become least; the best value is 0. An entry of no curvature becomes 0 if
 // w > 0, and stays otherwise. The cost is r·k² multiply-adds.
-func DescendRows(a, c, gram *mat.Dense, w, least float64) {
+func (t Threads) DescendRows(a, c, gram *mat.Dense, w, least float64) {
 	rows, k := a.Dims()
 	var none float64
 	for t := range k {
 		none = max(none, noCurvature*gram.At(t, t))
 	}
-	Threads(0).Parallel(rows, rows*k*k, func(from, to int) {
+	t.Parallel(rows, rows*k*k, func(from, to int) {
 		for i := from; i < to; i++ {
 			row, cross := a.RawRowView(i), c.RawRowView(i)
 			for t := range k {
@@ -133,9 +133,9 @@ func DescendRows(a, c, gram *mat.Dense, w, least float64) {
 
 // NonNegative replaces each row b of B (r×k) by the z ≥ 0 that minimizes ½zᵀGz − bᵀz for G (k×k), symmetric and positive
 // semi-definite. It starts at 0 and ends when no entry of z changes by more than 1e-9 of the largest, or after 1000 rounds.
-func NonNegative(b, gram *mat.Dense) {
+func (t Threads) NonNegative(b, gram *mat.Dense) {
 	rows, k := b.Dims()
-	Threads(0).Parallel(rows, rows*k*k*maxRounds/10, func(from, to int) {
+	t.Parallel(rows, rows*k*k*maxRounds/10, func(from, to int) {
 		z := make([]float64, k)
 		for i := from; i < to; i++ {
 			nonNegative(z, b.RawRowView(i), gram)

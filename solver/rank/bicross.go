@@ -194,7 +194,7 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 	if err := leastSquares(newTopics, scores, s.NonNegativeTopics); err != nil {
 		return 0, err
 	}
-	mean := solver.SquaredResidual(linalg.OperatorOf(q.a, 0), newTopics, newScores) / float64(held*p)
+	mean := solver.SquaredResidual(q.a, newTopics, newScores) / float64(held*p)
 	if mean-mean != 0 {
 		return 0, fmt.Errorf("%w: %v for %d factors", ErrFit, mean, factors)
 	}
@@ -208,7 +208,7 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	gram := mat.NewDense(k, k, nil)
 	linalg.Threads(0).GramTo(gram, m)
 	if nonNegative {
-		linalg.NonNegative(products, gram)
+		linalg.Threads(0).NonNegative(products, gram)
 		return nil
 	}
 	symmetric := mat.NewSymDense(k, nil)

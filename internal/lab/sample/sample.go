@@ -1,4 +1,5 @@
-// Package sample trains models on generated notes, for the demo and the benchmarks.
+// Package sample is what the demo and the benchmarks share: models trained on generated notes, notes sent at a rate, and
+// their answers read back.
 package sample
 
 import (
