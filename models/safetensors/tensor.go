@@ -30,9 +30,8 @@ func (d DType) size() (int, bool) {
 	return 0, false
 }
 
-// Tensor is a named array in row-major order. Data holds the values as
-// []float64, []float32, []int64, []int32 or []uint8; a tensor without
-// dimensions is a scalar and holds one.
+// Tensor is a named array in row-major order. Data holds the values as []float64, []float32, []int64, []int32 or
+// []uint8; a tensor without dimensions is a scalar and holds one.
 type Tensor struct {
 	Name  string
 	Shape []int
@@ -46,8 +45,7 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))
 }
 
-// Len returns the number of values, and DType their type, by Data. They are 0
-// and "" for a Data of another type.
+// Len returns the number of values, and DType their type, by Data. They are 0 and "" for a Data of another type.
 func (t *Tensor) Len() int { n, _ := t.measure(); return n }
 
 // DType returns the type of the values in Data, "" for a Data of another type.
@@ -69,8 +67,7 @@ func (t *Tensor) measure() (int, DType) {
 	return 0, ""
 }
 
-// count returns the product of the dimensions, false if one is negative or
-// the product exceeds what limit allows.
+// count returns the product of the dimensions, false if one is negative or the product exceeds what limit allows.
 func count(shape []int, limit uint64) (uint64, bool) {
 	n, empty := uint64(1), false
 	for _, d := range shape {
