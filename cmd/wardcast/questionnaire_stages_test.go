@@ -102,7 +102,7 @@ func TestQuestionnaireInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-p.done
-		if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+		if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 			t.Errorf("exits %d and says %q", code, said)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/service/app"
@@ -31,7 +32,7 @@ func TestScores(t *testing.T) {
 	s := newSite(t)
 	s.broker()
 	s.questionnaires()
-	s.config.HTTP.Listen = freeAddress(t)
+	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
 	r := s.start().ready()
 	c, triage := s.responses(), s.stream()
 	sent, table := respond(t, mind, 7, 60)
@@ -113,7 +114,7 @@ func TestScoresAlone(t *testing.T) {
 	s := newSite(t)
 	s.config.Models.Store = ""
 	s.questionnaires()
-	s.config.Kafka.Brokers, s.config.HTTP.Listen = []string{freeAddress(t)}, freeAddress(t)
+	s.config.Kafka.Brokers, s.config.HTTP.Listen = []string{ingesttest.FreeAddress(t)}, ingesttest.FreeAddress(t)
 	s.options.EmbeddedBroker = filepath.Join(s.dir, "broker")
 	r := s.start().ready()
 	c := s.responses()
@@ -149,7 +150,7 @@ func TestNotReady(t *testing.T) {
 	s := newSite(t)
 	s.config.Models.Store = ""
 	s.questionnaires()
-	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{freeAddress(t)}, freeAddress(t), false
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{ingesttest.FreeAddress(t)}, ingesttest.FreeAddress(t), false
 	r := s.start()
 	s.await("the http listener", func() bool { status, _ := s.get("/healthz"); return status == http.StatusOK })
 	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "questionnaires: the consumer has not joined") {
@@ -416,7 +417,7 @@ func TestWorkersShareNothing(t *testing.T) {
 				if !slices.Equal(values, want[got.ResponseID]) {
 					t.Errorf("scores %v, the row's are %v", values, want[got.ResponseID])
 				}
-				if at, err := time.Parse(msg.TimeFormat, got.ScoredAt); err != nil || math.Abs(time.Since(at).Seconds()) > patience.Seconds() {
+				if at, err := time.Parse(msg.TimeFormat, got.ScoredAt); err != nil || math.Abs(time.Since(at).Seconds()) > ingesttest.Patience.Seconds() {
 					t.Errorf("scored_at is %q: %v", got.ScoredAt, err)
 				}
 			}
