@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -196,16 +198,18 @@ var given = map[string]func(t *testing.T) map[string][]byte{
 	"factorize": planted,
 	"rank": func(t *testing.T) map[string][]byte {
 		files := planted(t)
-		files["items.csv"] = read(t, items(t))
+		files["items.csv"] = clitest.Read(t, items(t))
 		files["ordinal.csv"] = ordinal()
 		return files
 	},
-	"questionnaire": func(t *testing.T) map[string][]byte { return map[string][]byte{"coded.csv": read(t, answersFile(t))} },
+	"questionnaire": func(t *testing.T) map[string][]byte {
+		return map[string][]byte{"coded.csv": clitest.Read(t, answersFile(t))}
+	},
 }
 
 // disposed returns notes whose label is home, ward or other.
 func disposed(t *testing.T) map[string][]byte {
-	data := bytes.ReplaceAll(read(t, dispositions(t, 400)), []byte(`"moved, elsewhere"`), []byte("other"))
+	data := bytes.ReplaceAll(clitest.Read(t, dispositions(t, 400)), []byte(`"moved, elsewhere"`), []byte("other"))
 	return map[string][]byte{"dispositions.csv": data}
 }
 
@@ -296,7 +300,7 @@ func TestGolden(t *testing.T) {
 				write(t, path, append(data, '\n'))
 			}
 			var want map[string]string
-			if err := json.Unmarshal(read(t, path), &want); err != nil {
+			if err := json.Unmarshal(clitest.Read(t, path), &want); err != nil {
 				t.Fatal(err)
 			}
 			for name := range want {
@@ -325,12 +329,12 @@ func runIn(t *testing.T, dir string, words []string) {
 		return path
 	}
 	in, out := redirected("<"), redirected(">")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
 	defer cancel()
 	c := command(ctx, t, words...)
 	c.Dir = dir
 	if in != "" {
-		c.Stdin = bytes.NewReader(read(t, in))
+		c.Stdin = bytes.NewReader(clitest.Read(t, in))
 	}
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
@@ -366,7 +370,7 @@ func sums(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		if versionName.MatchString(entry.Name()) {
-			champion := read(t, filepath.Join(filepath.Dir(path), "champion"))
+			champion := clitest.Read(t, filepath.Join(filepath.Dir(path), "champion"))
 			if strings.TrimSpace(string(champion)) != entry.Name() {
 				return fs.SkipDir
 			}
@@ -374,9 +378,9 @@ func sums(t *testing.T, dir string) map[string]string {
 		var data []byte
 		switch filepath.Ext(path) {
 		case ".csv", ".mtx", ".safetensors":
-			data = read(t, path)
+			data = clitest.Read(t, path)
 		case ".json", ".jsonl":
-			data = blank(read(t, path), dir)
+			data = blank(clitest.Read(t, path), dir)
 		}
 		if data == nil || entry.Name() == "history.jsonl" { // a history holds times
 			return nil

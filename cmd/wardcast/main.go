@@ -12,7 +12,6 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
-	"github.com/wardcast/wardcast/internal/chooserank"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/lab/synth"
@@ -22,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -74,7 +72,7 @@ func defaults() kong.Vars {
 	s, explain := train.Default(), config.Default().Scoring
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
-		"rankMethods": strings.Join(append(methods.Names(), chooserank.FactorAnalysis), ","), "runs": strconv.Itoa(chooserank.DefaultRuns), "folds": strconv.Itoa(chooserank.DefaultFolds), "draws": strconv.Itoa(factoranalysis.DefaultDraws),
+		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","), "runs": strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds), "draws": strconv.Itoa(rank.DefaultDraws),
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),

@@ -40,3 +40,17 @@ func SelectRows(a *mat.Dense, rows []int) *mat.Dense {
 	}
 	return out
 }
+
+// Halves returns the sums of squares of the positive and of the negative entries of a column, by which a non-negative start takes
+// the better half of a pair of singular vectors (NNDSVD; Boutsidis and Gallopoulos 2008).
+func Halves(a *mat.Dense, column int) (positive, negative float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		if v := a.At(i, column); v > 0 {
+			positive += v * v
+		} else {
+			negative += v * v
+		}
+	}
+	return positive, negative
+}

@@ -64,16 +64,9 @@ func Groups(d Data, minDocuments int) []Group {
 	return out
 }
 
-func take(all []notes.Row, at []int) []notes.Row {
-	out := make([]notes.Row, len(at))
-	for i, r := range at {
-		out[i] = all[r]
-	}
-	return out
-}
-
-func takeFloats(all []float64, at []int) []float64 {
-	out := make([]float64, len(at))
+// take returns these entries of a list.
+func take[T any](all []T, at []int) []T {
+	out := make([]T, len(at))
 	for i, r := range at {
 		out[i] = all[r]
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
@@ -231,7 +232,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
-	folds, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
+	foldOf, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
@@ -246,7 +247,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		// The nearer to ridge, the larger the λ at which the path begins: it ends where that of nearRidge does.
 		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
 	}
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, folds, settings)
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, settings)
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -275,17 +276,17 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		}
 	}
 	f.Heads = []classifier.Head{h}
-	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), folds, s)
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), foldOf, s)
 }
 
 // calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
-func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, folds []int, s *Settings) error {
+func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, foldOf []int, s *Settings) error {
 	f.Classes, f.Admission = r.names, r.beds
 	var err error
 	if f.Calibration, err = classifier.FitClasses(s.Calibration, logOdds, r.classes); err != nil {
 		return err
 	}
-	p, err := calibrated(s.Calibration, logOdds, r.classes, folds)
+	p, err := calibrated(s.Calibration, logOdds, r.classes, foldOf)
 	if err != nil {
 		return err
 	}
@@ -316,24 +317,17 @@ func admission(p []float64, admitted []bool) float64 {
 
 // calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
 // others, so that it too has not seen the fold's outcomes.
-func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds []int) (*mat.Dense, error) {
+func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
 	n, kappa := logOdds.Dims()
 	p := mat.NewDense(n, kappa+1, nil)
-	for fold := range slices.Max(folds) + 1 {
-		var others, outcomes []int
-		for i, f := range folds {
-			if f != fold {
-				others, outcomes = append(others, i), append(outcomes, classes[i])
-			}
-		}
-		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), outcomes)
+	for fold := range slices.Max(foldOf) + 1 {
+		others, held := folds.Split(foldOf, fold)
+		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), take(classes, others))
 		if err != nil {
 			return nil, err
 		}
-		for i, f := range folds {
-			if f == fold {
-				classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
-			}
+		for _, i := range held {
+			classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
 		}
 	}
 	return p, nil

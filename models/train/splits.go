@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/notes"
 )
 
@@ -13,8 +14,8 @@ type Split struct{ Train, Test []int }
 // Repeats is for each repetition the splits that together test every row once.
 type Repeats [][]Split
 
-// CrossValidation returns repeated stratified folds that never part a visit.
-func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats, error) {
+// CrossValidation returns k stratified folds for each repetition, which never split a visit.
+func CrossValidation(all []notes.Row, k, repeats int, seed uint64) (Repeats, error) {
 	type outcome struct {
 		class    int
 		admitted bool
@@ -27,19 +28,13 @@ func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats,
 	}
 	out := make(Repeats, repeats)
 	for r := range out {
-		fold, err := eval.StratifiedFolds(outcomes, visits, folds, seed+uint64(r))
+		of, err := eval.StratifiedFolds(outcomes, visits, k, seed+uint64(r))
 		if err != nil {
 			return nil, fmt.Errorf("choosing folds: %w", err)
 		}
-		out[r] = make([]Split, folds)
-		for i, f := range fold {
-			for g := range out[r] {
-				if g == f {
-					out[r][g].Test = append(out[r][g].Test, i)
-				} else {
-					out[r][g].Train = append(out[r][g].Train, i)
-				}
-			}
+		out[r] = make([]Split, k)
+		for f := range out[r] {
+			out[r][f].Train, out[r][f].Test = folds.Split(of, f)
 		}
 	}
 	return out, nil

@@ -262,7 +262,7 @@ func (f *Fitted) heldOut() predictions {
 
 // subset returns the predictions of some rows.
 func (p predictions) subset(at []int) predictions {
-	out := predictions{admission: takeFloats(p.admission, at), threshold: p.threshold}
+	out := predictions{admission: take(p.admission, at), threshold: p.threshold}
 	if p.classes != nil {
 		out.classes = linalg.SelectRows(p.classes, at)
 	}

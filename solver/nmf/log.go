@@ -88,10 +88,10 @@ func (s *logNMF) updateTopics() {
 	s.loss.Evaluate(s.forTopics)
 	linalg.GramTo(s.gram, s.scores)
 	target(s.forTopics.TopicsGradient, s.topics, s.gram)
-	sweep(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
+	linalg.DescendRows(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
 }
 
-// target stores A·Q − 4·E in E, the linear term of the bound as sweep and solve take it.
+// target stores A·Q − 4·E in E, the linear term of the bound as linalg.DescendRows and solve take it.
 func target(e, a, q *mat.Dense) {
 	e.Scale(-4, e)
 	linalg.AddMulTo(e, a, q)

@@ -66,13 +66,13 @@ func (s *state) measureScores() {
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
-	sweep(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+	linalg.DescendRows(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
 }
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
-		sweep(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
+		linalg.DescendRows(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
 	} else {
 		solve(s.topics, s.topicsCross, s.scoresGram)
 	}

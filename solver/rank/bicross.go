@@ -1,24 +1,20 @@
 package rank
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Fit factorizes a matrix, n×p, with so many factors. It is safe for concurrent use.
-type Fit func(ctx context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error)
+// Fit factorizes a matrix, n×p, with the given number of factors and the given seed of the start. It is safe for concurrent use.
+type Fit func(ctx context.Context, x linalg.Operator, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
 // BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say.
 type BiCrossSettings struct {
@@ -28,7 +24,7 @@ type BiCrossSettings struct {
 	Folds int
 	// NonNegativeTopics and NonNegativeScores tell which factors of the method are never negative.
 	NonNegativeTopics, NonNegativeScores bool
-	// Seed starts the generator of the groups.
+	// Seed starts the generator of the groups, and every fit.
 	Seed uint64
 	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
 	Threads int
@@ -42,10 +38,6 @@ const (
 
 	// groupStream is the second word of the generator's seed.
 	groupStream = 0x6269_6376
-
-	// maxSweeps and sweepTol end the non-negative least squares.
-	maxSweeps = 1000
-	sweepTol  = 1e-9
 
 	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another is taken as 0.
 	dependent = 1e-12
@@ -74,7 +66,7 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 	if s.Folds < 2 || s.Folds > min(n, p) {
 		return nil, fmt.Errorf("%w: %d folds of %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
 	}
-	largest := min(n-(n+s.Folds-1)/s.Folds, p-(p+s.Folds-1)/s.Folds)
+	largest := MostBiCross(n, p, s.Folds)
 	for _, k := range s.Factors {
 		if k < 1 || k > largest {
 			return nil, fmt.Errorf("%w: %d factors; %d folds of %d rows and %d columns leave room for %d", solver.ErrSettings, k, s.Folds, n, p, largest)
@@ -84,55 +76,37 @@ func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossS
 		return nil, fmt.Errorf("%w: the rows of the matrix are not known", solver.ErrSettings)
 	}
 	random := rand.New(rand.NewPCG(s.Seed, groupStream))
-	rows, columns := groups(random, n, s.Folds), groups(random, p, s.Folds)
+	rows, columns := folds.Partition(random, n, s.Folds), folds.Partition(random, p, s.Folds)
 
-	folds := s.Folds * s.Folds
-	errs := make([]float64, folds*len(s.Factors))
-	parts := make([]*corners, folds)
+	all, count := s.Folds*s.Folds, len(s.Factors)
+	errs := make([]float64, all*count)
+	parts := make([]lazy[*corners], all)
 	for f := range parts {
-		var err error
-		if parts[f], err = split(x, rows[f/s.Folds], columns[f%s.Folds]); err != nil {
-			return nil, fmt.Errorf("holding out cells: %w", err)
+		parts[f].left = count
+	}
+	// Fold by fold, so that few of them are held at a time.
+	err := each(ctx, jobs{len(errs), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
+		f, c := job/count, count-1-job%count
+		q, err := parts[f].use(func() (*corners, error) { return split(x, rows[f/s.Folds], columns[f%s.Folds]) })
+		if err != nil {
+			return fmt.Errorf("holding out cells: %w", err)
 		}
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cmp.Or(s.Threads, runtime.GOMAXPROCS(0)))
-	var mu sync.Mutex
-	done := 0
-	for i := range errs {
-		group.Go(func() (err error) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if errs[i], err = parts[i%folds].error(ctx, fit, s.Factors[i/folds], &s); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; s.Progress != nil {
-				s.Progress(done, len(errs))
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+		errs[c*all+f], err = q.error(ctx, fit, s.Factors[c], &s)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
 	curve := make([]Point, len(s.Factors))
 	for c, k := range s.Factors {
-		curve[c] = newPoint(Candidate{Factors: k}, errs[c*folds:(c+1)*folds])
+		curve[c] = newPoint(Candidate{Factors: k}, errs[c*all:(c+1)*all])
 	}
 	return curve, nil
 }
 
-// groups returns a random partition of 0 … n−1 into folds that differ by one in size, each ascending.
-func groups(random *rand.Rand, n, folds int) [][]int {
-	order, out := random.Perm(n), make([][]int, folds)
-	for f := range out {
-		out[f] = order[f*n/folds : (f+1)*n/folds]
-		slices.Sort(out[f])
-	}
-	return out
+// MostBiCross returns the largest number of factors that BiCrossValidate can fit to an n×p matrix with so many folds.
+func MostBiCross(n, p, folds int) int {
+	return min(n-(n+folds-1)/folds, p-(p+folds-1)/folds)
 }
 
 // corners are the four parts of a matrix.
@@ -204,7 +178,7 @@ func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
 
 // error returns the mean squared error of A.
 func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSettings) (float64, error) {
-	topics, scores, err := fit(ctx, q.d, factors)
+	topics, scores, err := fit(ctx, q.d, factors, s.Seed)
 	if err != nil {
 		return 0, err
 	}
@@ -232,13 +206,7 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	gram := mat.NewDense(k, k, nil)
 	linalg.GramTo(gram, m)
 	if nonNegative {
-		n, _ := products.Dims()
-		linalg.Parallel(n, n*k*k*maxSweeps/10, func(from, to int) {
-			z := make([]float64, k)
-			for i := from; i < to; i++ {
-				descend(z, gram, products.RawRowView(i))
-			}
-		})
+		linalg.NonNegative(products, gram)
 		return nil
 	}
 	symmetric := mat.NewSymDense(k, nil)
@@ -263,29 +231,4 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	}, &rotated)
 	products.Mul(&rotated, vectors.T())
 	return nil
-}
-
-// descend replaces b by the z ≥ 0 that minimizes ½zᵀHz − bᵀz, coordinate by coordinate.
-func descend(z []float64, h *mat.Dense, b []float64) {
-	clear(z)
-	for range maxSweeps {
-		var change, largest float64
-		for t := range z {
-			row := h.RawRowView(t)
-			if row[t] <= 0 {
-				continue
-			}
-			slope := -b[t]
-			for u, v := range z {
-				slope += row[u] * v
-			}
-			next := max(0, z[t]-slope/row[t])
-			change, largest = max(change, math.Abs(next-z[t])), max(largest, next)
-			z[t] = next
-		}
-		if change <= sweepTol*largest {
-			break
-		}
-	}
-	copy(b, z)
 }

@@ -30,7 +30,7 @@ func TestBiCrossIsTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := q.error(t.Context(), func(ctx context.Context, x linalg.Operator, factors int) (*mat.Dense, *mat.Dense, error) {
+	got, err := q.error(t.Context(), func(ctx context.Context, x linalg.Operator, factors int, _ uint64) (*mat.Dense, *mat.Dense, error) {
 		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors}, solver.SVD{})
 		if err != nil {
 			return nil, nil, err

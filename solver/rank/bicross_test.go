@@ -33,7 +33,7 @@ func plantedParts(n, p, k int, noise float64) *mat.Dense {
 }
 
 func solve(method solver.Method) rank.Fit {
-	return func(ctx context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+	return func(ctx context.Context, x linalg.Operator, factors int, _ uint64) (topics, scores *mat.Dense, err error) {
 		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, RelTol: 1e-6, MaxIter: 2000}, method)
 		if err != nil {
 			return nil, nil, err
@@ -160,7 +160,7 @@ func TestBiCrossRefuses(t *testing.T) {
 		}
 	}
 	failing := errors.New("no")
-	_, err := rank.BiCrossValidate(t.Context(), x, func(context.Context, linalg.Operator, int) (*mat.Dense, *mat.Dense, error) {
+	_, err := rank.BiCrossValidate(t.Context(), x, func(context.Context, linalg.Operator, int, uint64) (*mat.Dense, *mat.Dense, error) {
 		return nil, nil, failing
 	}, rank.BiCrossSettings{Factors: []int{2}})
 	if !errors.Is(err, failing) {

@@ -307,7 +307,7 @@ func TestStandardErrorIsOfAnyScale(t *testing.T) {
 		x := mat.NewDense(30, 8, nil)
 		random := rand.New(rand.NewPCG(5, 0))
 		x.Apply(func(_, _ int, _ float64) float64 { return scale * random.Float64() }, x)
-		zero := func(_ context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+		zero := func(_ context.Context, x linalg.Operator, factors int, _ uint64) (topics, scores *mat.Dense, err error) {
 			n, p := x.Dims()
 			return mat.NewDense(p, factors, nil), mat.NewDense(n, factors, nil), nil
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -104,11 +105,11 @@ type Choice struct {
 // solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
 // finite, and those of New and solver.Solve.
 func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*Choice, error) {
-	folds, err := search.complete(x, &data)
+	count, err := search.complete(x, &data)
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, folds)}
+	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, count)}
 	c.odds = make([]*mat.Dense, len(c.candidates))
 	if err := c.follow(ctx); err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 const unitDigits = 12
 
 // complete fills in defaults, refuses what cannot be done and returns the number of folds.
-func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) {
+func (s *Search) complete(x linalg.Operator, data *Data) (count int, err error) {
 	if err := data.check(); err != nil {
 		return 0, fmt.Errorf("reading the labels: %w", err)
 	}
@@ -173,7 +174,7 @@ func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) 
 		if s.Folds < 2 {
 			return 0, fmt.Errorf("%w: %d folds", solver.ErrSettings, s.Folds)
 		}
-		s.FoldOf = spread(*data, s.Folds, s.Seed)
+		s.FoldOf = folds.Spread(data.Labels, data.Classes, s.Folds, s.Seed)
 	}
 	return checkFolds(s.FoldOf, *data)
 }
@@ -337,13 +338,13 @@ func (c *validation) measure(candidate int) {
 		}
 	}
 	to.LogLoss, to.Accuracy = loss/weight, right/weight
-	var squares, folds float64
+	var squares, used float64
 	for f, w := range weights {
 		if w > 0 {
 			d := losses[f]/w - to.LogLoss
 			squares += d * d
-			folds++
+			used++
 		}
 	}
-	to.StandardError = math.Sqrt(squares / (folds * max(1, folds-1)))
+	to.StandardError = math.Sqrt(squares / (used * max(1, used-1)))
 }

@@ -35,18 +35,17 @@ const (
 //
 //	A½ = A − τ·∂F/∂A, B½ = B − 2τξ·(B − X̂), Γ½ = Γ − τ_Γ·∂F/∂Γ,
 //
-// which are moved into the bounds; then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
+// then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
 //
 //	τ = 1/max(2ξ, 2ν + 2h·s), τ_Γ = 1/(2ν + 2h·‖Z‖₂²)
 //
 // where h bounds the curvature of the label loss (1/4 for two classes, 1/2 for more) and s = ‖X‖₂² for SMF-W, 1 for SMF-H;
-// the factor 2 is for both blocks moving together. The objective then never rises without bounds. (The paper has one τ
+// the factor 2 is for both blocks moving together. The objective then never rises. (The paper has one τ
 // for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
 //
 // A given step too long for the problem ends the run as Cycling, also where it goes to and fro between points of the same
 // objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
-// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed, but for a small one, and where B
-// has bounds, which need a dense X.
+// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed unless it is small.
 type gradientState struct {
 	iterate
 	tau, tauAux float64
@@ -62,9 +61,6 @@ type gradientState struct {
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
 	s := &gradientState{tau: t.Step, tauAux: t.Step, probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
 	s.task = t
-	if _, dense := t.x.(linalg.Dense); t.Bounds.B != nil && !dense {
-		return nil, fmt.Errorf("%w: bounds of the reconstruction need a dense matrix", solver.ErrSettings)
-	}
 	if t.Step == 0 {
 		if err := s.chooseSteps(); err != nil {
 			return nil, err
@@ -166,7 +162,7 @@ func (s *gradientState) evaluate() {
 
 // Update makes one update.
 func (s *gradientState) Update() solver.Status {
-	if s.since >= patience && s.Bounds.none() {
+	if s.since >= patience {
 		if s.objective-s.lowest <= stillShare*math.Abs(s.lowest) {
 			return solver.Stationary
 		}
@@ -206,21 +202,14 @@ func (s *gradientState) coefficients() *mat.Dense {
 	return all
 }
 
-// half returns Θ½ in its bounds.
+// half returns Θ½.
 func (s *gradientState) half(residual *mat.Dense) *lifted {
 	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
 	s.gradientTo(gradient, residual)
 	a.Mul(s.basis, s.coef().T())
 	addScaledTo(a, a, -s.tau, gradient)
-	s.Bounds.A.clip(a)
 	share := 2 * s.tau * s.Xi
-	half := &lifted{a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
-	if s.Bounds.B == nil {
-		return half
-	}
-	dense := half.dense().Slice(0, s.d, s.kappa, s.kappa+s.e).(*mat.Dense)
-	s.Bounds.B.clip(dense)
-	return &lifted{a: a, basis: s.basis, image: s.image, side: linalg.Dense{Dense: dense}, weight: 1}
+	return &lifted{a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
 }
 
 // stepAux makes the step of Γ.
@@ -234,9 +223,6 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 		for j := range row {
 			row[j] -= s.tauAux * (gradient.At(j, c) + 2*s.Ridge*row[j])
 		}
-	}
-	if q > 1 {
-		s.Bounds.Aux.clip(gamma.Slice(0, s.kappa, 1, q).(*mat.Dense))
 	}
 }
 

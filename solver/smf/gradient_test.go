@@ -1,7 +1,6 @@
 package smf_test
 
 import (
-	"errors"
 	"math"
 	"sync"
 	"testing"
@@ -237,28 +236,6 @@ func TestMoreTopicsThanDocuments(t *testing.T) {
 		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
 		if at := objective(x, data, s, r); math.Abs(r.Objective-at) > 1e-9*at || r.Objective > r.Trace[0].Objective {
 			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at, r.Trace[0].Objective)
-		}
-	}
-}
-
-// Γ keeps to its bounds exactly, A as far as the projection leaves it, and B needs a dense matrix.
-func TestBounds(t *testing.T) {
-	t.Parallel()
-	x, data := planted(60, 12, 1)
-	for _, variant := range variants {
-		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Bounds: smf.Bounds{
-			A: &smf.Range{Min: -0.05, Max: 0.05}, B: &smf.Range{Min: 0, Max: math.Inf(1)}, Aux: &smf.Range{Min: 0, Max: 0.01},
-		}}
-		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 300}, newMethod(t, data, s))
-		if low, high := mat.Min(r.Head.AuxCoefficients), mat.Max(r.Head.AuxCoefficients); low < 0 || high > 0.01 {
-			t.Errorf("%s: auxiliary coefficients from %g to %g", variant, low, high)
-		}
-		a, _, _ := theta(variant, r)
-		if size := max(mat.Max(a), -mat.Min(a)); size > 0.1 {
-			t.Errorf("%s: entries of A up to %g", variant, size)
-		}
-		if _, err := solver.Solve(t.Context(), csr(t, x), solver.Settings{Rank: 3}, newMethod(t, data, s)); !errors.Is(err, solver.ErrSettings) {
-			t.Errorf("%s: bounds of B on a sparse matrix: error %v", variant, err)
 		}
 	}
 }

@@ -60,76 +60,24 @@ func labelPart(x *mat.Dense, data smf.Data, s smf.Settings, r *solver.Result) fl
 	return total - objective(x, data, s, r)
 }
 
-// The classes of supervised coding are those of the least ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖² over all h, minimized without the reduction to κ
-// unknowns. The data lie far from the topics, so that classes differ from those of the least squares codes.
-func TestSupervisedCoding(t *testing.T) {
+// The class of a document is the one of the largest probability.
+func TestPredictedClasses(t *testing.T) {
 	t.Parallel()
 	for _, kappa := range []int{1, 3} {
 		const n, p, k = 20, 9, 4
-		x, aux := normal(1, n, p), normal(2, n, 2)
-		m := &smf.Model{Variant: smf.VariantH, Xi: 0.02, Topics: normal(3, p, k), Head: &solver.Head{
+		m := &smf.Model{Variant: smf.VariantH, Topics: normal(3, p, k), Head: &solver.Head{
 			Coefficients: normal(4, kappa, k), AuxCoefficients: normal(5, kappa, 2), Intercept: normal(6, 1, kappa).RawRowView(0),
 		}}
-		m.Head.Coefficients.Scale(2, m.Head.Coefficients)
-		got, err := m.Predict(linalg.Dense{Dense: x}, aux)
+		got, err := m.Predict(linalg.Dense{Dense: normal(1, n, p)}, normal(2, n, 2))
 		if err != nil {
 			t.Fatal(err)
 		}
-		turned, classes := 0, m.Code(got)
-		for i := range n {
-			least, want := math.Inf(1), 0
-			for y := range kappa + 1 {
-				if v := coding(m, x.RawRowView(i), aux.RawRowView(i), y); v < least {
-					least, want = v, y
-				}
+		for i, class := range got.Classes {
+			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != class {
+				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, class, got.Probabilities.RawRowView(i))
 			}
-			if classes[i] != want {
-				t.Errorf("kappa %d, document %d: class %d, want %d", kappa, i, classes[i], want)
-			}
-			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != got.Classes[i] {
-				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, got.Classes[i], got.Probabilities.RawRowView(i))
-			}
-			if got.Classes[i] != want {
-				turned++
-			}
-		}
-		if (turned > 0) != (kappa > 1) {
-			t.Errorf("kappa %d: %d documents are of another class than by their least squares codes", kappa, turned)
 		}
 	}
-}
-
-// coding minimizes over the whole code by many short gradient steps.
-func coding(m *smf.Model, x, aux []float64, y int) float64 {
-	p, k := m.Topics.Dims()
-	fit, h := mat.NewVecDense(p, nil), mat.NewVecDense(k, nil)
-	odds := make([]float64, 1+len(m.Head.Intercept))
-	evaluate := func() float64 {
-		fit.MulVec(m.Topics, h)
-		fit.SubVec(fit, mat.NewVecDense(p, x))
-		for c, v := range m.Head.Intercept {
-			odds[c+1] = v + floats.Dot(m.Head.Coefficients.RawRowView(c), h.RawVector().Data) + floats.Dot(m.Head.AuxCoefficients.RawRowView(c), aux)
-		}
-		return floats.LogSumExp(odds) - odds[y] + m.Xi*mat.Dot(fit, fit)
-	}
-	length := func(a *mat.Dense) float64 { v := mat.Norm(a, 2); return v * v }
-	step := 1 / (2*m.Xi*length(m.Topics) + length(m.Head.Coefficients)/2)
-	gradient := mat.NewVecDense(k, nil)
-	for range 2000 {
-		evaluate()
-		gradient.MulVec(m.Topics.T(), fit)
-		gradient.ScaleVec(2*m.Xi, gradient)
-		all := floats.LogSumExp(odds)
-		for c := range m.Head.Intercept {
-			residual := math.Exp(odds[c+1] - all)
-			if c == y-1 {
-				residual--
-			}
-			gradient.AddScaledVec(gradient, residual, mat.NewVecDense(k, m.Head.Coefficients.RawRowView(c)))
-		}
-		h.AddScaledVec(h, -step, gradient)
-	}
-	return evaluate()
 }
 
 func TestPredictRefuses(t *testing.T) {

@@ -448,7 +448,6 @@ func TestRefusedInput(t *testing.T) {
 		"step":             {func(_ *smf.Data, s *smf.Settings) { s.Step = math.Inf(1) }, solver.ErrSettings},
 		"update":           {func(_ *smf.Data, s *smf.Settings) { s.Update = "sgd" }, solver.ErrSettings},
 		"step without use": {func(_ *smf.Data, s *smf.Settings) { s.Update, s.Step = smf.UpdateBlocks, 1 }, solver.ErrSettings},
-		"bounds":           {func(_ *smf.Data, s *smf.Settings) { s.Bounds.A = &smf.Range{Min: 1} }, solver.ErrSettings},
 	} {
 		if _, err := smf.New(with(c.change)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)

@@ -58,7 +58,7 @@ func detectors() []detector {
 		{nameICQF, byBIC, icqfByBIC},
 		{nameL1, byBIC, l1ByBIC},
 		{nameFA, byParallel, func(ctx context.Context, x *mat.Dense, s *QuestionnairesSettings) (int, error) {
-			a, err := factoranalysis.Parallel(ctx, x, factoranalysis.ParallelSettings{Seed: s.Seed})
+			a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Seed: s.Seed})
 			if err != nil {
 				return 0, err
 			}
@@ -69,7 +69,7 @@ func detectors() []detector {
 			if err != nil {
 				return 0, err
 			}
-			a, err := factoranalysis.MAP(c.R)
+			a, err := rank.MAP(c.R)
 			if err != nil {
 				return 0, err
 			}
