@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/lab/synth"
@@ -37,7 +38,7 @@ type grammar struct {
 	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone."`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes."`
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
-	Predict       predictCmd       `cmd:"" help:"Score notes from standard input, one JSON object a line."`
+	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text."`
 	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix."`
@@ -78,6 +79,7 @@ func defaults() kong.Vars {
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "repeats": strconv.Itoa(evaluate.DefaultRepeats), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
+		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression,
 		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
 	}
