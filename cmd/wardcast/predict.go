@@ -222,6 +222,13 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		return err
 	}
 	parts := wordSums(&p)
+	if shown := c.limits.Words; shown > 0 && len(parts) > shown {
+		rest := summand{what: "other words"}
+		for _, part := range parts[shown:] {
+			rest.contribution += part.contribution
+		}
+		parts = append(parts[:shown:shown], rest)
+	}
 	for _, a := range p.Aux {
 		value := "unknown"
 		if s, ok := a.Value.Text(); ok {
@@ -233,16 +240,8 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	}
 	sortLargest(parts)
 	rows := [][]string{signed("every note", p.Intercept)}
-	rest := summand{what: "all else"}
-	for i, part := range parts {
-		if c.limits.Words == 0 || i < c.limits.Words {
-			rows = append(rows, signed(part.what, part.contribution))
-		} else {
-			rest.contribution += part.contribution
-		}
-	}
-	if rest.contribution != 0 {
-		rows = append(rows, signed(rest.what, rest.contribution))
+	for _, part := range parts {
+		rows = append(rows, signed(part.what, part.contribution))
 	}
 	return cli.PrintTable(out, []string{"LOGIT", "FROM"}, append(rows, signed("sum", p.Logit)))
 }

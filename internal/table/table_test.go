@@ -24,7 +24,7 @@ func write(t *testing.T, name, content string) string {
 	t.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
-	switch _, compression := extensions(name); compression {
+	switch _, compression := Extensions(name); compression {
 	case ".gz":
 		w = gzip.NewWriter(&b)
 	case ".zst":
