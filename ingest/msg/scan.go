@@ -7,20 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of a message and with it the stack of skip.
-// Our own fields need 2.
+// maxDepth bounds the nesting of a message, and with it the stack of skip. Our own fields need 2.
 const maxDepth = 256
 
-// scanner reads JSON (RFC 8259) from a string that is valid UTF-8. Methods
-// return false at the first violation of the grammar; they never look back,
-// so that a message costs time linear in its length.
+// scanner reads JSON (RFC 8259) from a string that is valid UTF-8. Its methods return false at the first violation of
+// the grammar. They never look back, so a message takes time linear in its length.
 type scanner struct {
 	s string
 	i int
 }
 
-// peek skips white space and returns the next byte, 0 at the end. A NUL in
-// the input returns 0 too, and is no start of any value either.
+// peek skips white space and returns the next byte, or 0 at the end. A NUL in the input returns 0 too; no value begins
+// with it either.
 func (p *scanner) peek() byte {
 	for p.i < len(p.s) {
 		switch c := p.s[p.i]; c {
@@ -48,8 +46,8 @@ func (p *scanner) literal(word string) bool {
 	return true
 }
 
-// str consumes the string that starts at p.i with its quote. raw is what
-// stands between the quotes, escaped whether it holds a backslash.
+// str consumes the string that starts at p.i with its quote. raw is the text between the quotes; escaped reports
+// whether it holds a backslash.
 func (p *scanner) str() (raw string, escaped, ok bool) {
 	p.i++
 	start := p.i
@@ -164,8 +162,7 @@ func unescape(raw string) string {
 	return string(b)
 }
 
-// number consumes a number. The result is false in ok where the grammar is
-// violated, and in finite where float64 cannot hold the value.
+// number consumes a number. ok is false if the grammar is violated, finite is false if float64 cannot hold the value.
 func (p *scanner) number() (v float64, finite, ok bool) {
 	start := p.i
 	negative := p.i < len(p.s) && p.s[p.i] == '-'
@@ -193,8 +190,8 @@ func (p *scanner) number() (v float64, finite, ok bool) {
 			return 0, false, false
 		}
 	}
-	// Up to 15 digits both parts are exact in float64 and the quotient is
-	// rounded once, as ParseFloat rounds (Clinger 1990).
+	// Up to 15 digits both parts are exact in float64 and the quotient is rounded once, as ParseFloat rounds (Clinger
+	// 1990).
 	if !exponent && digits+decimals <= len(powersOfTen)-1 {
 		v = float64(mantissa) / powersOfTen[decimals]
 		if negative {
@@ -218,8 +215,7 @@ func (p *scanner) digits(m uint64) (uint64, int) {
 	return m, p.i - start
 }
 
-// object consumes an object and calls field for each of its names with the
-// scanner before the value, which field must consume.
+// object consumes an object. For each of its names it calls field, which must consume the value.
 func (p *scanner) object(field func(name string) bool) bool {
 	p.i++
 	if p.peek() == '}' {
