@@ -61,23 +61,23 @@ func detectors() []detector {
 		}},
 		{nameICQF, byBIC, icqfByBIC},
 		{nameL1, byBIC, l1ByBIC},
-		{nameFA, byParallel, func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
+		{nameFA, byParallel, func(ctx context.Context, x *mat.Dense, t *Table1) (found int, err error) {
 			a, err := factoranalysis.Parallel(ctx, x, factoranalysis.ParallelSettings{Seed: t.Seed})
-			if err != nil {
-				return 0, err
+			if err == nil {
+				found = a.Suggested
 			}
-			return a.Suggested, nil
+			return found, err
 		}},
-		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (int, error) {
+		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (found int, err error) {
 			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson)
 			if err != nil {
 				return 0, err
 			}
 			a, err := factoranalysis.MAP(c.R)
-			if err != nil {
-				return 0, err
+			if err == nil {
+				found = a.Suggested
 			}
-			return a.Suggested, nil
+			return found, err
 		}},
 	}
 }
@@ -158,6 +158,12 @@ func l1NMF() (solver.Method, error) {
 // cells. The objective over the observed cells never rises.
 type completion struct{ seed uint64 }
 
+// Prepare implements rank.Method.
+func (c completion) Prepare(training *mat.Dense, _ int) (rank.Fitter, error) {
+	method, err := l1NMF()
+	return completed{c, training, method}, err
+}
+
 // completed is a training matrix.
 type completed struct {
 	completion
@@ -165,28 +171,23 @@ type completed struct {
 	method   solver.Method
 }
 
-// Prepare returns what fits a training matrix.
-func (c completion) Prepare(training *mat.Dense, _ int) (rank.Fitter, error) {
-	method, err := l1NMF()
-	return completed{c, training, method}, err
-}
-
-// Fit returns the reconstruction.
+// Fit returns the reconstruction, and whether the fit converged.
 func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, bool, error) {
 	x := mat.DenseCopyOf(c.training)
 	n, p := x.Dims()
 	var missing [][2]int
 	for j := range p {
-		sum, observed, first := 0.0, 0, len(missing)
+		sum, first := 0.0, len(missing)
 		for i := range n {
 			if v := x.At(i, j); math.IsNaN(v) {
 				missing = append(missing, [2]int{i, j})
 			} else {
-				sum, observed = sum+v, observed+1
+				sum += v
 			}
 		}
-		for _, cell := range missing[first:] {
-			x.Set(cell[0], j, sum/float64(max(1, observed)))
+		of := missing[first:]
+		for _, cell := range of { // the mean of the observed ones
+			x.Set(cell[0], j, sum/float64(max(1, n-len(of))))
 		}
 	}
 	s := solver.Settings{Rank: candidate.Factors, MaxIter: completionUpdates, Seed: c.seed}
@@ -194,10 +195,10 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 	calm, last := 0, math.Inf(1)
 	for round := 0; round < mostCompletions && calm < calmCompletions; round++ {
 		r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, s, c.method)
-		if err != nil {
-			return nil, false, err
+		if err == nil {
+			err = failed(ctx, r.Status)
 		}
-		if err := failed(ctx, r.Status); err != nil {
+		if err != nil {
 			return nil, false, err
 		}
 		s.StartTopics, s.StartScores = r.Topics, r.Scores

@@ -53,11 +53,10 @@ func mixedDigits(d *Digits, seed uint64) (*problem, error) {
 	p := d.Rows * d.Columns
 	given := map[byte]*mat.Dense{}
 	for _, digit := range []byte{2, 5, 4, 7} {
-		images, err := d.choose(digit, random)
-		if err != nil {
+		var err error
+		if given[digit], err = d.choose(digit, random); err != nil {
 			return nil, err
 		}
-		given[digit] = images
 	}
 	x, direction := mat.NewDense(digitsImages, p, nil), make([]float64, p)
 	for _, digit := range []byte{2, 5} {

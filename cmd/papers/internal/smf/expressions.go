@@ -138,14 +138,11 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 	if i := slices.Index(values, ""); i >= 0 {
 		return nil, whole("no row for the sample in column %d of the expressions", i+2)
 	}
-	outcomes := []Outcome{newOutcome(columns.Label, values)}
-	if classes := outcomes[0].Classes; len(classes) != 2 || !slices.Contains(classes, columns.Positive) {
+	outcomes := []Outcome{newOutcome(columns.Label, values, columns.Positive)}
+	if classes := outcomes[0].Classes; len(classes) != 2 || classes[1] != columns.Positive {
 		return nil, whole("column %q has %d values; want two, one of them %q", columns.Label, len(classes), columns.Positive)
 	}
-	if outcomes[0].Classes[0] == columns.Positive {
-		outcomes[0].turn()
-	}
-	if detail := newOutcome("subtypes", subtypes); len(detail.Classes) > 2 {
+	if detail := newOutcome("subtypes", subtypes, ""); len(detail.Classes) > 2 {
 		outcomes = append(outcomes, detail)
 	}
 	for _, o := range outcomes {
@@ -158,30 +155,23 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 	return outcomes, nil
 }
 
-// newOutcome returns the outcome with these values, its classes sorted.
-func newOutcome(name string, values []string) Outcome {
-	number := map[string]int{}
+// newOutcome returns the outcome with these values. Its classes are sorted, but for one that comes last.
+func newOutcome(name string, values []string, last string) Outcome {
+	counts := map[string]int{}
 	for _, v := range values {
-		number[v]++
+		counts[v]++
 	}
-	o := Outcome{Name: name, Classes: slices.Sorted(maps.Keys(number))}
-	for c, v := range o.Classes {
-		o.Counts = append(o.Counts, number[v])
-		number[v] = c
+	o := Outcome{Name: name, Classes: slices.Sorted(maps.Keys(counts))}
+	if at := slices.Index(o.Classes, last); at >= 0 {
+		o.Classes = append(slices.Delete(o.Classes, at, at+1), last)
+	}
+	for _, class := range o.Classes {
+		o.Counts = append(o.Counts, counts[class])
 	}
 	for _, v := range values {
-		o.labels = append(o.labels, number[v])
+		o.labels = append(o.labels, slices.Index(o.Classes, v))
 	}
 	return o
-}
-
-// turn makes the other of two classes the reference.
-func (o *Outcome) turn() {
-	slices.Reverse(o.Classes)
-	slices.Reverse(o.Counts)
-	for i, y := range o.labels {
-		o.labels[i] = 1 - y
-	}
 }
 
 // fingerprint returns the SHA-256 of all that results depend on.

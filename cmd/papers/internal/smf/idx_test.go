@@ -21,6 +21,12 @@ func idx(magic string, content []byte, sizes ...byte) []byte {
 	return append(file, content...)
 }
 
+// The first four bytes of images and of labels at the MNIST site.
+const (
+	magicImages = "\x00\x00\x08\x03"
+	magicLabels = "\x00\x00\x08\x01"
+)
+
 func written(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -63,20 +69,20 @@ func TestReadDigitsRefuses(t *testing.T) {
 		images, labels []byte
 		file, want     string
 	}{
-		"empty":               {nil, labels, "images", "ends in its magic number"},
-		"half a number":       {images[:3], labels, "images", "ends in its magic number"},
-		"labels for images":   {labels, labels, "images", "magic number 00000801, want 00000803"},
-		"images for labels":   {images, images, "labels", "magic number 00000803, want 00000801"},
-		"floats":              {idx("\x00\x00\x0d\x03", make([]byte, 32), 2, 2, 2), labels, "images", "magic number 00000d03"},
-		"zipped":              {[]byte("\x1f\x8b\x08\x00"), labels, "images", "magic number 1f8b0800"},
-		"no sizes":            {images[:4], labels, "images", "ends in its sizes"},
-		"half the sizes":      {images[:14], labels, "images", "ends in its sizes"},
-		"no images":           {idx(magicImages, nil, 0, 2, 2), labels, "images", "sizes [0 2 2]"},
-		"truncated":           {images[:len(images)-1], labels, "images", "ends after 7 of 8 bytes"},
-		"truncated labels":    {images, labels[:len(labels)-1], "labels", "ends after 1 of 2 bytes"},
-		"too long":            {append(bytes.Clone(images), 0), labels, "images", "more follows its 8 bytes"},
-		"endless":             {append([]byte(magicImages), "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...), labels, "images", "sizes [4294967295"},
-		"huge but one":        {append([]byte(magicImages), "\x40\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01"...), labels, "images", "ends after 0 of 1073741824"},
+		"empty":               {nil, labels, "images", "it does not begin with the bytes 00000803 and 3 sizes"},
+		"half a number":       {images[:3], labels, "images", "does not begin with the bytes 00000803"},
+		"labels for images":   {labels, labels, "images", "does not begin with the bytes 00000803"},
+		"images for labels":   {images, images, "labels", "does not begin with the bytes 00000801"},
+		"floats":              {idx("\x00\x00\x0d\x03", make([]byte, 32), 2, 2, 2), labels, "images", "does not begin with the bytes 00000803"},
+		"zipped":              {[]byte("\x1f\x8b\x08\x00"), labels, "images", "does not begin with the bytes 00000803"},
+		"no sizes":            {images[:4], labels, "images", "and 3 sizes"},
+		"half the sizes":      {images[:14], labels, "images", "and 3 sizes"},
+		"no images":           {idx(magicImages, nil, 0, 2, 2), labels, "images", "its size 1 is 0"},
+		"truncated":           {images[:len(images)-1], labels, "images", "it has 7 bytes, but its sizes [2 2 2] make 8"},
+		"truncated labels":    {images, labels[:len(labels)-1], "labels", "it has 1 bytes, but its sizes [2] make 2"},
+		"too long":            {append(bytes.Clone(images), 0), labels, "images", "it has 9 bytes"},
+		"endless":             {append([]byte(magicImages), "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...), labels, "images", "its size 1 is 4294967295"},
+		"huge but one":        {append([]byte(magicImages), "\x40\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01"...), labels, "images", "it has 0 bytes, but its sizes [1073741824 1 1] make 1073741824"},
 		"more labels":         {images, idx(magicLabels, make([]byte, 3), 3), "labels", "3 labels of the 2 images"},
 		"a label is no digit": {images, idx(magicLabels, []byte{0, 10}, 2), "labels", "label 10 of image 2"},
 	} {
@@ -99,7 +105,7 @@ func FuzzDecodeIDX(f *testing.F) {
 	f.Add(idx(magicImages, nil, 255, 255, 255))
 	f.Add([]byte(magicImages + "\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		dims, data, err := decodeIDX(bytes.NewReader(file), magicImages)
+		dims, data, err := decodeIDX(bytes.NewReader(file), 3)
 		if err != nil {
 			if !errors.Is(err, ErrIDX) || data != nil {
 				t.Fatalf("%d bytes and %v", len(data), err)

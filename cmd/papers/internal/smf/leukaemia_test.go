@@ -177,8 +177,7 @@ func planted() *Expressions {
 			kind, part = append(kind, "B"), append(part, "B y")
 		}
 	}
-	e.Outcomes = []Outcome{newOutcome("kind", kind), newOutcome("subtypes", part)}
-	e.Outcomes[0].turn()
+	e.Outcomes = []Outcome{newOutcome("kind", kind, "A"), newOutcome("subtypes", part, "")}
 	return e
 }
 

@@ -203,8 +203,8 @@ func TestPrinted(t *testing.T) {
 				}
 				if values != nil {
 					rows++
-					if want := len(s.columns(p)); len(values) != want {
-						t.Errorf("%s, %s, K = %d: %d values for %d columns", p, contender.name, c.rank, len(values), want)
+					if _, columns := s.layout(p); len(values) != len(columns) {
+						t.Errorf("%s, %s, K = %d: %d values for %d columns", p, contender.name, c.rank, len(values), len(columns))
 					}
 				}
 			}

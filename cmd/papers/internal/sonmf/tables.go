@@ -106,35 +106,26 @@ func (p Part) objective() string {
 	return "average residual"
 }
 
-func (s *Simulations) title(p Part) string {
-	switch p {
-	case Table1, Table2, Table3:
-		return fmt.Sprintf("Table %s: scenario (%s)", string(p[len(p)-1]), string(p[len(p)-1]))
-	case Table4:
-		return "Table 4: binary"
-	case Initialization:
-		return fmt.Sprintf("Section 8.2: SONMF from three starts, K = %d, average residual", s.middle())
-	case RankDeficient:
-		return fmt.Sprintf("Section 8.3: more topics than the true %d, scenario (3), average residual", s.middle()/2)
-	default:
-		return "Section 8.4: step lengths η of the binary method, average cost"
-	}
-}
-
-// columns returns the measures of a part, in the order of the paper's table if it has one: see outcome.measure.
-func (s *Simulations) columns(p Part) []string {
+// layout returns the title of a part and its measures, in the order of the paper's table if it has one: see
+// observer.measure.
+func (s *Simulations) layout(p Part) (title string, columns []string) {
 	after := func(updates int) string { return fmt.Sprintf("after %d", updates) }
+	k := s.middle()
 	switch p {
 	case Table4:
-		return []string{p.objective(), orthogonalResidual, "ε_P", "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds"}
+		return "Table 4: binary", []string{p.objective(), orthogonalResidual, "ε_P", "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds"}
 	case Initialization:
-		return []string{after(10), after(50), after(min(shownStarts, s.Updates)), "truth", "iterations"}
+		return fmt.Sprintf("Section 8.2: SONMF from three starts, K = %d, average residual", k),
+			[]string{after(10), after(50), after(min(shownStarts, s.Updates)), "truth", "iterations"}
 	case RankDeficient:
-		return []string{p.objective(), after(10), after(50), after(min(shownRankDeficient, s.Updates)), "truth", "ε_F", "ε_G", "iterations"}
+		return fmt.Sprintf("Section 8.3: more topics than the true %d, scenario (3), average residual", k/2),
+			[]string{p.objective(), after(10), after(50), after(min(shownRankDeficient, s.Updates)), "truth", "ε_F", "ε_G", "iterations"}
 	case StepSizes:
-		return []string{after(50), after(100), after(s.Updates), "truth", "least ε_P", "ε_P", "ε_F"}
+		return "Section 8.4: step lengths η of the binary method, average cost",
+			[]string{after(50), after(100), after(s.Updates), "truth", "least ε_P", "ε_P", "ε_F"}
 	default:
-		return []string{p.objective(), orthogonalResidual, "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds", "iterations"}
+		return fmt.Sprintf("Table %[1]s: scenario (%[1]s)", p[len(p)-1:]),
+			[]string{p.objective(), orthogonalResidual, "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds", "iterations"}
 	}
 }
 
@@ -155,13 +146,14 @@ func (s *Simulations) tellsUnmet(p Part, column string) bool {
 func (s *Simulations) report(cells []*cell) *Simulated {
 	out := &Simulated{Settings: s}
 	for _, p := range s.Parts {
-		t := Table{Part: p, Title: s.title(p), Columns: s.columns(p)}
+		title, columns := s.layout(p)
+		t := Table{Part: p, Title: title, Columns: columns}
 		of := slices.DeleteFunc(slices.Clone(cells), func(c *cell) bool { return c.part != p })
 		for i, contender := range of[0].contenders {
 			for _, c := range of {
 				done := c.done(i)
 				row := Row{Method: contender.name, Panel: c.label, Rank: c.rank, Trials: len(done)}
-				for j, column := range t.Columns {
+				for j, column := range columns {
 					v := Value{text: "-"}
 					if column != orthogonalResidual || contender.orthogonal {
 						v = mean(done, column, s.tellsUnmet(p, column))
