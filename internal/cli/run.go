@@ -64,7 +64,7 @@ type Program struct {
 // Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
 // after it the second has its default effect.
 func (p *Program) Run() int {
-	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Description(p.Description))
+	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description))
 	if err != nil {
 		return p.fail(err, ExitFailed)
 	}
@@ -73,7 +73,7 @@ func (p *Program) Run() int {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
-		return p.fail(err, ExitUsage)
+		return p.fail(withFileHint(err), ExitUsage)
 	}
 	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)
 	if err != nil {
@@ -95,6 +95,42 @@ func (p *Program) Run() int {
 	default:
 		return p.fail(err, ExitFailed)
 	}
+}
+
+// withFileHint adds to an error of --output how to write a file, which is what a user who gave it a path meant to do.
+func withFileHint(err error) error {
+	parsing, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || !errors.Is(err, errFormat) {
+		return err
+	}
+	for _, f := range parsing.Context.Flags() {
+		if f.Name == "out" {
+			return fmt.Errorf("%w; to write a file use --out", errFormat)
+		}
+	}
+	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
+}
+
+// Example is the tag of a command in the grammar that holds a command line to try. Help ends with it.
+const Example = "example"
+
+// help prints the help of a command, and its example.
+func help(options kong.HelpOptions, command *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, command); err != nil {
+		return err
+	}
+	node := command.Selected()
+	if node == nil {
+		node = command.Model.Node
+	}
+	for len(node.Children) > 0 { // a group has the example of its first command
+		node = node.Children[0]
+	}
+	if !node.Tag.Has(Example) {
+		return nil
+	}
+	_, err := fmt.Fprintf(command.Stdout, "\nExample:\n  %s\n", node.Tag.Get(Example))
+	return err
 }
 
 func (p *Program) usage(err error) bool {

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
@@ -36,22 +35,12 @@ type Supervised struct {
 	// StartCoefficients is the path of β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux that of
 	// Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
 	StartCoefficients, StartAux string
-	// ClassWeights weighs documents in the label loss; "" means Unweighted.
-	ClassWeights ClassWeights
+	// ClassWeights weighs documents in the label loss; "" means smf.Unweighted.
+	ClassWeights smf.ClassWeights
 	// Tried, where it is not nil, is called after each run of the cross-validation with the number of those done and of all,
 	// from several goroutines.
 	Tried func(done, total int)
 }
-
-// ClassWeights names the weights of documents by their classes.
-type ClassWeights string
-
-const (
-	// Unweighted counts each document as one.
-	Unweighted ClassWeights = "none"
-	// Balanced gives each class the same total; see smf.Balanced.
-	Balanced ClassWeights = "balanced"
-)
 
 // SupervisedSettings are the options of a supervised run with their defaults filled in.
 type SupervisedSettings struct {
@@ -62,7 +51,7 @@ type SupervisedSettings struct {
 	Ridge   float64    `json:"ridge"`
 	Update  smf.Update `json:"update"`
 	// ClassWeights are those of the label loss, in the objective and in the log loss of the candidates.
-	ClassWeights ClassWeights `json:"class_weights"`
+	ClassWeights smf.ClassWeights `json:"class_weights"`
 	// CrossValidation tells how Xi and Ridge were chosen; nil where both were given.
 	CrossValidation   *CrossValidation `json:"cross_validation,omitempty"`
 	TestInput         string           `json:"test_input,omitempty"`
@@ -98,10 +87,10 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 		return refuse("training and test documents want auxiliary features alike")
 	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
 		return refuse("start coefficients want the start topics and start scores that they belong to")
-	case o.ClassWeights != "" && o.ClassWeights != Unweighted && o.ClassWeights != Balanced:
-		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, Unweighted, Balanced))
+	case !o.ClassWeights.Known():
+		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, smf.Unweighted, smf.Balanced))
 	}
-	o.ClassWeights = cmp.Or(o.ClassWeights, Unweighted)
+	o.ClassWeights = cmp.Or(o.ClassWeights, smf.Unweighted)
 	s.Variant = smf.Variant(o.Method)
 	o.Xi, o.Ridge = cmp.Or(o.Xi, Auto), cmp.Or(o.Ridge, Auto)
 	if s.Xi, err = weight("xi", o.Xi); err != nil {
@@ -157,14 +146,14 @@ func (s *Supervised) refuse(method string) error {
 type task struct {
 	settings   smf.Settings
 	data       smf.Data
-	testX      linalg.Operator // nil without test documents
+	testX      mat.Matrix // nil without test documents
 	test       smf.Data
 	validation *CrossValidation
 	method     *smf.Method
 }
 
 // loadTask reads what belongs to the n documents of x.
-func (o *Options) loadTask(x linalg.Operator, s smf.Settings) (t *task, err error) {
+func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	t = &task{settings: s}
 	n, p := x.Dims()
 	if t.data, err = o.readData(o.Input, n, o.Labels, o.Aux); err != nil {
@@ -173,9 +162,7 @@ func (o *Options) loadTask(x linalg.Operator, s smf.Settings) (t *task, err erro
 	if t.data.Classes, err = classes(o.Labels, t.data.Labels); err != nil {
 		return nil, err
 	}
-	if o.ClassWeights == Balanced {
-		t.data.Weights = smf.Balanced(t.data.Labels)
-	}
+	t.data.Weights = o.ClassWeights.Weights(t.data.Labels)
 	if t.settings.StartHead, err = o.startHead(t.data); err != nil || o.TestInput == "" {
 		return t, err
 	}
@@ -323,13 +310,10 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 }
 
 // choose fills in the weights that are left to it and makes the method.
-func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settings solver.Settings) (err error) {
-	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, Progress: o.Tried}
+func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings solver.Settings) (err error) {
+	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, ClassWeights: o.ClassWeights, Progress: o.Tried}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
-	if o.ClassWeights == Balanced {
-		search.Weigh = smf.Balanced
-	}
 	var chosen []string
 	if o.Xi == Auto {
 		chosen = append(chosen, "xi")
@@ -352,7 +336,7 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 }
 
 // validate takes the weights of the best candidate.
-func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Search) error {
+func (t *task) validate(ctx context.Context, x mat.Matrix, search smf.Search) error {
 	choice, err := smf.Choose(ctx, x, t.data, search)
 	if err != nil {
 		return err
@@ -363,7 +347,7 @@ func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Searc
 }
 
 // describe adds to a report what belongs to a supervised result.
-func (t *task) describe(report *Report, o *Options, x linalg.Operator, result *solver.Result) error {
+func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver.Result) error {
 	report.Settings.SupervisedSettings = &SupervisedSettings{
 		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update, ClassWeights: o.ClassWeights,
 		CrossValidation: t.validation, TestInput: o.TestInput, TestLabels: o.TestLabels, TestAux: o.TestAux,
@@ -412,18 +396,9 @@ func accuracy(predicted, labels []int) *float64 {
 }
 
 // dense returns the matrix of a file as a dense one.
-func dense(x linalg.Operator) *mat.Dense {
-	sparse, ok := x.(*linalg.CSR)
-	if !ok {
-		return x.(linalg.Dense).Dense
+func dense(x mat.Matrix) *mat.Dense {
+	if d, ok := x.(*mat.Dense); ok {
+		return d
 	}
-	n, p := x.Dims()
-	d := mat.NewDense(n, p, nil)
-	for i := range n {
-		columns, values := sparse.Row(i)
-		for c, j := range columns {
-			d.Set(i, int(j), values[c])
-		}
-	}
-	return d
+	return mat.DenseCopyOf(x)
 }

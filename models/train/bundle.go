@@ -6,13 +6,12 @@ import (
 	"fmt"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // bundle is the version that a store keeps.
-func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
 	if err := f.ToBundle(b); err != nil {
@@ -108,7 +107,7 @@ func (f *Supervised) record(s *Settings) any {
 		Xi           float64                `json:"xi"`
 		Ridge        float64                `json:"ridge"`
 		Chosen       []string               `json:"chosen"` // by cross-validation
-		ClassWeights Weights                `json:"class_weights"`
+		ClassWeights smf.ClassWeights       `json:"class_weights"`
 		Standardize  bool                   `json:"standardize"`
 		WarmStart    bool                   `json:"warm_start,omitempty"`
 		Folds        int                    `json:"folds"`
@@ -119,7 +118,7 @@ func (f *Supervised) record(s *Settings) any {
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
-		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, Unweighted), s.Standardize, s.WarmStart, s.Folds,
+		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
 		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, f.Candidates,
 	}
 }
@@ -130,7 +129,7 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 const calibrationBins = 10
 
 // evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
-func (f *Fitted) evaluation(rows []notes.Row, metrics measured) (json.RawMessage, error) {
+func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
 	if err != nil {

@@ -62,7 +62,7 @@ func detectors() []detector {
 		{nameICQF, byBIC, icqfByBIC},
 		{nameL1, byBIC, l1ByBIC},
 		{nameFA, byParallel, func(ctx context.Context, x *mat.Dense, t *Table1) (found int, err error) {
-			a, err := factoranalysis.Parallel(ctx, x, factoranalysis.ParallelSettings{Seed: t.Seed})
+			a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Seed: t.Seed})
 			if err == nil {
 				found = a.Suggested
 			}
@@ -73,7 +73,7 @@ func detectors() []detector {
 			if err != nil {
 				return 0, err
 			}
-			a, err := factoranalysis.MAP(c.R)
+			a, err := rank.MAP(c.R)
 			if err == nil {
 				found = a.Suggested
 			}
@@ -129,13 +129,12 @@ func l1ByBIC(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	whole := linalg.Dense{Dense: x}
 	return leastBIC(x, t.Factors, func(k int) (float64, error) {
-		r, err := solver.Solve(ctx, whole, solver.Settings{Rank: k, RelTol: relTol, Seed: t.Seed}, method)
+		r, err := solver.Solve(ctx, x, solver.Settings{Rank: k, RelTol: relTol, Seed: t.Seed}, method)
 		if err != nil {
 			return 0, err
 		}
-		return solver.SquaredResidual(whole, r.Topics, r.Scores), failed(ctx, r.Status)
+		return solver.SquaredResidual(x, r.Topics, r.Scores), failed(ctx, r.Status)
 	})
 }
 
@@ -194,7 +193,7 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 	reconstruction := mat.NewDense(n, p, nil)
 	calm, last := 0, math.Inf(1)
 	for round := 0; round < mostCompletions && calm < calmCompletions; round++ {
-		r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, s, c.method)
+		r, err := solver.Solve(ctx, x, s, c.method)
 		if err == nil {
 			err = failed(ctx, r.Status)
 		}
@@ -202,7 +201,7 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 			return nil, false, err
 		}
 		s.StartTopics, s.StartScores = r.Topics, r.Scores
-		linalg.MulTo(reconstruction, r.Scores, mat.DenseCopyOf(r.Topics.T()))
+		linalg.Threads(0).MulTo(reconstruction, r.Scores, mat.DenseCopyOf(r.Topics.T()))
 		for _, cell := range missing {
 			x.Set(cell[0], cell[1], reconstruction.At(cell[0], cell[1]))
 		}

@@ -28,7 +28,7 @@ const (
 // problem is what the algorithms are compared on.
 type problem struct {
 	name string
-	x    linalg.Operator
+	x    mat.Matrix
 	data smf.Data
 	rank int
 }
@@ -60,7 +60,7 @@ func mixedDigits(d *Digits, seed uint64) (*problem, error) {
 	}
 	x, direction := mat.NewDense(digitsImages, p, nil), make([]float64, p)
 	for _, digit := range []byte{2, 5} {
-		linalg.AddMulTo(x, drawn(digitsImages, digitsEach, random.Float64), given[digit])
+		linalg.Threads(0).AddMulTo(x, drawn(digitsImages, digitsEach, random.Float64), given[digit])
 	}
 	for i := range digitsEach {
 		floats.Add(direction, given[4].RawRowView(i))
@@ -82,7 +82,7 @@ func mixedDigits(d *Digits, seed uint64) (*problem, error) {
 		x.SetCol(j, column)
 	}
 	floats.Scale(math.Sqrt(digitsImages)/floats.Norm(raw, 2), raw)
-	return &problem{name: "digits", x: linalg.Dense{Dense: x}, data: data, rank: digitsRank}, nil
+	return &problem{name: "digits", x: x, data: data, rank: digitsRank}, nil
 }
 
 // choose returns digitsEach images of a digit, without repeats.
@@ -143,8 +143,8 @@ func jobPostings(ctx context.Context, documents, terms int, seed uint64) (*probl
 		}
 	}
 	odds := mat.NewDense(documents, 1, nil)
-	x.MulTo(odds, drawn(terms, 1, random.NormFloat64))
-	linalg.AddMulTo(odds, aux, drawn(jobsAux, 1, random.NormFloat64))
+	linalg.OperatorOf(x, 0).MulTo(odds, drawn(terms, 1, random.NormFloat64))
+	linalg.Threads(0).AddMulTo(odds, aux, drawn(jobsAux, 1, random.NormFloat64))
 	raw := odds.RawMatrix().Data
 	mean, spread := stat.MeanStdDev(raw, nil)
 	for i, v := range raw {
@@ -178,12 +178,12 @@ func drawLabels(odds []float64, random *rand.Rand) []int {
 func (p *problem) start(ctx context.Context, init solver.Init, seed uint64) (topics, scores *mat.Dense, head *solver.Head, err error) {
 	n, terms := p.x.Dims()
 	if init != StartUniform {
-		problem := &solver.Problem{X: p.x, Settings: solver.Settings{Rank: p.rank, Init: init, Seed: seed}}
+		problem := &solver.Problem{X: linalg.OperatorOf(p.x, 0), Settings: solver.Settings{Rank: p.rank, Init: init, Seed: seed}}
 		if topics, err = problem.OrthonormalTopics(ctx); err != nil {
 			return nil, nil, nil, err
 		}
 		scores = mat.NewDense(n, p.rank, nil)
-		p.x.MulTo(scores, topics)
+		problem.X.MulTo(scores, topics)
 		return topics, scores, nil, nil
 	}
 	random := rand.New(rand.NewPCG(seed, startStream))

@@ -77,20 +77,20 @@ type TriageCell struct {
 // Key implements report.Cell.
 func (c TriageCell) Key() any { return c.TriageKey }
 
-func (t *Triage) candidates() ([]train.Candidate, error) {
+func (t *Triage) candidates() ([]train.Configuration, error) {
 	if t.Runs < 1 || t.Folds < 2 {
 		return nil, report.Invalid("%d runs of %d folds", t.Runs, t.Folds)
 	}
-	found, err := train.Candidates(t.Methods, nil, t.Ranks)
+	found, err := train.Configurations(t.Methods, nil, t.Ranks)
 	for _, c := range found {
 		if c.Method == train.BagOfWords || c.Method == train.Majority || c.Method.Supervised() || c.Words {
 			return nil, report.Invalid("method %q does not find topics in the text alone, or adds words; the tables have the bag of words already", c)
 		}
 	}
-	words := train.Candidate{Method: train.BagOfWords, Weighting: textproc.TFIDF}
+	words := train.Configuration{Method: train.BagOfWords, Weighting: textproc.TFIDF}
 	binary := words
 	binary.Weighting = textproc.Binary
-	return append([]train.Candidate{words, binary}, found...), err
+	return append([]train.Configuration{words, binary}, found...), err
 }
 
 // settings are those of section 6: the LASSO as glmnet runs it by default, on projections X·F or on words, with the λ of
@@ -150,7 +150,7 @@ func (t *Triage) cells(ctx context.Context, session *report.Session) ([]TriageCe
 }
 
 // fill computes a cell.
-func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c train.Candidate, progress train.Progress) error {
+func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c train.Configuration, progress train.Progress) error {
 	began := time.Now()
 	whole, err := train.Factorize(ctx, data.Rows, c, t.settings())
 	if err != nil {
@@ -166,7 +166,7 @@ func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c 
 	if err != nil {
 		return err
 	}
-	scores, err := train.Evaluate(ctx, data, train.Comparison{Candidates: []train.Candidate{c}, Repeats: repeats, Settings: t.settings(), Progress: progress})
+	scores, err := train.Evaluate(ctx, data, train.Comparison{Configurations: []train.Configuration{c}, Repeats: repeats, Settings: t.settings(), Progress: progress})
 	if err != nil {
 		return err
 	}
