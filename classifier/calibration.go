@@ -8,6 +8,9 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -79,8 +82,6 @@ func sigmoid(x float64) float64 {
 }
 
 const (
-	// plattIterations bounds the Newton steps: the problem is convex in two unknowns and takes under ten.
-	plattIterations = 100
 	// plattTolerance is the largest change of a coefficient at which the fit has ended.
 	plattTolerance = 1e-10
 	// plattRidge, times the identity, keeps the step finite where all logits are equal.
@@ -124,50 +125,45 @@ func fitPlatt(logits []float64, positive []bool) models.Calibration {
 		}
 	}
 	target := map[bool]float64{true: (n1 + 1) / (n1 + 2), false: 1 / (n0 + 2)}
-	loss := func(a, b float64) float64 {
-		var sum float64
-		for i, x := range logits {
-			m := a*x + b
-			sum += math.Max(m, 0) + math.Log1p(math.Exp(-math.Abs(m))) - target[positive[i]]*m
-		}
-		return sum
-	}
-	a, b := 0.0, math.Log((n1+1)/(n0+1))
-	current := loss(a, b)
-	for range plattIterations {
-		var ga, gb, haa, hab, hbb float64
-		for i, x := range logits {
-			p := sigmoid(a*x + b)
-			d, w := p-target[positive[i]], p*(1-p)
-			ga += d * x
-			gb += d
-			haa += w * x * x
-			hab += w * x
-			hbb += w
-		}
-		haa += plattRidge
-		hbb += plattRidge
-		det := haa*hbb - hab*hab
-		if !(det > 0) {
-			break
-		}
-		da, db := -(hbb*ga-hab*gb)/det, -(haa*gb-hab*ga)/det
-		step := 1.0
-		for ; step > plattTolerance; step /= 2 {
-			if next := loss(a+step*da, b+step*db); next <= current {
-				a, b, current = a+step*da, b+step*db, next
-				break
+	newton := linalg.Newton{
+		Loss: func(theta []float64) float64 {
+			var sum float64
+			for i, x := range logits {
+				m := theta[0]*x + theta[1]
+				sum += linalg.Softplus(m) - target[positive[i]]*m
 			}
-		}
-		if math.Max(math.Abs(step*da), math.Abs(step*db)) < plattTolerance || step <= plattTolerance {
-			break
-		}
+			return sum
+		},
+		Step: func(step, theta []float64) bool {
+			var ga, gb, haa, hab, hbb float64
+			for i, x := range logits {
+				p := sigmoid(theta[0]*x + theta[1])
+				d, w := p-target[positive[i]], p*(1-p)
+				ga += d * x
+				gb += d
+				haa += w * x * x
+				hab += w * x
+				hbb += w
+			}
+			haa += plattRidge
+			hbb += plattRidge
+			det := haa*hbb - hab*hab
+			step[0], step[1] = -(hbb*ga-hab*gb)/det, -(haa*gb-hab*ga)/det
+			return det > 0
+		},
+		Done: plattDone, Shortest: plattTolerance,
 	}
-	if a < 0 {
-		a, b = 0, math.Log((n1+1)/(n0+1))
+	flat := math.Log((n1 + 1) / (n0 + 1))
+	theta := []float64{0, flat}
+	newton.Minimize(theta)
+	if theta[0] < 0 {
+		theta[0], theta[1] = 0, flat
 	}
-	return models.Calibration{Kind: models.Platt, Slope: a, Intercept: b}
+	return models.Calibration{Kind: models.Platt, Slope: theta[0], Intercept: theta[1]}
 }
+
+// plattDone reports whether no coefficient changed by plattTolerance.
+func plattDone(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < plattTolerance }
 
 // fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of
 // its logits; between points the map is linear, so that it rises and notes keep their order within a pool's

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -151,6 +152,25 @@ func (f *plattClasses) derive(theta []float64) {
 	}
 }
 
+// step stores Newton's step, −H⁻¹g.
+func (f *plattClasses) step(step, theta []float64) bool {
+	f.derive(theta)
+	for c := range theta {
+		f.hessian.SetSym(c, c, f.hessian.At(c, c)+plattRidge)
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(f.hessian) {
+		return false
+	}
+	// An ill-conditioned step is still a step: it is taken only if the loss does not rise.
+	to := mat.NewVecDense(len(step), step)
+	if err := factor.SolveVecTo(to, f.gradient); err != nil && math.IsNaN(mat.Sum(to)) {
+		return false
+	}
+	floats.Scale(-1, step)
+	return true
+}
+
 // fitPlattClasses minimises the log loss by Newton steps with halving, as fitPlatt does in the two unknowns of yes and no. A
 // slope that comes out negative is replaced by 0, and the probabilities by (n_c+1)/(n+κ+1).
 func fitPlattClasses(logOdds *mat.Dense, labels []int) models.Calibration {
@@ -166,34 +186,9 @@ func fitPlattClasses(logOdds *mat.Dense, labels []int) models.Calibration {
 	for c := range kappa {
 		flat[c+1] = math.Log((f.counts[c+1] + 1) / (f.counts[0] + 1))
 	}
-	theta, next := slices.Clone(flat), make([]float64, kappa+1)
-	current := f.loss(theta)
-	step := mat.NewVecDense(kappa+1, nil)
-	for range plattIterations {
-		f.derive(theta)
-		for c := range kappa + 1 {
-			f.hessian.SetSym(c, c, f.hessian.At(c, c)+plattRidge)
-		}
-		var factor mat.Cholesky
-		if !factor.Factorize(f.hessian) {
-			break
-		}
-		// An ill-conditioned step is a step still: it is taken only where the loss does not rise.
-		if err := factor.SolveVecTo(step, f.gradient); err != nil && math.IsNaN(mat.Sum(step)) {
-			break
-		}
-		size := 1.0
-		for ; size > plattTolerance; size /= 2 {
-			floats.AddScaledTo(next, theta, -size, step.RawVector().Data)
-			if loss := f.loss(next); loss <= current {
-				theta, next, current = next, theta, loss
-				break
-			}
-		}
-		if size <= plattTolerance || size*mat.Norm(step, math.Inf(1)) < plattTolerance {
-			break
-		}
-	}
+	theta := slices.Clone(flat)
+	newton := linalg.Newton{Loss: f.loss, Step: f.step, Done: plattDone, Shortest: plattTolerance}
+	newton.Minimize(theta)
 	if theta[0] < 0 {
 		theta = flat
 	}

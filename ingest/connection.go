@@ -17,7 +17,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// Names of the SASL mechanisms that Connection takes.
+// Names of the SASL mechanisms that Connection accepts.
 const (
 	SASLPlain       = "plain"
 	SASLSCRAMSHA256 = "scram-sha-256"
@@ -29,28 +29,28 @@ const (
 	dialTimeout = 3 * time.Second
 )
 
-// Connection says how to reach a Kafka cluster. The zero value of all but
-// Brokers is plain text without authentication.
+// Connection says how to reach a Kafka cluster. With only Brokers set, it is
+// plain text without a login.
 type Connection struct {
-	// Brokers are host:port addresses to begin with; the cluster names the others.
+	// Brokers are host:port addresses to start from; the cluster names the others.
 	Brokers []string
 	TLS     TLS
 	SASL    SASL
 }
 
-// TLS holds the settings of an encrypted connection.
+// TLS holds the settings of an encrypted connection. Files are PEM.
 type TLS struct {
-	Enabled bool
-	// CAFile is a PEM file of the authorities to trust; empty means the system's.
-	CAFile string
-	// CertFile and KeyFile are the client's own certificate, both or neither.
-	CertFile string
-	KeyFile  string
-	// ServerName is the name in the brokers' certificate where it is not their host.
-	ServerName string
+	Enabled bool `yaml:"enabled"`
+	// CAFile holds the authorities to trust; if empty, the system's are trusted.
+	CAFile string `yaml:"ca_file"`
+	// CertFile and KeyFile are the client's own certificate: both or neither.
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
+	// ServerName is the name in the brokers' certificates, if that is not their host.
+	ServerName string `yaml:"server_name"`
 }
 
-// SASL holds the settings of authentication. An empty Mechanism is none.
+// SASL holds the login. There is none if Mechanism is empty.
 type SASL struct {
 	// Mechanism is plain, scram-sha-256 or scram-sha-512.
 	Mechanism string
@@ -58,12 +58,40 @@ type SASL struct {
 	Password  Secret
 }
 
-// config returns nil where TLS is off.
+// Check returns everything that is wrong with the settings. Each error begins
+// with the key of the setting, as in "tls.key_file: ...". It reads no files and
+// opens no connection.
+func (c Connection) Check() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(c.Brokers) == 0 {
+		bad("brokers: no broker addresses; give some, such as 127.0.0.1:9092")
+	}
+	for _, b := range c.Brokers {
+		if _, port, err := net.SplitHostPort(b); err != nil || port == "" {
+			bad("brokers: %q is not host:port", b)
+		}
+	}
+	if !c.TLS.Enabled && c.TLS != (TLS{}) {
+		bad("tls.enabled: TLS is not enabled, but other keys of tls are set")
+	}
+	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
+		bad("tls: cert_file and key_file go together")
+	}
+	switch c.SASL.Mechanism {
+	case "":
+		if c.SASL != (SASL{}) {
+			bad("sasl.mechanism: there is no mechanism, but other keys of sasl are set")
+		}
+	case SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512:
+	default:
+		bad("sasl.mechanism: %q is unknown; use %s, %s or %s", c.SASL.Mechanism, SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512)
+	}
+	return errs
+}
+
+// config returns nil if TLS is off.
 func (t TLS) config() (*tls.Config, error) {
 	if !t.Enabled {
-		if t != (TLS{}) {
-			return nil, errors.New("tls has files or a server name but is not enabled")
-		}
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
@@ -77,9 +105,6 @@ func (t TLS) config() (*tls.Config, error) {
 			return nil, fmt.Errorf("reading certificate authorities: no certificate in %q", t.CAFile)
 		}
 	}
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		return nil, errors.New("tls wants cert_file and key_file, both or neither")
-	}
 	if t.CertFile != "" {
 		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 		if err != nil {
@@ -90,14 +115,9 @@ func (t TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// mechanism returns nil where authentication is off.
+// mechanism returns nil if there is no login.
 func (s SASL) mechanism() (sasl.Mechanism, error) {
 	switch s.Mechanism {
-	case "":
-		if s != (SASL{}) {
-			return nil, errors.New("sasl has a user or a password but no mechanism")
-		}
-		return nil, nil
 	case SASLPlain:
 		return plain.Mechanism{Username: s.User, Password: string(s.Password)}, nil
 	case SASLSCRAMSHA256:
@@ -105,14 +125,14 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 	case SASLSCRAMSHA512:
 		return scram.Mechanism(scram.SHA512, s.User, string(s.Password))
 	}
-	return nil, fmt.Errorf("unknown sasl mechanism %q: want %s, %s or %s", s.Mechanism, SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512)
+	return nil, nil
 }
 
 // Dialer returns the dialer for kafka-go's readers and groups. It differs from
 // the transport of a Client only in type.
 func (c Connection) Dialer() (*kafka.Dialer, error) {
-	if len(c.Brokers) == 0 {
-		return nil, errors.New("no broker addresses")
+	if err := errors.Join(c.Check()...); err != nil {
+		return nil, err
 	}
 	tlsConfig, err := c.TLS.config()
 	if err != nil {
@@ -126,8 +146,8 @@ func (c Connection) Dialer() (*kafka.Dialer, error) {
 }
 
 // Probe connects to the first broker that answers, with the handshakes of TLS
-// and SASL. Its error names the broker and, where the symptom is known, the
-// likely cause.
+// and SASL. Its error names the broker and, for a known symptom, the likely
+// cause.
 func (c Connection) Probe(ctx context.Context) error {
 	d, err := c.Dialer()
 	if err != nil {
@@ -158,7 +178,7 @@ func (c Connection) probe(ctx context.Context, d *kafka.Dialer, broker string) e
 	return nil
 }
 
-// hint names the likely cause of an error that does not tell it.
+// hint names the likely cause of an error that does not name it, or "".
 func (c Connection) hint(err error) string {
 	var record tls.RecordHeaderError
 	var timeout net.Error
@@ -175,10 +195,10 @@ func (c Connection) hint(err error) string {
 	return ""
 }
 
-// ProbeError tells why a broker could not be talked to.
+// ProbeError says why a broker could not be reached.
 type ProbeError struct {
 	Broker string
-	Hint   string // likely cause, may be empty
+	Hint   string // the likely cause; may be empty
 	Err    error
 }
 

@@ -14,12 +14,18 @@ import (
 )
 
 const (
-	defaultSessionTimeout = 6 * time.Second
-	maxSessionTimeout     = 10 * time.Second
 	defaultDrainTimeout   = 20 * time.Second
 	defaultStallTimeout   = time.Minute
 	defaultPartitionWatch = 5 * time.Second
 	joinGroupBackoff      = 500 * time.Millisecond
+)
+
+// Limits and default of Config.SessionTimeout. Brokers accept 6 s and more by
+// default. The upper limit makes the partitions of a killed member move soon.
+const (
+	MinSessionTimeout     = time.Second
+	MaxSessionTimeout     = 10 * time.Second
+	DefaultSessionTimeout = 6 * time.Second
 )
 
 // Config says what a Consumer reads, who answers and where answers go.
@@ -35,12 +41,11 @@ type Config struct {
 	// Registerer takes the metrics; nil for none.
 	Registerer prometheus.Registerer
 
-	// Compression of the answers: none, snappy, lz4 or zstd; "" is none.
+	// Compression of the answers is one of Compressions; "" means none.
 	Compression string
 
-	// SessionTimeout is how long after its death a member keeps its
-	// partitions: at most 10 s, 0 is 6 s, the least that brokers take by
-	// default. Heartbeats go out six times as often.
+	// SessionTimeout is how long a member keeps its partitions after its death;
+	// 0 means DefaultSessionTimeout. Heartbeats go out six times as often.
 	SessionTimeout time.Duration
 	// DrainTimeout bounds the end of Run; 0 is 20 s.
 	DrainTimeout time.Duration
@@ -65,12 +70,12 @@ func (cfg *Config) validate() error {
 		return errors.New("input, output and dead letters must be different topics")
 	case cfg.Handler == nil || cfg.Logger == nil:
 		return errors.New("want a handler and a logger")
-	case cfg.SessionTimeout < 0 || cfg.SessionTimeout > maxSessionTimeout:
-		return fmt.Errorf("session timeout %s is not between 0 and %s", cfg.SessionTimeout, maxSessionTimeout)
+	case cfg.SessionTimeout != 0 && cfg.SessionTimeout < MinSessionTimeout || cfg.SessionTimeout > MaxSessionTimeout:
+		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout, MaxSessionTimeout)
 	case cfg.DrainTimeout < 0 || cfg.StallTimeout < 0 || cfg.PartitionWatchInterval < 0:
 		return errors.New("a timeout is negative")
 	}
-	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, defaultSessionTimeout)
+	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, DefaultSessionTimeout)
 	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, defaultDrainTimeout)
 	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
 	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, defaultPartitionWatch)

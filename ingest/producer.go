@@ -2,11 +2,14 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -26,19 +29,16 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a message of %d bytes is larger than topic %q takes: raise its max.message.bytes", e.Bytes, e.Topic)
 }
 
-// codec returns the compression of that name.
+// Compressions returns the names of the compressions of messages.
+func Compressions() []string { return []string{"none", "snappy", "lz4", "zstd"} }
+
+// codec returns the compression of that name; "" is none.
 func codec(name string) (kafka.Compression, error) {
-	switch name {
-	case "", "none":
-		return 0, nil
-	case "snappy":
-		return kafka.Snappy, nil
-	case "lz4":
-		return kafka.Lz4, nil
-	case "zstd":
-		return kafka.Zstd, nil
+	i := slices.Index(Compressions(), cmp.Or(name, "none"))
+	if i < 0 {
+		return 0, fmt.Errorf("unknown compression %q: use one of %s", name, strings.Join(Compressions(), ", "))
 	}
-	return 0, fmt.Errorf("unknown compression %q: want none, snappy, lz4 or zstd", name)
+	return [...]kafka.Compression{0, kafka.Snappy, kafka.Lz4, kafka.Zstd}[i], nil
 }
 
 // Producer writes messages and waits until all in-sync replicas have them. It

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -43,13 +44,9 @@ func dense(t *testing.T, docs []textproc.Document, s textproc.Settings) (terms s
 	for _, term := range v.Vocabulary() {
 		texts = append(texts, fmt.Sprintf("%s:%d", term.Text, term.DF))
 	}
-	for i := range x.N {
-		row := make([]float64, x.P)
-		columns, values := x.Row(i)
-		for c, j := range columns {
-			row[j] = values[c]
-		}
-		rows = append(rows, row)
+	n, _ := x.Dims()
+	for i := range n {
+		rows = append(rows, mat.Row(nil, i, x))
 	}
 	return strings.Join(texts, " "), rows
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Term is a column of the vocabulary.
@@ -155,7 +155,7 @@ func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
 func (v *Vectorizer) IDF() []float64 { return v.idf }
 
 // Transform returns the rows of texts, on one thread.
-func (v *Vectorizer) Transform(texts []string) *linalg.CSR {
+func (v *Vectorizer) Transform(texts []string) *matrix.CSR {
 	t := v.Transformer()
 	indptr := make([]int, 1, len(texts)+1)
 	var indices []int32
@@ -166,7 +166,7 @@ func (v *Vectorizer) Transform(texts []string) *linalg.CSR {
 		values = append(values, row.Values...)
 		indptr = append(indptr, len(indices))
 	}
-	x, err := linalg.NewCSR(len(texts), len(v.vocabulary), indptr, indices, values)
+	x, err := matrix.NewCSR(len(texts), len(v.vocabulary), indptr, indices, values)
 	if err != nil {
 		panic("textproc: " + err.Error()) // rows are ascending by construction
 	}

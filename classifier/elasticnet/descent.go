@@ -3,6 +3,8 @@ package elasticnet
 import (
 	"context"
 	"math"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // coordinate is one column as the descent works on it, standardized: (x − shift)·inverse. A dense column is
@@ -311,7 +313,7 @@ func (d *descent) refresh() {
 	d.residualSum, d.offset = 0, 0
 	var sum, difference, ratio float64
 	for i, eta := range d.eta {
-		w, p := d.weights[i], probability(eta)
+		w, p := d.weights[i], linalg.Sigmoid(eta)
 		d.residual[i] = w * (d.y[i] - p)
 		d.residualSum += d.residual[i]
 		v := w * max(p*(1-p), minCurvature)

@@ -19,8 +19,8 @@ import (
 )
 
 type benchCmd struct {
-	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages."`
-	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that writes messages of the same size."`
+	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages." example:"wardcast bench score --notes 20000"`
+	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
 }
 
 // benchInput is the flags that say what is scored by what.
@@ -131,7 +131,7 @@ type benchStreamCmd struct {
 	cli.Output
 	Rate        float64  `help:"Notes per second; 0 is as fast as it goes." default:"0"`
 	Brokers     []string `help:"Kafka brokers; without them an embedded one." placeholder:"HOST:PORT"`
-	Compression string   `help:"Compression of the predictions: none, snappy, lz4 or zstd; the bare loop compresses nothing." enum:"none,snappy,lz4,zstd" default:"${compression}"`
+	Compression string   `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
 }
 
 func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {

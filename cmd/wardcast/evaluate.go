@@ -58,7 +58,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	all := train.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission, Pooled: true}
+	all := train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission, Pooled: true}
 	groups := []train.Group{{Data: all}}
 	if c.PerComplaint != string(train.Never) {
 		groups = append(groups, train.Groups(all, c.MinDocuments)...)

@@ -12,8 +12,8 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/chooserank"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/lab/synth"
@@ -21,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -33,21 +32,23 @@ import (
 var version = "dev"
 
 type grammar struct {
-	Demo          demoCmd          `cmd:"" help:"Show the whole product: generate notes, train, stream, explain."`
-	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped."`
-	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone."`
-	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes."`
-	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part."`
-	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text."`
+	Demo          demoCmd          `cmd:"" help:"Show the whole product: generate notes, train, stream, explain." example:"wardcast demo --duration 30s"`
+	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped." example:"wardcast serve --config wardcast.yaml --embedded-broker broker --create-topics"`
+	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone." example:"wardcast broker --dir broker"`
+	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
+	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
+	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated'"`
 	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
-	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix."`
-	Rank          rankCmd          `cmd:"" help:"Choose the number of topics or factors of a matrix."`
+	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix." example:"wardcast factorize --input notes.mtx --rank 10 --out factors"`
+	Rank          rankCmd          `cmd:"" help:"Choose the number of topics or factors of a matrix." example:"wardcast rank --input notes.mtx --ranks 2:6"`
 	Questionnaire questionnaireCmd `cmd:"" help:"Factors of questionnaires: answers with missing entries and confounds."`
 	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
 	Bench         benchCmd         `cmd:"" help:"Measure this product's speed beside a reference."`
-	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file."`
-	Version       versionCmd       `cmd:"" help:"Print the version."`
+	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file." example:"wardcast check-config wardcast.yaml"`
+	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version"`
+	Completion    cli.Completion   `cmd:"" help:"Print the script that completes commands and flags in a shell." example:"source <(wardcast completion bash)"`
+	Complete      cli.Complete     `cmd:"" hidden:"" name:"__complete"`
 
 	cli.Logging
 }
@@ -73,15 +74,15 @@ func defaults() kong.Vars {
 	s, explain := train.Default(), config.Default().Scoring
 	return kong.Vars{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
-		"rankMethods": strings.Join(append(methods.Names(), chooserank.FactorAnalysis), ","), "runs": strconv.Itoa(chooserank.DefaultRuns), "folds": strconv.Itoa(chooserank.DefaultFolds), "draws": strconv.Itoa(factoranalysis.DefaultDraws),
+		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","), "runs": strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds), "draws": strconv.Itoa(rank.DefaultDraws),
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(questionnaire.DefaultBetas()), "[]"), "repeats": strconv.Itoa(questionnaire.DefaultRepeats), "evaluateMethods": strings.Join(questionnaire.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
-		"compression": config.Default().Kafka.Compression,
-		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
+		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
+		"topics": strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words),
 	}
 }
 

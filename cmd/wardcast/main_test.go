@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, leaf := range parser.Model.Leaves(false) {
+	for _, leaf := range parser.Model.Leaves(true) {
 		path := slices.DeleteFunc(strings.Fields(leaf.Path()), func(word string) bool { return strings.HasPrefix(word, "<") || strings.HasPrefix(word, "[") })
 		if leaf.Help == "" {
 			t.Errorf("%s has no help", leaf.Path())
@@ -98,6 +98,10 @@ func TestHelp(t *testing.T) {
 			if !strings.Contains(strings.Join(strings.Fields(help), " "), want) {
 				t.Errorf("wardcast %s --help prints %q, want %q in it", strings.Join(path, " "), help, want)
 			}
+		}
+		example := leaf.Tag.Get(cli.Example)
+		if !strings.Contains(example, "wardcast "+strings.Join(path, " ")) || !strings.HasSuffix(help, "\n\nExample:\n  "+example+"\n") {
+			t.Errorf("wardcast %s --help ends with %q, want the example %q", strings.Join(path, " "), help[max(0, len(help)-100):], example)
 		}
 	}
 }
@@ -119,6 +123,9 @@ func TestUsageErrors(t *testing.T) {
 		"no command":              {nil, "expected one of"},
 		"unknown command":         {[]string{"frobnicate"}, "frobnicate"},
 		"part of a command":       {[]string{"models"}, "expected one of"},
+		"mistyped command":        {[]string{"trian"}, `did you mean "train"?`},
+		"mistyped subcommand":     {[]string{"models", "lst"}, `did you mean "list"?`},
+		"mistyped flag":           {[]string{"train", "--modl-dir", "x"}, `did you mean "--model-dir"?`},
 		"unknown flag":            {[]string{"version", "--loud"}, "--loud"},
 		"missing flags":           {[]string{"train"}, "--input"},
 		"missing argument":        {[]string{"check-config"}, "<config>"},

@@ -12,9 +12,9 @@ import (
 )
 
 type modelsCmd struct {
-	List   modelsListCmd   `cmd:"" help:"List all versions of all models."`
-	Show   modelsShowCmd   `cmd:"" help:"Show the manifest of one version."`
-	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store; ends with 1 and names each bad one."`
+	List   modelsListCmd   `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
+	Show   modelsShowCmd   `cmd:"" help:"Show the manifest of one version." example:"wardcast models show --model-dir models _other"`
+	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store; ends with 1 and names each bad one." example:"wardcast models verify --model-dir models"`
 }
 
 // store is the flag of the commands that read a model store.

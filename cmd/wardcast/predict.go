@@ -222,7 +222,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		return err
 	}
 	parts := wordSums(&p)
-	if shown := c.limits.Words; shown > 0 && len(parts) > shown {
+	if shown := c.Words; shown > 0 && len(parts) > shown {
 		rest := summand{what: "other words"}
 		for _, part := range parts[shown:] {
 			rest.contribution += part.contribution

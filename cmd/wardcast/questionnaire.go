@@ -18,13 +18,13 @@ import (
 )
 
 type questionnaireCmd struct {
-	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers."`
-	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants by a model."`
-	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation."`
-	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples."`
-	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires."`
-	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors whose items may differ from age to age, from several rows of each participant."`
-	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again."`
+	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers." example:"wardcast questionnaire fit answers.csv --items '*_?' --confounds age:numeric,sex:categorical --factors 5 --beta 0.1 --out fit"`
+	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants by a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
+	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
+	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
+	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
+	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors whose items may differ from age to age, from several rows of each participant." example:"wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
+	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
 // answers is the flags that say where answers are and what their columns mean.

@@ -18,7 +18,7 @@ import (
 type serveCmd struct {
 	Config         string `help:"Configuration file. Its log.level counts where --log-level is not given." required:"" type:"existingfile" placeholder:"FILE"`
 	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first of kafka.brokers, and keep its data in this folder." placeholder:"DIR"`
-	CreateTopics   bool   `help:"Make the topics that do not exist, 4 partitions each."`
+	CreateTopics   bool   `help:"Make the topics that do not exist, ${partitions} partitions each."`
 	Insecure       bool   `help:"Allow addresses that other machines reach, without TLS or login."`
 }
 

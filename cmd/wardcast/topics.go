@@ -14,8 +14,8 @@ import (
 )
 
 type topicsCmd struct {
-	List topicsListCmd `cmd:"" help:"List the topics of the champions, one a line."`
-	Show topicsShowCmd `cmd:"" help:"Show the words of a model's topics: those of the largest positive and of the largest negative weights."`
+	List topicsListCmd `cmd:"" help:"List the topics of the champions, one a line." example:"wardcast topics list --model-dir models"`
+	Show topicsShowCmd `cmd:"" help:"Show the words of a model's topics: those of the largest positive and of the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
 }
 
 type topicsListCmd struct {

@@ -233,7 +233,7 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
 		d.Log.Warn("rows without a visit id count as visits of their own: what several notes of one patient share may become a term")
 	}
-	return train.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission}, nil
+	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
 }
 
 // previous gives a training the champions before it. One that is damaged is as none: training mends the store.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/wardcast/wardcast/ingest"
 )
 
 const (
@@ -20,7 +22,6 @@ const (
 	maxMessageBytes = 4 << 20
 	// retentionInterval is how often records past their retention are dropped.
 	retentionInterval = time.Hour
-	defaultPartitions = 4
 )
 
 // DefaultRetention is how long records are kept.
@@ -78,7 +79,7 @@ func Start(cfg Config) (*Broker, error) {
 	b := &Broker{done: make(chan struct{})}
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
-		kfake.DefaultNumPartitions(defaultPartitions),
+		kfake.DefaultNumPartitions(ingest.DefaultPartitions),
 		kfake.ListenFn(func(network, _ string) (net.Listener, error) {
 			l, err := net.Listen(network, cfg.Listen) //nolint:noctx // kfake's signature has no context.
 			if err != nil {

@@ -141,44 +141,52 @@ func appendHead(dst []byte, version, name, id string) []byte {
 	if version == "" {
 		version = SchemaVersion
 	}
-	dst = append(dst, `{"schema_version":`...)
-	dst = appendString(dst, version)
-	dst = append(dst, name...)
-	return appendString(dst, id)
+	return appendText(appendText(dst, `{"schema_version":`, version), name, id)
 }
 
-// appendField appends a named string unless it is empty.
+// The functions below append a member of an object. Its name comes with what
+// separates it from the member before.
+
+func appendText(dst []byte, name, s string) []byte { return appendString(append(dst, name...), s) }
+
+func appendNumber(dst []byte, name string, v float64) []byte {
+	return appendFloat(append(dst, name...), v)
+}
+
+func appendInt(dst []byte, name string, v int) []byte {
+	return strconv.AppendInt(append(dst, name...), int64(v), 10)
+}
+
+// appendField appends a text unless it is empty.
 func appendField(dst []byte, name, s string) []byte {
 	if s == "" {
 		return dst
 	}
-	return appendString(append(dst, name...), s)
+	return appendText(dst, name, s)
 }
 
-// appendOptional appends a named number unless it is absent.
+// appendOptional appends a number unless it is absent.
 func appendOptional(dst []byte, name string, o Optional) []byte {
 	if !o.Set {
 		return dst
 	}
-	return appendFloat(append(dst, name...), o.Value)
+	return appendNumber(dst, name, o.Value)
 }
 
-func appendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
-
-// appendStrings appends a list of strings.
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		dst = appendComma(dst, i)
-		dst = appendString(dst, s)
+// appendList appends a list, each element by one. The name ends in the bracket
+// that opens the list.
+func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) []byte) []byte {
+	dst = append(dst, name...)
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = one(&list[i], dst)
 	}
-	return append(dst, ']')
+	return append(dst, name[len(name)-1]+2) // in ASCII ] comes two after [, and } two after {
 }
 
-// appendComma separates element i of a list from the one before.
-func appendComma(dst []byte, i int) []byte {
-	if i > 0 {
-		dst = append(dst, ',')
-	}
-	return dst
+// appendTexts appends a list of texts.
+func appendTexts(dst []byte, name string, list []string) []byte {
+	return appendList(dst, name, list, func(s *string, dst []byte) []byte { return appendString(dst, *s) })
 }

@@ -58,13 +58,13 @@ func TestGolden(t *testing.T) {
 		got    []byte
 		schema string
 	}{
-		"note":       {note.AppendJSON(nil), NoteSchema()},
-		"outcome":    {outcome.AppendJSON(nil), OutcomeSchema()},
-		"prediction": {prediction.AppendJSON(nil), PredictionSchema()},
-		"classes":    {classes.AppendJSON(nil), PredictionSchema()},
-		"abstained":  {abstained.AppendJSON(nil), PredictionSchema()},
-		"response":   {response.AppendJSON(nil), ResponseSchema()},
-		"scores":     {scores.AppendJSON(nil), ScoresSchema()},
+		"note":       {note.AppendJSON(nil), Schema("note")},
+		"outcome":    {outcome.AppendJSON(nil), Schema("outcome")},
+		"prediction": {prediction.AppendJSON(nil), Schema("prediction")},
+		"classes":    {classes.AppendJSON(nil), Schema("prediction")},
+		"abstained":  {abstained.AppendJSON(nil), Schema("prediction")},
+		"response":   {response.AppendJSON(nil), Schema("response")},
+		"scores":     {scores.AppendJSON(nil), Schema("scores")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func TestAsyncAPI(t *testing.T) {
 		t.Errorf("version %q", doc.AsyncAPI)
 	}
 	for name, want := range map[string]string{
-		"note": NoteSchema(), "outcome": OutcomeSchema(), "prediction": PredictionSchema(), "response": ResponseSchema(), "scores": ScoresSchema(),
+		"note": Schema("note"), "outcome": Schema("outcome"), "prediction": Schema("prediction"), "response": Schema("response"), "scores": Schema("scores"),
 	} {
 		got, err := os.ReadFile(docs + doc.Components.Messages[name].Payload.Schema.Ref)
 		if err != nil || string(got) != want {

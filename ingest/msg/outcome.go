@@ -60,8 +60,7 @@ func DecodeOutcome(data []byte, o *Outcome) error {
 // Note.AppendJSON.
 func (o *Outcome) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, o.SchemaVersion, `,"visit_id":`, o.VisitID)
-	dst = append(dst, `,"disposition":`...)
-	dst = appendString(dst, string(o.Disposition))
+	dst = appendText(dst, `,"disposition":`, string(o.Disposition))
 	dst = appendField(dst, `,"ward":`, o.Ward)
 	dst = appendField(dst, `,"decided_at":`, o.DecidedAt)
 	return append(dst, '}')

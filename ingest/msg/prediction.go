@@ -1,6 +1,9 @@
 package msg
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // Decision is the probability held against the threshold.
 type Decision string
@@ -179,127 +182,80 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 // that is not finite becomes null. It allocates only to grow dst.
 func (p *Prediction) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, p.SchemaVersion, `,"visit_id":`, p.VisitID)
-	dst = append(dst, `,"arrived_at":`...)
-	dst = appendString(dst, p.ArrivedAt)
-	dst = append(dst, `,"scored_at":`...)
-	dst = appendString(dst, p.ScoredAt)
-	dst = append(dst, `,"complaint":`...)
-	dst = appendString(dst, p.Complaint)
-	dst = append(dst, `,"model":`...)
-	dst = p.Model.appendJSON(dst)
+	dst = appendText(dst, `,"arrived_at":`, p.ArrivedAt)
+	dst = appendText(dst, `,"scored_at":`, p.ScoredAt)
+	dst = appendText(dst, `,"complaint":`, p.Complaint)
+	dst = p.Model.appendJSON(append(dst, `,"model":`...))
 	dst = appendField(dst, `,"class":`, p.Class)
 	dst = appendField(dst, `,"against":`, p.Against)
 	if len(p.Classes) > 0 {
-		dst = append(dst, `,"classes":[`...)
-		for i := range p.Classes {
-			c := &p.Classes[i]
-			dst = appendComma(dst, i)
-			dst = append(dst, `{"class":`...)
-			dst = appendString(dst, c.Class)
-			dst = append(dst, `,"probability":`...)
-			dst = appendFloat(dst, c.Probability)
-			dst = append(dst, '}')
-		}
-		dst = append(dst, ']')
+		dst = appendList(dst, `,"classes":[`, p.Classes, (*Class).appendJSON)
 	}
 	dst = appendOptional(dst, `,"admission_probability":`, p.AdmissionProbability)
-	dst = append(dst, `,"probability":`...)
-	dst = appendFloat(dst, p.Probability)
-	dst = append(dst, `,"threshold":`...)
-	dst = appendFloat(dst, p.Threshold)
-	dst = append(dst, `,"decision":`...)
-	dst = appendString(dst, string(p.Decision))
-	dst = append(dst, `,"logit":`...)
-	dst = appendFloat(dst, p.Logit)
-	dst = append(dst, `,"intercept":`...)
-	dst = appendFloat(dst, p.Intercept)
-	dst = append(dst, `,"topics":[`...)
-	for i := range p.Topics {
-		dst = appendComma(dst, i)
-		dst = p.Topics[i].appendJSON(dst)
-	}
-	dst = append(dst, ']')
+	dst = appendNumber(dst, `,"probability":`, p.Probability)
+	dst = appendNumber(dst, `,"threshold":`, p.Threshold)
+	dst = appendText(dst, `,"decision":`, string(p.Decision))
+	dst = appendNumber(dst, `,"logit":`, p.Logit)
+	dst = appendNumber(dst, `,"intercept":`, p.Intercept)
+	dst = appendList(dst, `,"topics":[`, p.Topics, (*Topic).appendJSON)
 	if p.Words != nil {
-		dst = append(dst, `,"words":[`...)
-		for i := range p.Words {
-			w := &p.Words[i]
-			dst = appendComma(dst, i)
-			dst = appendTerm(dst, w.Head, w.Term, w.Surface)
-			dst = append(dst, `,"contribution":`...)
-			dst = appendFloat(dst, w.Contribution)
-			dst = append(dst, '}')
-		}
-		dst = append(dst, ']')
+		dst = appendList(dst, `,"words":[`, p.Words, (*Word).appendJSON)
 	}
-	dst = append(dst, `,"aux":[`...)
-	for i := range p.Aux {
-		a := &p.Aux[i]
-		dst = appendComma(dst, i)
-		dst = append(dst, `{"name":`...)
-		dst = appendString(dst, a.Name)
-		dst = append(dst, `,"value":`...)
-		dst = a.Value.AppendJSON(dst)
-		dst = append(dst, `,"contribution":`...)
-		dst = appendFloat(dst, a.Contribution)
-		dst = append(dst, '}')
-	}
-	dst = append(dst, `],"known_term_share":`...)
-	dst = appendFloat(dst, p.KnownTermShare)
-	dst = append(dst, `,"abstained":`...)
-	if p.Abstained {
-		dst = append(dst, "true"...)
-	} else {
-		dst = append(dst, "false"...)
-	}
-	dst = append(dst, `,"abstain_reason":`...)
-	dst = appendString(dst, p.AbstainReason)
+	dst = appendList(dst, `,"aux":[`, p.Aux, (*Aux).appendJSON)
+	dst = appendNumber(dst, `,"known_term_share":`, p.KnownTermShare)
+	dst = strconv.AppendBool(append(dst, `,"abstained":`...), p.Abstained)
+	dst = appendText(dst, `,"abstain_reason":`, p.AbstainReason)
 	return append(dst, '}')
 }
 
 func (m *Model) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"name":`...)
-	dst = appendString(dst, m.Name)
-	dst = append(dst, `,"version":`...)
-	dst = appendString(dst, m.Version)
-	dst = append(dst, `,"method":`...)
-	dst = appendString(dst, m.Method)
-	dst = append(dst, `,"sha256":`...)
-	dst = appendString(dst, m.SHA256)
+	dst = appendText(dst, `{"name":`, m.Name)
+	dst = appendText(dst, `,"version":`, m.Version)
+	dst = appendText(dst, `,"method":`, m.Method)
+	dst = appendText(dst, `,"sha256":`, m.SHA256)
+	return append(dst, '}')
+}
+
+func (c *Class) appendJSON(dst []byte) []byte {
+	dst = appendText(dst, `{"class":`, c.Class)
+	dst = appendNumber(dst, `,"probability":`, c.Probability)
 	return append(dst, '}')
 }
 
 func (t *Topic) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"topic":`...)
-	dst = appendInt(dst, t.Topic)
-	dst = append(dst, `,"label":`...)
-	dst = appendString(dst, t.Label)
-	dst = append(dst, `,"score":`...)
-	dst = appendFloat(dst, t.Score)
-	dst = append(dst, `,"coefficient":`...)
-	dst = appendFloat(dst, t.Coefficient)
-	dst = append(dst, `,"contribution":`...)
-	dst = appendFloat(dst, t.Contribution)
-	dst = append(dst, `,"terms":[`...)
-	for i := range t.Terms {
-		m := &t.Terms[i]
-		dst = appendComma(dst, i)
-		dst = appendTerm(dst, m.Head, m.Term, m.Surface)
-		dst = append(dst, `,"weight":`...)
-		dst = appendFloat(dst, m.Weight)
-		dst = append(dst, `,"contribution":`...)
-		dst = appendFloat(dst, m.Contribution)
-		dst = append(dst, '}')
-	}
-	return append(dst, "]}"...)
+	dst = appendInt(dst, `{"topic":`, t.Topic)
+	dst = appendText(dst, `,"label":`, t.Label)
+	dst = appendNumber(dst, `,"score":`, t.Score)
+	dst = appendNumber(dst, `,"coefficient":`, t.Coefficient)
+	dst = appendNumber(dst, `,"contribution":`, t.Contribution)
+	dst = appendList(dst, `,"terms":[`, t.Terms, (*Term).appendJSON)
+	return append(dst, '}')
 }
 
-// appendTerm opens the object of a term, by its head where it is known.
+func (t *Term) appendJSON(dst []byte) []byte {
+	dst = appendTerm(dst, t.Head, t.Term, t.Surface)
+	dst = appendNumber(dst, `,"weight":`, t.Weight)
+	dst = appendNumber(dst, `,"contribution":`, t.Contribution)
+	return append(dst, '}')
+}
+
+func (w *Word) appendJSON(dst []byte) []byte {
+	dst = appendTerm(dst, w.Head, w.Term, w.Surface)
+	dst = appendNumber(dst, `,"contribution":`, w.Contribution)
+	return append(dst, '}')
+}
+
+func (a *Aux) appendJSON(dst []byte) []byte {
+	dst = appendText(dst, `{"name":`, a.Name)
+	dst = a.Value.AppendJSON(append(dst, `,"value":`...))
+	dst = appendNumber(dst, `,"contribution":`, a.Contribution)
+	return append(dst, '}')
+}
+
+// appendTerm opens the object of a term, by its head if that is known.
 func appendTerm(dst []byte, head, term string, surface []string) []byte {
 	if head != "" {
 		return append(dst, head...)
 	}
-	dst = append(dst, `{"term":`...)
-	dst = appendString(dst, term)
-	dst = append(dst, `,"surface":`...)
-	return appendStrings(dst, surface)
+	return appendTexts(appendText(dst, `{"term":`, term), `,"surface":[`, surface)
 }

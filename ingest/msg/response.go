@@ -109,39 +109,29 @@ func DecodeResponse(data []byte, r *Response) error {
 func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, r.SchemaVersion, `,"response_id":`, r.ResponseID)
 	dst = appendField(dst, `,"participant_id":`, r.ParticipantID)
-	dst = append(dst, `,"instrument":`...)
-	dst = appendString(dst, r.Instrument)
+	dst = appendText(dst, `,"instrument":`, r.Instrument)
 	dst = appendField(dst, `,"answered_at":`, r.AnsweredAt)
-	dst = append(dst, `,"answers":{`...)
-	for i := range r.Answers {
-		a := &r.Answers[i]
-		dst = appendComma(dst, i)
-		dst = append(appendString(dst, a.Item), ':')
-		switch {
-		case a.Mistyped:
-			dst = append(dst, "{}"...)
-		case a.Value.Set:
-			dst = appendFloat(dst, a.Value.Value)
-		default:
-			dst = append(dst, "null"...)
-		}
-	}
-	dst = append(dst, '}')
+	dst = appendList(dst, `,"answers":{`, r.Answers, (*Answer).appendJSON)
 	if len(r.Confounds) > 0 {
-		dst = append(dst, `,"confounds":{`...)
-		for i := range r.Confounds {
-			c := &r.Confounds[i]
-			dst = appendComma(dst, i)
-			dst = append(appendString(dst, c.Name), ':')
-			if c.Mistyped {
-				dst = append(dst, "{}"...)
-			} else {
-				dst = c.Value.AppendJSON(dst)
-			}
-		}
-		dst = append(dst, '}')
+		dst = appendList(dst, `,"confounds":{`, r.Confounds, (*Confound).appendJSON)
 	}
 	return append(dst, '}')
+}
+
+func (a *Answer) appendJSON(dst []byte) []byte {
+	c := Confound{Name: a.Item, Mistyped: a.Mistyped}
+	if a.Value.Set {
+		c.Value = Number(a.Value.Value)
+	}
+	return c.appendJSON(dst)
+}
+
+func (c *Confound) appendJSON(dst []byte) []byte {
+	dst = append(appendString(dst, c.Name), ':')
+	if c.Mistyped {
+		return append(dst, "{}"...)
+	}
+	return c.Value.AppendJSON(dst)
 }
 
 // MarshalJSON returns the response as AppendJSON writes it.

@@ -354,7 +354,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		if d := cmp.Diff(plainValues(t, fields["confounds"], true), p.Confounds); d != "" {
 			t.Error(d)
 		}
-		for _, problem := range validate(t, ResponseSchema(), r.AppendJSON(nil)) {
+		for _, problem := range validate(t, Schema("response"), r.AppendJSON(nil)) {
 			t.Error(problem)
 		}
 		again := contractResponse()

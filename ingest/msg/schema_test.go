@@ -128,11 +128,11 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 		schema string
 		typ    reflect.Type
 	}{
-		{NoteSchema(), reflect.TypeFor[Note]()},
-		{OutcomeSchema(), reflect.TypeFor[Outcome]()},
-		{PredictionSchema(), reflect.TypeFor[Prediction]()},
-		{ResponseSchema(), reflect.TypeFor[Response]()},
-		{ScoresSchema(), reflect.TypeFor[Scores]()},
+		{Schema("note"), reflect.TypeFor[Note]()},
+		{Schema("outcome"), reflect.TypeFor[Outcome]()},
+		{Schema("prediction"), reflect.TypeFor[Prediction]()},
+		{Schema("response"), reflect.TypeFor[Response]()},
+		{Schema("scores"), reflect.TypeFor[Scores]()},
 	} {
 		s := parseSchema(t, c.schema)
 		if s.Schema != "https://json-schema.org/draft/2020-12/schema" || s.ID == "" || s.Title == "" {
@@ -179,23 +179,23 @@ func compareFields(t *testing.T, at string, s schema, typ reflect.Type) {
 func TestSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ schema, document string }{
-		"note without text":        {NoteSchema(), `{"schema_version":"1","visit_id":"v"}`},
-		"note of version 2":        {NoteSchema(), `{"schema_version":"2","visit_id":"v","text":"x"}`},
-		"age in words":             {NoteSchema(), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
-		"unknown outcome":          {OutcomeSchema(), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
-		"half a prediction":        {PredictionSchema(), `{"schema_version":"1","visit_id":"v"}`},
-		"against nothing":          {PredictionSchema(), goldenWith(t, "classes", `"against":"discharged"`, `"against":""`)},
-		"a class, no probability":  {PredictionSchema(), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
-		"admission more than sure": {PredictionSchema(), goldenWith(t, "classes", `"admission_probability":0.9`, `"admission_probability":1.1`)},
-		"prediction of text":       {PredictionSchema(), `"x"`},
-		"response without answers": {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
-		"no answers":               {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{}}`},
-		"an item's endless name":   {ResponseSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},
-		"half a message of scores": {ScoresSchema(), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
-		"more than present":        {ScoresSchema(), goldenWith(t, "scores", `"score":0.31`, `"score":1.31`)},
-		"a factor without score":   {ScoresSchema(), goldenWith(t, "scores", `"score":0.31,`, ``)},
-		"half an item":             {ScoresSchema(), goldenWith(t, "scores", `"items":25`, `"items":24.5`)},
-		"a model without digest":   {ScoresSchema(), goldenWith(t, "scores", `"sha256":"3f`, `"sha256":"`)},
+		"note without text":        {Schema("note"), `{"schema_version":"1","visit_id":"v"}`},
+		"note of version 2":        {Schema("note"), `{"schema_version":"2","visit_id":"v","text":"x"}`},
+		"age in words":             {Schema("note"), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
+		"unknown outcome":          {Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
+		"half a prediction":        {Schema("prediction"), `{"schema_version":"1","visit_id":"v"}`},
+		"against nothing":          {Schema("prediction"), goldenWith(t, "classes", `"against":"discharged"`, `"against":""`)},
+		"a class, no probability":  {Schema("prediction"), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
+		"admission more than sure": {Schema("prediction"), goldenWith(t, "classes", `"admission_probability":0.9`, `"admission_probability":1.1`)},
+		"prediction of text":       {Schema("prediction"), `"x"`},
+		"response without answers": {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
+		"no answers":               {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{}}`},
+		"an item's endless name":   {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},
+		"half a message of scores": {Schema("scores"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
+		"more than present":        {Schema("scores"), goldenWith(t, "scores", `"score":0.31`, `"score":1.31`)},
+		"a factor without score":   {Schema("scores"), goldenWith(t, "scores", `"score":0.31,`, ``)},
+		"half an item":             {Schema("scores"), goldenWith(t, "scores", `"items":25`, `"items":24.5`)},
+		"a model without digest":   {Schema("scores"), goldenWith(t, "scores", `"sha256":"3f`, `"sha256":"`)},
 	} {
 		if validate(t, c.schema, []byte(c.document)) == nil {
 			t.Errorf("%s is accepted", name)
@@ -212,7 +212,7 @@ func TestSchemaLetsPassWhatIsIgnored(t *testing.T) {
 		if err := DecodeResponse(document, new(Response)); err != nil {
 			t.Errorf("%s: %v", document, err)
 		}
-		for _, problem := range validate(t, ResponseSchema(), document) {
+		for _, problem := range validate(t, Schema("response"), document) {
 			t.Error(problem)
 		}
 	}

@@ -41,51 +41,35 @@ type Loading struct {
 func (s *Scores) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, s.SchemaVersion, `,"response_id":`, s.ResponseID)
 	dst = appendField(dst, `,"participant_id":`, s.ParticipantID)
-	dst = append(dst, `,"instrument":`...)
-	dst = appendString(dst, s.Instrument)
+	dst = appendText(dst, `,"instrument":`, s.Instrument)
 	dst = appendField(dst, `,"answered_at":`, s.AnsweredAt)
-	dst = append(dst, `,"scored_at":`...)
-	dst = appendString(dst, s.ScoredAt)
-	dst = append(dst, `,"model":`...)
-	dst = s.Model.appendJSON(dst)
-	dst = append(dst, `,"scores":[`...)
-	for i := range s.Scores {
-		dst = appendComma(dst, i)
-		dst = s.Scores[i].appendJSON(dst)
-	}
-	dst = append(dst, `],"answered":`...)
-	dst = appendInt(dst, s.Answered)
-	dst = append(dst, `,"items":`...)
-	dst = appendInt(dst, s.Items)
+	dst = appendText(dst, `,"scored_at":`, s.ScoredAt)
+	dst = s.Model.appendJSON(append(dst, `,"model":`...))
+	dst = appendList(dst, `,"scores":[`, s.Scores, (*Score).appendJSON)
+	dst = appendInt(dst, `,"answered":`, s.Answered)
+	dst = appendInt(dst, `,"items":`, s.Items)
 	if s.UnknownItems != 0 {
-		dst = append(dst, `,"unknown_items":`...)
-		dst = appendInt(dst, s.UnknownItems)
+		dst = appendInt(dst, `,"unknown_items":`, s.UnknownItems)
 	}
 	if len(s.Beyond) > 0 {
-		dst = append(dst, `,"beyond":`...)
-		dst = appendStrings(dst, s.Beyond)
+		dst = appendTexts(dst, `,"beyond":[`, s.Beyond)
 	}
 	return append(dst, '}')
 }
 
 func (s *Score) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"factor":`...)
-	dst = appendString(dst, s.Factor)
-	dst = append(dst, `,"score":`...)
-	dst = appendFloat(dst, s.Score)
-	dst = append(dst, `,"items":[`...)
-	for i := range s.Items {
-		l := &s.Items[i]
-		dst = appendComma(dst, i)
-		dst = append(dst, `{"item":`...)
-		dst = appendString(dst, l.Item)
-		dst = appendField(dst, `,"text":`, l.Text)
-		if l.Reversed {
-			dst = append(dst, `,"reversed":true`...)
-		}
-		dst = append(dst, `,"loading":`...)
-		dst = appendFloat(dst, l.Loading)
-		dst = append(dst, '}')
+	dst = appendText(dst, `{"factor":`, s.Factor)
+	dst = appendNumber(dst, `,"score":`, s.Score)
+	dst = appendList(dst, `,"items":[`, s.Items, (*Loading).appendJSON)
+	return append(dst, '}')
+}
+
+func (l *Loading) appendJSON(dst []byte) []byte {
+	dst = appendText(dst, `{"item":`, l.Item)
+	dst = appendField(dst, `,"text":`, l.Text)
+	if l.Reversed {
+		dst = append(dst, `,"reversed":true`...)
 	}
-	return append(dst, "]}"...)
+	dst = appendNumber(dst, `,"loading":`, l.Loading)
+	return append(dst, '}')
 }

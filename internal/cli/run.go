@@ -64,7 +64,7 @@ type Program struct {
 // Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
 // after it the second has its default effect.
 func (p *Program) Run() int {
-	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Description(p.Description))
+	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description))
 	if err != nil {
 		return p.fail(err, ExitFailed)
 	}
@@ -109,6 +109,28 @@ func withFileHint(err error) error {
 		}
 	}
 	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
+}
+
+// Example is the tag of a command in the grammar that holds a command line to try. Help ends with it.
+const Example = "example"
+
+// help prints the help of a command, and its example.
+func help(options kong.HelpOptions, command *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, command); err != nil {
+		return err
+	}
+	node := command.Selected()
+	if node == nil {
+		node = command.Model.Node
+	}
+	for len(node.Children) > 0 { // a group has the example of its first command
+		node = node.Children[0]
+	}
+	if !node.Tag.Has(Example) {
+		return nil
+	}
+	_, err := fmt.Fprintf(command.Stdout, "\nExample:\n  %s\n", node.Tag.Get(Example))
+	return err
 }
 
 func (p *Program) usage(err error) bool {

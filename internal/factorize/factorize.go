@@ -183,7 +183,7 @@ type kept struct {
 
 // best returns the result of least objective of all starts, the first of equals. A start that ends without a finite
 // objective is passed over, unless there is no other.
-func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*kept, error) {
+func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*kept, error) {
 	var best kept
 	var failed error
 	cancelled := false
@@ -217,7 +217,7 @@ func (o *Options) best(ctx context.Context, x linalg.Operator, settings solver.S
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // solve runs the method once. An error about an entry of the matrix names its place in the input.
-func (o *Options) solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
+func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*solver.Result, error) {
 	result, err := solver.Solve(ctx, x, settings, method)
 	if outside, ok := errors.AsType[*solver.DomainError](err); ok {
 		row, column := outside.Row+1, outside.Col+1
@@ -231,11 +231,11 @@ func (o *Options) solve(ctx context.Context, x linalg.Operator, settings solver.
 
 // penalized is a method with ℓ1 penalties.
 type penalized interface {
-	Weights(x linalg.Operator, rank int) (topics, scores float64)
+	Weights(x mat.Matrix, rank int) (topics, scores float64)
 }
 
 // report describes a result.
-func (o *Options) report(x linalg.Operator, method solver.Method, result *kept) *Report {
+func (o *Options) report(x mat.Matrix, method solver.Method, result *kept) *Report {
 	n, p := x.Dims()
 	report := &Report{
 		Method:        o.Method,
@@ -312,7 +312,7 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 }
 
 // load reads the files.
-func (o *Options) load(recorder solver.Recorder) (linalg.Operator, solver.Settings, error) {
+func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, error) {
 	settings := solver.Settings{
 		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Recorder: recorder,
 	}
@@ -361,7 +361,7 @@ func (o *Options) checkSigns(s *solver.Settings) error {
 		if start.factor == nil {
 			continue
 		}
-		x := linalg.Dense{Dense: start.factor}
+		x := linalg.OperatorOf(start.factor, 0)
 		if start.nonNegative {
 			if outside, ok := errors.AsType[*solver.DomainError](solver.NonNegative.Check(x)); ok {
 				return fmt.Errorf("reading %q: %w: row %d, column %d is %v, must be non-negative for %s", start.path, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, o.Method)
@@ -376,7 +376,7 @@ func (o *Options) checkSigns(s *solver.Settings) error {
 }
 
 // read reads a matrix of documents in the orientation of the input.
-func (o *Options) read(path string) (linalg.Operator, error) {
+func (o *Options) read(path string) (mat.Matrix, error) {
 	x, err := matrixio.Read(path)
 	if err == nil && o.Orientation == TermsByDocuments {
 		x = matrixio.Transposed(x)
@@ -393,9 +393,9 @@ func readFactor(path string) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	dense, ok := x.(linalg.Dense)
+	dense, ok := x.(*mat.Dense)
 	if !ok {
 		return nil, fmt.Errorf("reading %q: %w: start factors are dense", path, ErrOptions)
 	}
-	return dense.Dense, nil
+	return dense, nil
 }

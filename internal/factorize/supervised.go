@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
@@ -157,14 +156,14 @@ func (s *Supervised) refuse(method string) error {
 type task struct {
 	settings   smf.Settings
 	data       smf.Data
-	testX      linalg.Operator // nil without test documents
+	testX      mat.Matrix // nil without test documents
 	test       smf.Data
 	validation *CrossValidation
 	method     *smf.Method
 }
 
 // loadTask reads what belongs to the n documents of x.
-func (o *Options) loadTask(x linalg.Operator, s smf.Settings) (t *task, err error) {
+func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	t = &task{settings: s}
 	n, p := x.Dims()
 	if t.data, err = o.readData(o.Input, n, o.Labels, o.Aux); err != nil {
@@ -323,7 +322,7 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 }
 
 // choose fills in the weights that are left to it and makes the method.
-func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settings solver.Settings) (err error) {
+func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings solver.Settings) (err error) {
 	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, Progress: o.Tried}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
@@ -352,7 +351,7 @@ func (t *task) choose(ctx context.Context, x linalg.Operator, o *Options, settin
 }
 
 // validate takes the weights of the best candidate.
-func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Search) error {
+func (t *task) validate(ctx context.Context, x mat.Matrix, search smf.Search) error {
 	choice, err := smf.Choose(ctx, x, t.data, search)
 	if err != nil {
 		return err
@@ -363,7 +362,7 @@ func (t *task) validate(ctx context.Context, x linalg.Operator, search smf.Searc
 }
 
 // describe adds to a report what belongs to a supervised result.
-func (t *task) describe(report *Report, o *Options, x linalg.Operator, result *solver.Result) error {
+func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver.Result) error {
 	report.Settings.SupervisedSettings = &SupervisedSettings{
 		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update, ClassWeights: o.ClassWeights,
 		CrossValidation: t.validation, TestInput: o.TestInput, TestLabels: o.TestLabels, TestAux: o.TestAux,
@@ -412,18 +411,9 @@ func accuracy(predicted, labels []int) *float64 {
 }
 
 // dense returns the matrix of a file as a dense one.
-func dense(x linalg.Operator) *mat.Dense {
-	sparse, ok := x.(*linalg.CSR)
-	if !ok {
-		return x.(linalg.Dense).Dense
+func dense(x mat.Matrix) *mat.Dense {
+	if d, ok := x.(*mat.Dense); ok {
+		return d
 	}
-	n, p := x.Dims()
-	d := mat.NewDense(n, p, nil)
-	for i := range n {
-		columns, values := sparse.Row(i)
-		for c, j := range columns {
-			d.Set(i, int(j), values[c])
-		}
-	}
-	return d
+	return mat.DenseCopyOf(x)
 }

@@ -364,7 +364,7 @@ func TestSupervisedGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := mat.DenseCopyOf(h0.(mat.Matrix).T())
+	scores := mat.DenseCopyOf(h0.T())
 	text := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for name, g := range golden {
 		o := factorize.Options{

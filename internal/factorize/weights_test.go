@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
@@ -57,7 +56,7 @@ func TestClassWeightsHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := smf.Choose(t.Context(), linalg.Dense{Dense: c.x}, smf.Data{Labels: c.labels, Weights: smf.Balanced(c.labels)}, smf.Search{
+	want, err := smf.Choose(t.Context(), c.x, smf.Data{Labels: c.labels, Weights: smf.Balanced(c.labels)}, smf.Search{
 		Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, Weigh: smf.Balanced, Seed: o.Seed,
 		Solver: solver.Settings{Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol},
 	})

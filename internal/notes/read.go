@@ -12,18 +12,11 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
 )
 
 // Row is one labelled note.
-type Row struct {
-	Visit     string // "" where the file has no such column: every row is then a visit of its own
-	Complaint string
-	Text      string
-	Arrived   time.Time   // zero where the file has no such column
-	Positive  bool        // admitted
-	Aux       []msg.Value // in the order of Columns.Aux
-	Class     int         // of Table.Classes, where there are any
-}
+type Row = train.Row
 
 // Table is the rows of one or more files, in their order.
 type Table struct {

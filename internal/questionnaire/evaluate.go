@@ -355,7 +355,7 @@ func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, fact
 		return solver.NotTerminated, err
 	}
 	answers := s.answersOf(m.rows, m.items)
-	x := linalg.Dense{Dense: filled(answers, columnMeans(answers))}
+	x := filled(answers, columnMeans(answers))
 	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
 	if err != nil {
 		return solver.NotTerminated, err
@@ -402,7 +402,7 @@ func (o *EvaluateOptions) predict(ctx context.Context, m *learnt, labels []int8,
 		if err != nil {
 			return nil, err
 		}
-		return elasticnet.NewDesign(linalg.Dense{Dense: scores})
+		return elasticnet.NewDesign(scores)
 	}
 	x, err := design(trainRows)
 	if err != nil {

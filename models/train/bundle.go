@@ -6,13 +6,12 @@ import (
 	"fmt"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // bundle is the version that a store keeps.
-func (f *Fitted) bundle(rows []notes.Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
 	if err := f.ToBundle(b); err != nil {
@@ -130,7 +129,7 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 const calibrationBins = 10
 
 // evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
-func (f *Fitted) evaluation(rows []notes.Row, metrics measured) (json.RawMessage, error) {
+func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
 	if err != nil {

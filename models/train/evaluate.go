@@ -15,7 +15,6 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -348,7 +347,7 @@ func appendKnown(list []float64, v *float64) []float64 {
 type trial struct {
 	data   Data // trained on
 	train  *rows
-	test   []notes.Row
+	test   []Row
 	texts  map[textproc.Weighting]*text
 	topics map[Candidate]*text // Words cleared: topics do not depend on it
 }

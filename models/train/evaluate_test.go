@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -80,7 +79,7 @@ func TestCrossValidationNeverPartsAVisit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 80).Draw(t, "rows")
-		rows := make([]notes.Row, n)
+		rows := make([]Row, n)
 		for i := range rows {
 			if v := rapid.IntRange(0, 30).Draw(t, "visit"); v > 0 {
 				rows[i].Visit = fmt.Sprint(v)
@@ -114,7 +113,7 @@ func TestCrossValidationNeverPartsAVisit(t *testing.T) {
 }
 
 // checkSplit looks for visits on both sides.
-func checkSplit(t interface{ Fatalf(string, ...any) }, rows []notes.Row, s Split) {
+func checkSplit(t interface{ Fatalf(string, ...any) }, rows []Row, s Split) {
 	trained := map[string]bool{}
 	for _, i := range s.Train {
 		trained[visit(rows, i)] = true
@@ -128,7 +127,7 @@ func checkSplit(t interface{ Fatalf(string, ...any) }, rows []notes.Row, s Split
 
 func TestHoldout(t *testing.T) {
 	t.Parallel()
-	rows := []notes.Row{{Visit: "a"}, {Visit: "b"}, {}, {Visit: "a"}, {Visit: "c"}, {}}
+	rows := []Row{{Visit: "a"}, {Visit: "b"}, {}, {Visit: "a"}, {Visit: "c"}, {}}
 	repeats, dropped, err := Holdout(rows, func(i int) bool { return i < 3 })
 	if err != nil {
 		t.Fatal(err)
@@ -265,9 +264,9 @@ func TestEvaluateRefuses(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	var rows []notes.Row
+	var rows []Row
 	for i := range 90 {
-		rows = append(rows, notes.Row{Complaint: []string{"Chest Pain", "chest  pain", "", "n/v"}[min(i%4, 3)], Positive: i%3 == 0})
+		rows = append(rows, Row{Complaint: []string{"Chest Pain", "chest  pain", "", "n/v"}[min(i%4, 3)], Positive: i%3 == 0})
 	}
 	groups := Groups(Data{Rows: rows, Aux: auxColumns()}, 40)
 	if len(groups) != 1 || groups[0].Complaint != "Chest Pain" || len(groups[0].Rows) != 46 || len(groups[0].At) != 46 || len(groups[0].Aux) != len(auxColumns()) || groups[0].Pooled {

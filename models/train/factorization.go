@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -16,7 +15,7 @@ type Factorization struct {
 }
 
 // Factorize makes text rows and topics of all notes as Evaluate does of those that it trains on.
-func Factorize(ctx context.Context, all []notes.Row, c Candidate, s Settings) (*Factorization, error) {
+func Factorize(ctx context.Context, all []Row, c Candidate, s Settings) (*Factorization, error) {
 	s, err := c.settings(s)
 	if err != nil {
 		return nil, err

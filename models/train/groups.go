@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -64,23 +63,16 @@ func Groups(d Data, minDocuments int) []Group {
 	return out
 }
 
-func take(all []notes.Row, at []int) []notes.Row {
-	out := make([]notes.Row, len(at))
+// take returns these entries of a list.
+func take[T any](all []T, at []int) []T {
+	out := make([]T, len(at))
 	for i, r := range at {
 		out[i] = all[r]
 	}
 	return out
 }
 
-func takeFloats(all []float64, at []int) []float64 {
-	out := make([]float64, len(at))
-	for i, r := range at {
-		out[i] = all[r]
-	}
-	return out
-}
-
-func labels(all []notes.Row) []bool {
+func labels(all []Row) []bool {
 	y := make([]bool, len(all))
 	for i := range all {
 		y[i] = all[i].Positive
@@ -88,7 +80,7 @@ func labels(all []notes.Row) []bool {
 	return y
 }
 
-func positives(all []notes.Row) int {
+func positives(all []Row) int {
 	n := 0
 	for i := range all {
 		if all[i].Positive {

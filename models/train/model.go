@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -12,10 +13,11 @@ import (
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -41,11 +43,28 @@ type Fitted struct {
 	Alignment *Alignment
 }
 
+// Row is one labelled note.
+type Row struct {
+	Visit     string // "" makes the row a visit of its own
+	Complaint string
+	Text      string
+	Arrived   time.Time   // zero if unknown
+	Positive  bool        // admitted
+	Aux       []msg.Value // in the order of Data.Aux
+	Class     int         // index into Data.Classes, if there are any
+}
+
+// Aux is an auxiliary feature of the notes.
+type Aux struct {
+	Name string // of the field in a note
+	Kind models.AuxKind
+}
+
 // Data is the notes that a model is trained on.
 type Data struct {
-	Rows   []notes.Row
-	Aux    []notes.Aux // what the rows' auxiliary values are
-	Pooled bool        // they are of several complaints: the complaint is an auxiliary feature
+	Rows   []Row
+	Aux    []Aux // what the rows' auxiliary values are
+	Pooled bool  // they are of several complaints: the complaint is an auxiliary feature
 	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
 	// nil for yes and no.
 	Classes   []string
@@ -64,7 +83,7 @@ func (d Data) subset(at []int) Data {
 
 // rows is data as the stages take it.
 type rows struct {
-	all     []notes.Row
+	all     []Row
 	y       []bool
 	classes []int // of each row: of names, or 1 for admission
 	names   []string
@@ -127,7 +146,7 @@ func (d *Data) labels() []int {
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
 // visit returns the visit of row i; a row without one is a visit of its own.
-func visit(all []notes.Row, i int) string {
+func visit(all []Row, i int) string {
 	if all[i].Visit != "" {
 		return all[i].Visit
 	}
@@ -154,7 +173,7 @@ func (r *rows) featuresTo(dst []float64, i int) {
 
 // auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
 // are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, err error) {
+func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, err error) {
 	width := r.auxWidth()
 	scale = make([]float64, width)
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
@@ -187,14 +206,14 @@ func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, e
 	for e, f := range indices {
 		values[e] /= scale[f]
 	}
-	x, err = linalg.NewCSR(len(r.all), width, indptr, indices, values)
+	x, err = matrix.NewCSR(len(r.all), width, indptr, indices, values)
 	return x, scale, err
 }
 
 // text is the stage of a model that does not know the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
-	x          *linalg.CSR // n×p
+	x          *matrix.CSR // n×p
 	topics     *mat.Dense  // p×k, nil without topics
 	scores     *mat.Dense  // n×k
 	solver     *solver.Result
@@ -216,28 +235,29 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
 	}
-	var parts []linalg.Operator
+	var parts []mat.Matrix
 	k := 0
 	if t.topics != nil {
 		_, k = t.topics.Dims()
-		parts = append(parts, linalg.Dense{Dense: t.scores})
+		parts = append(parts, t.scores)
 	}
 	p := 0
 	if s.words() {
-		p = t.x.P
+		_, p = t.x.Dims()
 		parts = append(parts, t.x)
 	}
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
-	folds, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
+	foldOf, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
 	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
 	if s.FreeAux {
-		settings.PenaltyFactors = make([]float64, k+p+aux.P)
+		_, all := design.Dims()
+		settings.PenaltyFactors = make([]float64, all)
 		for j := range k + p {
 			settings.PenaltyFactors[j] = 1
 		}
@@ -246,7 +266,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		// The nearer to ridge, the larger the λ at which the path begins: it ends where that of nearRidge does.
 		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
 	}
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, folds, settings)
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, settings)
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -275,17 +295,17 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		}
 	}
 	f.Heads = []classifier.Head{h}
-	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), folds, s)
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), foldOf, s)
 }
 
 // calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
-func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, folds []int, s *Settings) error {
+func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, foldOf []int, s *Settings) error {
 	f.Classes, f.Admission = r.names, r.beds
 	var err error
 	if f.Calibration, err = classifier.FitClasses(s.Calibration, logOdds, r.classes); err != nil {
 		return err
 	}
-	p, err := calibrated(s.Calibration, logOdds, r.classes, folds)
+	p, err := calibrated(s.Calibration, logOdds, r.classes, foldOf)
 	if err != nil {
 		return err
 	}
@@ -316,24 +336,17 @@ func admission(p []float64, admitted []bool) float64 {
 
 // calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
 // others, so that it too has not seen the fold's outcomes.
-func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds []int) (*mat.Dense, error) {
+func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
 	n, kappa := logOdds.Dims()
 	p := mat.NewDense(n, kappa+1, nil)
-	for fold := range slices.Max(folds) + 1 {
-		var others, outcomes []int
-		for i, f := range folds {
-			if f != fold {
-				others, outcomes = append(others, i), append(outcomes, classes[i])
-			}
-		}
-		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), outcomes)
+	for fold := range slices.Max(foldOf) + 1 {
+		others, held := folds.Split(foldOf, fold)
+		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), take(classes, others))
 		if err != nil {
 			return nil, err
 		}
-		for i, f := range folds {
-			if f == fold {
-				classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
-			}
+		for _, i := range held {
+			classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
 		}
 	}
 	return p, nil

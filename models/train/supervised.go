@@ -100,9 +100,9 @@ func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, erro
 		}
 	}
 	if m.Standardize {
-		search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
+		search.Prepare = func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
 			means, scales := standard(train)
-			return func(x linalg.Operator) linalg.Operator { return linalg.NewStandardized(x, means, scales) }
+			return func(x mat.Matrix) mat.Matrix { return linalg.NewStandardized(x, means, scales) }
 		}
 	}
 	choice, err := smf.Choose(ctx, m.text.x, m.data, search)
@@ -118,7 +118,7 @@ func (m *supervised) method(c smf.Candidate) smf.Settings {
 
 // standard returns what linalg.Standardized takes to centre columns and give them equal variance. They are scaled so that
 // the mean square length of a row stays as it is, and with it what ξ and ν mean. Columns that are constant become 0.
-func standard(x linalg.Operator) (means, scales []float64) {
+func standard(x mat.Matrix) (means, scales []float64) {
 	means, deviations := linalg.ColumnMoments(x)
 	scales = deviations
 	varying := 0
@@ -128,9 +128,10 @@ func standard(x linalg.Operator) (means, scales []float64) {
 		}
 	}
 	n, _ := x.Dims()
+	squared := linalg.OperatorOf(x, 0).NormSquared()
 	for j, d := range deviations {
 		if d > 0 {
-			scales[j] = math.Sqrt(x.NormSquared()/float64(n*varying)) / d
+			scales[j] = math.Sqrt(squared/float64(n*varying)) / d
 		}
 	}
 	return means, scales
@@ -143,7 +144,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		return err
 	}
 	n, p := m.text.x.Dims()
-	x, means, scales := linalg.Operator(m.text.x), make([]float64, p), slices.Repeat([]float64{1}, p)
+	x, means, scales := mat.Matrix(m.text.x), make([]float64, p), slices.Repeat([]float64{1}, p)
 	if m.Standardize {
 		means, scales = standard(m.text.x)
 		x = linalg.NewStandardized(m.text.x, means, scales)
@@ -200,7 +201,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		f.Heads = append(f.Heads, h)
 	}
 	scores := mat.NewDense(n, len(order), nil)
-	m.text.x.MulTo(scores, f.Topics)
+	linalg.OperatorOf(m.text.x, 0).MulTo(scores, f.Topics)
 	f.Prevalence = classifier.Prevalence(scores, f.Topics)
 	return nil
 }

@@ -62,7 +62,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 		with.alignment.Version, with.alignment.WarmStart = previous.Version, start != nil
 	}
 	with.scores = mat.NewDense(n, k, nil)
-	t.x.MulTo(with.scores, with.topics)
+	linalg.OperatorOf(t.x, 0).MulTo(with.scores, with.topics)
 	return &with, nil
 }
 
@@ -86,7 +86,7 @@ func (t *text) earlier(s *Settings, previous *models.Bundle, rank int) (topics, 
 }
 
 // solve runs a method. A run that ends before a minimum is found has topics all the same; the manifest says how it ended.
-func solve(ctx context.Context, x linalg.Operator, settings solver.Settings, method solver.Method) (*solver.Result, error) {
+func solve(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*solver.Result, error) {
 	result, err := solver.Solve(ctx, x, settings, method)
 	switch {
 	case err != nil:

@@ -12,7 +12,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -235,7 +234,7 @@ func verdict(policy Policy, own, pooled float64) (kept bool, why string) {
 }
 
 // add appends an outcome and, where there is one, the bundle of its model.
-func (t *training) add(out *Trained, o Outcome, rows []notes.Row, fitted *Fitted) error {
+func (t *training) add(out *Trained, o Outcome, rows []Row, fitted *Fitted) error {
 	out.Outcomes = append(out.Outcomes, o)
 	if fitted == nil {
 		return nil
@@ -262,7 +261,7 @@ func (f *Fitted) heldOut() predictions {
 
 // subset returns the predictions of some rows.
 func (p predictions) subset(at []int) predictions {
-	out := predictions{admission: takeFloats(p.admission, at), threshold: p.threshold}
+	out := predictions{admission: take(p.admission, at), threshold: p.threshold}
 	if p.classes != nil {
 		out.classes = linalg.SelectRows(p.classes, at)
 	}

@@ -168,7 +168,7 @@ func pearson(x *mat.Dense) (r *mat.SymDense, unknown [][2]int) {
 		}
 	}
 	products := mat.NewDense(p, p, nil)
-	linalg.GramTo(products, z)
+	linalg.Threads(0).GramTo(products, z)
 	r = mat.NewSymDense(p, nil)
 	if complete {
 		for i := range p {
@@ -180,10 +180,10 @@ func pearson(x *mat.Dense) (r *mat.SymDense, unknown [][2]int) {
 		return r, nil
 	}
 	counts, sums, squares := mat.NewDense(p, p, nil), mat.NewDense(p, p, nil), mat.NewDense(p, p, nil)
-	linalg.GramTo(counts, known)
-	linalg.InnerTo(sums, z, known)
+	linalg.Threads(0).GramTo(counts, known)
+	linalg.Threads(0).InnerTo(sums, z, known)
 	z.MulElem(z, z)
-	linalg.InnerTo(squares, z, known)
+	linalg.Threads(0).InnerTo(squares, z, known)
 	for i := range p {
 		r.SetSym(i, i, 1)
 		for j := range i {

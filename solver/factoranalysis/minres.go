@@ -92,6 +92,16 @@ func minres(r *mat.SymDense, k int) (*extraction, error) {
 	return e, nil
 }
 
+// ReducedEigenvalues returns the eigenvalues of R − Ψ, ascending, for correlations R, p×p, and the uniquenesses Ψ of a solution
+// with k factors, 1 ≤ k < p, by minimum residuals. The cost is that of Fit without correlations and rotation.
+func ReducedEigenvalues(r *mat.SymDense, k int) ([]float64, error) {
+	e, err := minres(r, k)
+	if err != nil {
+		return nil, err
+	}
+	return e.values, nil
+}
+
 // startUniquenesses returns (1 − k/2p)/(R⁻¹)ᵢᵢ, Jöreskog's start, or ½ where R has no inverse.
 func startUniquenesses(r *mat.SymDense, k int) []float64 {
 	p := r.SymmetricDim()

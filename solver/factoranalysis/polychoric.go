@@ -91,7 +91,7 @@ func polychoric(items []item) (r *mat.SymDense, unknown [][2]int) {
 	}
 	found := make([]float64, len(pairs))
 	const flopsPerPair = 1 << 14
-	linalg.Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
+	linalg.Threads(0).Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
 		var t table
 		for e := from; e < to; e++ {
 			t.fill(&items[pairs[e][0]], &items[pairs[e][1]])

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -122,17 +119,9 @@ type blockwise struct {
 	method                Method
 	candidates            []Candidate // ascending
 	rowGroup, columnGroup []int
-	folds                 []fold
+	folds                 []lazy[Fitter]
 	errors                *mat.Dense // candidates×folds
 	unconverged           atomic.Int64
-}
-
-// fold is the training part of a fold while it is in use.
-type fold struct {
-	sync.Mutex
-	fitter Fitter
-	err    error
-	left   int // fits to come
 }
 
 func (cv *blockwise) prepare() error {
@@ -167,7 +156,7 @@ func (cv *blockwise) prepare() error {
 		return fmt.Errorf("%w: strata of %d rows in place of %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
 	cv.deal(n, p)
-	cv.folds = make([]fold, cv.Folds)
+	cv.folds = make([]lazy[Fitter], cv.Folds)
 	for f := range cv.folds {
 		cv.folds[f].left = len(cv.candidates)
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
@@ -243,31 +232,15 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 
 // run makes all fits, fold by fold and the largest first, so that few folds are held at a time and no long fit comes last.
 func (cv *blockwise) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cmp.Or(cv.Threads, runtime.GOMAXPROCS(0)))
-	count, done := len(cv.candidates), 0
-	var lock sync.Mutex
-	for job := range count * cv.Folds {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := cv.fit(ctx, job/count, count-1-job%count); err != nil || cv.Progress == nil {
-				return err
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			done++
-			cv.Progress(done, count*cv.Folds)
-			return nil
-		})
-	}
-	return group.Wait()
+	count := len(cv.candidates)
+	return each(ctx, jobs{count * cv.Folds, cv.Threads, cv.Progress}, func(ctx context.Context, job int) error {
+		return cv.fit(ctx, job/count, count-1-job%count)
+	})
 }
 
 // fit stores the error of a candidate in a fold.
 func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
-	fitter, err := cv.fitter(f)
+	fitter, err := cv.folds[f].use(func() (Fitter, error) { return cv.prepareFold(f) })
 	if err != nil {
 		return err
 	}
@@ -300,31 +273,22 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	return nil
 }
 
-// fitter returns the fitter of a fold, which the last of its fits releases.
-func (cv *blockwise) fitter(f int) (Fitter, error) {
-	fold := &cv.folds[f]
-	fold.Lock()
-	defer fold.Unlock()
-	if fold.fitter == nil && fold.err == nil {
-		training := mat.DenseCopyOf(cv.x)
-		for i := range cv.rowGroup {
-			row := training.RawRowView(i)
-			for j := range row {
-				if cv.held(i, j, f) {
-					row[j] = math.NaN()
-				}
+// prepareFold returns the fitter of a fold.
+func (cv *blockwise) prepareFold(f int) (Fitter, error) {
+	training := mat.DenseCopyOf(cv.x)
+	for i := range cv.rowGroup {
+		row := training.RawRowView(i)
+		for j := range row {
+			if cv.held(i, j, f) {
+				row[j] = math.NaN()
 			}
 		}
-		largest := cv.candidates[len(cv.candidates)-1].Factors
-		if fold.fitter, fold.err = cv.method.Prepare(training, largest); fold.err != nil {
-			fold.err = fmt.Errorf("preparing fold %d: %w", f+1, fold.err)
-		}
 	}
-	fitter, err := fold.fitter, fold.err
-	if fold.left--; fold.left == 0 {
-		fold.fitter = nil
+	fitter, err := cv.method.Prepare(training, cv.candidates[len(cv.candidates)-1].Factors)
+	if err != nil {
+		return nil, fmt.Errorf("preparing fold %d: %w", f+1, err)
 	}
-	return fitter, err
+	return fitter, nil
 }
 
 // newPoint returns the mean of a candidate's errors, one for each fold, and its standard error.

@@ -14,7 +14,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -307,11 +306,11 @@ func TestStandardErrorIsOfAnyScale(t *testing.T) {
 		x := mat.NewDense(30, 8, nil)
 		random := rand.New(rand.NewPCG(5, 0))
 		x.Apply(func(_, _ int, _ float64) float64 { return scale * random.Float64() }, x)
-		zero := func(_ context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+		zero := func(_ context.Context, x mat.Matrix, factors int, _ uint64) (topics, scores *mat.Dense, err error) {
 			n, p := x.Dims()
 			return mat.NewDense(p, factors, nil), mat.NewDense(n, factors, nil), nil
 		}
-		points, err := rank.BiCrossValidate(t.Context(), linalg.Dense{Dense: x}, zero, rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
+		points, err := rank.BiCrossValidate(t.Context(), x, zero, rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
 		if err != nil {
 			t.Fatal(err)
 		}

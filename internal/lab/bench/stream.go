@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
@@ -36,14 +36,6 @@ type StreamSettings struct {
 	Progress func(done, total int)
 }
 
-// Latency is quantiles in milliseconds from the moment a note is sent, or where all were there before, from the
-// start of the scorer, to the moment a reader of the predictions has its answer.
-type Latency struct {
-	P50  float64 `json:"p50"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p999"`
-}
-
 // StreamReport is the product's stream beside the bare loop's.
 type StreamReport struct {
 	Notes       int `json:"notes"`
@@ -55,14 +47,14 @@ type StreamReport struct {
 	PerSecond     float64 `json:"per_second"`
 	EchoPerSecond float64 `json:"echo_per_second"`
 	Ratio         float64 `json:"ratio"`
-	LatencyMS     Latency `json:"latency_ms"`
-	EchoLatencyMS Latency `json:"echo_latency_ms"`
-	Rate          float64 `json:"rate"`          // asked for; 0 is as fast as it goes
-	MessageBytes  float64 `json:"message_bytes"` // mean of a prediction, and of the echo's message
-	Broker        string  `json:"broker"`        // embedded or kafka
+	// The latencies count from the moment a note is sent, or, if all were there before, from the start of the scorer, to
+	// the moment a reader of the predictions has its answer.
+	LatencyMS     sample.Latency `json:"latency_ms"`
+	EchoLatencyMS sample.Latency `json:"echo_latency_ms"`
+	Rate          float64        `json:"rate"`          // asked for; 0 is as fast as it goes
+	MessageBytes  float64        `json:"message_bytes"` // mean of a prediction, and of the echo's message
+	Broker        string         `json:"broker"`        // embedded or kafka
 }
-
-const partitions = 4
 
 // Stream sends the messages, notes whose visits are their positions, through the scorer and through the bare loop, each
 // on topics of its own, which are deleted at the end.
@@ -155,7 +147,7 @@ type streamRun struct {
 type passed struct {
 	lost, repeated, dead int
 	rate, bytes          float64
-	latency              Latency
+	latency              sample.Latency
 }
 
 // quiet is how long nothing may come before the rest counts as lost.
@@ -167,7 +159,7 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
 	var made []ingest.Topic
 	for _, n := range []string{t.in, t.out, t.dead} {
-		made = append(made, ingest.Topic{Name: n, Partitions: partitions})
+		made = append(made, ingest.Topic{Name: n})
 	}
 	if err := r.client.CreateTopics(ctx, made...); err != nil {
 		return nil, err
@@ -234,45 +226,25 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	return answers.result(sent, end.Sub(first)), nil
 }
 
-// send writes the messages, at the rate where there is one, and when each was sent into sent.
+// send writes the messages, at the rate if there is one, and when each was sent into sent.
 func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) error {
-	p := ingest.NewProducer(r.client, r.Logger)
-	const batch = 1000
-	began := time.Now()
-	for from := 0; from < len(r.messages); {
-		to := min(from+batch, len(r.messages))
-		if r.Rate > 0 {
-			// What is due by now, at least one note.
-			to = min(max(from+1, int(time.Since(began).Seconds()*r.Rate)), len(r.messages))
-			due := began.Add(time.Duration(float64(to) / r.Rate * float64(time.Second)))
-			if wait(ctx, time.Until(due)) != nil {
-				return ctx.Err()
-			}
-		}
-		out := make([]*ingest.Output, 0, to-from)
-		now := time.Now()
-		for i := from; i < to; i++ {
-			sent[i] = now
-			out = append(out, &ingest.Output{Key: strconv.AppendInt(nil, int64(i), 10), Value: r.messages[i]})
-		}
-		if err := p.Produce(ctx, topic, out); err != nil {
-			return fmt.Errorf("sending notes: %w", err)
-		}
-		from = to
-	}
-	return nil
+	stream := sample.Stream{Topic: topic, Count: len(r.messages), Rate: r.Rate, Message: func(i int) *ingest.Output {
+		sent[i] = time.Now()
+		return &ingest.Output{Key: strconv.AppendInt(nil, int64(i), 10), Value: r.messages[i]}
+	}}
+	return stream.Send(ctx, ingest.NewProducer(r.client, r.Logger))
 }
 
 // warm sends notes of no visit of theirs and waits until they are answered.
 func (r *streamRun) warm(ctx context.Context, t topics) error {
 	p := ingest.NewProducer(r.client, r.Logger)
-	for i := range partitions {
+	for i := range ingest.DefaultPartitions {
 		n := msg.Note{VisitID: "warm" + strconv.Itoa(i), Text: "pain"}
 		if err := p.Produce(ctx, t.in, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
 			return fmt.Errorf("sending notes: %w", err)
 		}
 	}
-	_, err := r.await(ctx, t, partitions)
+	_, err := r.await(ctx, t, ingest.DefaultPartitions)
 	return err
 }
 
@@ -298,20 +270,9 @@ func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, erro
 		if count >= n || now.Sub(since) > quiet {
 			return since, nil
 		}
-		if wait(ctx, 5*time.Millisecond) != nil {
+		if sample.Pause(ctx, 5*time.Millisecond) != nil {
 			return time.Time{}, context.Cause(ctx)
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -331,42 +292,25 @@ func newAnswers(n int) *answers {
 
 // read reads predictions and dead letters until every note is answered, or nothing has come for a while.
 func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress func(done, total int)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stalled := time.AfterFunc(quiet, func() { cancel(nil) })
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stalled := time.AfterFunc(quiet, cancel)
 	defer stalled.Stop()
-	var readers sync.WaitGroup
-	for _, topic := range []string{t.out, t.dead} {
-		for i := range partitions {
-			readers.Go(func() {
-				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: r.Brokers, Topic: topic, Partition: i, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
-				defer func() { _ = reader.Close() }() // nothing is left to read
-				for {
-					m, err := reader.ReadMessage(ctx)
-					if errors.Is(err, io.EOF) || ctx.Err() != nil {
-						return
-					}
-					if err != nil {
-						cancel(fmt.Errorf("reading predictions: %w", err))
-						return
-					}
-					stalled.Reset(quiet)
-					left := a.take(&m, topic == t.dead, r.Rate > 0)
-					if progress != nil {
-						progress(len(a.at)-left, len(a.at))
-					}
-					if left == 0 {
-						cancel(nil)
-					}
-				}
-			})
+	err := sample.Read(reading, r.Brokers, func(m *kafka.Message) error {
+		stalled.Reset(quiet)
+		left := a.take(m, m.Topic == t.dead, r.Rate > 0)
+		if progress != nil {
+			progress(len(a.at)-left, len(a.at))
 		}
+		if left == 0 {
+			cancel()
+		}
+		return nil
+	}, t.out, t.dead)
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		return cause
 	}
-	readers.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // take notes one answer and returns how many are missing. The time of an answer is now for a reader that keeps
@@ -404,21 +348,14 @@ func (a *answers) result(sent []time.Time, took time.Duration) *passed {
 			ms = append(ms, max(float64(a.at[i].Sub(sent[i]))/float64(time.Millisecond), math.SmallestNonzeroFloat32))
 		}
 	}
-	slices.Sort(ms)
-	quantile := func(q float64) float64 {
-		if len(ms) == 0 {
-			return 0
-		}
-		return ms[min(int(q*float64(len(ms))), len(ms)-1)]
-	}
-	return &passed{lost: a.left, repeated: a.repeated, dead: a.dead, rate: float64(len(ms)) / took.Seconds(), bytes: a.bytes / float64(max(1, len(ms)-a.dead)), latency: Latency{quantile(.5), quantile(.99), quantile(.999)}}
+	return &passed{lost: a.left, repeated: a.repeated, dead: a.dead, rate: float64(len(ms)) / took.Seconds(), bytes: a.bytes / float64(max(1, len(ms)-a.dead)), latency: sample.Quantiles(ms)}
 }
 
 // count returns how many messages the topics hold.
 func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
 	request := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
 	for _, name := range names {
-		for i := range partitions {
+		for i := range ingest.DefaultPartitions {
 			request.Topics[name] = append(request.Topics[name], kafka.LastOffsetOf(i))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/goleak"
+
+	"github.com/wardcast/wardcast/internal/lab/sample"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +45,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	got := a.result([]time.Time{began, began, began, at(5)}, 500*time.Millisecond)
-	want := &passed{lost: 1, repeated: 2, dead: 1, rate: 6, bytes: (100 + 800) / 2., latency: Latency{P50: 15, P99: 30, P999: 30}}
+	want := &passed{lost: 1, repeated: 2, dead: 1, rate: 6, bytes: (100 + 800) / 2., latency: sample.Latency{P50: 15, P99: 30, P999: 30}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(passed{})); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
@@ -66,14 +68,14 @@ func TestQuantiles(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		n    int
-		want Latency
+		want sample.Latency
 	}{
-		{0, Latency{}},
-		{1, Latency{1, 1, 1}},
-		{2, Latency{2, 2, 2}},
-		{100, Latency{51, 100, 100}},
-		{1000, Latency{501, 991, 1000}},
-		{10000, Latency{5001, 9901, 9991}},
+		{0, sample.Latency{}},
+		{1, sample.Latency{P50: 1, P99: 1, P999: 1}},
+		{2, sample.Latency{P50: 2, P99: 2, P999: 2}},
+		{100, sample.Latency{P50: 51, P99: 100, P999: 100}},
+		{1000, sample.Latency{P50: 501, P99: 991, P999: 1000}},
+		{10000, sample.Latency{P50: 5001, P99: 9901, P999: 9991}},
 	} {
 		a := newAnswers(c.n)
 		sent := make([]time.Time, c.n)

@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/lab/synth"
@@ -90,18 +90,22 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	s := &Summary{Models: len(trained.Bundles), TrainingSecs: time.Since(began).Seconds()}
 	o.Say("%d models trained in %.1f s: one for all complaints and %d that do better on their own.", s.Models, s.TrainingSecs, s.Models-1)
 
-	broker, err := freeAddress(ctx, 0)
+	broker, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
-	cfg.Kafka.Brokers = []string{broker}
-	if cfg.HTTP.Listen, err = freeAddress(ctx, o.Port); err != nil {
+	defer broker.Close()
+	cfg.Kafka.Brokers = []string{broker.Addr()}
+	listener, err := listen(ctx, o.Port)
+	if err != nil {
 		return nil, err
 	}
-	if _, port, _ := net.SplitHostPort(cfg.HTTP.Listen); port != strconv.Itoa(o.Port) {
-		o.Say("Port %d is taken, %s is used instead.", o.Port, port)
+	defer func() { _ = listener.Close() }() // the app has closed it, unless it did not start
+	if port := listener.Addr().(*net.TCPAddr).Port; port != o.Port {
+		o.Say("Port %d is in use; using %d instead.", o.Port, port)
 	}
-	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: obs.NewRegistry(o.Version), EmbeddedBroker: filepath.Join(dir, "broker"), CreateTopics: true})
+	cfg.HTTP.Listen = listener.Addr().String()
+	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: obs.NewRegistry(o.Version), Listener: listener, CreateTopics: true})
 	if err != nil {
 		return nil, err
 	}
@@ -121,17 +125,16 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	return run.result()
 }
 
-// freeAddress returns the loopback address with this port, or with a free one where it is taken.
-func freeAddress(ctx context.Context, port int) (string, error) {
+// listen listens on this loopback port, or on a free one if it is in use.
+func listen(ctx context.Context, port int) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil && port != 0 {
-		return freeAddress(ctx, 0)
+		return listen(ctx, 0)
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
+		return nil, fmt.Errorf("looking for a free port: %w", err)
 	}
-	defer func() { _ = l.Close() }() // it only held the port
-	return l.Addr().String(), nil
+	return l, nil
 }
 
 // sent is a note on its way.
@@ -161,7 +164,7 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 	if a.Ready(ctx) != nil {
 		return nil // stopped while it began
 	}
-	brokers := r.config.Kafka.Brokers
+	brokers, topics := r.config.Kafka.Brokers, r.config.Kafka.Topics
 	client, err := ingest.NewClient(ingest.Connection{Brokers: brokers})
 	if err != nil {
 		return err
@@ -170,26 +173,20 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 	r.Say("Streaming %g notes/s through the broker at %s; metrics at http://%s/metrics. Ctrl-C ends.", r.Rate, brokers[0], r.config.HTTP.Listen)
 	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
-	var readers errgroup.Group
-	for i := range ingest.DefaultPartitions {
-		readers.Go(func() error { return r.read(readCtx, i) })
+	var reader errgroup.Group
+	reader.Go(func() error { return sample.Read(readCtx, brokers, r.read, topics.Predictions) })
+	notes := sample.Stream{Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note}
+	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second) // a machine that is too slow for the rate sends fewer
+	defer stop()
+	err = notes.Send(sending, ingest.NewProducer(client, r.Logger))
+	if sending.Err() != nil {
+		err = nil
 	}
-	err = r.send(ctx, ingest.NewProducer(client, r.Logger))
-	deadline := time.Now().Add(settle)
-	for r.waiting() > 0 && time.Now().Before(deadline) {
-		pause(readCtx, 10*time.Millisecond)
+	for deadline := time.Now().Add(settle); r.waiting() > 0 && time.Now().Before(deadline); {
+		_ = sample.Pause(readCtx, 10*time.Millisecond)
 	}
 	stopReading()
-	return errors.Join(err, readers.Wait())
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	return errors.Join(err, reader.Wait())
 }
 
 func (r *run) waiting() int {
@@ -198,40 +195,22 @@ func (r *run) waiting() int {
 	return len(r.sent)
 }
 
-func (r *run) send(ctx context.Context, producer *ingest.Producer) error {
-	began := time.Now()
-	for i := 0; ctx.Err() == nil && time.Since(began) < r.Duration; i++ {
-		n := r.generator.At(sample.Notes + i)
-		r.mu.Lock()
-		r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
-		r.mu.Unlock()
-		// Sent to its end where ctx ends meanwhile: then it is known whether an answer will come.
-		if err := producer.Produce(context.WithoutCancel(ctx), r.config.Kafka.Topics.Notes, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
-			return fmt.Errorf("sending a note: %w", err)
-		}
-		pause(ctx, time.Until(began.Add(time.Duration(float64(i+1)/r.Rate*float64(time.Second)))))
-	}
-	return nil
+// note returns the message of note i.
+func (r *run) note(i int) *ingest.Output {
+	n := r.generator.At(sample.Notes + i)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
+	return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
 }
 
-// read shows the predictions of one partition.
-func (r *run) read(ctx context.Context, partition int) error {
-	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: r.config.Kafka.Brokers, Topic: r.config.Kafka.Topics.Predictions, Partition: partition, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
-	defer func() { _ = reader.Close() }() // nothing is left to read
-	for {
-		m, err := reader.ReadMessage(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return fmt.Errorf("reading predictions: %w", err)
-		}
-		var p msg.Prediction
-		if err := json.Unmarshal(m.Value, &p); err != nil {
-			return fmt.Errorf("reading a prediction: %w", err)
-		}
-		r.take(&p, m.Value)
+func (r *run) read(m *kafka.Message) error {
+	var p msg.Prediction
+	if err := json.Unmarshal(m.Value, &p); err != nil {
+		return fmt.Errorf("reading a prediction: %w", err)
 	}
+	r.take(&p, m.Value)
+	return nil
 }
 
 func (r *run) take(p *msg.Prediction, value []byte) {
@@ -262,8 +241,8 @@ func (r *run) result() (*Summary, error) {
 	for i := range r.p {
 		s.MeanError += max(r.p[i]-r.truth[i], r.truth[i]-r.p[i]) / float64(s.Notes)
 	}
-	slices.Sort(r.latencies)
-	s.LatencyP50, s.LatencyP99 = r.latencies[s.Notes/2], r.latencies[s.Notes*99/100]
+	latency := sample.Quantiles(r.latencies)
+	s.LatencyP50, s.LatencyP99 = latency.P50, latency.P99
 	auroc, _, err := eval.AUROC(r.y, r.p, nil)
 	if errors.Is(err, eval.ErrOneClass) {
 		return s, nil // too few notes

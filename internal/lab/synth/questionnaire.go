@@ -2,12 +2,15 @@ package synth
 
 import (
 	"context"
+	_ "embed" // for the questionnaire
 	"encoding/csv"
 	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"sync"
 )
 
 // QuestionnaireSettings describe the answers of invented children to an invented questionnaire.
@@ -48,68 +51,38 @@ const (
 	apart     = 3   // years from visit to visit
 )
 
-// construct is a factor: a subscale, the diagnosis that comes with it, and its items.
+//go:embed questionnaire.yaml
+var questionnaireYAML []byte
+
+// construct is a factor of questionnaire.yaml, which explains the fields.
 type construct struct {
-	name, diagnosis string
-	items           []surveyItem
+	Name, Diagnosis string
+	Items           []surveyItem
 }
 
-// surveyItem is answered by own loading on its construct, cross loading on another, and what age and sex add.
+// surveyItem is one question.
 type surveyItem struct {
-	text     string
-	own      float64
-	other    int // construct of the cross loading
-	cross    float64
-	older    float64 // added at the oldest age, in proportion below it
-	boys     float64 // added for boys
-	reversed bool
+	Text     string
+	Own      float64
+	Other    string // construct of the cross loading
+	Cross    float64
+	Older    float64
+	Boys     float64
+	Reversed bool
+
+	other int // index of Other
 }
 
-// constructs are those of the questionnaire.
-func constructs() []construct {
-	return []construct{
-		{"anxiety", "anxiety_disorder", []surveyItem{
-			{text: "Worries about many things", own: 3.8},
-			{text: "Has stomach aches before school", own: 2.6},
-			{text: "Is calm in new places", own: 3, reversed: true},
-			{text: "Fears that something bad will happen", own: 3.6},
-			{text: "Clings to adults", own: 2.8},
-			{text: "Lies awake at night", own: 2.2, other: 1, cross: 1.2, older: 0.4},
-		}},
-		{"mood", "depression", []surveyItem{
-			{text: "Is unhappy or tearful", own: 3.6},
-			{text: "Enjoys what others enjoy", own: 2.8, reversed: true},
-			{text: "Says that nobody likes them", own: 3},
-			{text: "Has little energy", own: 3.2, older: 0.6},
-			{text: "Blames themselves for everything", own: 3.1, other: 0, cross: 0.9},
-			{text: "Has lost interest in hobbies", own: 3.4, older: 0.5},
-		}},
-		{"attention", "adhd", []surveyItem{
-			{text: "Cannot sit still", own: 3.6, boys: 0.4},
-			{text: "Is easily distracted", own: 3.9},
-			{text: "Finishes what was begun", own: 3, reversed: true},
-			{text: "Talks without waiting for a turn", own: 2.9, other: 3, cross: 0.8},
-			{text: "Loses things", own: 2.6},
-			{text: "Acts before thinking", own: 3.2, other: 3, cross: 1},
-		}},
-		{"conduct", "conduct_disorder", []surveyItem{
-			{text: "Argues with adults", own: 3, older: 0.8},
-			{text: "Fights with other children", own: 3.4, boys: 0.3},
-			{text: "Lies to get out of trouble", own: 3.1},
-			{text: "Takes what belongs to others", own: 2.5},
-			{text: "Loses their temper", own: 3.5, other: 1, cross: 0.8},
-			{text: "Breaks rules at school", own: 3, older: 0.4},
-		}},
-		{"social", "social_difficulties", []surveyItem{
-			{text: "Prefers to be alone", own: 3.2, older: 0.5},
-			{text: "Has at least one good friend", own: 3.3, reversed: true},
-			{text: "Is teased by others", own: 2.7},
-			{text: "Does not look at people", own: 3},
-			{text: "Joins in games", own: 3.2, reversed: true},
-			{text: "Misses what others mean", own: 2.8, other: 2, cross: 0.7},
-		}},
+// readConstructs returns the questionnaire, which is not to be modified.
+var readConstructs = sync.OnceValues(func() (all []construct, err error) {
+	if err := readYAML(questionnaireYAML, &all); err != nil {
+		return nil, err
 	}
-}
+	eachItem(all, func(_ string, _ int, item *surveyItem) {
+		item.other = max(0, slices.IndexFunc(all, func(c construct) bool { return c.Name == item.Other }))
+	})
+	return all, nil
+})
 
 // WriteQuestionnaire writes a part of a questionnaire as CSV. An answer is
 //
@@ -122,40 +95,44 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 	if s.Participants < 1 || !(s.Missing >= 0 && s.Missing < 1) || s.Visits < 0 {
 		return errors.New("want at least 1 participant, a probability of missing answers from 0 to below 1, and no negative number of visits")
 	}
-	all, out := constructs(), csv.NewWriter(w)
+	all, err := readConstructs()
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
 	switch part {
 	case QuestionnaireCodebook:
 		_ = out.Write([]string{"item", "text", "subscale", "min", "max", "reverse"}) // Error tells
 		eachItem(all, func(name string, c int, item *surveyItem) {
 			reverse := ""
-			if item.reversed {
+			if item.Reversed {
 				reverse = "1"
 			}
-			_ = out.Write([]string{name, item.text, all[c].name, "0", strconv.Itoa(QuestionnaireTop), reverse})
+			_ = out.Write([]string{name, item.Text, all[c].Name, "0", strconv.Itoa(QuestionnaireTop), reverse})
 		})
 	case QuestionnaireLoadings:
 		head := []string{"item"}
 		for _, c := range all {
-			head = append(head, c.name)
+			head = append(head, c.Name)
 		}
 		_ = out.Write(append(head, "age_high", "sex_M"))
 		eachItem(all, func(name string, c int, item *surveyItem) {
 			row := make([]float64, len(all), len(all)+2)
-			row[item.other] = item.cross
-			row[c] = item.own
-			_ = out.Write(append([]string{name}, decimals(append(row, item.older, item.boys))...))
+			row[item.other] = item.Cross
+			row[c] = item.Own
+			_ = out.Write(append([]string{name}, decimals(append(row, item.Older, item.Boys))...))
 		})
 	case QuestionnaireAnswers, QuestionnaireScores:
 		head := []string{"id"}
 		if part == QuestionnaireScores {
 			for _, c := range all {
-				head = append(head, c.name)
+				head = append(head, c.Name)
 			}
 		} else {
 			eachItem(all, func(name string, _ int, _ *surveyItem) { head = append(head, name) })
 			head = append(head, "age", "sex")
 			for _, c := range all {
-				head = append(head, c.diagnosis)
+				head = append(head, c.Diagnosis)
 			}
 		}
 		_ = out.Write(head)
@@ -183,8 +160,8 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 // eachItem calls f with the items, which are named after their construct.
 func eachItem(all []construct, f func(name string, c int, item *surveyItem)) {
 	for c := range all {
-		for j := range all[c].items {
-			f(all[c].name+"_"+strconv.Itoa(j+1), c, &all[c].items[j])
+		for j := range all[c].Items {
+			f(all[c].Name+"_"+strconv.Itoa(j+1), c, &all[c].Items[j])
 		}
 	}
 }
@@ -227,9 +204,9 @@ func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []fl
 // answers returns the cells of answers, age and sex.
 func (s *QuestionnaireSettings) answers(random *rand.Rand, all []construct, scores []float64, age, boy int) (cells []string) {
 	eachItem(all, func(_ string, c int, item *surveyItem) {
-		v := item.own*scores[c] + item.cross*scores[item.other] + item.older*float64(age-youngest)/(oldest-youngest) + item.boys*float64(boy) + answerSD*random.NormFloat64()
+		v := item.Own*scores[c] + item.Cross*scores[item.other] + item.Older*float64(age-youngest)/(oldest-youngest) + item.Boys*float64(boy) + answerSD*random.NormFloat64()
 		answer := int(math.Round(min(max(v, 0), QuestionnaireTop)))
-		if item.reversed {
+		if item.Reversed {
 			answer = QuestionnaireTop - answer
 		}
 		cell := strconv.Itoa(answer)

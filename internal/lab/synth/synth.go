@@ -48,23 +48,18 @@ type Generator struct {
 	settings   Settings
 	truth      Truth
 	complaints []complaint
-	topics     []topic // as truth.Topics
+	words      *catalogue
+	topics     []theme // as truth.Topics
 	shared     []int   // indices of the topics that any complaint can have
 	pick       []float64
 	next       int
 }
 
-// complaint is a presentation, compiled.
+// complaint is a presentation with what is drawn from it.
 type complaint struct {
 	presentation
-	opening []phrase
-	topics  []int     // indices of its topics
-	pick    []float64 // cumulative shares of its topics
-}
-
-type topic struct {
-	theme
-	phrases []phrase
+	topics []int     // indices of its topics
+	pick   []float64 // cumulative shares of its topics
 }
 
 // New returns a generator whose first note is number 0.
@@ -77,22 +72,26 @@ func New(s Settings) (*Generator, error) {
 	}
 	s.Start = s.Start.UTC()
 	s.Interval = cmp.Or(s.Interval, defaultInterval)
-	g := &Generator{settings: s, truth: Truth{Effects: effects}}
-	for _, t := range shared() {
+	words, err := readCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	g := &Generator{settings: s, truth: Truth{Effects: effects}, words: words}
+	for _, t := range words.Shared {
 		g.shared = append(g.shared, g.add("", t))
 	}
 	weights := []float64{}
-	for _, p := range presentations() {
-		c := complaint{presentation: p, opening: parsePhrases(p.openings)}
+	for _, p := range words.Complaints {
+		c := complaint{presentation: p}
 		shares := []float64{}
-		for _, t := range p.themes {
-			c.topics = append(c.topics, g.add(p.name, t))
-			shares = append(shares, t.weight)
+		for _, t := range p.Themes {
+			c.topics = append(c.topics, g.add(p.Name, t))
+			shares = append(shares, t.Weight)
 		}
 		c.pick = cumulate(shares)
-		weights = append(weights, p.weight)
+		weights = append(weights, p.Weight)
 		g.complaints = append(g.complaints, c)
-		g.truth.Complaints = append(g.truth.Complaints, Complaint{Name: p.name, Intercept: p.base})
+		g.truth.Complaints = append(g.truth.Complaints, Complaint{Name: p.Name, Intercept: p.Base})
 	}
 	g.pick = cumulate(weights)
 	for i, share := range shares(weights) {
@@ -105,14 +104,11 @@ func New(s Settings) (*Generator, error) {
 // probabilities reach an AUROC of about 0.89 over all complaints.
 const strength = 0.85
 
-// add compiles a theme and returns the index of its topic.
+// add takes a theme up and returns the index of its topic.
 func (g *Generator) add(complaint string, t theme) int {
-	phrases := parsePhrases(t.phrases)
-	t.coefficient *= strength
-	g.topics = append(g.topics, topic{t, phrases})
-	g.truth.Topics = append(g.truth.Topics, Topic{
-		Complaint: complaint, Name: t.name, Coefficient: t.coefficient, Terms: terms(phrases),
-	})
+	t.Coefficient *= strength
+	g.topics = append(g.topics, t)
+	g.truth.Topics = append(g.truth.Topics, Topic{Complaint: complaint, Name: t.Name, Coefficient: t.Coefficient, Terms: terms(t.Phrases)})
 	return len(g.topics) - 1
 }
 
@@ -151,13 +147,13 @@ func (g *Generator) At(i int) Note {
 	v.n.SchemaVersion = msg.SchemaVersion
 	v.n.VisitID = "S" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(i)
 	v.n.Site = [...]string{"A", "A", "A", "B", "B", "C"}[v.IntN(6)]
-	v.n.Complaint = v.c.name
+	v.n.Complaint = v.c.Name
 	arrival := g.settings.Start.Add(time.Duration((float64(i) + v.Float64()) * float64(g.settings.Interval)))
 	v.n.ArrivedAt = arrival.UTC().Format(time.RFC3339)
 
 	age := v.person()
 	g.choose(v, age)
-	logit := v.c.base + v.effect + effects.Age*(age-50)/10 + v.measure()
+	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure()
 	v.n.Probability = 1 / (1 + math.Exp(-logit))
 	v.n.Admitted = v.Float64() < v.n.Probability
 	for t, count := range v.counts {
@@ -172,11 +168,11 @@ func (g *Generator) At(i int) Note {
 // person draws age and sex and returns the age in years.
 func (v *visit) person() float64 {
 	v.n.Sex = "M"
-	if v.Float64() < v.c.female {
+	if v.Float64() < v.c.Female {
 		v.n.Sex = "F"
 	}
-	age := math.Floor(min(max(v.c.age+v.c.spread*v.NormFloat64(), 18), 101))
-	if v.Float64() < v.c.children {
+	age := math.Floor(min(max(v.c.Age+v.c.Spread*v.NormFloat64(), 18), 101))
+	if v.Float64() < v.c.Children {
 		age = math.Floor(17 * math.Pow(v.Float64(), 1.6))
 		if age == 0 {
 			age = math.Round(100*float64(1+v.IntN(11))/12) / 100 // months
@@ -213,13 +209,13 @@ func (g *Generator) choose(v *visit, age float64) {
 		}
 	}
 	for _, t := range g.shared {
-		p := g.topics[t].weight
-		if c := g.topics[t].coefficient; c > 0 {
+		p := g.topics[t].Weight
+		if c := g.topics[t].Coefficient; c > 0 {
 			p *= 0.4 + age/70 // the old come by ambulance, with a history
 		} else {
 			p *= max(0.3, 1.6-age/70)
 		}
-		if v.Float64() < p && g.topics[t].who.suits(age) {
+		if v.Float64() < p && g.topics[t].Who.suits(age) {
 			g.mention(v, t, 1+v.IntN(2))
 		}
 	}
@@ -228,7 +224,7 @@ func (g *Generator) choose(v *visit, age float64) {
 // topicOf draws a topic of the complaint that suits the patient's age.
 func (g *Generator) topicOf(v *visit, c *complaint) int {
 	for {
-		if t := c.topics[draw(v.Rand, c.pick)]; g.topics[t].who.suits(v.n.Age.Value) {
+		if t := c.topics[draw(v.Rand, c.pick)]; g.topics[t].Who.suits(v.n.Age.Value) {
 			return t
 		}
 	}
@@ -237,19 +233,19 @@ func (g *Generator) topicOf(v *visit, c *complaint) int {
 // mention adds up to count distinct phrases of the topic.
 func (g *Generator) mention(v *visit, t, count int) {
 	for range count {
-		s := said{t, v.IntN(len(g.topics[t].phrases))}
+		s := said{t, v.IntN(len(g.topics[t].Phrases))}
 		if slices.Contains(v.said, s) {
 			continue
 		}
 		v.said = append(v.said, s)
 		v.counts[t]++
-		v.effect += g.topics[t].coefficient
-		x := g.topics[t].vitals
-		v.vitals.hr += x.hr
-		v.vitals.sbp += x.sbp
-		v.vitals.rr += x.rr
-		v.vitals.temp += x.temp
-		v.vitals.spo2 += x.spo2
+		v.effect += g.topics[t].Coefficient
+		x := g.topics[t].Vitals
+		v.vitals.HR += x.HR
+		v.vitals.SBP += x.SBP
+		v.vitals.RR += x.RR
+		v.vitals.Temp += x.Temp
+		v.vitals.SpO2 += x.SpO2
 	}
 }
 
@@ -263,15 +259,15 @@ func (v *visit) measure() float64 {
 	around := func(mean, sd, low, high float64) float64 {
 		return math.Round(min(max(mean+sd*v.NormFloat64(), low), high))
 	}
-	hr := around(84+v.vitals.hr, 13, 38, 190)
+	hr := around(84+v.vitals.HR, 13, 38, 190)
 	if v.n.Age.Value < 5 {
 		hr += 35
 	}
-	sbp := around(132+v.vitals.sbp, 18, 62, 230)
+	sbp := around(132+v.vitals.SBP, 18, 62, 230)
 	dbp := around(0.58*sbp, 7, 30, 130)
-	rr := around(17+v.vitals.rr, 1.8, 8, 48)
-	temp := math.Round(10*(36.8+v.vitals.temp+0.3*v.NormFloat64())) / 10
-	spo2 := around(97.6+v.vitals.spo2, 1.2, 70, 100)
+	rr := around(17+v.vitals.RR, 1.8, 8, 48)
+	temp := math.Round(10*(36.8+v.vitals.Temp+0.3*v.NormFloat64())) / 10
+	spo2 := around(97.6+v.vitals.SpO2, 1.2, 70, 100)
 	if v.Float64() >= missing {
 		v.n.Acuity = msg.Some(acuity)
 	}

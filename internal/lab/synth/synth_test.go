@@ -185,16 +185,16 @@ func TestExpectedTermsAreCounted(t *testing.T) {
 			owners[term.Text]++
 		}
 	}
-	for _, around := range [][]string{durations[:], denials[:], fillers[:], leads[:]} {
+	for _, around := range [][]string{g.words.Durations, g.words.Denials, g.words.Fillers, g.words.Leads} {
 		for _, s := range around {
 			for _, w := range words(s) {
 				owners[w]++
 			}
 		}
 	}
-	for _, p := range presentations() {
-		for _, w := range words(p.openings) {
-			owners[w]++
+	for _, p := range g.words.Complaints {
+		for _, term := range terms(p.Openings) {
+			owners[term.Text]++
 		}
 	}
 	got, mentions := map[string]float64{}, make([]float64, len(truth.Topics))
@@ -293,13 +293,33 @@ func TestMisspelling(t *testing.T) {
 // TestEveryoneHasATopic keeps the draw of topics from running forever.
 func TestEveryoneHasATopic(t *testing.T) {
 	t.Parallel()
-	for _, p := range presentations() {
+	for _, p := range generator(t, Settings{}).words.Complaints {
 		for _, age := range []float64{.5, 40} {
-			if !slices.ContainsFunc(p.themes, func(t theme) bool { return t.who.suits(age) && t.weight > 0 }) {
-				t.Errorf("%s has nothing for age %v", p.name, age)
+			if !slices.ContainsFunc(p.Themes, func(t theme) bool { return t.Who.suits(age) && t.Weight > 0 }) {
+				t.Errorf("%s has nothing for age %v", p.Name, age)
 			}
 		}
 	}
+}
+
+// TestCatalogueHasNoTypingErrors: names in the data files that nothing would miss.
+func TestCatalogueHasNoTypingErrors(t *testing.T) {
+	t.Parallel()
+	g := generator(t, Settings{})
+	for _, topic := range g.topics {
+		if !slices.Contains([]ages{"", "children", "adults"}, topic.Who) || len(topic.Phrases) == 0 || topic.Coefficient == 0 {
+			t.Errorf("theme %s: who %q, %d phrases, coefficient %v", topic.Name, topic.Who, len(topic.Phrases), topic.Coefficient)
+		}
+	}
+	constructs, err := readConstructs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachItem(constructs, func(name string, _ int, item *surveyItem) {
+		if (item.Other == "") != (item.Cross == 0) || item.Other != "" && constructs[item.other].Name != item.Other {
+			t.Errorf("item %s: cross loading %v on %q", name, item.Cross, item.Other)
+		}
+	})
 }
 
 func TestWriteCSV(t *testing.T) {

@@ -48,31 +48,6 @@ var effects = Effects{Age: 0.16, Acuity: -0.45, HR: 0.12, SpO2: -0.1}
 // Truth returns the model behind the notes. It is not to be modified.
 func (g *Generator) Truth() Truth { return g.truth }
 
-// phrase is a sequence of parts, of which each is one of its alternatives.
-type phrase [][]string
-
-// parsePhrases reads phrases as they are written in the catalogue.
-func parsePhrases(s string) []phrase {
-	var phrases []phrase
-	for text := range strings.SplitSeq(s, ";") {
-		var p phrase
-		for text != "" {
-			fixed, rest, found := strings.Cut(text, "(")
-			if fixed != "" {
-				p = append(p, []string{fixed})
-			}
-			if found {
-				var choice string
-				choice, rest, _ = strings.Cut(rest, ")")
-				p = append(p, strings.Split(choice, "|"))
-			}
-			text = rest
-		}
-		phrases = append(phrases, p)
-	}
-	return phrases
-}
-
 // terms returns the expected words of a phrase that is drawn from phrases.
 func terms(phrases []phrase) []Term {
 	expected := map[string]float64{}

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,7 +23,9 @@ type Options struct {
 	Config   *config.Config
 	Logger   *slog.Logger
 	Registry *prometheus.Registry
-	// EmbeddedBroker is the folder of a broker in this process, on the first of the configured addresses; "" is
+	// Listener serves HTTP in place of Config.HTTP.Listen, unless it is nil. Run closes it.
+	Listener net.Listener
+	// EmbeddedBroker is the folder for a broker in this process, on the first of the configured addresses; "" means
 	// none.
 	EmbeddedBroker string
 	// CreateTopics makes the KafkaTopics that do not exist.
@@ -51,7 +51,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err := CheckListen(o.Insecure, listens...); err != nil {
 		return nil, err
 	}
-	connection, err := Connection(&c.Kafka)
+	connection, err := c.Kafka.Connection()
 	if err != nil {
 		return nil, err
 	}
@@ -86,26 +86,6 @@ func New(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// Connection returns how to reach the brokers, with the password read from where it is kept.
-func Connection(k *config.Kafka) (ingest.Connection, error) {
-	c := ingest.Connection{Brokers: k.Brokers, TLS: ingest.TLS(k.TLS), SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username}}
-	switch {
-	case k.SASL.PasswordFile != "":
-		password, err := os.ReadFile(k.SASL.PasswordFile)
-		if err != nil {
-			return c, fmt.Errorf("reading kafka.sasl.password_file: %w", err)
-		}
-		c.SASL.Password = ingest.Secret(strings.TrimRight(string(password), "\r\n"))
-	case k.SASL.PasswordEnv != "":
-		password, ok := os.LookupEnv(k.SASL.PasswordEnv)
-		if !ok {
-			return c, fmt.Errorf("kafka.sasl.password_env: the environment variable %s is not set", k.SASL.PasswordEnv)
-		}
-		c.SASL.Password = ingest.Secret(password)
-	}
-	return c, nil
-}
-
 // CheckListen returns an error for an address that other machines reach, unless insecure allows it. An empty
 // address is off.
 func CheckListen(insecure bool, addresses ...string) error {
@@ -120,7 +100,7 @@ func CheckListen(insecure bool, addresses ...string) error {
 // Check returns what is wrong with a configuration beyond its values: files that cannot be read, a password that
 // is not there, models of questionnaires that do not serve.
 func Check(ctx context.Context, c *config.Config) error {
-	connection, err := Connection(&c.Kafka)
+	connection, err := c.Kafka.Connection()
 	if err != nil {
 		return err
 	}
@@ -162,12 +142,14 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	parts, ctx := errgroup.WithContext(ctx)
-	if listen := a.Config.HTTP.Listen; listen != "" {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
-		if err != nil {
+	if listen := a.Config.HTTP.Listen; listen != "" && a.Listener == nil {
+		var err error
+		if a.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", listen); err != nil {
 			return fmt.Errorf("listening for http: %w", err)
 		}
-		parts.Go(func() error { return a.serveHTTP(ctx, l) })
+	}
+	if a.Listener != nil {
+		parts.Go(func() error { return a.serveHTTP(ctx, a.Listener) })
 	}
 	parts.Go(func() error {
 		if err := a.checkTopics(ctx); err != nil && ctx.Err() == nil {

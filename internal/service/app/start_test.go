@@ -223,7 +223,7 @@ func TestNew(t *testing.T) {
 		"unknown mechanism": {func(s *site) {
 			s.config.Kafka.SASL = config.SASL{Mechanism: "rot13", Username: "u", PasswordFile: password}
 		}, "rot13"},
-		"missing certificate": {func(s *site) { s.config.Kafka.TLS = config.TLS{Enabled: true, CAFile: filepath.Join(s.dir, "ca.pem")} }, "ca.pem"},
+		"missing certificate": {func(s *site) { s.config.Kafka.TLS = ingest.TLS{Enabled: true, CAFile: filepath.Join(s.dir, "ca.pem")} }, "ca.pem"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,19 +240,6 @@ func TestNew(t *testing.T) {
 				t.Error("the error holds the password")
 			}
 		})
-	}
-}
-
-// TestPassword reads passwords from where they are kept.
-func TestPassword(t *testing.T) {
-	t.Setenv("WARDCAST_TEST_PASSWORD", "hunter2")
-	file := filepath.Join(t.TempDir(), "password")
-	write(t, file, []byte("hunter2\n"))
-	for name, sasl := range map[string]config.SASL{"file": {PasswordFile: file}, "environment": {PasswordEnv: "WARDCAST_TEST_PASSWORD"}} {
-		c, err := app.Connection(&config.Kafka{SASL: sasl})
-		if err != nil || c.SASL.Password != ingest.Secret("hunter2") {
-			t.Errorf("%s: the password is not what was written; %v", name, err)
-		}
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wardcast/wardcast/ingest"
 )
 
 // Config is the whole file.
@@ -37,8 +39,8 @@ type Kafka struct {
 	Group          string        `yaml:"group"`
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: none, snappy, lz4, zstd
-	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s: after it a killed scorer's partitions move
-	TLS            TLS           `yaml:"tls"`
+	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s: when the partitions of a killed scorer move
+	TLS            ingest.TLS    `yaml:"tls"`
 	SASL           SASL          `yaml:"sasl"`
 }
 
@@ -48,15 +50,6 @@ type Topics struct {
 	Outcomes    string `yaml:"outcomes"`
 	Predictions string `yaml:"predictions"`
 	DeadLetters string `yaml:"dead_letters"`
-}
-
-// TLS is the encryption of the brokers' connections; files are PEM.
-type TLS struct {
-	Enabled    bool   `yaml:"enabled"`
-	CAFile     string `yaml:"ca_file"`     // "" is the system's
-	CertFile   string `yaml:"cert_file"`   // of the client; with key_file, or neither
-	KeyFile    string `yaml:"key_file"`    //
-	ServerName string `yaml:"server_name"` // "" is the broker's host
 }
 
 // SASL is the login at the brokers.
@@ -117,7 +110,7 @@ type Log struct {
 func Default() Config {
 	return Config{
 		Kafka: Kafka{
-			Group: "wardcast", Compression: "snappy", SessionTimeout: 6 * time.Second,
+			Group: "wardcast", Compression: "snappy", SessionTimeout: ingest.DefaultSessionTimeout,
 			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
@@ -165,23 +158,45 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
-const (
-	minSession = time.Second
-	maxSession = 10 * time.Second // so that a killed scorer's partitions move soon
-)
+// Connection returns how to reach the brokers, with the password read from where it is kept.
+func (k *Kafka) Connection() (ingest.Connection, error) {
+	password := ""
+	switch {
+	case k.SASL.PasswordFile != "":
+		data, err := os.ReadFile(k.SASL.PasswordFile)
+		if err != nil {
+			return ingest.Connection{}, fmt.Errorf("reading kafka.sasl.password_file: %w", err)
+		}
+		password = strings.TrimRight(string(data), "\r\n")
+	case k.SASL.PasswordEnv != "":
+		var set bool
+		if password, set = os.LookupEnv(k.SASL.PasswordEnv); !set {
+			return ingest.Connection{}, fmt.Errorf("kafka.sasl.password_env: the environment variable %s is not set", k.SASL.PasswordEnv)
+		}
+	}
+	return k.connection(password), nil
+}
+
+func (k *Kafka) connection(password string) ingest.Connection {
+	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username, Password: ingest.Secret(password)}}
+}
 
 func (c *Config) check() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{key}, args...)...))
 	}
-	if len(c.Kafka.Brokers) == 0 {
-		bad("kafka.brokers", "is empty; want addresses such as 127.0.0.1:9092")
-	}
-	for _, b := range c.Kafka.Brokers {
-		if _, port, err := net.SplitHostPort(b); err != nil || port == "" {
-			bad("kafka.brokers", "%q is not host:port", b)
+	oneOf := func(key, value string, allowed ...string) {
+		if !slices.Contains(allowed, value) {
+			bad(key, "%q is none of %s", value, strings.Join(allowed, ", "))
 		}
+	}
+	sasl := c.Kafka.SASL
+	for _, err := range c.Kafka.connection(sasl.PasswordFile + sasl.PasswordEnv).Check() { // the password itself is read later
+		errs = append(errs, fmt.Errorf("kafka.%w", err))
+	}
+	if sasl.Mechanism != "" && (sasl.Username == "" || (sasl.PasswordFile == "") == (sasl.PasswordEnv == "")) {
+		bad("kafka.sasl", "needs username, and either password_file or password_env")
 	}
 	for _, of := range [][2]string{{"kafka.group", c.Kafka.Group}, {"questionnaires.group", c.Questionnaires.Group}, {"scoring.source", c.Scoring.Source}} {
 		if of[1] == "" {
@@ -190,32 +205,11 @@ func (c *Config) check() error {
 	}
 	c.checkTopics(bad)
 	c.checkQuestionnaires(bad)
-	if s := c.Kafka.SessionTimeout; s < minSession || s > maxSession {
-		bad("kafka.session_timeout", "%v is not within %v and %v", s, minSession, maxSession)
+	if s := c.Kafka.SessionTimeout; s < ingest.MinSessionTimeout || s > ingest.MaxSessionTimeout {
+		bad("kafka.session_timeout", "%v is not between %v and %v", s, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)
 	}
-	switch c.Kafka.Compression {
-	case "none", "snappy", "lz4", "zstd":
-	default:
-		bad("kafka.compression", "%q is none of none, snappy, lz4, zstd", c.Kafka.Compression)
-	}
-	if t := c.Kafka.TLS; (t.CertFile == "") != (t.KeyFile == "") {
-		bad("kafka.tls", "cert_file and key_file go together")
-	}
-	if t := c.Kafka.TLS; !t.Enabled && (t.CAFile != "" || t.CertFile != "" || t.ServerName != "") {
-		bad("kafka.tls.enabled", "is false, but other keys of kafka.tls are set")
-	}
-	switch s := c.Kafka.SASL; s.Mechanism {
-	case "":
-		if s.Username != "" || s.PasswordFile != "" || s.PasswordEnv != "" {
-			bad("kafka.sasl.mechanism", "is empty, but other keys of kafka.sasl are set")
-		}
-	case "plain", "scram-sha-256", "scram-sha-512":
-		if s.Username == "" || (s.PasswordFile == "") == (s.PasswordEnv == "") {
-			bad("kafka.sasl", "want username and one of password_file and password_env")
-		}
-	default:
-		bad("kafka.sasl.mechanism", "%q is none of plain, scram-sha-256, scram-sha-512", s.Mechanism)
-	}
+	oneOf("kafka.compression", c.Kafka.Compression, ingest.Compressions()...)
+	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	if strings.Contains(c.Models.Store, "://") {
 		bad("models.store", "%q: only directories are supported", c.Models.Store)
 	}
@@ -235,11 +229,6 @@ func (c *Config) check() error {
 		if _, _, err := net.SplitHostPort(c.HTTP.Listen); err != nil {
 			bad("http.listen", "%q is not host:port", c.HTTP.Listen)
 		}
-	}
-	switch c.Log.Level {
-	case "debug", "info", "warn", "error":
-	default:
-		bad("log.level", "%q is none of debug, info, warn, error", c.Log.Level)
 	}
 	return errors.Join(errs...)
 }
@@ -283,7 +272,7 @@ func (c *Config) checkTopics(bad func(key, format string, args ...any)) {
 	}
 }
 
-var unknownField = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
 
 // explain puts yaml's words about unknown keys into ours.
 func explain(err error) error {

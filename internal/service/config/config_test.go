@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/ingest"
 )
 
 func write(t *testing.T, text string) string {
@@ -75,6 +77,7 @@ func TestLoadRefuses(t *testing.T) {
 		"tls off but set":      {"kafka: {brokers: [a:1], tls: {ca_file: x}}\n", []string{"kafka.tls.enabled"}},
 		"certificate, no key":  {"kafka: {brokers: [a:1], tls: {enabled: true, cert_file: x}}\n", []string{"key_file"}},
 		"level":                {ok + "log: {level: loud}\n", []string{"log.level", `"loud"`}},
+		"unknown tls key":      {"kafka: {brokers: [a:1], tls: {cafile: x}}\n", []string{"line 1", `"cafile"`, `"ca_file"`}},
 		"several at once":      {"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"}},
 		"http without a port":  {ok + "http: {listen: localhost}\n", []string{"http.listen"}},
 		"nothing to score":     {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
@@ -107,6 +110,17 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); err == nil {
 		t.Error("a missing file is no error")
+	}
+}
+
+// TestPassword reads passwords from where they are kept.
+func TestPassword(t *testing.T) {
+	t.Setenv("WARDCAST_TEST_PASSWORD", "hunter2")
+	for name, sasl := range map[string]SASL{"file": {PasswordFile: write(t, "hunter2\n")}, "environment": {PasswordEnv: "WARDCAST_TEST_PASSWORD"}} {
+		c, err := (&Kafka{SASL: sasl}).Connection()
+		if err != nil || c.SASL.Password != ingest.Secret("hunter2") {
+			t.Errorf("%s: the password is not what was written; %v", name, err)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -28,12 +27,12 @@ func ReadCSV(r io.Reader) (*mat.Dense, error) {
 
 // ReadAnswers returns the dense matrix in the named table, in which answers may be missing: it is read as by ReadCSV, but
 // that an empty field, NA, NaN or a single dot is NaN. A file that is no table is read as by Read.
-func ReadAnswers(path string) (linalg.Operator, error) {
+func ReadAnswers(path string) (mat.Matrix, error) {
 	if ext, _ := table.Extensions(path); !isTable(ext) {
 		return Read(path)
 	}
-	dense, err := cells{gaps: true}.open(path)
-	return linalg.Dense{Dense: dense}, atPath(path, err)
+	x, err := cells{gaps: true}.open(path)
+	return x, atPath(path, err)
 }
 
 // cells says how fields are read.
@@ -60,13 +59,17 @@ func (c cells) isHeader(fields []string) bool {
 }
 
 // open reads the table in a file.
-func (c cells) open(path string) (*mat.Dense, error) {
+func (c cells) open(path string) (mat.Matrix, error) {
 	rows, err := table.Open(path, c.options())
 	if err != nil {
 		return nil, tableError(err)
 	}
 	defer rows.Close() //nolint:errcheck // nothing was written
-	return c.read(rows)
+	x, err := c.read(rows)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 func (c cells) read(rows *table.Reader) (*mat.Dense, error) {

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 var (
@@ -66,16 +66,15 @@ func unsupported(line int, format string, args ...any) error {
 }
 
 // Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table (.csv,
-// .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *linalg.CSR, everything else a
-// linalg.Dense.
+// .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a
+// *mat.Dense.
 //
 // Errors are *Error with the path: see ReadMTX, ReadCSV and ReadNPY.
-func Read(path string) (x linalg.Operator, err error) {
+func Read(path string) (x mat.Matrix, err error) {
 	defer func() { err = atPath(path, err) }()
 	ext, _ := table.Extensions(path)
 	if isTable(ext) {
-		dense, err := cells{}.open(path)
-		return linalg.Dense{Dense: dense}, err
+		return cells{}.open(path)
 	}
 	if ext != mtxExt && ext != npyExt {
 		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
@@ -89,12 +88,15 @@ func Read(path string) (x linalg.Operator, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer input.Close() //nolint:errcheck // nothing was written
+	defer input.Close()
 	if ext == mtxExt {
 		return ReadMTX(input)
 	}
 	dense, err := ReadNPY(input)
-	return linalg.Dense{Dense: dense}, err
+	if err != nil {
+		return nil, err
+	}
+	return dense, nil
 }
 
 // atPath returns err, if any, as an *Error of a file.
@@ -128,21 +130,11 @@ func cause(err error) error {
 	return err
 }
 
-// Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *linalg.CSR is shared, not
+// Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared, not
 // copied; others are copied once.
-func Transposed(x linalg.Operator) linalg.Operator {
-	switch x := x.(type) {
-	case *linalg.CSR:
-		return x.Transpose()
-	case linalg.Dense:
-		return linalg.Dense{Dense: mat.DenseCopyOf(x.T())}
-	default:
-		n, p := x.Dims()
-		eye, t := mat.NewDense(n, n, nil), mat.NewDense(p, n, nil)
-		for i := range n {
-			eye.Set(i, i, 1)
-		}
-		x.MulTransTo(t, eye)
-		return linalg.Dense{Dense: t}
+func Transposed(x mat.Matrix) mat.Matrix {
+	if sparse, ok := x.(*matrix.CSR); ok {
+		return sparse.Transpose()
 	}
+	return mat.DenseCopyOf(x.T())
 }

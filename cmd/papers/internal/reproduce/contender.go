@@ -239,7 +239,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	problem := &solver.Problem{X: t.x, Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates}}
+	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates}}
 	begin := time.Now()
 	if c.start != nil {
 		if c.init == "" {
@@ -274,7 +274,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 
 // nonNegative returns X as the contender takes it: with negative entries at 0 for methods that refuse them. The authors'
 // program lets them in, against the methods' assumptions.
-func nonNegative(x linalg.Operator, c *contender) linalg.Operator {
+func nonNegative(x mat.Matrix, c *contender) mat.Matrix {
 	d, ok := x.(linalg.Dense)
 	if !ok || c.name != nameNMF && c.name != nameONMF || solver.NonNegative.Check(x) == nil {
 		return x
@@ -284,7 +284,7 @@ func nonNegative(x linalg.Operator, c *contender) linalg.Operator {
 	for i, v := range raw {
 		raw[i] = max(v, 0)
 	}
-	return linalg.Dense{Dense: cut}
+	return cut
 }
 
 // measure sets what is told from the factors.

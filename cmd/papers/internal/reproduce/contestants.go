@@ -79,13 +79,13 @@ func supervised(v smf.Variant) func(context.Context, *training) (*fitted, error)
 }
 
 func (t *training) factorize(ctx context.Context, v smf.Variant) (*smf.Method, *solver.Result, hyperparameters, error) {
-	x := linalg.Dense{Dense: t.x}
+	x := t.x
 	settings := solver.Settings{MaxIter: leukaemiaUpdates, RelTol: leukaemiaRelTol, Seed: t.Seed}
 	choice, err := smf.Choose(ctx, x, t.data, smf.Search{
 		Method: smf.Settings{Variant: v}, Solver: settings, Ranks: t.Ranks, FoldOf: t.folds,
-		Prepare: func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
-			scale := standardizer(train.(linalg.Dense).Dense)
-			return func(x linalg.Operator) linalg.Operator { return linalg.Dense{Dense: scale(x.(linalg.Dense).Dense)} }
+		Prepare: func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
+			scale := standardizer(train.(*mat.Dense))
+			return func(x mat.Matrix) mat.Matrix { return scale(x.(*mat.Dense)) }
 		},
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *training) factorize(ctx context.Context, v smf.Variant) (*smf.Method, *
 
 func predictions(m *smf.Model) func(*mat.Dense) (*mat.Dense, error) {
 	return func(x *mat.Dense) (*mat.Dense, error) {
-		p, err := m.Predict(linalg.Dense{Dense: x}, nil)
+		p, err := m.Predict(x, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func twoStage(scaled bool) func(context.Context, *training) (*fitted, error) {
 				}
 			}
 		}
-		m, err := smf.TwoStage{Rank: best.Rank, Ridge: best.Ridge, Scaled: scaled, Seed: t.Seed}.Fit(linalg.Dense{Dense: t.x}, t.data)
+		m, err := smf.TwoStage{Rank: best.Rank, Ridge: best.Ridge, Scaled: scaled, Seed: t.Seed}.Fit(t.x, t.data)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (t *training) heldOut(s smf.TwoStage) (float64, error) {
 		}
 		x := linalg.SelectRows(t.x, rows[0])
 		scale := standardizer(x)
-		m, err := s.Fit(linalg.Dense{Dense: scale(x)}, labels)
+		m, err := s.Fit(scale(x), labels)
 		if err != nil {
 			return 0, err
 		}
@@ -179,7 +179,7 @@ func (t *training) heldOut(s smf.TwoStage) (float64, error) {
 
 // lasso is a logistic regression on the genes themselves, λ of the least cross-validated deviance.
 func lasso(ctx context.Context, t *training) (*fitted, error) {
-	design, err := elasticnet.NewDesign(linalg.Dense{Dense: t.x})
+	design, err := elasticnet.NewDesign(t.x)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func lasso(ctx context.Context, t *training) (*fitted, error) {
 		return nil, err
 	}
 	return &fitted{hyperparameters{Lambda: cv.LambdaMin()}, func(x *mat.Dense) (*mat.Dense, error) {
-		design, err := elasticnet.NewDesign(linalg.Dense{Dense: x})
+		design, err := elasticnet.NewDesign(x)
 		if err != nil {
 			return nil, err
 		}

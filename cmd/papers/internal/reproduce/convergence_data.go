@@ -28,7 +28,7 @@ const (
 // convergenceData is what the algorithms are compared on.
 type convergenceData struct {
 	name string
-	x    linalg.Operator
+	x    mat.Matrix
 	data smf.Data
 	rank int
 }
@@ -64,7 +64,7 @@ func mixedDigits(d *Digits, seed uint64) (*convergenceData, error) {
 		for i := range weights.RawMatrix().Data {
 			weights.RawMatrix().Data[i] = random.Float64()
 		}
-		linalg.AddMulTo(x, weights, given[digit])
+		linalg.Threads(0).AddMulTo(x, weights, given[digit])
 	}
 	for i := range digitsEach {
 		floats.Add(direction, given[4].RawRowView(i))
@@ -86,7 +86,7 @@ func mixedDigits(d *Digits, seed uint64) (*convergenceData, error) {
 		x.SetCol(j, column)
 	}
 	floats.Scale(math.Sqrt(digitsImages)/floats.Norm(raw, 2), raw)
-	return &convergenceData{name: "digits", x: linalg.Dense{Dense: x}, data: data, rank: digitsRank}, nil
+	return &convergenceData{name: "digits", x: x, data: data, rank: digitsRank}, nil
 }
 
 // choose returns digitsEach images of a digit, without repeats.
@@ -147,8 +147,8 @@ func jobPostings(ctx context.Context, documents, terms int, seed uint64) (*conve
 		}
 	}
 	fraud, odds := normal(terms, random), mat.NewDense(documents, 1, nil)
-	x.MulTo(odds, fraud)
-	linalg.AddMulTo(odds, aux, normal(jobsAux, random))
+	linalg.OperatorOf(x, 0).MulTo(odds, fraud)
+	linalg.Threads(0).AddMulTo(odds, aux, normal(jobsAux, random))
 	raw := odds.RawMatrix().Data
 	mean, spread := stat.MeanStdDev(raw, nil)
 	for i, v := range raw {
@@ -181,13 +181,13 @@ func drawLabels(odds []float64, random *rand.Rand) []int {
 func (c *convergenceData) start(ctx context.Context, init solver.Init, seed uint64) (topics, scores *mat.Dense, head *solver.Head, err error) {
 	n, p := c.x.Dims()
 	if init != StartUniform {
-		problem := &solver.Problem{X: c.x, Settings: solver.Settings{Rank: c.rank, Init: init, Seed: seed}}
+		problem := &solver.Problem{X: linalg.OperatorOf(c.x, 0), Settings: solver.Settings{Rank: c.rank, Init: init, Seed: seed}}
 		topics, err = problem.OrthonormalTopics(ctx)
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		scores = mat.NewDense(n, c.rank, nil)
-		c.x.MulTo(scores, topics)
+		problem.X.MulTo(scores, topics)
 		return topics, scores, nil, nil
 	}
 	random := rand.New(rand.NewPCG(seed, startStream))

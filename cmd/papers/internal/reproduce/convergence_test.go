@@ -21,6 +21,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -185,10 +186,10 @@ func TestMixedDigits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := c.x.(linalg.Dense).Dense
+	x := c.x.(*mat.Dense)
 	n, p := x.Dims()
-	if n != digitsImages || p != 16 || math.Abs(c.x.NormSquared()-digitsImages) > 1e-9 {
-		t.Errorf("%d×%d, squares %v", n, p, c.x.NormSquared())
+	if n != digitsImages || p != 16 || math.Abs(linalg.OperatorOf(c.x, 0).NormSquared()-digitsImages) > 1e-9 {
+		t.Errorf("%d×%d, squares %v", n, p, linalg.OperatorOf(c.x, 0).NormSquared())
 	}
 	for j := range p {
 		if mean := stat.Mean(mat.Col(nil, j, x), nil); math.Abs(mean) > 1e-12 {
@@ -223,10 +224,11 @@ func TestJobPostings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := c.x.(*linalg.CSR)
+	x := c.x.(*matrix.CSR)
+	rows, columns := x.Dims()
 	n, q := c.data.Aux.Dims()
-	if density := float64(x.NNZ()) / float64(x.N*x.P); x.N != 3000 || x.P != 2840 || n != 3000 || q != 72 || math.Abs(density-0.0183) > 0.001 {
-		t.Errorf("%d×%d with a density of %v, %d features", x.N, x.P, density, q)
+	if density := float64(x.NNZ()) / float64(rows*columns); rows != 3000 || columns != 2840 || n != 3000 || q != 72 || math.Abs(density-0.0183) > 0.001 {
+		t.Errorf("%d×%d with a density of %v, %d features", rows, columns, density, q)
 	}
 	ones := 0
 	for _, y := range c.data.Labels {

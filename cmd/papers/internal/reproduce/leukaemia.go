@@ -214,7 +214,7 @@ func (e *Expressions) samples(o *Outcome, rows []int, scale func(*mat.Dense) *ma
 // a row then has a mean square of 1, as the ones of the intercept, which the same ridge covers. Columns that are constant
 // there become 0.
 func standardizer(train *mat.Dense) func(*mat.Dense) *mat.Dense {
-	means, deviations := linalg.ColumnMoments(linalg.Dense{Dense: train})
+	means, deviations := linalg.ColumnMoments(train)
 	root := math.Sqrt(float64(len(means)))
 	return func(x *mat.Dense) *mat.Dense {
 		scaled := new(mat.Dense)

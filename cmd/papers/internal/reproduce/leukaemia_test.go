@@ -300,10 +300,10 @@ func TestLeukaemiaHalves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			means, deviations := linalg.ColumnMoments(linalg.Dense{Dense: train.x})
+			means, deviations := linalg.ColumnMoments(train.x)
 			var rows []int
 			x := linalg.SelectRows(e.X, train.rows)
-			rawMeans, rawDeviations := linalg.ColumnMoments(linalg.Dense{Dense: x})
+			rawMeans, rawDeviations := linalg.ColumnMoments(x)
 			for j := range 20 {
 				want := 1 / math.Sqrt(20)
 				if j == 5 {

@@ -112,7 +112,7 @@ func probabilities(topics, scores *mat.Dense) *mat.Dense {
 	n, _ := scores.Dims()
 	p, _ := topics.Dims()
 	m := mat.NewDense(n, p, nil)
-	linalg.MulTo(m, scores, mat.DenseCopyOf(topics.T()))
+	linalg.Threads(0).MulTo(m, scores, mat.DenseCopyOf(topics.T()))
 	linalg.LogisticTo(m.RawMatrix().Data, m.RawMatrix().Data)
 	return m
 }

@@ -61,7 +61,7 @@ func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
 		}
 	}
 	m := mat.NewDense(questionnaireParticipants, questionnaireItems, nil)
-	linalg.MulTo(m, w, q)
+	linalg.Threads(0).MulTo(m, w, q)
 	answers := m.RawMatrix().Data
 	for i, v := range answers {
 		v = min(v, questionnaireTop)
@@ -93,7 +93,7 @@ func ReadQuestionnaires(dir string) ([]Questionnaire, error) {
 		if err != nil {
 			return nil, err
 		}
-		g := Questionnaire{Noise: float64(tenths) / 10, Set: set, Answers: x.(linalg.Dense).Dense} // as every .csv
+		g := Questionnaire{Noise: float64(tenths) / 10, Set: set, Answers: x.(*mat.Dense)} // as every .csv
 		if err := g.check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

@@ -58,7 +58,7 @@ func detectors() []detector {
 		{nameICQF, byBIC, icqfByBIC},
 		{nameL1, byBIC, l1ByBIC},
 		{nameFA, byParallel, func(ctx context.Context, x *mat.Dense, s *QuestionnairesSettings) (int, error) {
-			a, err := factoranalysis.Parallel(ctx, x, factoranalysis.ParallelSettings{Seed: s.Seed})
+			a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Seed: s.Seed})
 			if err != nil {
 				return 0, err
 			}
@@ -69,7 +69,7 @@ func detectors() []detector {
 			if err != nil {
 				return 0, err
 			}
-			a, err := factoranalysis.MAP(c.R)
+			a, err := rank.MAP(c.R)
 			if err != nil {
 				return 0, err
 			}
@@ -128,7 +128,7 @@ func l1ByBIC(ctx context.Context, x *mat.Dense, s *QuestionnairesSettings) (int,
 	if err != nil {
 		return 0, err
 	}
-	whole := linalg.Dense{Dense: x}
+	whole := x
 	return leastBIC(x, s.Factors, func(k int) (float64, error) {
 		r, err := solver.Solve(ctx, whole, solver.Settings{Rank: k, RelTol: questionnaireRelTol, Seed: s.Seed}, method)
 		if err != nil {
@@ -192,7 +192,7 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 	reconstruction := mat.NewDense(n, p, nil)
 	calm, last := 0, math.Inf(1)
 	for round := 0; round < mostCompletions && calm < calmCompletions; round++ {
-		r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, s, c.method)
+		r, err := solver.Solve(ctx, x, s, c.method)
 		if err != nil {
 			return nil, false, err
 		}
@@ -200,7 +200,7 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 			return nil, false, err
 		}
 		s.StartTopics, s.StartScores = r.Topics, r.Scores
-		linalg.MulTo(reconstruction, r.Scores, mat.DenseCopyOf(r.Topics.T()))
+		linalg.Threads(0).MulTo(reconstruction, r.Scores, mat.DenseCopyOf(r.Topics.T()))
 		for _, cell := range missing {
 			x.Set(cell[0], cell[1], reconstruction.At(cell[0], cell[1]))
 		}

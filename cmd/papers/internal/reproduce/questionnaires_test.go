@@ -217,7 +217,7 @@ func TestCompletion(t *testing.T) {
 		q.RawMatrix().Data[i] = float64((i * 5) % 13 * 8)
 	}
 	x := mat.NewDense(n, p, nil)
-	linalg.MulTo(x, w, q)
+	linalg.Threads(0).MulTo(x, w, q)
 	training := mat.DenseCopyOf(x)
 	for i := range 8 {
 		for j := range 6 {

@@ -32,9 +32,9 @@ const (
 
 // truth is what a simulation starts from.
 type truth struct {
-	x              linalg.Dense // n×p
-	topics, scores *mat.Dense   // the true F (p×k) and G (n×k)
-	probability    *mat.Dense   // n×p, nil in the continuous scenarios
+	x              *mat.Dense // n×p
+	topics, scores *mat.Dense // the true F (p×k) and G (n×k)
+	probability    *mat.Dense // n×p, nil in the continuous scenarios
 	// mean is the mean objective of the true factors: ‖X − GFᵀ‖²/(np), or the mean negative log-likelihood.
 	mean float64
 }
@@ -70,7 +70,7 @@ func newTruth(s Scenario, size, rank int, asWritten bool, random *rand.Rand) (*t
 		}
 	case Orthonormal:
 		t.topics = fill(rank, random.NormFloat64)
-		if err := linalg.PolarTo(t.topics, t.topics); err != nil {
+		if err := linalg.Threads(0).PolarTo(t.topics, t.topics); err != nil {
 			return nil, fmt.Errorf("drawing orthonormal topics: %w", err)
 		}
 	case Bernoulli:
@@ -93,7 +93,7 @@ func newTruth(s Scenario, size, rank int, asWritten bool, random *rand.Rand) (*t
 		}
 		t.mean += (noisy[i] - v) * (noisy[i] - v) / float64(size*size)
 	}
-	t.x = linalg.Dense{Dense: x}
+	t.x = x
 	return t, nil
 }
 
@@ -116,7 +116,7 @@ func (t *truth) bernoulli(asWritten bool, random *rand.Rand) {
 			t.mean -= math.Log1p(-q) / float64(n*p)
 		}
 	}
-	t.x = linalg.Dense{Dense: x}
+	t.x = x
 }
 
 // stream returns the generator of one trial. Methods that are compared see the same matrix.

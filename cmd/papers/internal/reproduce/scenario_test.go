@@ -102,12 +102,12 @@ func TestContinuousNoise(t *testing.T) {
 			var e mat.Dense
 			e.Mul(got.scores, got.topics.T())
 			e.Scale(-c.scale, &e)
-			e.Add(got.x.Dense, &e)
+			e.Add(got.x, &e)
 			norm := mat.Norm(&e, 2)
 			if mean := norm * norm / (size * size); math.Abs(got.mean-mean) > 1e-12 {
 				t.Errorf("the true mean residual is %v, not %v", got.mean, mean)
 			}
-			least := mat.Min(got.x.Dense)
+			least := mat.Min(got.x)
 			if c.cut {
 				if least != 0 || got.mean >= 0.09 {
 					t.Errorf("least entry %v, mean residual %v: want entries cut at 0, which takes noise away", least, got.mean)

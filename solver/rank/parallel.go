@@ -1,19 +1,18 @@
-package factoranalysis
+package rank
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 // Basis tells which eigenvalues parallel analysis compares.
@@ -36,7 +35,7 @@ const (
 // ParallelSettings controls Parallel. Zero values mean what the fields say.
 type ParallelSettings struct {
 	// Correlation is the kind of correlation; "" means Pearson.
-	Correlation Kind
+	Correlation factoranalysis.Kind
 	// Basis chooses the eigenvalues; "" means Factors.
 	Basis Basis
 	// Permute draws answers by permuting those of each item, instead of from the normal distribution. Polychoric
@@ -59,7 +58,7 @@ type ParallelAnalysis struct {
 	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p.
 	Eigenvalues, Reference []float64
 	// Correlations are those of the data.
-	Correlations *Correlations
+	Correlations *factoranalysis.Correlations
 }
 
 // Parallel compares the eigenvalues of the data with those of random data without any factor: J. L. Horn, "A rationale and
@@ -74,7 +73,7 @@ func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelA
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	data, err := Correlate(x, s.Correlation)
+	data, err := factoranalysis.Correlate(x, s.Correlation)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
@@ -83,17 +82,13 @@ func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelA
 	if a.Eigenvalues, err = s.eigenvalues(data.R); err != nil {
 		return nil, fmt.Errorf("finding eigenvalues: %w", err)
 	}
-	random, failed := make([][]float64, s.Draws), make([]error, s.Draws)
-	each(ctx, s.Draws, func(d int) {
-		random[d], failed[d] = s.draw(x, d)
-	}, s.Progress)
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("drawing random answers: %w", context.Cause(ctx))
-	}
-	for _, err := range failed {
-		if err != nil {
-			return nil, fmt.Errorf("drawing random answers: %w", err)
-		}
+	random := make([][]float64, s.Draws)
+	err = each(ctx, jobs{count: s.Draws, progress: s.Progress}, func(_ context.Context, d int) (err error) {
+		random[d], err = s.draw(x, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("drawing random answers: %w", err)
 	}
 	sample := make([]float64, s.Draws)
 	for m := range p {
@@ -112,7 +107,7 @@ func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelA
 // complete fills in the defaults.
 func (s *ParallelSettings) complete() error {
 	if s.Correlation == "" {
-		s.Correlation = Pearson
+		s.Correlation = factoranalysis.Pearson
 	}
 	if s.Basis == "" {
 		s.Basis = Factors
@@ -123,7 +118,7 @@ func (s *ParallelSettings) complete() error {
 	if s.Percentile == 0 {
 		s.Percentile = DefaultPercentile
 	}
-	s.Permute = s.Permute || s.Correlation == Polychoric
+	s.Permute = s.Permute || s.Correlation == factoranalysis.Polychoric
 	switch {
 	case s.Basis != Components && s.Basis != Factors:
 		return fmt.Errorf("%w: basis %q is neither %s nor %s", solver.ErrSettings, s.Basis, Components, Factors)
@@ -137,20 +132,16 @@ func (s *ParallelSettings) complete() error {
 
 // eigenvalues returns those of the basis, descending.
 func (s *ParallelSettings) eigenvalues(r *mat.SymDense) ([]float64, error) {
-	var values []float64
 	if s.Basis == Factors {
-		e, err := minres(r, 1)
-		if err != nil {
-			return nil, err
-		}
-		values = e.values
-	} else {
-		var e mat.EigenSym
-		if !e.Factorize(r, false) {
-			return nil, errEigen
-		}
-		values = e.Values(nil)
+		values, err := factoranalysis.ReducedEigenvalues(r, 1)
+		slices.Reverse(values)
+		return values, err
 	}
+	var e mat.EigenSym
+	if !e.Factorize(r, false) {
+		return nil, errEigen
+	}
+	values := e.Values(nil)
 	slices.Reverse(values)
 	return values, nil
 }
@@ -179,33 +170,14 @@ func (s *ParallelSettings) draw(x *mat.Dense, d int) ([]float64, error) {
 			y.Set(other, j, v)
 		}
 	}
-	c, err := Correlate(y, s.Correlation)
+	c, err := factoranalysis.Correlate(y, s.Correlation)
 	if err != nil {
 		return nil, err
 	}
 	return s.eigenvalues(c.R)
 }
 
-// each calls work(0) … work(n−1) on as many goroutines as may run, until ctx ends, and reports how many are done.
-func each(ctx context.Context, n int, work func(i int), progress func(done, total int)) {
-	var next atomic.Int64
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	done := 0
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				work(i)
-				mu.Lock()
-				if done++; progress != nil {
-					progress(done, n)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-}
+var errEigen = errors.New("eigenvalues of the correlations do not converge")
 
 // PartialCorrelations is the outcome of MAP: entry m is the mean of the squares, and of the fourth powers, of the
 // correlations that are left when the first m principal components are taken out.
@@ -225,10 +197,13 @@ const degenerate = 1e-10
 // cost is p³.
 func MAP(r *mat.SymDense) (*PartialCorrelations, error) {
 	p := r.SymmetricDim()
-	values, vectors, err := eigen(r)
-	if err != nil {
-		return nil, fmt.Errorf("finding components: %w", err)
+	var components mat.EigenSym
+	if !components.Factorize(r, true) {
+		return nil, fmt.Errorf("finding components: %w", errEigen)
 	}
+	var vectors mat.Dense
+	components.VectorsTo(&vectors)
+	values := components.Values(nil)
 	rest := mat.NewSymDense(p, nil)
 	rest.CopySym(r)
 	a := &PartialCorrelations{}

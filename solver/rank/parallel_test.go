@@ -1,14 +1,17 @@
-package factoranalysis_test
+package rank_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -17,24 +20,115 @@ import (
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
-func parallel(t testing.TB, x *mat.Dense, s factoranalysis.ParallelSettings) *factoranalysis.ParallelAnalysis {
+// items draws n participants of p items that load in turn on one of k factors with loadings of .5 to .8, every third item
+// keyed the other way round. Factors correlate by phi.
+func items(n, p, k int, phi float64) *mat.Dense {
+	random := rand.New(rand.NewPCG(1, uint64(n*p+k)))
+	x, loadings := mat.NewDense(n, p, nil), mat.NewDense(p, k, nil)
+	for j := range p {
+		v := 0.5 + 0.3*random.Float64()
+		if j/k%3 == 2 {
+			v = -v
+		}
+		loadings.Set(j, j%k, v)
+	}
+	factors := make([]float64, k)
+	for i := range n {
+		common := random.NormFloat64()
+		for t := range factors {
+			factors[t] = math.Sqrt(phi)*common + math.Sqrt(1-phi)*random.NormFloat64()
+		}
+		for j := range p {
+			l := loadings.At(j, j%k)
+			x.Set(i, j, l*factors[j%k]+math.Sqrt(1-l*l)*random.NormFloat64())
+		}
+	}
+	return x
+}
+
+// likert cuts every column at its thresholds.
+func likert(x *mat.Dense, thresholds ...float64) *mat.Dense {
+	out := new(mat.Dense)
+	out.Apply(func(_, _ int, v float64) float64 {
+		category, _ := slices.BinarySearch(thresholds, v)
+		return float64(category + 1)
+	}, x)
+	return out
+}
+
+// punched takes a share of the answers out.
+func punched(x *mat.Dense, share float64) *mat.Dense {
+	random := rand.New(rand.NewPCG(2, 0))
+	out := new(mat.Dense)
+	out.Apply(func(_, _ int, v float64) float64 {
+		if random.Float64() < share {
+			return math.NaN()
+		}
+		return v
+	}, x)
+	return out
+}
+
+func randomNormal(n, p int) *mat.Dense {
+	random := rand.New(rand.NewPCG(3, 0))
+	x := mat.NewDense(n, p, nil)
+	x.Apply(func(_, _ int, _ float64) float64 { return random.NormFloat64() }, x)
+	return x
+}
+
+// readAnswers reads a gzipped CSV file of the shared folder; what is no number is a missing answer.
+func readAnswers(t testing.TB, path string) *mat.Dense {
 	t.Helper()
-	a, err := factoranalysis.Parallel(t.Context(), x, s)
+	root := os.Getenv("WARDCAST_SHARED")
+	if root == "" {
+		t.Skip("WARDCAST_SHARED is not set")
+	}
+	file, err := os.Open(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(z).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := strconv.ParseFloat(records[0][0], 64); err != nil {
+		records = records[1:]
+	}
+	x := mat.NewDense(len(records), len(records[0]), nil)
+	x.Apply(func(i, j int, _ float64) float64 {
+		v, err := strconv.ParseFloat(records[i][j], 64)
+		if err != nil {
+			v = math.NaN()
+		}
+		return v
+	}, x)
+	return x
+}
+
+func parallel(t testing.TB, x *mat.Dense, s rank.ParallelSettings) *rank.ParallelAnalysis {
+	t.Helper()
+	a, err := rank.Parallel(t.Context(), x, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *factoranalysis.PartialCorrelations {
+func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *rank.PartialCorrelations {
 	t.Helper()
 	c, err := factoranalysis.Correlate(x, kind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := factoranalysis.MAP(c.R)
+	m, err := rank.MAP(c.R)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,16 +139,16 @@ func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *factoranaly
 // answers finds none.
 func TestNumberOfFactors(t *testing.T) {
 	t.Parallel()
-	x, _ := planted(500, 24, 4, 0.2)
+	x := items(500, 24, 4, 0.2)
 	for name, c := range map[string]struct {
 		x        *mat.Dense
-		settings factoranalysis.ParallelSettings
+		settings rank.ParallelSettings
 	}{
-		"components": {x, factoranalysis.ParallelSettings{Basis: factoranalysis.Components}},
-		"factors":    {x, factoranalysis.ParallelSettings{}},
-		"permuted":   {x, factoranalysis.ParallelSettings{Permute: true}},
-		"missing":    {punched(x, 0.2), factoranalysis.ParallelSettings{}},
-		"polychoric": {punched(likert(x, -0.7, 0.6), 0.1), factoranalysis.ParallelSettings{Correlation: factoranalysis.Polychoric, Draws: 20}},
+		"components": {x, rank.ParallelSettings{Basis: rank.Components}},
+		"factors":    {x, rank.ParallelSettings{}},
+		"permuted":   {x, rank.ParallelSettings{Permute: true}},
+		"missing":    {punched(x, 0.2), rank.ParallelSettings{}},
+		"polychoric": {punched(likert(x, -0.7, 0.6), 0.1), rank.ParallelSettings{Correlation: factoranalysis.Polychoric, Draws: 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +166,7 @@ func TestNumberOfFactors(t *testing.T) {
 		})
 	}
 	noise := randomNormal(300, 10)
-	if a := parallel(t, noise, factoranalysis.ParallelSettings{Basis: factoranalysis.Components, Percentile: 0.99}); a.Suggested != 0 {
+	if a := parallel(t, noise, rank.ParallelSettings{Basis: rank.Components, Percentile: 0.99}); a.Suggested != 0 {
 		t.Errorf("parallel analysis finds %d factors in noise", a.Suggested)
 	}
 	if m := partials(t, noise, factoranalysis.Pearson); m.Suggested != 0 {
@@ -82,13 +176,13 @@ func TestNumberOfFactors(t *testing.T) {
 
 // Equal seeds give equal bits whatever the number of threads, other seeds do not; every draw is reported.
 func TestParallelIsDeterministic(t *testing.T) {
-	x, _ := planted(100, 10, 2, 0)
+	x := items(100, 10, 2, 0)
 	x = punched(x, 0.1)
 	var outcomes []string
 	for _, threads := range []int{1, 4} {
 		previous := runtime.GOMAXPROCS(threads)
 		last := 0
-		a := parallel(t, x, factoranalysis.ParallelSettings{Draws: 30, Seed: 5, Progress: func(done, total int) {
+		a := parallel(t, x, rank.ParallelSettings{Draws: 30, Seed: 5, Progress: func(done, total int) {
 			if total != 30 || done != last+1 {
 				t.Errorf("%d of %d draws after %d", done, total, last)
 			}
@@ -103,17 +197,17 @@ func TestParallelIsDeterministic(t *testing.T) {
 	if outcomes[0] != outcomes[1] {
 		t.Error("other threads, other bits")
 	}
-	if a := parallel(t, x, factoranalysis.ParallelSettings{Draws: 30, Seed: 6}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
+	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Seed: 6}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
 		t.Error("another seed, equal draws")
 	}
 }
 
 func TestParallelEnds(t *testing.T) {
 	t.Parallel()
-	x, _ := planted(100, 10, 2, 0)
+	x := items(100, 10, 2, 0)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := factoranalysis.Parallel(ctx, x, factoranalysis.ParallelSettings{Draws: 1000, Progress: func(done, _ int) {
+	_, err := rank.Parallel(ctx, x, rank.ParallelSettings{Draws: 1000, Progress: func(done, _ int) {
 		if done == 3 {
 			cancel(why)
 		}
@@ -121,8 +215,8 @@ func TestParallelEnds(t *testing.T) {
 	if !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
 	}
-	for _, s := range []factoranalysis.ParallelSettings{{Draws: -1}, {Percentile: 1}, {Percentile: -0.1}, {Percentile: math.NaN()}, {Basis: "items"}, {Correlation: "kendall"}} {
-		if _, err := factoranalysis.Parallel(t.Context(), x, s); !errors.Is(err, solver.ErrSettings) {
+	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Percentile: 1}, {Percentile: -0.1}, {Percentile: math.NaN()}, {Basis: "items"}, {Correlation: "kendall"}} {
+		if _, err := rank.Parallel(t.Context(), x, s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%+v: error %v", s, err)
 		}
 	}
@@ -131,12 +225,12 @@ func TestParallelEnds(t *testing.T) {
 // The partial correlations are those of the residuals of regressions on the components.
 func TestMAPIsTheDefinition(t *testing.T) {
 	t.Parallel()
-	x, _ := planted(80, 7, 2, 0.3)
+	x := items(80, 7, 2, 0.3)
 	c, err := factoranalysis.Correlate(x, factoranalysis.Pearson)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := factoranalysis.MAP(c.R)
+	got, err := rank.MAP(c.R)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,34 +273,19 @@ func TestMAPIsTheDefinition(t *testing.T) {
 }
 
 // The figures that psych's manual prints for the 25 items of bfi, 2,800 participants with 508 answers missing: six factors by
-// parallel analysis, five by MAP. Five factors are the five traits.
+// parallel analysis, five by MAP.
 func TestBFI(t *testing.T) {
 	t.Parallel()
-	x := shared(t, "bfi", 0, 25)
-	for _, basis := range []factoranalysis.Basis{factoranalysis.Components, factoranalysis.Factors} {
-		if a := parallel(t, x, factoranalysis.ParallelSettings{Basis: basis, Seed: 1}); a.Suggested != 6 {
+	all := readAnswers(t, filepath.Join("data", "bfi.csv.gz"))
+	n, _ := all.Dims()
+	x := mat.DenseCopyOf(all.Slice(0, n, 0, 25))
+	for _, basis := range []rank.Basis{rank.Components, rank.Factors} {
+		if a := parallel(t, x, rank.ParallelSettings{Basis: basis, Seed: 1}); a.Suggested != 6 {
 			t.Errorf("parallel analysis of %s finds %d", basis, a.Suggested)
 		}
 	}
 	if m := partials(t, x, factoranalysis.Pearson); m.Suggested != 5 {
 		t.Errorf("MAP finds %d", m.Suggested)
-	}
-	for _, kind := range []factoranalysis.Kind{factoranalysis.Pearson, factoranalysis.Polychoric} {
-		m := fit(t, x, factoranalysis.Settings{Factors: 5, Correlation: kind})
-		taken := map[int]int{}
-		for j := range 25 {
-			best := 0
-			for k := range 5 {
-				if math.Abs(m.Loadings.At(j, k)) > math.Abs(m.Loadings.At(j, best)) {
-					best = k
-				}
-			}
-			if trait, ok := taken[best]; ok && trait != j/5 {
-				t.Errorf("%s: item %d loads on the factor of trait %d", kind, j, trait)
-			} else {
-				taken[best] = j / 5
-			}
-		}
 	}
 }
 
@@ -231,11 +310,10 @@ func TestTable1(t *testing.T) {
 		if compared == 12 {
 			break
 		}
-		path := filepath.Join(root, "cases", "icqf", "table1", record[0]+"_M.csv.gz")
 		compared++
-		x := readAnswers(t, path)
-		factors := parallel(t, x, factoranalysis.ParallelSettings{Draws: 20, Seed: 1}).Suggested
-		components := parallel(t, x, factoranalysis.ParallelSettings{Draws: 20, Seed: 1, Basis: factoranalysis.Components}).Suggested
+		x := readAnswers(t, filepath.Join("cases", "icqf", "table1", record[0]+"_M.csv.gz"))
+		factors := parallel(t, x, rank.ParallelSettings{Draws: 20, Seed: 1}).Suggested
+		components := parallel(t, x, rank.ParallelSettings{Draws: 20, Seed: 1, Basis: rank.Components}).Suggested
 		got := []string{strconv.Itoa(factors), strconv.Itoa(components), strconv.Itoa(partials(t, x, factoranalysis.Pearson).Suggested)}
 		if diff := cmp.Diff(record[1:4], got); diff != "" {
 			t.Logf("%s: psych finds %v, here %v", record[0], record[1:4], got)
@@ -245,5 +323,17 @@ func TestTable1(t *testing.T) {
 	t.Logf("%d sets compared, %d differ", compared, different)
 	if different > 1 {
 		t.Errorf("%d of %d sets differ", different, compared)
+	}
+}
+
+func BenchmarkParallel(b *testing.B) {
+	for _, s := range []struct{ n, p, k int }{{2800, 25, 5}, {200, 100, 10}} {
+		b.Run(fmt.Sprintf("n=%d/p=%d/k=%d", s.n, s.p, s.k), func(b *testing.B) {
+			x := punched(likert(items(s.n, s.p, s.k, 0.2), -1.5, -0.8, 0, 0.8, 1.5), 0.01)
+			b.ReportAllocs()
+			for b.Loop() {
+				parallel(b, x, rank.ParallelSettings{Draws: 20})
+			}
+		})
 	}
 }

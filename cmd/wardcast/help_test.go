@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/internal/cli"
+)
+
+// shell runs a line of bash in a folder, with the program on the path.
+func shell(t *testing.T, dir, line string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "bash", "-c", "set -e; "+line)
+	program := command(t.Context(), t).Path
+	c.Dir, c.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+// leaves returns the commands that do something, by name.
+func leaves(t *testing.T) map[string]*kong.Node {
+	t.Helper()
+	parser, err := kong.New(&grammar{}, kong.Name("wardcast"), defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*kong.Node{}
+	for _, node := range parser.Model.Leaves(true) {
+		found[strings.TrimPrefix(node.FullPath(), "wardcast ")] = node
+	}
+	return found
+}
+
+// TestExamples runs the example that ends the help of each command. One example makes the files of the next.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	commands := leaves(t)
+	first := []string{"synth notes", "synth matrix", "synth questionnaire", "train", "questionnaire fit"}
+	names := slices.Clone(first)
+	for name := range commands {
+		if !slices.Contains(first, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[len(first):])
+	dir := t.TempDir()
+	const config = "kafka: {brokers: [127.0.0.1:9092]}\n"
+	if err := os.WriteFile(filepath.Join(dir, "wardcast.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const fit = "wardcast questionnaire fit other.csv --items '*_?' --factors 4 --beta 0.1 --out other-fit"
+	shell(t, dir, "wardcast synth questionnaire --seed 2 > other.csv; "+fit+"; wardcast synth questionnaire --visits 3 > visits.csv")
+	for _, name := range names {
+		example := commands[name].Tag.Get(cli.Example)
+		switch name {
+		case "demo", "serve", "broker", "bench score", "bench stream": // they take long, or run until stopped: other tests run them
+			example += " --help"
+		}
+		shell(t, dir, example)
+	}
+}
+
+// TestCompletion completes command lines in bash.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"wardcast pre":                  "predict",
+		"wardcast models ''":            "list show verify",
+		"wardcast train --mod":          "--model-dir",
+		"wardcast --log-level de":       "debug",
+		"wardcast rank --criterion cc":  "ccc",
+		"wardcast train --method = smf": "smf-w smf-h",
+		"wardcast train -o ''":          "table json",
+		"wardcast train --input no":     "", // a file, which bash completes itself
+		"wardcast completion z":         "zsh",
+		"wardcast __com":                "",
+	} {
+		got := shell(t, t.TempDir(), `source <(wardcast completion bash); COMP_WORDS=(`+line+`); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wardcast; echo "${COMPREPLY[@]}"`)
+		if got = strings.TrimSuffix(got, "\n"); got != want {
+			t.Errorf("%q completes to %q, want %q", line, got, want)
+		}
+	}
+}

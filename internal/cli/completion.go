@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Completion prints the script that makes a shell complete the command line of the program. A grammar has it as its
+// command completion, next to Complete.
+type Completion struct {
+	Shell string `arg:"" help:"Shell that the script is for: ${enum}." enum:"bash,zsh,fish"`
+}
+
+// scripts ask the program itself (%[1]s) what can stand at the cursor. Where it has no answer, shells complete files.
+var scripts = map[string]string{
+	"bash": `_%[1]s() {
+  local IFS=$'\n'
+  COMPREPLY=($(%[1]s __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}"))
+}
+complete -o default -F _%[1]s %[1]s
+`,
+	"zsh": `#compdef %[1]s
+_%[1]s() {
+  local -a found=(${(f)"$(%[1]s __complete -- "${(@)words[2,CURRENT]}")"})
+  if (( $#found )); then compadd -a found; else _files; fi
+}
+compdef _%[1]s %[1]s
+`,
+	"fish": `function _%[1]s
+  set -l found (%[1]s __complete -- (commandline -opc)[2..] (commandline -ct))
+  if set -q found[1]; printf '%%s\n' $found; else; __fish_complete_path (commandline -ct); end
+end
+complete -c %[1]s -f -a '(_%[1]s)'
+`,
+}
+
+// Run prints the script.
+func (c *Completion) Run(d *Deps, command *kong.Context) error {
+	_, err := fmt.Fprintf(d.Out, scripts[c.Shell], command.Model.Name)
+	return err
+}
+
+// Complete prints what can stand in place of the last of the words of a command line, a line each. The scripts of
+// Completion call it. A grammar has it as its hidden command __complete.
+type Complete struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints the words that begin as the last one does.
+func (c *Complete) Run(d *Deps, command *kong.Context) error {
+	last := ""
+	if n := len(c.Words); n > 0 && c.Words[n-1] != "=" {
+		last = c.Words[n-1]
+	}
+	before := c.Words[:max(0, len(c.Words)-1)]
+	before = slices.DeleteFunc(before, func(w string) bool { return w == "=" }) // bash splits --flag=value
+	for _, w := range candidates(command.Model.Node, before, last) {
+		if strings.HasPrefix(w, last) {
+			fmt.Fprintln(d.Out, w)
+		}
+	}
+	return nil
+}
+
+// candidates returns the words that can follow the words before on the command line of node: values of a flag, flags,
+// commands, or values of an argument. It returns none for what only the user knows, such as files.
+func candidates(node *kong.Node, before []string, last string) (found []string) {
+	var waiting *kong.Flag // for its value
+	for _, w := range before {
+		switch {
+		case waiting != nil:
+			waiting = nil
+		case strings.HasPrefix(w, "-"):
+			waiting = flag(node, w)
+		default:
+			if i := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == w }); i >= 0 {
+				node = node.Children[i]
+			}
+		}
+	}
+	switch {
+	case waiting != nil:
+		return enum(waiting.Value)
+	case strings.HasPrefix(last, "-"):
+		for _, group := range node.AllFlags(true) {
+			for _, f := range group {
+				found = append(found, "--"+f.Name)
+			}
+		}
+		return found
+	}
+	for _, child := range node.Children {
+		if !child.Hidden {
+			found = append(found, child.Name)
+		}
+	}
+	for _, p := range node.Positional {
+		found = append(found, enum(p)...)
+	}
+	return found
+}
+
+// flag returns the flag of this spelling if a value must follow it, else nil.
+func flag(node *kong.Node, word string) *kong.Flag {
+	for _, group := range node.AllFlags(false) {
+		for _, f := range group {
+			if !f.IsBool() && (word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short)) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// enum returns the values that are allowed, nil if any is.
+func enum(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
+}
