@@ -42,8 +42,8 @@ func (d *Dir) Load(ctx context.Context, model, version string) (*Bundle, error) 
 	return b, nil
 }
 
-// read reads a version and returns its damaged files, in which case the
-// bundle is not whole. It stops early when the context ends.
+// read reads a version and returns its damaged files, in which case the bundle is not whole. It stops early when the
+// context ends.
 func (d *Dir) read(ctx context.Context, model, version string) (*Bundle, []*FileError) {
 	var damaged []*FileError
 	bad := func(file string, err error) {
@@ -187,8 +187,7 @@ func addVersion(ctx context.Context, dir, version string, files map[string][]byt
 	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 }
 
-// encode returns the files of the bundle by name, and sets what depends on
-// them: format, hashes, files and version.
+// encode returns the files of the bundle by name, and sets what depends on them: format, hashes, files and version.
 func (b *Bundle) encode() (map[string][]byte, error) {
 	m := &b.Manifest
 	if err := m.check(); err != nil {
@@ -238,8 +237,7 @@ func fileOf(data []byte) File {
 	return File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
 }
 
-// readFile reads a regular file of at most limit bytes. Links, devices and
-// folders are refused.
+// readFile reads a regular file of at most limit bytes. Links, devices and folders are refused.
 func readFile(path string, limit int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	switch {

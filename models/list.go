@@ -28,11 +28,9 @@ type VersionInfo struct {
 	CreatedAt time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first.
-// It reads names and histories only. Where a model's champion or history is
-// damaged, the Reason of its versions names the damage, Champion and Status say
-// what the rest tells, and the error joins what is damaged. Where nothing can
-// be listed at all the list is nil.
+// List returns all versions of all models of a store, by model, oldest first. It reads names and histories only. Where
+// a model's champion or history is damaged, the Reason of its versions names the damage, Champion and Status say what
+// the rest tells, and the error joins what is damaged. Where nothing can be listed at all the list is nil.
 func List(ctx context.Context, s Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Format is the version of the manifest that Save writes. A later minor
-// version, "1.N", is read and its unknown fields are dropped.
+// Format is the version of the manifest that Save writes. A later minor version, "1.N", is read and its unknown fields
+// are dropped.
 const Format = "1"
 
 // ErrManifest is wrapped by every error about the contents of a manifest.
@@ -85,12 +85,12 @@ const (
 	Categorical AuxKind = "categorical"
 )
 
-// ComplaintColumn is the auxiliary column that tells a model of all complaints
-// which one it reads. It is there by itself.
+// ComplaintColumn is the auxiliary column that tells a model of all complaints which one it reads. It is there by
+// itself.
 const ComplaintColumn = "complaint"
 
-// AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical
-// one gives an indicator per level.
+// AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical one
+// gives an indicator per level.
 type AuxColumn struct {
 	Name   string    `json:"name"` // field of the note: "age", "sex", "vitals.sbp", …
 	Kind   AuxKind   `json:"kind"`
@@ -113,8 +113,8 @@ const (
 	cardFile       = "card.md"
 )
 
-// limits are the largest sizes of the files in bytes. A vocabulary of 100,000
-// terms takes about 10 MiB, 1,000 topics over it 800 MiB.
+// limits are the largest sizes of the files in bytes. A vocabulary of 100,000 terms takes about 10 MiB, 1,000 topics
+// over it 800 MiB.
 var limits = map[string]int64{
 	vocabularyFile: 256 << 20,
 	tensorsFile:    4 << 30,

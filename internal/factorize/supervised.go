@@ -35,22 +35,12 @@ type Supervised struct {
 	// StartCoefficients is the path of β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux that of
 	// Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
 	StartCoefficients, StartAux string
-	// ClassWeights weighs documents in the label loss; "" means Unweighted.
-	ClassWeights ClassWeights
+	// ClassWeights weighs documents in the label loss; "" means smf.Unweighted.
+	ClassWeights smf.ClassWeights
 	// Tried, where it is not nil, is called after each run of the cross-validation with the number of those done and of all,
 	// from several goroutines.
 	Tried func(done, total int)
 }
-
-// ClassWeights names the weights of documents by their classes.
-type ClassWeights string
-
-const (
-	// Unweighted counts each document as one.
-	Unweighted ClassWeights = "none"
-	// Balanced gives each class the same total; see smf.Balanced.
-	Balanced ClassWeights = "balanced"
-)
 
 // SupervisedSettings are the options of a supervised run with their defaults filled in.
 type SupervisedSettings struct {
@@ -61,7 +51,7 @@ type SupervisedSettings struct {
 	Ridge   float64    `json:"ridge"`
 	Update  smf.Update `json:"update"`
 	// ClassWeights are those of the label loss, in the objective and in the log loss of the candidates.
-	ClassWeights ClassWeights `json:"class_weights"`
+	ClassWeights smf.ClassWeights `json:"class_weights"`
 	// CrossValidation tells how Xi and Ridge were chosen; nil where both were given.
 	CrossValidation   *CrossValidation `json:"cross_validation,omitempty"`
 	TestInput         string           `json:"test_input,omitempty"`
@@ -97,10 +87,10 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 		return refuse("training and test documents want auxiliary features alike")
 	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
 		return refuse("start coefficients want the start topics and start scores that they belong to")
-	case o.ClassWeights != "" && o.ClassWeights != Unweighted && o.ClassWeights != Balanced:
-		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, Unweighted, Balanced))
+	case !o.ClassWeights.Known():
+		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, smf.Unweighted, smf.Balanced))
 	}
-	o.ClassWeights = cmp.Or(o.ClassWeights, Unweighted)
+	o.ClassWeights = cmp.Or(o.ClassWeights, smf.Unweighted)
 	s.Variant = smf.Variant(o.Method)
 	o.Xi, o.Ridge = cmp.Or(o.Xi, Auto), cmp.Or(o.Ridge, Auto)
 	if s.Xi, err = weight("xi", o.Xi); err != nil {
@@ -172,9 +162,7 @@ func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	if t.data.Classes, err = classes(o.Labels, t.data.Labels); err != nil {
 		return nil, err
 	}
-	if o.ClassWeights == Balanced {
-		t.data.Weights = smf.Balanced(t.data.Labels)
-	}
+	t.data.Weights = o.ClassWeights.Weights(t.data.Labels)
 	if t.settings.StartHead, err = o.startHead(t.data); err != nil || o.TestInput == "" {
 		return t, err
 	}
@@ -323,12 +311,9 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 
 // choose fills in the weights that are left to it and makes the method.
 func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings solver.Settings) (err error) {
-	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, Progress: o.Tried}
+	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, ClassWeights: o.ClassWeights, Progress: o.Tried}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
-	if o.ClassWeights == Balanced {
-		search.Weigh = smf.Balanced
-	}
 	var chosen []string
 	if o.Xi == Auto {
 		chosen = append(chosen, "xi")

@@ -107,7 +107,7 @@ func (f *Supervised) record(s *Settings) any {
 		Xi           float64                `json:"xi"`
 		Ridge        float64                `json:"ridge"`
 		Chosen       []string               `json:"chosen"` // by cross-validation
-		ClassWeights Weights                `json:"class_weights"`
+		ClassWeights smf.ClassWeights       `json:"class_weights"`
 		Standardize  bool                   `json:"standardize"`
 		WarmStart    bool                   `json:"warm_start,omitempty"`
 		Folds        int                    `json:"folds"`
@@ -118,7 +118,7 @@ func (f *Supervised) record(s *Settings) any {
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
-		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, Unweighted), s.Standardize, s.WarmStart, s.Folds,
+		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
 		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, f.Candidates,
 	}
 }

@@ -35,7 +35,7 @@ func TestCandidates(t *testing.T) {
 			"majority  0", "bow tf-idf 0", "sonmf tf-idf 10", "sonmf tf-idf 20", "svd+words tf-idf 10", "svd+words tf-idf 20", "log-nmf binary 10", "log-nmf binary 20",
 		}},
 	} {
-		got, err := Candidates(methods, c.weightings, []int{10, 20})
+		got, err := Configurations(methods, c.weightings, []int{10, 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if got, err := Candidates(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "log-nmf") {
+	if got, err := Configurations(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "log-nmf") {
 		t.Errorf("binary factorizations of tf-idf rows: %v, %v", got, err)
 	}
 	for name, c := range map[string]struct {
@@ -69,7 +69,7 @@ func TestCandidates(t *testing.T) {
 		"words and no":    {[]string{"majority+words"}, []int{1}},
 		"words and words": {[]string{"bow+words"}, []int{1}},
 	} {
-		if got, err := Candidates(c.methods, both, c.ranks); !errors.Is(err, ErrSettings) {
+		if got, err := Configurations(c.methods, both, c.ranks); !errors.Is(err, ErrSettings) {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}
@@ -147,9 +147,9 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-func candidates(t *testing.T, methods ...string) []Candidate {
+func candidates(t *testing.T, methods ...string) []Configuration {
 	t.Helper()
-	c, err := Candidates(methods, []textproc.Weighting{textproc.TFIDF}, []int{4})
+	c, err := Configurations(methods, []textproc.Weighting{textproc.TFIDF}, []int{4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestEvaluateMajority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns()}, Comparison{Candidates: candidates(t, "majority"), Repeats: repeats, Settings: small()})
+	scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns()}, Comparison{Configurations: candidates(t, "majority"), Repeats: repeats, Settings: small()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +186,9 @@ func TestEvaluateSameBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(processors int) []Score {
+	run := func(processors int) []Evaluation {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, Comparison{Candidates: candidates(t, "bow", "svd+words"), Repeats: repeats, Settings: small()})
+		scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, Comparison{Configurations: candidates(t, "bow", "svd+words"), Repeats: repeats, Settings: small()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,8 +214,8 @@ func TestEvaluateWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(s Settings) []Score {
-		scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Candidates: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
+	run := func(s Settings) []Evaluation {
+		scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Configurations: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	d := Data{Rows: rows, Aux: auxColumns()}
 	bad := small()
 	bad.Folds = 1
-	if _, err := Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "bow"), Repeats: repeats, Settings: bad}); !errors.Is(err, ErrSettings) {
+	if _, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "bow"), Repeats: repeats, Settings: bad}); !errors.Is(err, ErrSettings) {
 		t.Errorf("settings: %v", err)
 	}
 	// A test set of one class measures nothing.
@@ -250,13 +250,13 @@ func TestEvaluateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "majority"), Repeats: one, Settings: small()}); !errors.Is(err, eval.ErrOneClass) {
+	if _, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "majority"), Repeats: one, Settings: small()}); !errors.Is(err, eval.ErrOneClass) {
 		t.Errorf("one class: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, method := range []string{"svd", "majority"} { // one heeds the context, the other is done at once
-		if _, err := Evaluate(ctx, d, Comparison{Candidates: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
+		if _, err := Evaluate(ctx, d, Comparison{Configurations: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled %s: %v", method, err)
 		}
 	}

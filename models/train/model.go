@@ -358,8 +358,8 @@ const nearRidge = 0.1
 // headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
 const headTolerance = 1e-6
 
-// Model trains one model.
-func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
+// Fit trains one model.
+func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	fresh, truth := generated(t, 100000, 101500)
 	s := small()
 	s.Rank = 10
-	f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)
+	f, err := Fit(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestRidgePathIsLongEnough(t *testing.T) {
 	for _, alpha := range []float64{0, 0.1} {
 		s := small()
 		s.Method, s.Alpha = BagOfWords, alpha
-		f, err := Model(t.Context(), Data{Rows: rows}, s)
+		f, err := Fit(t.Context(), Data{Rows: rows}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestOutOfFoldKnowsNoLabel(t *testing.T) {
 	words.Method = BagOfWords
 	for _, s := range []Settings{small(), words, smallSupervised(SMFW), smallSupervised(SMFH)} {
 		s.Text.MinDF = 1
-		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
+		f, err := Fit(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestScorerIsTheHead(t *testing.T) {
 			s := small()
 			change(&s)
 			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
-			f, err := Model(t.Context(), d, s)
+			f, err := Fit(t.Context(), d, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -359,7 +359,7 @@ func TestModelAndTrainRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Model(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
+			if _, err := Fit(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings, job()); !errors.Is(err, c.want) {

@@ -80,15 +80,6 @@ const (
 	Never  Policy = "never"  // nowhere
 )
 
-// Weights says how classes weigh in the loss of a supervised factorization.
-type Weights string
-
-// The weights.
-const (
-	Unweighted Weights = "none"     // each note counts alike
-	Balanced   Weights = "balanced" // each class counts alike
-)
-
 // Settings say how a model is trained. They are recorded in its manifest.
 type Settings struct {
 	Method Method            `json:"method"`
@@ -100,10 +91,10 @@ type Settings struct {
 	L1Scores *float64 `json:"l1_scores,omitempty"`
 	// Xi and Ridge are ξ and ν of smf-w and smf-h, on the scale of the rows; nil lets cross-validation choose. Ranks are
 	// the numbers of topics that it may choose from; none means Rank. No other method has any of these.
-	Xi           *float64 `json:"xi,omitempty"`
-	Ridge        *float64 `json:"ridge,omitempty"`
-	Ranks        []int    `json:"ranks,omitempty"`
-	ClassWeights Weights  `json:"class_weights,omitempty"` // "" is Unweighted
+	Xi           *float64         `json:"xi,omitempty"`
+	Ridge        *float64         `json:"ridge,omitempty"`
+	Ranks        []int            `json:"ranks,omitempty"`
+	ClassWeights smf.ClassWeights `json:"class_weights,omitempty"` // "" is smf.Unweighted
 	// WarmStart begins from the topics of the previous version where that has as many of the same method. New terms
 	// begin at 0. The singular value decomposition has no start.
 	WarmStart bool `json:"warm_start,omitempty"`
@@ -187,7 +178,7 @@ func (s *Settings) check() error {
 // supervisedProblem returns what is wrong with the settings that only supervised methods have, or do not have.
 func (s *Settings) supervisedProblem() string {
 	if !s.Method.Supervised() {
-		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == Balanced {
+		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == smf.Balanced {
 			return fmt.Sprintf("method %q has no xi, ridge, class weights or choice of ranks: these are of %s", s.Method, supervisedNames(" and "))
 		}
 		return ""
@@ -201,8 +192,8 @@ func (s *Settings) supervisedProblem() string {
 		return fmt.Sprintf("xi %v is not a number above 0", *s.Xi)
 	case s.Ridge != nil && !(*s.Ridge >= 0 && *s.Ridge <= math.MaxFloat64):
 		return fmt.Sprintf("ridge %v is not a number from 0", *s.Ridge)
-	case s.ClassWeights != "" && s.ClassWeights != Unweighted && s.ClassWeights != Balanced:
-		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, Unweighted, Balanced)
+	case !s.ClassWeights.Known():
+		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, smf.Unweighted, smf.Balanced)
 	}
 	for i, k := range s.Ranks {
 		if slices.Contains(s.Ranks[:i], k) {

@@ -37,9 +37,7 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 	m := &supervised{rows: r, Settings: s, text: t}
 	m.data = smf.Data{Labels: r.classes, Classes: r.kappa() + 1}
 	m.data.Aux, m.auxScale = r.denseAux()
-	if s.ClassWeights == Balanced {
-		m.data.Weights = smf.Balanced(r.classes)
-	}
+	m.data.Weights = s.ClassWeights.Weights(r.classes)
 	return m
 }
 
@@ -84,10 +82,7 @@ func (m *supervised) checkFolds(folds []int) error {
 
 // choose cross-validates ξ, ν and the rank, as far as they are not given.
 func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, error) {
-	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, Progress: m.progress}
-	if m.ClassWeights == Balanced {
-		search.Weigh = smf.Balanced
-	}
+	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, ClassWeights: m.ClassWeights, Progress: m.progress}
 	if m.Xi != nil {
 		search.Xi = []float64{*m.Xi}
 	}

@@ -101,9 +101,9 @@ func TestScorerIsTheFactorization(t *testing.T) {
 		"yes and no":               {two, func(*Settings) {}},
 		"text alone":               {plain, func(*Settings) {}},
 		"standardized":             {two, func(s *Settings) { s.Standardize = true }},
-		"balanced":                 {two, func(s *Settings) { s.ClassWeights = Balanced }},
+		"balanced":                 {two, func(s *Settings) { s.ClassWeights = smf.Balanced }},
 		"three classes":            {three, func(*Settings) {}},
-		"three classes, all of it": {three, func(s *Settings) { s.Standardize, s.ClassWeights = true, Balanced }},
+		"three classes, all of it": {three, func(s *Settings) { s.Standardize, s.ClassWeights = true, smf.Balanced }},
 	} {
 		for _, method := range []Method{SMFW, SMFH} {
 			t.Run(name+"/"+string(method), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 				d := c.data
 				fresh := d.Rows[200:]
 				d.Rows = d.Rows[:200]
-				f, err := Model(t.Context(), d, s)
+				f, err := Fit(t.Context(), d, s)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +198,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 		folds[i] = i % 3
 	}
 	for _, method := range []Method{SMFW, SMFH} {
-		for name, change := range map[string]func(*Settings){"plain": func(*Settings) {}, "standardized": func(s *Settings) { s.Standardize = true }, "balanced": func(s *Settings) { s.ClassWeights = Balanced }} {
+		for name, change := range map[string]func(*Settings){"plain": func(*Settings) {}, "standardized": func(s *Settings) { s.Standardize = true }, "balanced": func(s *Settings) { s.ClassWeights = smf.Balanced }} {
 			t.Run(string(method)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				s := smallSupervised(method)

@@ -153,7 +153,7 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 			return a
 		}
 	}
-	a.fitted, a.err = Model(ctx, d, t.settings)
+	a.fitted, a.err = Fit(ctx, d, t.settings)
 	return a
 }
 

@@ -57,10 +57,9 @@ type Search struct {
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
-	// Weigh, where it is not nil, gives for each run the weights of the training part from its labels, in place of
-	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
-	// called from several goroutines.
-	Weigh func(labels []int) []float64
+	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that no label of a held-out document
+	// matters. Data.Weights stay those of the results.
+	ClassWeights ClassWeights
 	// Progress, where it is not nil, is called after each run with the number of those done or left out and of all. It may
 	// be called from several goroutines.
 	Progress func(done, total int)
@@ -271,8 +270,8 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 		apply := c.Prepare(train.x)
 		train.x, test.x = apply(train.x), apply(test.x)
 	}
-	if c.Weigh != nil {
-		train.data.Weights = c.Weigh(train.data.Labels)
+	if weights := c.ClassWeights.Weights(train.data.Labels); weights != nil {
+		train.data.Weights = weights
 	}
 	along := &c.folds[fold]
 	from := along.last

@@ -85,7 +85,7 @@ func TestChoose(t *testing.T) {
 func TestChoiceHoldsOut(t *testing.T) {
 	t.Parallel()
 	x, data := planted(60, 15, 2)
-	data.Weights = smf.Balanced(data.Labels)
+	data.Weights = smf.Balanced.Weights(data.Labels)
 	folds := make([]int, 60)
 	for i := range folds {
 		folds[i] = i % 7 % 3

@@ -124,7 +124,7 @@ func half(x *mat.Dense, data smf.Data, from int) (*mat.Dense, smf.Data) {
 func TestBalanced(t *testing.T) {
 	t.Parallel()
 	data := smf.Data{Labels: []int{0, 0, 0, 0, 0, 0, 1, 1, 2}}
-	data.Weights = smf.Balanced(data.Labels)
+	data.Weights = smf.Balanced.Weights(data.Labels)
 	s := smf.Settings{Variant: smf.VariantW, Xi: 1}
 	m := newMethod(t, data, s)
 	r := solve(t, mat.NewDense(9, 2, nil), solver.Settings{Rank: 1}, m)

@@ -133,8 +133,24 @@ func (d *Data) check() error {
 	return checkAux(d.Aux, len(d.Labels))
 }
 
-// Balanced returns weights of documents for Data that give each class in labels the same total, and all n of them the total n.
-func Balanced(labels []int) []float64 {
+// ClassWeights says how documents weigh in the label loss by their classes.
+type ClassWeights string
+
+const (
+	// Unweighted counts every document as 1.
+	Unweighted ClassWeights = "none"
+	// Balanced gives each class the same total weight, and all n documents the total n.
+	Balanced ClassWeights = "balanced"
+)
+
+// Known reports whether w is a value of this package; "" stands for Unweighted.
+func (w ClassWeights) Known() bool { return w == "" || w == Unweighted || w == Balanced }
+
+// Weights returns Data.Weights for documents with these labels, nil unless w is Balanced.
+func (w ClassWeights) Weights(labels []int) []float64 {
+	if w != Balanced {
+		return nil
+	}
 	counts := map[int]float64{}
 	for _, y := range labels {
 		counts[y]++

@@ -71,15 +71,15 @@ type TriageCell struct {
 	Seconds        float64  `json:"seconds"` // of all of the cell
 }
 
-func (t *Triage) check() ([]train.Candidate, error) {
+func (t *Triage) check() ([]train.Configuration, error) {
 	switch {
 	case t.Runs < 1:
 		return nil, fmt.Errorf("%w: %d runs", ErrSettings, t.Runs)
 	case t.Folds < 2:
 		return nil, fmt.Errorf("%w: %d folds", ErrSettings, t.Folds)
 	}
-	candidates := []train.Candidate{{Method: train.BagOfWords, Weighting: textproc.TFIDF}, {Method: train.BagOfWords, Weighting: textproc.Binary}}
-	found, err := train.Candidates(t.Methods, nil, t.Ranks)
+	candidates := []train.Configuration{{Method: train.BagOfWords, Weighting: textproc.TFIDF}, {Method: train.BagOfWords, Weighting: textproc.Binary}}
+	found, err := train.Configurations(t.Methods, nil, t.Ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (t *Triage) Run(ctx context.Context, groups []train.Group) (_ []TriageCell,
 }
 
 // cell computes one cell.
-func (t *Triage) cell(ctx context.Context, g train.Group, c train.Candidate, progress train.Progress) (*TriageCell, error) {
+func (t *Triage) cell(ctx context.Context, g train.Group, c train.Configuration, progress train.Progress) (*TriageCell, error) {
 	began := time.Now()
 	// Neither auxiliary values nor the complaint: the paper's models read the text alone.
 	data := train.Data{Rows: g.Rows}
@@ -161,7 +161,7 @@ func (t *Triage) cell(ctx context.Context, g train.Group, c train.Candidate, pro
 	if err != nil {
 		return nil, err
 	}
-	scores, err := train.Evaluate(ctx, data, train.Comparison{Candidates: []train.Candidate{c}, Repeats: repeats, Settings: t.settings(), Progress: progress})
+	scores, err := train.Evaluate(ctx, data, train.Comparison{Configurations: []train.Configuration{c}, Repeats: repeats, Settings: t.settings(), Progress: progress})
 	if err != nil {
 		return nil, err
 	}

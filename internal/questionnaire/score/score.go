@@ -1,0 +1,112 @@
+// Package score gives new participants the scores of a stored model, and reads the scores that a fit wrote.
+package score
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+// Scored are the scores of the participants in a file.
+type Scored struct {
+	model.Scores
+	answers.Remarks
+	// Beyond tells of confounds outside the range of training, which count as its nearest end.
+	Beyond []answers.Beyond
+}
+
+// File scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
+// and other columns may be. id names the column of ids if it is not that of the fit; missing are more codes of missing
+// entries. A participant's scores depend on that participant's row alone.
+//
+// The errors are those of answers.ReadItems, and a level of a confound that was not in training.
+func File(m *model.Model, path, id string, missing []string) (*Scored, error) {
+	t, err := Answers(m, path, answers.Columns{ID: id, Missing: missing})
+	if err != nil {
+		return nil, err
+	}
+	known, beyond, err := t.Encode(m.Confounds)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scored{model.Scores{IDs: t.IDs}, t.Remarks, beyond}
+	if s.Values, err = m.ICQF.Score(t.Answers, known); err != nil {
+		return nil, fmt.Errorf("scoring %q: %w", path, err)
+	}
+	return s, nil
+}
+
+// Answers reads the items and confounds of the model, which fills in what the columns leave out.
+func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
+	items := m.Items
+	if m.Visits != nil {
+		items = m.VisitItems
+	}
+	columns.ID, columns.Missing = cmp.Or(columns.ID, m.ID), slices.Concat(columns.Missing, m.Missing)
+	columns.Confounds, columns.Visits, columns.FromLow = m.Confounds, m.Visits, m.FromLow
+	t, err := answers.ReadItems(path, &columns, items)
+	if err != nil || m.Visits == nil {
+		return t, err
+	}
+	return t, t.Keep(questionnaire.Names(m.Items))
+}
+
+// Read reads a table that Scores.CSV gave for so many factors.
+func Read(path string, factors int) (s *model.Scores, err error) {
+	defer answers.InFile(path, &err)
+	records, err := answers.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer records.Close()
+	s = &model.Scores{}
+	seen := map[string]bool{}
+	var values []float64
+	for first := true; ; first = false {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := records.FieldPos(0)
+		if len(record) != factors+1 {
+			return nil, &questionnaire.Error{Line: line, Err: csv.ErrFieldCount}
+		}
+		if first {
+			continue
+		}
+		id := strings.Clone(record[0])
+		if seen[id] {
+			return nil, &questionnaire.Error{Line: line, Err: questionnaire.ErrSameID}
+		}
+		seen[id], s.IDs = true, append(s.IDs, id)
+		for c, cell := range record[1:] {
+			v, err := questionnaire.Number(cell)
+			if err == nil && !(v >= 0 && v <= 1) {
+				err = questionnaire.ErrOutOfRange
+			}
+			if err != nil {
+				return nil, &questionnaire.Error{Line: line, Column: "factor" + strconv.Itoa(c+1), Err: err}
+			}
+			values = append(values, v)
+		}
+	}
+	if len(s.IDs) == 0 {
+		return nil, &questionnaire.Error{Err: questionnaire.ErrNoParticipants}
+	}
+	s.Values = mat.NewDense(len(s.IDs), factors, values)
+	return s, nil
+}
