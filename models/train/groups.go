@@ -7,7 +7,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// group is the notes of one complaint.
+// group holds the notes of one complaint.
 type group struct {
 	complaint string // as first spelled
 	rows      []int
@@ -19,7 +19,7 @@ func (g *group) enough(documents int) bool {
 	return len(g.rows) >= documents && slices.Min(g.classes) >= minClass
 }
 
-// byComplaint returns the groups by the name of their model. Notes without a complaint belong to none.
+// byComplaint returns the groups in the order of the names of their models. Notes without a complaint belong to no group.
 func byComplaint(d *Data) []group {
 	all, classes := d.Rows, d.labels()
 	at := map[string]int{}
@@ -44,14 +44,14 @@ func byComplaint(d *Data) []group {
 	return groups
 }
 
-// Group is the notes of one complaint.
+// Group holds the notes of one complaint.
 type Group struct {
 	Data
 	Complaint string
-	At        []int // where the rows stand in the table
+	At        []int // positions of the rows in the table
 }
 
-// Groups returns the complaints that have notes enough for a model of their own.
+// Groups returns the complaints with enough notes for a model of their own.
 func Groups(d Data, minDocuments int) []Group {
 	var out []Group
 	d.Pooled = false
