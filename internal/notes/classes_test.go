@@ -100,7 +100,7 @@ func TestClassErrors(t *testing.T) {
 		"twice":              {three, `FILE, column "label": class 2, "home", has the name of another`, Columns{Classes: []string{"home", "home"}}, nil},
 		"twice as a number":  {three, `FILE, column "label": class "1.0" is the number of "1"`, Columns{Classes: []string{"0", "1", "1.0"}}, nil},
 		"two lines":          {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a class with a control character`, Columns{Classes: auto}, models.ErrClassName},
-		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, and 256 are the most`, Columns{Classes: auto}, models.ErrClassName},
+		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, models.ErrClassName},
 		"admission unknown":  {three, `FILE, column "label": class "bed", which counts as admitted, is none of the classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
 		"everybody admitted": {three, `FILE, column "label": all classes count as admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
 	} {

@@ -45,13 +45,13 @@ type Model struct {
 	// Heywood lists the items whose uniqueness is at its bound of 0.005: users should be warned that there are too many
 	// factors, or too few participants.
 	Heywood []int
-	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one; NaN
-	// where none has.
+	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one;
+	// NaN if no pair has one.
 	RMSR float64
 	// Iterations counts the updates of the extraction; Converged is whether they ended at a minimum.
 	Iterations int
 	Converged  bool
-	// Correlations are what was factored.
+	// Correlations are the factored ones.
 	Correlations *Correlations
 
 	means, deviations []float64
@@ -68,13 +68,12 @@ const (
 // Fit factors the correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
 // (minres) with uniquenesses of at least 0.005, then the rotation.
 //
-// Pairs of items that nobody answered together, as in designs with planned missing answers, do not count: their
-// correlations are those of the solution, found by filling them in and factoring again until none changes by more than
-// 1e-7.
+// Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
+// correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
-// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an unknown
-// rotation. A search that does not converge is told by Converged, a matrix that is no correlation matrix by
-// Correlations.Smoothed.
+// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an
+// unknown rotation. Converged reports a search that does not converge, and Correlations.Smoothed a matrix that is not a
+// correlation matrix.
 func Fit(x *mat.Dense, s Settings) (*Model, error) {
 	if s.Correlation == "" {
 		s.Correlation = Pearson

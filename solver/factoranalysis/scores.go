@@ -16,7 +16,7 @@ import (
 //
 //	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,
 //
-// the best linear prediction of the factors from the items o that the participant answered. Where R was smoothed, its inverse
+// the best linear prediction of the factors from the items o that the participant answered. If R was smoothed, its inverse
 // would weigh noise, and the correlations of the model, ΛΦΛᵀ + Ψ, take its place. Missing answers are not imputed; a score
 // rests on fewer items and is the nearer to 0. A participant without any answer has NaN.
 //
@@ -26,7 +26,7 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()
 	if p != items {
-		return nil, fmt.Errorf("%w: %d items in place of %d", solver.ErrShape, p, items)
+		return nil, fmt.Errorf("%w: %d items, must be %d", solver.ErrShape, p, items)
 	}
 	scores, structure := mat.NewDense(n, k, nil), m.structure()
 	patterns := map[string][]int{} // rows by which items they have
@@ -121,10 +121,10 @@ func regression(r *mat.SymDense, s *mat.Dense) (*mat.Dense, error) {
 	}
 	err := factor.SolveTo(weights, s)
 	if _, inexact := errors.AsType[mat.Condition](err); inexact {
-		err = nil // weights of items that nearly repeat one another; their sum is what counts
+		err = nil // weights of items that nearly repeat one another; only their sum matters
 	}
 	return weights, err
 }
 
-// errSingular is returned where rounding leaves correlations without an inverse.
+// errSingular is returned if rounding leaves correlations without an inverse.
 var errSingular = errors.New("correlations are singular")

@@ -15,7 +15,7 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// Basis tells which eigenvalues parallel analysis compares.
+// Basis says which eigenvalues parallel analysis compares.
 type Basis string
 
 // The bases.
@@ -183,11 +183,11 @@ var errEigen = errors.New("eigenvalues of the correlations do not converge")
 // correlations that are left when the first m principal components are taken out.
 type PartialCorrelations struct {
 	Squares, FourthPowers []float64
-	// Suggested and SuggestedFourth are where these are least, the first of equals.
+	// Suggested and SuggestedFourth are the numbers of components with the least of these, the first of several.
 	Suggested, SuggestedFourth int
 }
 
-// degenerate is a partial variance of an item that rounding may have made.
+// degenerate is the partial variance of an item up to which it may be rounding.
 const degenerate = 1e-10
 
 // MAP is the minimum average partial test on correlations R, p×p: W. F. Velicer, "Determining the number of components from
