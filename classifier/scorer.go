@@ -297,28 +297,24 @@ func (r *ranking) largest(values []float64, limit int) (shown []int, rest float6
 			}
 		}
 		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(math.Abs(values[b]), math.Abs(values[a])) })
-		*r = shown
-		shown = shown[:limit]
-		for _, i := range shown {
-			total -= values[i]
+	} else {
+		for i, v := range values {
+			size := math.Abs(v)
+			if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {
+				continue
+			}
+			if len(shown) < limit {
+				shown = append(shown, i)
+			}
+			at := len(shown) - 1
+			for ; at > 0 && size > math.Abs(values[shown[at-1]]); at-- {
+				shown[at] = shown[at-1]
+			}
+			shown[at] = i
 		}
-		return shown, msg.Round(total), nonzero > limit
-	}
-	for i, v := range values {
-		size := math.Abs(v)
-		if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {
-			continue
-		}
-		if len(shown) < limit {
-			shown = append(shown, i)
-		}
-		at := len(shown) - 1
-		for ; at > 0 && size > math.Abs(values[shown[at-1]]); at-- {
-			shown[at] = shown[at-1]
-		}
-		shown[at] = i
 	}
 	*r = shown
+	shown = shown[:limit]
 	for _, i := range shown {
 		total -= values[i]
 	}

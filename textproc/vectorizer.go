@@ -1,10 +1,7 @@
 package textproc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -18,15 +15,6 @@ type Term struct {
 	Text    string   `json:"term"`    // stem, "not_" and stem, or several joined by spaces
 	Surface []string `json:"surface"` // its commonest forms in the notes, folded, commonest first; at least one
 	DF      int      `json:"df"`      // distinct visits that have it
-}
-
-// VocabularyHash returns the SHA-256, in hex, of the texts of the terms in column order, each followed by a newline.
-func VocabularyHash(vocabulary []Term) string {
-	h := sha256.New()
-	for _, t := range vocabulary {
-		_, _ = io.WriteString(h, t.Text+"\n") // a hash never fails
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Vectorizer turns notes into rows over a fixed vocabulary. It is immutable and safe for concurrent use.

@@ -1,7 +1,7 @@
 package train
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/wardcast/wardcast/models"
@@ -21,26 +21,23 @@ func (g *group) enough(documents int) bool {
 
 // byComplaint returns the groups in the order of the names of their models. Notes without a complaint belong to no group.
 func byComplaint(d *Data) []group {
-	all, classes := d.Rows, d.labels()
-	at := map[string]int{}
-	var groups []group
-	for i := range all {
-		name := models.Slug(all[i].Complaint)
+	classes := d.labels()
+	found := map[string]*group{}
+	for i, row := range d.Rows {
+		name := models.Slug(row.Complaint)
 		if name == models.Other {
 			continue
 		}
-		g, ok := at[name]
-		if !ok {
-			g = len(groups)
-			at[name] = g
-			groups = append(groups, group{complaint: all[i].Complaint, classes: make([]int, max(len(d.Classes), 2))})
+		if found[name] == nil {
+			found[name] = &group{complaint: row.Complaint, classes: make([]int, max(len(d.Classes), 2))}
 		}
-		groups[g].rows = append(groups[g].rows, i)
-		groups[g].classes[classes[i]]++
+		found[name].rows = append(found[name].rows, i)
+		found[name].classes[classes[i]]++
 	}
-	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Compare(models.Slug(a.complaint), models.Slug(b.complaint))
-	})
+	groups := make([]group, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		groups = append(groups, *found[name])
+	}
 	return groups
 }
 

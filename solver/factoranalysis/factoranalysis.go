@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -75,12 +76,7 @@ const (
 // unknown rotation. Converged reports a search that does not converge, and Correlations.Smoothed a matrix that is not a
 // correlation matrix.
 func Fit(x *mat.Dense, s Settings) (*Model, error) {
-	if s.Correlation == "" {
-		s.Correlation = Pearson
-	}
-	if s.Rotation == "" {
-		s.Rotation = RotatePromax
-	}
+	s.Correlation, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Rotation, RotatePromax)
 	if !slices.Contains([]Rotation{RotatePromax, RotateVarimax, RotateNone}, s.Rotation) {
 		return nil, fmt.Errorf("%w: rotation %q is none of %s, %s, %s", solver.ErrSettings, s.Rotation, RotatePromax, RotateVarimax, RotateNone)
 	}
@@ -165,14 +161,7 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 		order[t] = t
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := accounted.At(a, a), accounted.At(b, b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		default:
-			return 0
-		}
+		return cmp.Compare(accounted.At(b, b), accounted.At(a, a))
 	})
 	signs := make([]float64, k)
 	for t := range signs {

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -57,13 +58,12 @@ const (
 // Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,
 // section 3 and, for non-negative factors, section 5.
 //
-// A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above what is left
-// of rows and columns are errors that wrap solver.ErrSettings. It returns ErrFit too, the errors of fit and the cause of ctx when it ends.
+// A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above
+// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx when it
+// ends.
 func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
-	if s.Folds == 0 {
-		s.Folds = defaultFolds
-	}
+	s.Folds = cmp.Or(s.Folds, defaultFolds)
 	if s.Folds < 2 || s.Folds > min(n, p) {
 		return nil, fmt.Errorf("%w: %d folds of %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
 	}
