@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,21 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Defaults that commands offer. RelTol's is no zero-value default: 0 switches a tolerance off.
+// Defaults of Settings.
 const (
 	DefaultMaxIter = 500
 	DefaultRelTol  = 1e-6
 )
 
-// MaxThreads bounds the threads that commands take: far more than processors only take memory and time to begin.
+// TolOrOff returns the RelTol of Settings for a tolerance of which 0 means off, as on the command line.
+func TolOrOff(tol float64) float64 {
+	if tol == 0 {
+		return -1
+	}
+	return tol
+}
+
+// MaxThreads bounds the threads that commands accept. Far more threads than processors only cost memory and time.
 const MaxThreads = 1024
 
 // smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a
@@ -30,11 +39,11 @@ var (
 	// ErrShape is returned for an empty matrix and for start factors that do not fit it.
 	ErrShape = errors.New("shapes do not match")
 	// ErrRank is returned for a rank outside 1 … p.
-	ErrRank = errors.New("rank out of range")
+	ErrRank = linalg.ErrRank
 	// ErrSettings is returned for a setting without meaning.
 	ErrSettings = errors.New("setting out of range")
 	// ErrNonFinite is returned for input that is NaN or infinite, or whose squares overflow.
-	ErrNonFinite = errors.New("value is not finite")
+	ErrNonFinite = linalg.ErrNonFinite
 )
 
 // NonFiniteError tells the first entry that is NaN or infinite, counted from 0. It wraps ErrNonFinite.
@@ -51,7 +60,7 @@ func (e *NonFiniteError) Error() string {
 // Unwrap returns ErrNonFinite.
 func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
 
-// Settings controls a run. Zero values mean what the fields say.
+// Settings controls a run. Zero values mean the defaults that the fields name.
 type Settings struct {
 	// Rank is the number of topics k, 1 ≤ k ≤ p. It may exceed the rank of X.
 	Rank int
@@ -62,10 +71,10 @@ type Settings struct {
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the run when |f − f′| ≤ RelTol·|f| for three updates in a row, f and f′ the objective before and
-	// after. 0 is off.
+	// after. 0 means DefaultRelTol; a negative one is off.
 	RelTol float64
 	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
-	// objective. 0 is off.
+	// objective. 0 and negative ones are off.
 	AbsTol float64
 	// StartTopics (p×k) and StartScores (n×k) replace Init where they are not nil. They are not modified.
 	StartTopics, StartScores *mat.Dense
@@ -251,9 +260,10 @@ func (p *Problem) check() error {
 	if s.MaxIter == 0 {
 		s.MaxIter = DefaultMaxIter
 	}
-	if !(s.RelTol >= 0) || !(s.AbsTol >= 0) {
+	if math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol) {
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)
 	}
+	s.RelTol = cmp.Or(s.RelTol, DefaultRelTol)
 	if norm := p.X.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return fmt.Errorf("reading the matrix: %w", firstNonFinite(p.X))
 	}

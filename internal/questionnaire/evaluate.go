@@ -356,7 +356,7 @@ func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, fact
 	}
 	answers := s.answersOf(m.rows, m.items)
 	x := filled(answers, columnMeans(answers))
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}, method)
 	if err != nil {
 		return solver.NotTerminated, err
 	}

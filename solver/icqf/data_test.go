@@ -53,7 +53,7 @@ func TestSettingsAndData(t *testing.T) {
 		"small rho":                 {with(func(_ *Data, s *Settings) { s.Rho = 1 }), solver.ErrSettings},
 		"unknown inner":             {with(func(_ *Data, s *Settings) { s.Inner = "admm" }), solver.ErrSettings},
 		"negative bound":            {with(func(_ *Data, s *Settings) { s.MaxLoading = -1 }), solver.ErrSettings},
-		"negative tolerance":        {with(func(_ *Data, s *Settings) { s.RelTol = -1 }), solver.ErrSettings},
+		"tolerance that is no number":        {with(func(_ *Data, s *Settings) { s.RelTol = math.NaN() }), solver.ErrSettings},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestCancelled(t *testing.T) {
 	t.Parallel()
 	data, _, _ := questionnaire(15, 60, 10, 2)
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := Fit(ctx, data, Settings{Rank: 2, L1: 0.1, Recorder: recorder(func(i solver.Iterate) {
+	r, err := Fit(ctx, data, Settings{Rank: 2, L1: 0.1, RelTol: -1, Recorder: recorder(func(i solver.Iterate) {
 		if i.Iteration == 3 {
 			cancel()
 		}

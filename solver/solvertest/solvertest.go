@@ -87,6 +87,7 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 
 func (s *suite) solve(t *testing.T, x mat.Matrix, settings solver.Settings) *solver.Result {
 	t.Helper()
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, s.newMethod(t))
 	if err != nil {
 		t.Fatalf("Solve: %v", err)
@@ -291,7 +292,7 @@ func (s *suite) edges(t *testing.T) {
 		n, p := x.Dims()
 		for _, rank := range []int{1, min(3, p), p} {
 			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
-				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40}, s.newMethod(t))
+				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40, RelTol: -1}, s.newMethod(t))
 				if err != nil {
 					t.Errorf("%s, %d×%d, rank %d, start %s: %v", name, n, p, rank, init, err)
 					continue
@@ -398,7 +399,7 @@ func (s *suite) sameBits(t *testing.T) {
 		var want *solver.Result
 		for _, threads := range []int{1, 4, 4} {
 			before := runtime.GOMAXPROCS(threads)
-			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 5, Seed: 5}, method)
+			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 5, RelTol: -1, Seed: 5}, method)
 			runtime.GOMAXPROCS(before)
 			if err != nil {
 				t.Fatal(err)
@@ -422,7 +423,7 @@ func (s *suite) concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range results {
 		wg.Go(func() {
-			r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 10}, method)
+			r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 10, RelTol: -1}, method)
 			if err != nil {
 				t.Errorf("Solve: %v", err)
 				return

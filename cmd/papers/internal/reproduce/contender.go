@@ -239,7 +239,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates}}
+	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates, RelTol: -1}}
 	begin := time.Now()
 	if c.start != nil {
 		if c.init == "" {

@@ -207,7 +207,7 @@ func (c *Convergence) problems(ctx context.Context) ([]*convergenceData, error) 
 
 // run makes one run.
 func (c *Convergence) run(ctx context.Context, p *convergenceData, a algorithm, r *ConvergenceRun) error {
-	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations}
+	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations, RelTol: -1}
 	problem := smf.Settings{Variant: r.Variant, Xi: r.Xi, Ridge: paperRidge, Update: a.update, Step: a.step}
 	if a.floor {
 		s.MaxIter *= floorFactor
