@@ -108,7 +108,7 @@ func TestStatusNames(t *testing.T) {
 	for s := solver.NotTerminated; s <= solver.Cycling; s++ {
 		names = append(names, s.String())
 	}
-	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "search-failed", "non-finite", "cycling"}
+	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "stopped", "search-failed", "non-finite", "cycling"}
 	if !slices.Equal(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}
@@ -137,4 +137,12 @@ func TestSquaredResidualOfDense(t *testing.T) {
 	if got, want := solver.SquaredResidual(x, topics, scores), squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
 		t.Errorf("squared residual %g, want %g", got, want)
 	}
+}
+
+func squaredResidual(x, topics, scores *mat.Dense) float64 {
+	var fit mat.Dense
+	fit.Mul(scores, topics.T())
+	fit.Sub(x, &fit)
+	norm := mat.Norm(&fit, 2)
+	return norm * norm
 }

@@ -60,7 +60,7 @@ type Settings struct {
 	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 means
 	// solver.DefaultRelTol; a negative one is off.
 	RelTol float64
-	// Seed starts the generator of the randomized singular vectors.
+	// Seed starts the generator of the randomized singular vectors; 0 means solver.DefaultSeed.
 	Seed uint64
 	// Serial keeps the fit on the goroutine of the caller: for fits that are made several at a time.
 	Serial bool

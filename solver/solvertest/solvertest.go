@@ -44,6 +44,9 @@ type Promises struct {
 	// MaxStationarity bounds Stationarity at the end of a run to convergence under RelTol, 0 for 1e-14, which slow
 	// methods do not reach.
 	MaxStationarity, RelTol float64
+	// MaxTransform bounds the distance of Transform(X) from the scores of a run to convergence, relative to their size; 0
+	// means 1e-6, and +Inf that the fitted scores follow more than their rows.
+	MaxTransform float64
 }
 
 // suite is what the checks share.
@@ -65,12 +68,13 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 		"sparse is dense":  s.sparseIsDense,
 		"edges":            s.edges,
 		"refused input":    s.refused,
+		"new rows":         s.newRows,
 		"shared by many":   s.concurrent,
 		"input unmodified": s.unmodified,
 	}
 	if !s.NoUpdates {
 		checks["limits"], checks["cancellation"], checks["given start"] = s.limits, s.cancellation, s.givenStart
-		checks["cancelled start"] = s.cancelledStart
+		checks["cancelled start"], checks["stopped"] = s.cancelledStart, s.stopped
 	}
 	if s.Domain != solver.Binary {
 		checks["scale"] = s.scale
@@ -147,7 +151,10 @@ func (s *suite) plantedBinary(t *testing.T) {
 // check is a Recorder that applies a function.
 type check func(solver.Iterate)
 
-func (c check) Record(it solver.Iterate) { c(it) }
+func (c check) Record(it solver.Iterate) error {
+	c(it)
+	return nil
+}
 
 // rounding returns what rounding may add to an objective.
 func (s *suite) rounding(x *mat.Dense) float64 {

@@ -250,11 +250,9 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 		}
 	}
 	outside := time.Since(begin).Seconds()
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	o := &observer{cell: of, truth: t, end: cancel, outcome: &outcome{truth: t.mean}}
+	o := &observer{cell: of, truth: t, outcome: &outcome{truth: t.mean}}
 	problem.Settings.Recorder = o
-	result, err := solver.Solve(inner, nonNegative(problem.X, c), problem.Settings, method)
+	result, err := solver.Solve(ctx, nonNegative(problem.X, c), problem.Settings, method)
 	if err != nil {
 		return nil, err
 	}
@@ -308,14 +306,13 @@ func (o *outcome) measure(t *truth, topics, scores *mat.Dense) error {
 type observer struct {
 	cell           *cell
 	truth          *truth
-	end            func() // ends the run
 	outcome        *outcome
 	topics, scores *mat.Dense
 	spent          time.Duration // in here, which is no time of the method
 }
 
 // Record implements solver.Recorder.
-func (o *observer) Record(it solver.Iterate) {
+func (o *observer) Record(it solver.Iterate) error {
 	begin := time.Now()
 	defer func() { o.spent += time.Since(begin) }()
 	n, p := o.truth.x.Dims()
@@ -326,15 +323,16 @@ func (o *observer) Record(it solver.Iterate) {
 		if it.Iteration%probabilityEvery == 0 {
 			found.probabilityCurve = append(found.probabilityCurve, probabilityDistance(o.truth.probability, it.Topics, it.Scores))
 		}
-		return
+		return nil
 	}
 	if o.topics == nil && it.Iteration > 0 && math.Abs(found.curve[it.Iteration-1]-mean) <= threshold {
 		o.keep(it.TracePoint, mat.DenseCopyOf(it.Topics), mat.DenseCopyOf(it.Scores))
 		found.objective = mean
 	}
 	if o.topics != nil && it.Iteration >= o.cell.showAtMin {
-		o.end()
+		return solver.ErrStop
 	}
+	return nil
 }
 
 func (o *observer) keep(at solver.TracePoint, topics, scores *mat.Dense) {
