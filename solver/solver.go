@@ -201,7 +201,7 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 	}
 	n, p := x.Dims()
 	r.MeanObjective = r.Objective / (float64(n) * float64(p))
-	r.OrthogonalityResidual = orthogonalityResidual(r.Topics)
+	r.OrthogonalityResidual = orthogonalityResidual(r.Topics, linalg.ThreadsOf(problem.X))
 	r.Seconds = Seconds{Init: started.Sub(begin).Seconds(), Solve: time.Since(started).Seconds()}
 	return r, nil
 }
@@ -277,6 +277,9 @@ func (p *Problem) check() error {
 	}
 	if s.MaxIter == 0 {
 		s.MaxIter = DefaultMaxIter
+	}
+	if s.Threads < 0 {
+		return fmt.Errorf("%w: %d threads", ErrSettings, s.Threads)
 	}
 	if math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol) {
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)

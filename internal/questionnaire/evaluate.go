@@ -148,11 +148,10 @@ func Evaluate(ctx context.Context, o EvaluateOptions) (*Evaluation, error) {
 		return nil, err
 	}
 	free := len(o.Factors) == 0
-	s, end, err := o.begin()
+	s, err := o.begin()
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	if err := o.checkShares(s, free); err != nil {
 		return nil, err
 	}
@@ -308,7 +307,7 @@ func (o *EvaluateOptions) learn(ctx context.Context, s *study, method string, ro
 	case method == MethodL1:
 		status, err = o.learnL1(ctx, s, m, e.Factors)
 	case method == MethodFA:
-		err = m.learnFA(s, e.Factors)
+		err = o.learnFA(s, m, e.Factors)
 	default:
 		status, err = o.learnICQF(ctx, s, m, e)
 	}
@@ -338,8 +337,8 @@ func (o *EvaluateOptions) learnICQF(ctx context.Context, s *study, m *learnt, e 
 	return r.Status, nil
 }
 
-func (m *learnt) learnFA(s *study, factors int) error {
-	f, err := factoranalysis.Fit(s.answersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors})
+func (o *EvaluateOptions) learnFA(s *study, m *learnt, factors int) error {
+	f, err := factoranalysis.Fit(s.answersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
 	if err != nil {
 		return err
 	}
@@ -356,7 +355,7 @@ func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, fact
 	}
 	answers := s.answersOf(m.rows, m.items)
 	x := filled(answers, columnMeans(answers))
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}, method)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}, method)
 	if err != nil {
 		return solver.NotTerminated, err
 	}
@@ -364,7 +363,7 @@ func (o *EvaluateOptions) learnL1(ctx context.Context, s *study, m *learnt, fact
 	const far = 100
 	unit := max(1, far*mat.Max(r.Scores))
 	_, weight := method.Weights(x, factors)
-	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit}
+	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit, Threads: o.Threads}
 	scorer.Loadings.Scale(unit, r.Topics)
 	m.loadings = r.Topics
 	m.score = func(rows []int) (*mat.Dense, error) { return scorer.Score(s.answersOf(rows, m.items), nil) }
@@ -419,7 +418,7 @@ func (o *EvaluateOptions) predict(ctx context.Context, m *learnt, labels []int8,
 	if err != nil {
 		return 0, false, err
 	}
-	ridge := elasticnet.Settings{Alpha: 0, Standardize: true}
+	ridge := elasticnet.Settings{Alpha: 0, Standardize: true, Threads: o.Threads}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: x, Y: y, Weights: weights}, folds, ridge)
 	if err != nil {
 		return 0, false, err

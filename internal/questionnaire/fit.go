@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -36,7 +36,7 @@ type Options struct {
 	BoundLoadings bool
 	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
 	Inner icqf.Inner
-	// Threads is the number of threads for all of the process meanwhile, at most 1024; 0 leaves it as it is.
+	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
 	Threads int
 	Seed    uint64
 	// Trace asks for the objective of each iterate in the summary.
@@ -204,22 +204,17 @@ func (o *Options) complete(s *study) error {
 
 // settings of a fit of so many factors.
 func (o *Options) settings(s *study, factors int, beta float64) icqf.Settings {
-	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}
+	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}
 	if o.BoundLoadings {
 		settings.MaxLoading = s.scale.High
 	}
 	return settings
 }
 
-// begin takes the threads and reads the input. The function it returns gives them back.
-func (o *Options) begin() (s *study, end func(), err error) {
+// begin reads the input.
+func (o *Options) begin() (s *study, err error) {
 	if err := o.check(); err != nil {
-		return nil, nil, err
-	}
-	end = func() {}
-	if o.Threads > 0 {
-		before := runtime.GOMAXPROCS(o.Threads)
-		end = func() { runtime.GOMAXPROCS(before) }
+		return nil, err
 	}
 	t, err := o.read()
 	if err == nil {
@@ -231,11 +226,7 @@ func (o *Options) begin() (s *study, end func(), err error) {
 	if err == nil {
 		err = o.complete(s)
 	}
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	return s, end, nil
+	return s, err
 }
 
 // read returns the answers.
@@ -249,11 +240,10 @@ func (o *Options) read() (*Table, error) {
 // Fit factorizes the answers. When ctx ends before it is done, it returns an error that wraps the context's.
 func Fit(ctx context.Context, o Options) (*Fitted, error) {
 	begin := time.Now()
-	s, end, err := o.begin()
+	s, err := o.begin()
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	loaded := time.Now()
 	choice := &rank.Choice{Lowest: rank.Point{Candidate: rank.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}}}
 	if len(o.Factors)*len(o.Betas) > 1 {
@@ -293,7 +283,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardError.Factors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
-		Settings: Settings{Input: o.Input, InputSHA256: s.sha256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0)},
+		Settings: Settings{Input: o.Input, InputSHA256: s.sha256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: linalg.Threads(o.Threads).Limit()},
 		Version:  o.Version,
 	}
 	if choice.Curve == nil {
@@ -313,7 +303,7 @@ func Fit(ctx context.Context, o Options) (*Fitted, error) {
 func (o *Options) choose(ctx context.Context, s *study) (*rank.Choice, error) {
 	data := s.data(s.order)
 	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF{Data: data, Settings: o.settings(s, 0, 0)}, rank.Settings{
-		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Progress: o.Progress,
+		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Threads: o.Threads, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, err)

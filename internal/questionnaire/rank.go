@@ -24,11 +24,10 @@ type Ranked struct {
 // Rank cross-validates the candidates of the options.
 func Rank(ctx context.Context, o Options) (*Ranked, error) {
 	begin := time.Now()
-	s, end, err := o.begin()
+	s, err := o.begin()
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	choice, err := o.choose(ctx, s)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -98,7 +97,7 @@ type Choice struct {
 // log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. A
 // matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
 //
-// The folds of a candidate run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on
+// The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not depend on
 // their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
@@ -212,7 +211,7 @@ type path struct{ first, last *solver.Result }
 // each calls do with the number of each fold.
 func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
 	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
+	work.SetLimit(linalg.Threads(c.Solver.Threads).Limit())
 	for number := range c.folds {
 		work.Go(func() error {
 			err := do(ctx, number)
@@ -280,6 +279,7 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 		from = along.first
 	}
 	settings, run := c.Method, c.Solver
+	run.Threads = within(run.Threads, len(c.folds))
 	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
 	if from != nil && from.Status != solver.NonFinite {
 		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
@@ -295,7 +295,9 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := method.Model(result).Predict(test.x, test.data.Aux)
+	model := method.Model(result)
+	model.Threads = run.Threads
+	p, err := model.Predict(test.x, test.data.Aux)
 	if err != nil {
 		return err
 	}
@@ -307,6 +309,15 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	}
 	c.tell(1)
 	return nil
+}
+
+// within returns the threads of each of so many runs at a time, which together take no more than threads; 0 leaves the number
+// to the scheduler.
+func within(threads, runs int) int {
+	if threads == 0 {
+		return 0
+	}
+	return max(1, threads/runs)
 }
 
 // descending returns the order of values from the largest.

@@ -16,6 +16,8 @@ type Model struct {
 	// Topics is p×k.
 	Topics *mat.Dense
 	Head   *solver.Head
+	// Threads is the largest number of goroutines of Predict; 0 means GOMAXPROCS.
+	Threads int
 }
 
 // Model returns the model of a result of the method.
@@ -64,7 +66,7 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 		Probabilities: mat.NewDense(n, kappa+1, nil),
 		Classes:       make([]int, n),
 	}
-	m.Variant.encode(r.Scores, linalg.OperatorOf(x, 0), m.Topics)
+	m.Variant.encode(r.Scores, linalg.OperatorOf(x, linalg.Threads(m.Threads)), m.Topics)
 	r.LogOdds.Mul(r.Scores, m.Head.Coefficients.T())
 	if aux != nil {
 		var part mat.Dense

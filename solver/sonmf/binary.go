@@ -104,7 +104,7 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 		s.settle(ctx, onlyTopics, onlyScores)
 	}
 	if b.settings.Step == BinaryStepFixed {
-		return newFixedState(s.loss, s.at, b.settings.Eta), nil
+		return newFixedState(s.loss, s.at, b.settings.Eta, s.threads), nil
 	}
 	return s, nil
 }

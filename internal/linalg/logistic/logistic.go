@@ -45,6 +45,7 @@ type Point struct {
 // more for each matrix of derivatives; the entries of a sparse X are visited one by one. No log-odds overflow.
 type Loss struct {
 	rows       func(i int) (columns []int32, values []float64)
+	threads    linalg.Threads
 	work       int        // the cells
 	transposed *mat.Dense // Fᵀ, k×p
 	squared    *mat.Dense // the squares of the entries of F, for ScoresCurvature
@@ -67,7 +68,7 @@ type lane struct {
 // New returns the loss for X of 0 and 1 and factors of k columns.
 func New(x mat.Matrix, k int) *Loss {
 	n, p := x.Dims()
-	l := &Loss{rows: linalg.RowsOf(x), work: n * p, transposed: mat.NewDense(k, p, nil)}
+	l := &Loss{rows: linalg.RowsOf(x), threads: linalg.ThreadsOf(x), work: n * p, transposed: mat.NewDense(k, p, nil)}
 	size := (n + laneCount - 1) / laneCount
 	rows, columns := min(tileRows, size), min(tileColumns, p)
 	for from := 0; from < n; from += size {
@@ -95,7 +96,7 @@ func (l *Loss) Evaluate(at *Point) {
 		at.ScoresCurvature.Zero()
 	}
 	k, _ := l.transposed.Dims()
-	linalg.Threads(0).Parallel(len(l.lanes), l.work*k, func(from, to int) {
+	l.threads.Parallel(len(l.lanes), l.work*k, func(from, to int) {
 		for _, w := range l.lanes[from:to] {
 			w.evaluate(l, at)
 		}

@@ -65,7 +65,7 @@ func detectors() []detector {
 			return a.Suggested, nil
 		}},
 		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *QuestionnairesSettings) (int, error) {
-			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson)
+			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
 			if err != nil {
 				return 0, err
 			}
