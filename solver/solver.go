@@ -21,7 +21,7 @@ const (
 	DefaultSeed    = 1
 )
 
-// TolOrOff returns the RelTol of Settings for a tolerance of which 0 means off, as on the command line.
+// TolOrOff turns a tolerance that 0 switches off, as on the command line, into the RelTol of Settings.
 func TolOrOff(tol float64) float64 {
 	if tol == 0 {
 		return -1
@@ -79,7 +79,7 @@ type Settings struct {
 	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
 	// objective. 0 and negative ones are off.
 	AbsTol float64
-	// StartTopics (p×k) and StartScores (n×k) replace Init where they are not nil. They are not modified.
+	// StartTopics (p×k) and StartScores (n×k) replace Init if not nil. They are not modified.
 	StartTopics, StartScores *mat.Dense
 	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int

@@ -18,7 +18,7 @@ type Kind string
 const (
 	// Pearson is the product-moment correlation.
 	Pearson Kind = "pearson"
-	// Polychoric is that of normal variables of which the answers are the ordered categories.
+	// Polychoric is the correlation of normal variables whose ordered categories are the answers.
 	Polychoric Kind = "polychoric"
 )
 

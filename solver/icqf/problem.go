@@ -34,7 +34,7 @@ type Problem struct {
 // loadings are what the penalties make of the start.
 //
 // It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
-// range without meaning, ErrNoAnswers where there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
+// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
 // an answer outside the range.
 func Prepare(data Data, s Settings) (*Problem, error) {
 	p := &Problem{data: data}
@@ -86,7 +86,7 @@ func (p *Problem) check() error {
 	return nil
 }
 
-// Range returns Min and Max, or where both are 0 the least and the greatest answer; +Inf and −Inf where there is none.
+// Range returns Min and Max, or if both are 0 the least and the greatest answer; +Inf and −Inf if there is none.
 func (d Data) Range() (least, greatest float64) {
 	if d.Min != 0 || d.Max != 0 {
 		return d.Min, d.Max

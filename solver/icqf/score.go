@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN where there is none) and c of the
+// Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN if missing) and c of the
 // n×c confounds the minimum over w in [0, 1]ᵏ of
 //
 //	½ Σ (m − w·Qᵀ − c·Qcᵀ)² + β‖w‖₁ + ½β₂‖w‖²,

@@ -52,15 +52,15 @@ type Search struct {
 	FoldOf []int
 	Folds  int
 	Seed   uint64
-	// Prepare, where it is not nil, is called for each run with the training part of X; what it returns is applied to both
+	// Prepare, if not nil, is called for each run with the training part of X; what it returns is applied to both
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
-	// Weigh, where it is not nil, gives for each run the weights of the training part from its labels, in place of
+	// Weigh, if not nil, gives for each run the weights of the training part from its labels, in place of
 	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
 	// called from several goroutines.
 	Weigh func(labels []int) []float64
-	// Progress, where it is not nil, is called after each run with the number of those done or left out and of all. It may
+	// Progress, if not nil, is called after each run with the number of those done or left out and of all. It may
 	// be called from several goroutines.
 	Progress func(done, total int)
 }
@@ -80,7 +80,7 @@ type Candidate struct {
 
 // Choice is the outcome of a cross-validation.
 type Choice struct {
-	// Best is the candidate of the least log loss, of several the first.
+	// Best is the candidate with the least log loss, the first of several.
 	Best Candidate
 	// Candidates are those that ran to finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate

@@ -17,7 +17,7 @@ import (
 //	SMF-H: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D⁻¹·R
 //
 // where the rotation R orders the topics by the singular values of Scores·Topicsᵀ, largest first. The entry of largest
-// magnitude of each topic is positive, of several the first. Predictions are the same.
+// magnitude of each topic is positive, the first of several. Predictions are the same.
 //
 // Where W has rank < k, topics complete it to an orthonormal set; their scores and coefficients are 0. The result shares
 // nothing with r but its trace. The cost is O((n+p)·k²).

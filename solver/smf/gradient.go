@@ -81,7 +81,7 @@ func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
 	return s, nil
 }
 
-// startHead returns StartHead as κ×(k+1+q), zeros where there is none.
+// startHead returns StartHead as κ×(k+1+q), zeros if there is none.
 func (t *task) startHead() *mat.Dense {
 	_, q := t.z.Dims()
 	head := mat.NewDense(t.kappa, t.k+q, nil)

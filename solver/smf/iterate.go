@@ -170,7 +170,7 @@ func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 	return values, vectors, true
 }
 
-// largestEntries returns the entry of largest magnitude of each column, of several the first.
+// largestEntries returns the entry of largest magnitude of each column, the first of several.
 func largestEntries(a *mat.Dense) []float64 {
 	rows, cols := a.Dims()
 	largest := make([]float64, cols)

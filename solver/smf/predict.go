@@ -35,7 +35,7 @@ type Prediction struct {
 	LogOdds *mat.Dense
 	// Probabilities is n×(κ+1), of all classes, by LogOdds.
 	Probabilities *mat.Dense
-	// Classes holds the most probable class of each document, of several the first.
+	// Classes holds the most probable class of each document, the first of several.
 	Classes []int
 }
 
@@ -110,8 +110,8 @@ func (t *task) Transform() solver.Transform {
 	}
 }
 
-// mostProbable returns the most probable class by the log-odds of classes 1 … κ, which do not round to ties, of several
-// the first.
+// mostProbable returns the most probable class, the first of several. It compares the log-odds of classes 1 … κ, which do not
+// round to ties as probabilities do.
 func mostProbable(odds []float64) int {
 	best, highest := 0, 0.0
 	for c, v := range odds {

@@ -55,7 +55,7 @@ type Loss struct {
 // lane adds up some of the documents.
 type lane struct {
 	from, to int        // documents
-	gradient *mat.Dense // EᵀG, p×k, where it is asked for
+	gradient *mat.Dense // EᵀG, p×k, if it is asked for
 	loss     float64
 
 	cells, products []float64 // of a tile, of EᵀG of a tile
