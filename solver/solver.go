@@ -240,7 +240,7 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 			return IterationLimit, trace, nil
 		}
 		if ctx.Err() != nil {
-			return Cancelled, trace, nil
+			return Cancelled, trace, nil //nolint:nilerr // how a run ends is a Status
 		}
 		if status := state.Update(); status != NotTerminated {
 			return status, trace, nil

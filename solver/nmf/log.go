@@ -128,7 +128,7 @@ func (s *logNMF) Transform() solver.Transform {
 		if err := solver.Binary.Check(y); err != nil {
 			return err
 		}
-		logistic.ScoresTo(scores, y, topics, false, linalg.ThreadsOf(y))
+		logistic.ScoresTo(scores, y, topics, false)
 		return nil
 	}
 }
