@@ -69,10 +69,10 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 	return nil
 }
 
-// fit runs the method once.
+// fit runs the method once. Given threads are spent on runs at a time.
 func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error) {
 	s := &c.RankReport.Settings
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: solver.TolOrOff(s.RelTol)}, c.method)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: solver.TolOrOff(s.RelTol), Threads: min(c.Threads, 1)}, c.method)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +91,7 @@ func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint6
 func (c *ranking) bcv(ctx context.Context) error {
 	topics, scores := signs(c.RankOptions.Method)
 	curve, err := rank.BiCrossValidate(ctx, c.x, c.fit, rank.BiCrossSettings{
-		Factors: c.ranks, Folds: c.RankReport.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Seed: c.Seed, Progress: c.Progress,
+		Factors: c.ranks, Folds: c.RankReport.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Seed: c.Seed, Threads: c.Threads, Progress: c.Progress,
 	})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *ranking) bcv(ctx context.Context) error {
 }
 
 func (c *ranking) bic(ctx context.Context) error {
-	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Seed: c.Seed, Progress: c.Progress})
+	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Seed: c.Seed, Threads: c.Threads, Progress: c.Progress})
 	n, p := c.x.Dims()
 	for i, v := range squares {
 		// Residuals that are only rounding count as equal, and no residual gives −∞.
@@ -119,7 +119,7 @@ func (c *ranking) bic(ctx context.Context) error {
 
 // stability computes ccc or dispersion.
 func (c *ranking) stability(ctx context.Context) error {
-	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.RankReport.Settings.Runs, Seed: c.Seed, Progress: c.Progress})
+	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.RankReport.Settings.Runs, Seed: c.Seed, Threads: c.Threads, Progress: c.Progress})
 	for i, s := range all {
 		value := s.Cophenetic
 		if c.RankOptions.Criterion == Dispersion {

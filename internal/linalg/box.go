@@ -40,7 +40,7 @@ const (
 // one another: what becomes of one does not depend on the others, to the last bit. What is no number stays so: a NaN in G or in
 // a column leaves NaN there.
 //
-// It panics where m is no multiple of BoxColumns. Nothing runs on a second goroutine.
+// It panics unless m is a multiple of BoxColumns. Nothing runs on a second goroutine.
 func (b *Box) Improve(x, c *mat.Dense) { best.improve(b, x, c) }
 
 func (l *kernels) improve(b *Box, x, c *mat.Dense) {
