@@ -88,7 +88,7 @@ func (s *logNMF) updateTopics() {
 	s.loss.Evaluate(s.forTopics)
 	linalg.Threads(0).GramTo(s.gram, s.scores)
 	target(s.forTopics.TopicsGradient, s.topics, s.gram)
-	linalg.Threads(0).DescendRows(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
+	linalg.Threads(0).DescendRows(s.topics, s.forTopics.TopicsGradient, linalg.Rows{Gram: s.gram})
 }
 
 // target stores A·Q − 4·E in E, the linear term of the bound as linalg.DescendRows and solve take it.

@@ -67,13 +67,13 @@ func (s *state) measureScores() {
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
-	linalg.Threads(0).DescendRows(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+	linalg.Threads(0).DescendRows(s.scores, s.scoresCross, linalg.Rows{Gram: s.topicsGram, Weight: s.scoresWeight, Least: s.leastScore})
 }
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
-		linalg.Threads(0).DescendRows(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
+		linalg.Threads(0).DescendRows(s.topics, s.topicsCross, linalg.Rows{Gram: s.scoresGram, Weight: s.topicsWeight})
 	} else {
 		solve(s.topics, s.topicsCross, s.scoresGram)
 	}
