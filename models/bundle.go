@@ -3,8 +3,6 @@ package models
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/wardcast/wardcast/models/safetensors"
 )
@@ -46,19 +44,7 @@ func (t Tensors) Float64(name string, shape ...int) ([]float64, error) {
 	if !ok {
 		return nil, fmt.Errorf("tensor %q: %w", name, ErrNotFound)
 	}
-	v, ok := x.Data.([]float64)
-	if !ok {
-		return nil, fmt.Errorf("tensor %q: type %T, must be float64", name, x.Data)
-	}
-	if !slices.EqualFunc(x.Shape, shape, func(got, want int) bool { return got == want || want == -1 }) {
-		return nil, fmt.Errorf("tensor %q: shape %v, must be %v", name, x.Shape, shape)
-	}
-	for i, f := range v {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("tensor %q: value %d is %v", name, i, f)
-		}
-	}
-	return v, nil
+	return (&safetensors.Tensor{Name: name, Shape: x.Shape, Data: x.Data}).Float64(shape...)
 }
 
 // list returns the tensors for safetensors.Write, in no order.
