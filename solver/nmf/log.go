@@ -90,7 +90,7 @@ func (s *logNMF) updateTopics() {
 	s.loss.Evaluate(s.forTopics)
 	s.threads.GramTo(s.gram, s.scores)
 	s.target(s.forTopics.TopicsGradient, s.topics, s.gram)
-	s.threads.DescendRows(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
+	s.threads.DescendRows(s.topics, s.forTopics.TopicsGradient, linalg.Rows{Gram: s.gram})
 }
 
 // target stores A·Q − 4·E in E, the linear term of the bound as linalg.DescendRows and solve take it.

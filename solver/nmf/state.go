@@ -68,13 +68,13 @@ func (s *state) measureScores() {
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
-	s.threads.DescendRows(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+	s.threads.DescendRows(s.scores, s.scoresCross, linalg.Rows{Gram: s.topicsGram, Weight: s.scoresWeight, Least: s.leastScore})
 }
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
-		s.threads.DescendRows(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
+		s.threads.DescendRows(s.topics, s.topicsCross, linalg.Rows{Gram: s.scoresGram, Weight: s.topicsWeight})
 	} else {
 		solve(s.threads, s.topics, s.topicsCross, s.scoresGram)
 	}
