@@ -7,17 +7,16 @@ import (
 	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
-// decoder reads the fields of one message. It goes on behind a field of the
-// wrong type, because the message may prove to be no JSON or of a schema in
-// which that type is right.
+// decoder reads the fields of one message. It reads on after a field of the wrong type, because the message may turn
+// out not to be JSON, or to have a schema version in which that type is right.
 type decoder struct {
 	jsonscan.Scanner
-	wrong string // the first field of a wrong type, but schema_version before all
-	large string // the first string beyond MaxField
+	wrong string // the first field of a wrong type; schema_version comes before all others
+	large string // the first string longer than MaxField
 }
 
-// decode reads one JSON object whose fields field consumes. It returns the
-// errors that depend on no field: NotJSON, InvalidUTF8, WrongType.
+// decode reads one JSON object, whose fields field consumes. It returns the errors that depend on no field: NotJSON,
+// InvalidUTF8, WrongType.
 func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
 	if !utf8.Valid(data) {
 		return &Error{Reason: InvalidUTF8}
@@ -35,8 +34,8 @@ func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
 	return nil
 }
 
-// check returns the error of the fields that all messages share, after
-// decode. Required fields are given as name, value.
+// check returns the error of the fields that all messages share, after decode. Required fields are given as name,
+// value.
 func (d *decoder) check(version string, required ...[2]string) *Error {
 	switch {
 	case d.wrong == "schema_version":
@@ -92,8 +91,8 @@ func (d *decoder) float(name string, dst *Optional) bool {
 	return ok
 }
 
-// optional reads a number, or null as unset. Anything else, which stands
-// depth levels deep, is skipped and reads as unset too; fits tells of it.
+// optional reads a number, or null as unset. It skips anything else, which is depth levels deep: fits is then false and
+// the number unset.
 func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
 	*dst = Optional{}
 	switch c := d.Peek(); {
@@ -109,8 +108,7 @@ func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
 	return false, d.Skip(depth)
 }
 
-// value reads a number, a string or null, and skips anything else as optional
-// does.
+// value reads a number, a string or null. It skips anything else, as optional does.
 func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	*dst = Value{}
 	if d.Peek() == '"' {
@@ -125,7 +123,7 @@ func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	return fits, ok
 }
 
-// fields reads an object whose fields field consumes; null reads as none.
+// fields reads an object, whose fields field consumes; null reads as an empty one.
 func (d *decoder) fields(name string, field func(name string) bool) bool {
 	switch d.Peek() {
 	case '{':
@@ -136,7 +134,7 @@ func (d *decoder) fields(name string, field func(name string) bool) bool {
 	return d.mistyped(name)
 }
 
-// bound notes a string of more than limit bytes.
+// bound records a string of more than limit bytes.
 func (d *decoder) bound(name, s string, limit int) {
 	if len(s) > limit && d.large == "" {
 		d.large = name

@@ -200,8 +200,8 @@ func (p *Scanner) Number() (v float64, finite, ok bool) {
 			return 0, false, false
 		}
 	}
-	// Up to 15 digits both parts are exact in float64 and the quotient is
-	// rounded once, as ParseFloat rounds (Clinger 1990).
+	// Up to 15 digits both parts are exact in float64 and the quotient is rounded once, as ParseFloat rounds (Clinger
+	// 1990).
 	if !exponent && digits+decimals <= len(powersOfTen)-1 {
 		v = float64(mantissa) / powersOfTen[decimals]
 		if negative {
