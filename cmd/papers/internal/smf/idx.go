@@ -1,18 +1,16 @@
 package smf
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // ErrIDX is wrapped by the errors of files that are not IDX files of digits.
@@ -49,14 +47,22 @@ func ReadDigits(images, labels string) (*Digits, error) {
 }
 
 func readIDX(path string, dims int) (sizes []int, data []byte, err error) {
-	err = withContent(path, func(in io.Reader) (err error) {
-		sizes, data, err = decodeIDX(in, dims)
-		return err
-	})
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reading %q: %w", path, err)
+		}
+	}()
+	file, err := os.Open(path)
 	if err != nil {
-		err = fmt.Errorf("reading %q: %w", path, err)
+		return nil, nil, err
 	}
-	return sizes, data, err
+	defer file.Close() //nolint:errcheck // nothing was written
+	in, err := table.Decompress(file, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close() //nolint:errcheck // nothing was written
+	return decodeIDX(in, dims)
 }
 
 // decodeIDX returns the sizes and the content of an IDX file of unsigned bytes: two zeros, their code 8, the number of
@@ -82,22 +88,6 @@ func decodeIDX(in io.Reader, dims int) (sizes []int, data []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: it has %d bytes, but its sizes %d make %d", ErrIDX, len(data), sizes, total)
 	}
 	return sizes, data, nil
-}
-
-// withContent hands the content of a file to read, unzipped if the name ends in .gz.
-func withContent(path string, read func(io.Reader) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	in := io.Reader(bufio.NewReader(file))
-	if strings.HasSuffix(strings.ToLower(path), ".gz") {
-		if in, err = gzip.NewReader(in); err != nil {
-			return err
-		}
-	}
-	return read(in)
 }
 
 // fingerprint returns the SHA-256 of the images with their labels, "" for none.
