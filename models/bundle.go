@@ -7,8 +7,8 @@ import (
 	"github.com/wardcast/wardcast/models/safetensors"
 )
 
-// Bundle is one version of a model. What the tensors and the raw JSON mean is between those who fit a model and those
-// who score with it.
+// Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model and
+// those who score with it.
 type Bundle struct {
 	Manifest   Manifest
 	Vocabulary []Term
@@ -37,8 +37,8 @@ type Tensor struct {
 	Data  any
 }
 
-// Float64 returns the values of the named tensor, which are not copied. It is an error if there is no such tensor, its
-// shape is another (a dimension given as -1 may be any), or a value is not a finite float64.
+// Float64 returns the values of the named tensor, which are not copied. It is an error if the tensor is missing, has
+// another shape (-1 stands for any size), or holds a value that is not a finite float64.
 func (t Tensors) Float64(name string, shape ...int) ([]float64, error) {
 	x, ok := t[name]
 	if !ok {

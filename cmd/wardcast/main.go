@@ -39,7 +39,7 @@ type grammar struct {
 	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone." example:"wardcast broker --dir broker"`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
-	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated'"`
+	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated' --age 78 --sex F --acuity 2 --output table"`
 	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix." example:"wardcast factorize --input notes.mtx --rank 10 --out factors"`

@@ -127,7 +127,7 @@ func writeBenchNotes(b *testing.B, g *synth.Generator, prefix string) {
 	var rows []row
 	for i := range benchNotes {
 		n := g.At(i)
-		_, err := lines.Write(append(n.Note.AppendJSON(nil), '\n'))
+		_, err := lines.Write(append(n.AppendJSON(nil), '\n'))
 		errs = append(errs, err, w.Write([]string{n.VisitID, n.Complaint, n.Text, number(n.Age.Value), n.Sex, number(n.Acuity.Value), number(n.Vitals.HR.Value), number(n.Vitals.SpO2.Value)}))
 		rows = append(rows, row{n.VisitID, n.Complaint, n.Text, n.Age.Value, n.Sex, n.Acuity.Value, vitals{&n.Vitals.HR.Value, &n.Vitals.SpO2.Value}})
 	}

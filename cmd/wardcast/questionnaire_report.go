@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 type questionnaireEvaluateCmd struct {
@@ -92,7 +93,7 @@ func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 			return err
 		}
 		if err := m.Describe(items); err != nil {
-			return &questionnaire.Error{File: c.Codebook, Err: err}
+			return &table.Error{File: c.Codebook, Err: err}
 		}
 	}
 	var e *evaluate.Evaluation

@@ -1,5 +1,5 @@
 // Package questionnaire holds what all its rooms share: items, confounds, labels, visits, codes of missing entries, and
-// errors that name a place in a file.
+// reasons to refuse a file.
 //
 // n participants answer m items on a bounded scale: M is n×m, with NaN for a missing answer. What else is known about them
 // is C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, with scores W n×k in [0,1] and loadings Q m×k, Qc m×c.

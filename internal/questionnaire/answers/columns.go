@@ -80,7 +80,7 @@ func pick(taken []bool, patterns, names, columns []string) error {
 			}
 		}
 		if !found {
-			return &questionnaire.Error{Err: fmt.Errorf("%w %q", questionnaire.ErrNoItem, pattern)}
+			return fmt.Errorf("%w %q", questionnaire.ErrNoItem, pattern)
 		}
 	}
 	return nil

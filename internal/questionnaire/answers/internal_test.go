@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"crypto/sha256"
 	"errors"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 func TestMatch(t *testing.T) {
@@ -45,14 +47,15 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add("\xff\xfei\x00")
 	f.Fuzz(func(t *testing.T, data string) {
-		records, err := newRecords(strings.NewReader(data), ".csv")
-		var table *Table
-		if err == nil {
-			table, err = read(records, "FILE", &columns, nil)
+		src := &source{hash: sha256.New()}
+		var err error
+		var read *Table
+		if src.Reader, err = table.New(strings.NewReader(data), "FILE", table.Options{Hash: src.hash}); err == nil {
+			read, err = readTable(src, &columns, nil)
 		}
 		if err != nil {
-			at, ok := errors.AsType[*questionnaire.Error](err)
-			if errors.Is(err, questionnaire.ErrEncoding) && at.Line > 0 {
+			at, ok := errors.AsType[*table.Error](err)
+			if (errors.Is(err, table.ErrEncoding) || errors.Is(err, table.ErrColumnTwice)) && at.Line > 0 {
 				return // of any column
 			}
 			if !ok || at.Line < 0 || !strings.HasPrefix(at.Column, "q") && !slices.Contains([]string{"", "id", "age", "sex", "ill"}, at.Column) {
@@ -60,18 +63,18 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		n := len(table.IDs)
-		if r, c := table.Answers.Dims(); r != n || c != len(table.Items) || len(table.Lines) != n || len(table.confounds[0]) != n || len(table.confounds[1]) != n || len(table.Labels[0]) != n {
+		n := len(read.IDs)
+		if r, c := read.Answers.Dims(); r != n || c != len(read.Items) || len(read.Lines) != n || len(read.confounds[0]) != n || len(read.confounds[1]) != n || len(read.Labels[0]) != n {
 			t.Fatalf("%d participants in a table of %d×%d", n, r, c)
 		}
 		for i := range n {
 			answered := false
-			for _, v := range table.Answers.RawRowView(i) {
+			for _, v := range read.Answers.RawRowView(i) {
 				if answered = answered || !math.IsNaN(v); !math.IsNaN(v) && (v < 0 || v > 2) {
 					t.Fatalf("answer %v", v)
 				}
 			}
-			if !answered || table.IDs[i] == "" {
+			if !answered || read.IDs[i] == "" {
 				t.Fatalf("row %d without answers or id", i)
 			}
 		}

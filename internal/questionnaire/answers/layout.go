@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // layout says what the columns of a file hold.
@@ -24,32 +25,17 @@ type layout struct {
 
 const none = -1
 
-// header finds columns by their names.
-type header []string
-
-// find returns the place of the column.
-func (h header) find(name string) (int, error) {
-	at := slices.Index(h, name)
-	if at < 0 {
-		return none, &questionnaire.Error{Column: name, Err: questionnaire.ErrNoColumn}
-	}
-	if slices.Contains(h[at+1:], name) {
-		return none, &questionnaire.Error{Column: name, Err: questionnaire.ErrColumnTwice}
-	}
-	return at, nil
-}
-
 // defaultID returns DefaultID if it is there, else the only column that differs from it in capitals, else "".
-func (h header) defaultID() (string, error) {
-	if slices.Contains(h, DefaultID) {
+func (s *source) defaultID() (string, error) {
+	if s.Index(DefaultID) >= 0 {
 		return DefaultID, nil
 	}
 	found := ""
-	for _, name := range h {
+	for _, name := range s.Header() {
 		switch {
 		case !strings.EqualFold(name, DefaultID):
 		case found != "":
-			return "", &questionnaire.Error{Column: name, Err: questionnaire.ErrColumnTwice}
+			return "", inColumn(name, table.ErrColumnTwice)
 		default:
 			found = name
 		}
@@ -58,7 +44,7 @@ func (h header) defaultID() (string, error) {
 }
 
 // roles finds the columns that are not items.
-func (h header) roles(c *Columns) (*layout, error) {
+func (s *source) roles(c *Columns) (*layout, error) {
 	l := &layout{
 		Missing: questionnaire.NewMissing(c.Missing), id: none, visits: c.Visits != nil, confounds: slices.Clone(c.Confounds),
 		labels: c.Labels, omit: c.OmitIncomplete,
@@ -68,22 +54,22 @@ func (h header) roles(c *Columns) (*layout, error) {
 	}
 	id, err := c.ID, error(nil)
 	if id == "" {
-		if id, err = h.defaultID(); err != nil {
+		if id, err = s.defaultID(); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case id != "":
-		if l.id, err = h.find(id); err != nil {
+		if l.id, err = s.find(id); err != nil {
 			return nil, err
 		}
 	case l.visits:
-		return nil, &questionnaire.Error{Column: DefaultID, Err: questionnaire.ErrNoColumn}
+		return nil, inColumn(DefaultID, table.ErrNoColumn)
 	}
 	for _, confound := range l.confounds {
-		at, err := h.find(confound.Name)
+		at, err := s.find(confound.Name)
 		if err == nil && (at == l.id || slices.Contains(l.at, at)) {
-			err = &questionnaire.Error{Column: confound.Name, Err: questionnaire.ErrTwoRoles}
+			err = inColumn(confound.Name, questionnaire.ErrTwoRoles)
 		}
 		if err != nil {
 			return nil, err
@@ -91,7 +77,7 @@ func (h header) roles(c *Columns) (*layout, error) {
 		l.at = append(l.at, at)
 	}
 	for _, label := range c.Labels {
-		at, err := h.find(label.Name) // may be a confound too, and a label with several positive values
+		at, err := s.find(label.Name) // may be a confound too, and a label with several positive values
 		if err != nil {
 			return nil, err
 		}
@@ -101,16 +87,16 @@ func (h header) roles(c *Columns) (*layout, error) {
 }
 
 // layout finds the columns of a file. Given items are taken as they are; nil means those that the columns describe.
-func (c *Columns) layout(h header, items []questionnaire.Item) (*layout, error) {
-	l, err := h.roles(c)
+func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error) {
+	l, err := s.roles(c)
 	if err == nil && items == nil {
-		items, err = c.items(h, slices.Concat([]int{l.id}, l.at, l.labelAt))
+		items, err = c.items(s, slices.Concat([]int{l.id}, l.at, l.labelAt))
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, item := range items {
-		at, err := h.find(item.Name)
+		at, err := s.find(item.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -120,9 +106,9 @@ func (c *Columns) layout(h header, items []questionnaire.Item) (*layout, error) 
 }
 
 // items returns the items that patterns and codebook pick among the columns that are not taken, in the order of the file.
-func (c *Columns) items(h header, taken []int) ([]questionnaire.Item, error) {
+func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
-	for i, name := range h {
+	for i, name := range s.Header() {
 		if !slices.Contains(taken, i) && name != "" {
 			candidates = append(candidates, name)
 		}
@@ -132,12 +118,12 @@ func (c *Columns) items(h header, taken []int) ([]questionnaire.Item, error) {
 		for _, item := range c.Codebook {
 			if at := slices.Index(candidates, item.Name); at >= 0 {
 				picked[at] = true
-			} else if _, err := h.find(item.Name); err != nil {
+			} else if _, err := s.find(item.Name); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := pick(picked, c.Items, candidates, h); err != nil {
+	if err := pick(picked, c.Items, candidates, s.Header()); err != nil {
 		return nil, err
 	}
 	var items []questionnaire.Item
@@ -155,10 +141,10 @@ func (c *Columns) items(h header, taken []int) ([]questionnaire.Item, error) {
 		items = append(items, item)
 	}
 	if len(items) == 0 {
-		return nil, &questionnaire.Error{Err: fmt.Errorf("%w %q", questionnaire.ErrNoItem, strings.Join(c.Items, ","))}
+		return nil, fmt.Errorf("%w %q", questionnaire.ErrNoItem, strings.Join(c.Items, ","))
 	}
 	reversed := make([]bool, len(items))
-	if err := pick(reversed, c.Reversed, questionnaire.Names(items), h); err != nil {
+	if err := pick(reversed, c.Reversed, questionnaire.Names(items), s.Header()); err != nil {
 		return nil, err
 	}
 	for j := range items {

@@ -14,13 +14,10 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
-// Read reads the answers in a CSV file with a header: comma-separated, tab-separated if the name ends in .tsv or .tab,
-// or by the only one of comma, tab and semicolon in the header; .gz too. It ignores a byte order mark, spaces around cells
-// and columns without a role.
+// Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
 //
-// The error is a *questionnaire.Error: a file that cannot be opened or is not in UTF-8, a row of another width than the
-// header, a cell that is no finite number, an answer out of its range, an id that is missing or comes twice, a missing
-// confound, a column that is missing or comes twice, and a file without answers.
+// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an id that
+// is missing or comes twice, a missing confound, a column that is missing or has two roles, and a file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
 	t, err := ReadItems(path, columns, nil)
 	if err == nil && columns.Visits != nil {
@@ -31,17 +28,14 @@ func Read(path string, columns *Columns) (*Table, error) {
 
 // ReadItems is Read for the items of a model: all of them must be there, and the columns' patterns, codebook and range do not
 // count. Items that do not vary stay.
-func ReadItems(path string, columns *Columns, items []questionnaire.Item) (t *Table, err error) {
-	defer InFile(path, &err)
-	r, err := Open(path)
+func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Table, error) {
+	src, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	if t, err = read(r.Records, path, columns, items); err != nil {
-		return nil, err
-	}
-	if t.SHA256, err = r.Sum(); err != nil {
+	defer func() { _ = src.Close() }() // it was only read
+	t, err := readTable(src, columns, items)
+	if err != nil {
 		return nil, err
 	}
 	t.infer()
@@ -66,61 +60,45 @@ type leftOut struct {
 	answered bool
 }
 
-// read reads the columns that the layout finds in the header.
-func read(records *Records, path string, columns *Columns, items []questionnaire.Item) (*Table, error) {
-	names, err := records.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, &questionnaire.Error{Err: questionnaire.ErrNoParticipants}
-	}
+// readTable reads the columns that the layout finds in the header.
+func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Table, error) {
+	l, err := columns.layout(src, items)
 	if err != nil {
-		return nil, err
-	}
-	names = slices.Clone(names)
-	for i := range names {
-		names[i] = clean(names[i])
-	}
-	l, err := columns.layout(names, items)
-	if err != nil {
-		return nil, onLine(1, err)
+		return nil, src.at(src.HeaderLine(), err)
 	}
 	r := &reader{layout: l, others: make([]map[string]bool, len(l.labels))}
-	r.Table = Table{File: path, Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.Table = Table{File: src.File(), Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
 	var out []leftOut
 	lineOf := map[string]int{}
-	rows := 0
-	for ; ; rows++ {
-		record, err := records.Read()
+	for rows := 1; ; rows++ {
+		row, err := src.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		line, _ := records.FieldPos(0)
-		added, err := r.add(record)
-		if err != nil {
-			return nil, onLine(line, err)
-		}
-		id := strconv.Itoa(rows + 1)
-		if !r.Numbered {
-			id = clean(record[l.id])
+		added, err := r.add(row.Cells)
+		id := strconv.Itoa(rows)
+		if err == nil && !r.Numbered {
+			id = clean(row.Cells[l.id])
 			first, again := lineOf[id]
 			switch {
 			case l.Cell(id):
-				return nil, &questionnaire.Error{Line: line, Column: names[l.id], Err: questionnaire.ErrNoID}
+				err = inColumn(src.Header()[l.id], questionnaire.ErrNoID)
 			case again && !l.visits:
-				return nil, &questionnaire.Error{Line: line, Column: names[l.id], Err: fmt.Errorf("%w, %d", questionnaire.ErrSameID, first)}
+				err = inColumn(src.Header()[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
 			}
-			lineOf[id] = line
+			lineOf[id] = row.Line
 		}
-		if !added {
-			out = append(out, leftOut{id, line, l.answered(record)})
-			continue
+		if err != nil {
+			return nil, src.at(row.Line, err)
 		}
-		r.IDs, r.Lines = append(r.IDs, id), append(r.Lines, line)
-	}
-	if rows == 0 {
-		return nil, &questionnaire.Error{Err: questionnaire.ErrNoParticipants}
+		if added {
+			r.IDs, r.Lines = append(r.IDs, id), append(r.Lines, row.Line)
+		} else {
+			out = append(out, leftOut{id, row.Line, l.answered(row.Cells)})
+		}
 	}
 	r.tell(out)
 	for i, values := range r.others {
@@ -129,18 +107,10 @@ func read(records *Records, path string, columns *Columns, items []questionnaire
 		}
 	}
 	if len(r.IDs) == 0 {
-		return nil, &questionnaire.Error{Line: slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), Err: questionnaire.ErrNoAnswers}
+		return nil, src.at(slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), questionnaire.ErrNoAnswers)
 	}
-	r.Answers = mat.NewDense(len(r.IDs), len(r.Items), r.answers)
+	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), src.sum()
 	return &r.Table, nil
-}
-
-// onLine puts the line into an error about a row.
-func onLine(line int, err error) error {
-	if at, ok := errors.AsType[*questionnaire.Error](err); ok {
-		at.Line = line
-	}
-	return err
 }
 
 // tell remarks on the rows that are left out.
@@ -182,7 +152,7 @@ func (r *reader) add(record []string) (added bool, err error) {
 			err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
 		}
 		if err != nil {
-			return false, &questionnaire.Error{Column: r.items[j].Name, Err: err}
+			return false, inColumn(r.items[j].Name, err)
 		}
 		row[j], some = v, some || answered(v)
 	}
@@ -195,7 +165,7 @@ func (r *reader) add(record []string) (added bool, err error) {
 		missing := r.Cell(cell)
 		if c.Kind == questionnaire.Numeric {
 			if values[k].number, err = r.Value(cell); err != nil {
-				return false, &questionnaire.Error{Column: c.Name, Err: err}
+				return false, inColumn(c.Name, err)
 			}
 			missing = math.IsNaN(values[k].number)
 		} else {
@@ -205,7 +175,7 @@ func (r *reader) add(record []string) (added bool, err error) {
 		case missing && r.omit:
 			return false, nil
 		case missing:
-			return false, &questionnaire.Error{Column: c.Name, Err: questionnaire.ErrNoConfound}
+			return false, inColumn(c.Name, questionnaire.ErrNoConfound)
 		}
 	}
 	r.answers = append(r.answers, row...)

@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // rows returns the answers, a missing one as −1.
@@ -66,21 +67,21 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			table, err := answers.Read(questionnairetest.File(t, c.file, c.content), &c.columns)
+			read, err := answers.Read(questionnairetest.File(t, c.file, c.content), &c.columns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, rows(table)); diff != "" {
+			if diff := cmp.Diff(c.want, rows(read)); diff != "" {
 				t.Errorf("answers differ from those wanted:\n%s", diff)
 			}
-			if diff := cmp.Diff(c.ids, table.IDs); diff != "" {
+			if diff := cmp.Diff(c.ids, read.IDs); diff != "" {
 				t.Errorf("ids differ from those wanted:\n%s", diff)
 			}
-			if names := questionnaire.Names(table.Items); c.items != nil && !slices.Equal(names, c.items) {
+			if names := questionnaire.Names(read.Items); c.items != nil && !slices.Equal(names, c.items) {
 				t.Errorf("items %q, want %q", names, c.items)
 			}
 			for j, want := range c.ranges {
-				if got := *table.Items[j].Range; got != want {
+				if got := *read.Items[j].Range; got != want {
 					t.Errorf("range of item %d is %v, want %v", j, got, want)
 				}
 			}
@@ -91,14 +92,14 @@ func TestRead(t *testing.T) {
 // Participants without answers are left out, and their lines are told, whatever is known of them besides.
 func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 	t.Parallel()
-	table, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\nd,,,\n"), &answers.Columns{Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}}})
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\nd,,,\n"), &answers.Columns{Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(table.IDs, []string{"a", "c"}) || !slices.Equal(table.Unanswered, []int{3, 5}) || !slices.Equal(table.Lines, []int{2, 4}) {
-		t.Errorf("ids %q on lines %v, without answers on lines %v", table.IDs, table.Lines, table.Unanswered)
+	if !slices.Equal(read.IDs, []string{"a", "c"}) || !slices.Equal(read.Unanswered, []int{3, 5}) || !slices.Equal(read.Lines, []int{2, 4}) {
+		t.Errorf("ids %q on lines %v, without answers on lines %v", read.IDs, read.Lines, read.Unanswered)
 	}
-	age, err := table.Learn([]questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}})
+	age, err := read.Learn([]questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}})
 	if want := (questionnaire.Range{Low: 7, High: 9}); err != nil || *age[0].Range != want {
 		t.Errorf("ages %v: %v, want 7 and 9", age[0].Range, err)
 	}
@@ -107,20 +108,20 @@ func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 // Participants without a confound are left out where that is asked for.
 func TestReadOmitsIncomplete(t *testing.T) {
 	t.Parallel()
-	table, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,7,F\nb,1,,NA,F\nc,0,1,9,\nd,,,,F\ne,0,0,8,M\n"), &answers.Columns{
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,7,F\nb,1,,NA,F\nc,0,1,9,\nd,,,,F\ne,0,0,8,M\n"), &answers.Columns{
 		Items: []string{"q*"}, OmitIncomplete: true, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(table.IDs, []string{"a", "e"}) || !slices.Equal(table.Unanswered, []int{5}) || !slices.Equal(table.Incomplete, []int{3, 4}) {
-		t.Errorf("ids %q, without answers %v, without confound %v", table.IDs, table.Unanswered, table.Incomplete)
+	if !slices.Equal(read.IDs, []string{"a", "e"}) || !slices.Equal(read.Unanswered, []int{5}) || !slices.Equal(read.Incomplete, []int{3, 4}) {
+		t.Errorf("ids %q, without answers %v, without confound %v", read.IDs, read.Unanswered, read.Incomplete)
 	}
-	confounds, err := table.Learn([]questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}})
+	confounds, err := read.Learn([]questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := table.Encode(confounds)
+	c, _, err := read.Encode(confounds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,18 +149,18 @@ func TestReadRefuses(t *testing.T) {
 		column        string
 		err           error
 	}{
-		{"no file content", "", columns, 0, "", questionnaire.ErrNoParticipants},
-		{"header alone", head, columns, 0, "", questionnaire.ErrNoParticipants},
+		{"no file content", "", columns, 0, "", table.ErrNoRows},
+		{"header alone", head, columns, 0, "", table.ErrNoRows},
 		{"above the range", head + "secret,3,0,7,F\n", columns, 2, "q1", questionnaire.ErrOutOfRange},
 		{"below the range", head + "a,0,0,7,F\nsecret,0,-1,7,F\n", columns, 3, "q2", questionnaire.ErrOutOfRange},
 		{"a word", head + "secret,0,often,7,F\n", columns, 2, "q2", questionnaire.ErrNotNumber},
 		{"digits with an underscore", head + "secret,0,1_0,7,F\n", columns, 2, "q2", questionnaire.ErrNotNumber},
 		{"hexadecimal", head + "secret,0,0x1p0,7,F\n", columns, 2, "q2", questionnaire.ErrNotNumber},
 		{"a confound with an underscore", head + "secret,0,1,1_0,F\n", columns, 2, "age", questionnaire.ErrNotNumber},
-		{"UTF-16", utf16Text(head+"secret,0,0,7,F\n", "\xff\xfe"), columns, 1, "", questionnaire.ErrEncoding},
-		{"UTF-16 of big ends", "\xfe\xff\x00i\x00d\x00\n", columns, 1, "", questionnaire.ErrEncoding},
-		{"UTF-16 without a mark", utf16Text(head+"secret,0,0,7,F\n", ""), columns, 1, "", questionnaire.ErrEncoding},
-		{"a file of a spreadsheet", "PK\x03\x04\x14\x00\x00\x00", columns, 1, "", questionnaire.ErrEncoding},
+		{"UTF-16", utf16Text(head+"secret,0,0,7,F\n", "\xff\xfe"), columns, 1, "", table.ErrUTF16},
+		{"UTF-16 of big ends", "\xfe\xff\x00i\x00d\x00\n", columns, 1, "", table.ErrUTF16},
+		{"UTF-16 without a mark", utf16Text(head+"secret,0,0,7,F\n", ""), columns, 1, "", table.ErrBinary},
+		{"a file of a spreadsheet", "PK\x03\x04\x14\x00\x00\x00", columns, 1, "", table.ErrBinary},
 		{"infinite", head + "secret,0,Inf,7,F\n", columns, 2, "q2", questionnaire.ErrNotFinite},
 		{"beyond float64", head + "secret,0,1e999,7,F\n", columns, 2, "q2", questionnaire.ErrNotNumber},
 		{"short row", head + "a,0,0,7,F\n\nsecret,0,0\n", columns, 4, "", nil},
@@ -169,16 +170,17 @@ func TestReadRefuses(t *testing.T) {
 		{"no id", head + ",0,0,7,F\n", columns, 2, "id", questionnaire.ErrNoID},
 		{"the same id", head + "secret,0,0,7,F\nb,0,0,7,F\nsecret,0,1,7,F\n", columns, 4, "id", questionnaire.ErrSameID},
 		{"nobody answered", head + "secret,,,7,F\n", columns, 2, "", questionnaire.ErrNoAnswers},
-		{"no confound column", "id,q1,q2,sex\nsecret,0,0,F\n", columns, 1, "age", questionnaire.ErrNoColumn},
-		{"no id column", "q1,q2\n0,0\n", answers.Columns{Items: []string{"q*"}, ID: "person"}, 1, "person", questionnaire.ErrNoColumn},
-		{"an item twice", "id,q1,q1\nsecret,0,0\n", answers.Columns{Items: []string{"q*"}}, 1, "q1", questionnaire.ErrColumnTwice},
+		{"no confound column", "id,q1,q2,sex\nsecret,0,0,F\n", columns, 1, "age", table.ErrNoColumn},
+		{"no id column", "q1,q2\n0,0\n", answers.Columns{Items: []string{"q*"}, ID: "person"}, 1, "person", table.ErrNoColumn},
+		{"a column without a role twice", "id,q1,x,x\nsecret,0,0,0\n", answers.Columns{Items: []string{"q*"}}, 1, "x", table.ErrColumnTwice},
+		{"an item twice", "id,q1,q1\nsecret,0,0\n", answers.Columns{Items: []string{"q*"}}, 1, "q1", table.ErrColumnTwice},
 		{"a pattern of nothing", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*", "x*"}}, 1, "", questionnaire.ErrNoItem},
 		{"nothing to take out", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*", "!x*"}}, 1, "", questionnaire.ErrNoItem},
 		{"no items", head + "secret,0,0,7,F\n", answers.Columns{}, 1, "", questionnaire.ErrNoItem},
 		{"a confound that is the id", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "id", Kind: questionnaire.Categorical}}}, 1, "id", questionnaire.ErrTwoRoles},
-		{"an item of the codebook that is not there", head + "secret,0,0,7,F\n", answers.Columns{Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "x1"}}}, 1, "x1", questionnaire.ErrNoColumn},
+		{"an item of the codebook that is not there", head + "secret,0,0,7,F\n", answers.Columns{Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "x1"}}}, 1, "x1", table.ErrNoColumn},
 		{"nothing to take out of", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"!q1"}}, 1, "", questionnaire.ErrNoItem},
-		{"ids in two spellings", "Id,ID,q1\n1,2,0\n", answers.Columns{Items: []string{"q*"}}, 1, "ID", questionnaire.ErrColumnTwice},
+		{"ids in two spellings", "Id,ID,q1\n1,2,0\n", answers.Columns{Items: []string{"q*"}}, 1, "ID", table.ErrColumnTwice},
 		{"below 0", head + "a,0,-1,7,F\nsecret,-9,0,7,F\nb,1,-9,7,F\n", answers.Columns{Items: []string{"q*"}}, 3, "q1", questionnaire.ErrBelow},
 		{"a range below 0", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{Low: -1, High: 1}}, 0, "q1", questionnaire.ErrNegative},
 	} {
@@ -186,7 +188,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Parallel()
 			path := questionnairetest.File(t, "x.csv", c.content)
 			_, err := answers.Read(path, &c.columns)
-			at, ok := errors.AsType[*questionnaire.Error](err)
+			at, ok := errors.AsType[*table.Error](err)
 			if !ok || at.File != path || at.Line != c.line || at.Column != c.column || c.err != nil && !errors.Is(err, c.err) {
 				t.Fatalf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}
@@ -210,15 +212,15 @@ func TestCheckTraining(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			table, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &answers.Columns{Items: []string{"q*"}})
+			read, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &answers.Columns{Items: []string{"q*"}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = table.CheckTraining()
+			err = read.CheckTraining()
 			if !errors.Is(err, c.err) {
 				t.Fatalf("error %v, want %v", err, c.err)
 			}
-			if at, ok := errors.AsType[*questionnaire.Error](err); ok && at.Column != c.column {
+			if at, ok := errors.AsType[*table.Error](err); ok && at.Column != c.column {
 				t.Errorf("column %q, want %q", at.Column, c.column)
 			}
 		})
@@ -242,7 +244,7 @@ func TestReadCodebook(t *testing.T) {
 		line          int
 		column        string
 	}{
-		{"no item column", "name\nA1\n", 0, "item"},
+		{"no item column", "name\nA1\n", 1, "item"},
 		{"no name", "item,text\nA1,x\n,y\n", 3, "item"},
 		{"twice", "item\nA1\nA1\n", 3, "item"},
 		{"half a range", "item,min,max\nA1,1,\n", 2, "min"},
@@ -259,7 +261,7 @@ func TestReadCodebook(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", c.content))
-			if at, ok := errors.AsType[*questionnaire.Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
+			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
 			} else if strings.Contains(err.Error(), "EOF") {
 				t.Errorf("error %v", err)
@@ -308,12 +310,12 @@ func TestConfounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at, ok := errors.AsType[*questionnaire.Error](second(other.Encode(learnt))); !ok || at.Line != 3 || at.Column != "sex" || !errors.Is(at, questionnaire.ErrNewLevel) {
+	if at, ok := errors.AsType[*table.Error](second(other.Encode(learnt))); !ok || at.Line != 3 || at.Column != "sex" || !errors.Is(at, questionnaire.ErrNewLevel) {
 		t.Errorf("a new level: %v", at)
 	}
 	known := []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}, {Name: "age", Kind: questionnaire.Numeric, Range: &questionnaire.Range{Low: 0, High: 18}}}
 	_, err = train.Learn(known)
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || at.Line != 3 || at.Column != "age" || !errors.Is(at, questionnaire.ErrConfoundRange) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 3 || at.Column != "age" || !errors.Is(at, questionnaire.ErrConfoundRange) {
 		t.Errorf("outside a known range: %v", err)
 	}
 	for _, confound := range columns.Confounds {
@@ -356,11 +358,11 @@ func TestInferred(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.columns.Items = []string{"q*"}
-			table, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &c.columns)
+			read, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &c.columns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, table.Inferred); diff != "" {
+			if diff := cmp.Diff(c.want, read.Inferred); diff != "" {
 				t.Errorf("what is inferred differs from that wanted:\n%s", diff)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // Table is the answers of a file: a row for each participant with answers, in the order of the file.
@@ -120,14 +121,14 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 // CheckTraining returns an error for a table that nothing can be learnt from.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
-		return &questionnaire.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
+		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
 	}
 	for j, item := range t.Items {
 		switch low, high := t.ends(j, nil); {
 		case low > high:
-			return &questionnaire.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNeverAnswered}
+			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNeverAnswered}
 		case low == high:
-			return &questionnaire.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrConstant}
+			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrConstant}
 		}
 	}
 	return nil
@@ -140,7 +141,7 @@ func (t *Table) Keep(names []string) error {
 	for _, name := range names {
 		j := slices.IndexFunc(t.Items, func(i questionnaire.Item) bool { return i.Name == name })
 		if j < 0 {
-			return &questionnaire.Error{File: t.File, Column: name, Err: questionnaire.ErrNoColumn}
+			return &table.Error{File: t.File, Column: name, Err: table.ErrNoColumn}
 		}
 		columns, items = append(columns, j), append(items, t.Items[j])
 	}
@@ -154,7 +155,7 @@ func (t *Table) Keep(names []string) error {
 		}
 	}
 	if len(rows) == 0 {
-		return &questionnaire.Error{File: t.File, Err: questionnaire.ErrNoAnswers}
+		return &table.Error{File: t.File, Err: questionnaire.ErrNoAnswers}
 	}
 	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), picked(t.IDs, rows), picked(t.Lines, rows)
 	for c := range t.confounds {
@@ -250,7 +251,7 @@ func (t *Table) orient(fromLow bool) error {
 		case t.Inferred != nil && item.Range == &t.Inferred.Range:
 			return t.below()
 		default:
-			return &questionnaire.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNegative}
+			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNegative}
 		}
 		for i := range t.IDs {
 			t.Answers.Set(i, j, item.Orient(t.Answers.At(i, j), fromLow))
@@ -261,7 +262,7 @@ func (t *Table) orient(fromLow bool) error {
 
 // below returns the error about the first of the lowest answers, which set the range and may be a code of missing entries.
 func (t *Table) below() error {
-	e := &questionnaire.Error{File: t.File, Err: questionnaire.ErrBelow}
+	e := &table.Error{File: t.File, Err: questionnaire.ErrBelow}
 	for i, line := range t.Lines {
 		for j, item := range t.Items {
 			if item.Range == &t.Inferred.Range && t.Answers.At(i, j) == t.Inferred.Low {
@@ -280,7 +281,7 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 	for k := range learnt {
 		c, values := &learnt[k], t.confounds[k]
 		fail := func(line int, err error) ([]questionnaire.Confound, error) {
-			return nil, &questionnaire.Error{File: t.File, Line: line, Column: c.Name, Err: err}
+			return nil, &table.Error{File: t.File, Line: line, Column: c.Name, Err: err}
 		}
 		if c.Kind == questionnaire.Categorical {
 			c.Levels = nil
@@ -338,7 +339,7 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 			if confound.Kind == questionnaire.Categorical {
 				at := slices.Index(confound.Levels, v.level)
 				if at < 0 {
-					return nil, nil, &questionnaire.Error{File: t.File, Line: t.Lines[i], Column: confound.Name, Err: questionnaire.ErrNewLevel}
+					return nil, nil, &table.Error{File: t.File, Line: t.Lines[i], Column: confound.Name, Err: questionnaire.ErrNewLevel}
 				}
 				dst[at] = 1
 			} else if confound.EncodeTo(dst, v.number) {

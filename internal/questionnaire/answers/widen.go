@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // widen returns the table with one row for each participant, in the order of their first visits, and an item for each
@@ -26,7 +27,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	var sums, counts []float64
 	for i, id := range t.IDs {
 		fail := func(column string, err error) (*Table, error) {
-			return nil, &questionnaire.Error{File: t.File, Line: t.Lines[i], Column: column, Err: err}
+			return nil, &table.Error{File: t.File, Line: t.Lines[i], Column: column, Err: err}
 		}
 		b, ok := v.Bin(t.confounds[last][i].number)
 		if !ok {

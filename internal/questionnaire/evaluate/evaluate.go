@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -231,7 +232,7 @@ func (o *Options) check() error {
 func (o *Options) checkShares(s *fit.Study, free bool) error {
 	for l, label := range o.Columns.Labels {
 		if !slices.Contains(s.Labels[l], 0) || !slices.Contains(s.Labels[l], 1) {
-			return &questionnaire.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", questionnaire.ErrOneClass, label.Positive)}
+			return &table.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", questionnaire.ErrOneClass, label.Positive)}
 		}
 	}
 	share, n := TrainShares()[0], len(s.IDs)

@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 func evaluateOptions(t *testing.T) Options {
@@ -72,7 +73,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	o := evaluateOptions(t)
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "2"}}
 	_, err := Run(t.Context(), o)
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || at.Column != "ill" || !errors.Is(err, questionnaire.ErrOneClass) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" || !errors.Is(err, questionnaire.ErrOneClass) {
 		t.Errorf("a label of one class: %v", err)
 	}
 	o = evaluateOptions(t)

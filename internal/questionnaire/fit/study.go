@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -38,7 +39,7 @@ func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) 
 	}
 	s = &Study{Table: t, scale: scaleOf(t.Items, columns.FromLow), Order: make([]int, len(t.IDs))}
 	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
-		return nil, &questionnaire.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
+		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
 	}
 	if s.confounds, err = t.Learn(columns.Confounds); err != nil {
 		return nil, err

@@ -16,13 +16,14 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // itemsOf reads the answers that the models were fitted to, without the participants who were left out, and lists their items.
 func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table, err error) {
 	for _, s := range stages {
 		if s.Summary.Settings.InputSHA256 == "" {
-			return nil, nil, &questionnaire.Error{File: s.dir, Err: questionnaire.ErrNoOwnAnswers}
+			return nil, nil, &table.Error{File: s.dir, Err: questionnaire.ErrNoOwnAnswers}
 		}
 		path := s.Summary.Settings.Input
 		if !filepath.IsAbs(path) {
@@ -30,7 +31,7 @@ func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table,
 		}
 		t, err := score.Answers(s.Model, path, answers.Columns{OmitIncomplete: true})
 		if err == nil && t.SHA256 != s.Summary.Settings.InputSHA256 {
-			err = &questionnaire.Error{File: path, Err: questionnaire.ErrOtherAnswers}
+			err = &table.Error{File: path, Err: questionnaire.ErrOtherAnswers}
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading the answers of model %q: %w", s.dir, err)

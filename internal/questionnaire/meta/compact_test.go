@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // rewrite changes the lines of a file after the header.
@@ -96,7 +97,7 @@ func TestMetaRefusesStrangers(t *testing.T) {
 	scores := filepath.Join(dirs[1], model.ScoresFile)
 	rewrite(t, scores, func(lines []string) { lines[4] = lines[2] })
 	_, err := meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || !errors.Is(err, questionnaire.ErrSameID) || at.Line != 6 || at.File != scores || strings.Contains(err.Error(), "secret") {
+	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrSameID) || at.Line != 6 || at.File != scores || strings.Contains(err.Error(), "secret") {
 		t.Errorf("an id twice: error %v, want one of line 6", err)
 	}
 	rewrite(t, scores, func(lines []string) {
@@ -106,7 +107,7 @@ func TestMetaRefusesStrangers(t *testing.T) {
 		}
 	})
 	_, err = meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || !errors.Is(err, questionnaire.ErrNotShared) || at.File != "b" {
+	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrNotShared) || at.File != "b" {
 		t.Errorf("nobody answered both: error %v, want ErrNotShared of b", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // Options says what to factorize in a second stage.
@@ -57,7 +58,7 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, err
 		}
 		if s.Numbered {
-			return nil, &questionnaire.Error{File: dir, Err: questionnaire.ErrNumbered}
+			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
 		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
 			return nil, fmt.Errorf("%w: two models are in folders with the name %q", questionnaire.ErrOptions, s.name)
@@ -106,7 +107,7 @@ func join(stages []stage) (*answers.Table, error) {
 			return nil, err
 		}
 		if n := s.Summary.Participants; len(scores.IDs) != n {
-			return nil, &questionnaire.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d", questionnaire.ErrOtherScores, len(scores.IDs), n)}
+			return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d", questionnaire.ErrOtherScores, len(scores.IDs), n)}
 		}
 		for r, id := range scores.IDs {
 			to, ok := row[id]
@@ -164,7 +165,7 @@ func checkShared(t *answers.Table) error {
 	}
 	for _, item := range t.Items {
 		if !reached[item.Subscale] {
-			return &questionnaire.Error{File: item.Subscale, Err: questionnaire.ErrNotShared}
+			return &table.Error{File: item.Subscale, Err: questionnaire.ErrNotShared}
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // twoFits fits the first six and the last three of the planted items apart, the latter without some participants.
@@ -115,7 +116,7 @@ func TestMetaRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || at.Line != 2 || at.Column != "factor1" || at.File != path {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 2 || at.Column != "factor1" || at.File != path {
 		t.Errorf("a score above 1: %v", err)
 	}
 }
@@ -139,7 +140,7 @@ func TestCompactWantsTheAnswersOfTheFits(t *testing.T) {
 	o := metaOptions(dirs)
 	o.Recorder = failing{t}
 	_, err = meta.Run(t.Context(), o)
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || !errors.Is(err, questionnaire.ErrOtherAnswers) || filepath.Base(at.File) != filepath.Base(path) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrOtherAnswers) || filepath.Base(at.File) != filepath.Base(path) {
 		t.Errorf("other answers: error %v, want ErrOtherAnswers of %s", err, path)
 	}
 	if err := os.Remove(path); err != nil {
@@ -189,7 +190,7 @@ func TestMetaWantsAllScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || at.File != path || !errors.Is(err, questionnaire.ErrOtherScores) || !strings.Contains(err.Error(), "50") || !strings.Contains(err.Error(), "150") {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.File != path || !errors.Is(err, questionnaire.ErrOtherScores) || !strings.Contains(err.Error(), "50") || !strings.Contains(err.Error(), "150") {
 		t.Errorf("50 scores of 150 participants: error %v, want ErrOtherScores", err)
 	}
 }
@@ -214,7 +215,7 @@ func TestCompactRefusesASecondStage(t *testing.T) {
 	}
 	o.Compact = 3
 	_, err = meta.Run(t.Context(), o)
-	if at, ok := errors.AsType[*questionnaire.Error](err); !ok || at.File != second || !errors.Is(err, questionnaire.ErrNoOwnAnswers) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.File != second || !errors.Is(err, questionnaire.ErrNoOwnAnswers) {
 		t.Errorf("a compact set of a second stage: error %v, want ErrNoOwnAnswers of %s", err, second)
 	}
 }

@@ -3,12 +3,10 @@ package score
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -16,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // Scored are the scores of the participants in a file.
@@ -62,50 +61,42 @@ func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Tab
 	return t, t.Keep(questionnaire.Names(m.Items))
 }
 
-// Read reads a table that Scores.CSV gave for so many factors.
-func Read(path string, factors int) (s *model.Scores, err error) {
-	defer answers.InFile(path, &err)
-	records, err := answers.Open(path)
+// Read reads a table that Scores.CSV gave for that many factors.
+func Read(path string, factors int) (*model.Scores, error) {
+	r, err := table.Open(path, table.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer records.Close()
-	s = &model.Scores{}
+	defer func() { _ = r.Close() }() // it was only read
+	if width := len(r.Header()); width != factors+1 {
+		return nil, &table.Error{File: path, Line: r.HeaderLine(), Err: fmt.Errorf("%d columns, must be %d", width, factors+1)}
+	}
+	s := &model.Scores{}
 	seen := map[string]bool{}
 	var values []float64
-	for first := true; ; first = false {
-		record, err := records.Read()
+	for {
+		row, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		line, _ := records.FieldPos(0)
-		if len(record) != factors+1 {
-			return nil, &questionnaire.Error{Line: line, Err: csv.ErrFieldCount}
-		}
-		if first {
-			continue
-		}
-		id := strings.Clone(record[0])
+		id := strings.Clone(row.Cells[0])
 		if seen[id] {
-			return nil, &questionnaire.Error{Line: line, Err: questionnaire.ErrSameID}
+			return nil, &table.Error{File: path, Line: row.Line, Err: questionnaire.ErrSameID}
 		}
 		seen[id], s.IDs = true, append(s.IDs, id)
-		for c, cell := range record[1:] {
+		for c, cell := range row.Cells[1:] {
 			v, err := questionnaire.Number(cell)
 			if err == nil && !(v >= 0 && v <= 1) {
 				err = questionnaire.ErrOutOfRange
 			}
 			if err != nil {
-				return nil, &questionnaire.Error{Line: line, Column: "factor" + strconv.Itoa(c+1), Err: err}
+				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header()[c+1], Err: err}
 			}
 			values = append(values, v)
 		}
-	}
-	if len(s.IDs) == 0 {
-		return nil, &questionnaire.Error{Err: questionnaire.ErrNoParticipants}
 	}
 	s.Values = mat.NewDense(len(s.IDs), factors, values)
 	return s, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // A stored model scores as the one in memory, each participant by themselves.
@@ -72,8 +73,8 @@ func TestScoreRefuses(t *testing.T) {
 		column string
 		err    error
 	}{
-		{"an item that is not there", func(rows [][]string) { rows[0][3] = "other" }, 1, "q3", questionnaire.ErrNoColumn},
-		{"a confound that is not there", func(rows [][]string) { rows[0][1+questionnairetest.Items] = "years" }, 1, "age", questionnaire.ErrNoColumn},
+		{"an item that is not there", func(rows [][]string) { rows[0][3] = "other" }, 1, "q3", table.ErrNoColumn},
+		{"a confound that is not there", func(rows [][]string) { rows[0][1+questionnairetest.Items] = "years" }, 1, "age", table.ErrNoColumn},
 		{"out of range", func(rows [][]string) { rows[4][2] = "5" }, 5, "q2", questionnaire.ErrOutOfRange},
 		{"a new level", func(rows [][]string) { rows[4][2+questionnairetest.Items] = "X" }, 5, "sex", questionnaire.ErrNewLevel},
 		{"a confound without value", func(rows [][]string) { rows[4][1+questionnairetest.Items] = "" }, 5, "age", questionnaire.ErrNoConfound},
@@ -83,7 +84,7 @@ func TestScoreRefuses(t *testing.T) {
 			rows := questionnairetest.Rows(1)
 			c.change(rows)
 			_, err := score.File(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
-			at, ok := errors.AsType[*questionnaire.Error](err)
+			at, ok := errors.AsType[*table.Error](err)
 			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}

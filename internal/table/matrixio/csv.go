@@ -31,8 +31,8 @@ func ReadAnswers(path string) (mat.Matrix, error) {
 	if ext, _ := table.Extensions(path); !isTable(ext) {
 		return Read(path)
 	}
-	dense, err := cells{gaps: true}.open(path)
-	return dense, atPath(path, err)
+	x, err := cells{gaps: true}.open(path)
+	return x, atPath(path, err)
 }
 
 // cells says how fields are read.
@@ -59,13 +59,17 @@ func (c cells) isHeader(fields []string) bool {
 }
 
 // open reads the table in a file.
-func (c cells) open(path string) (*mat.Dense, error) {
+func (c cells) open(path string) (mat.Matrix, error) {
 	rows, err := table.Open(path, c.options())
 	if err != nil {
 		return nil, tableError(err)
 	}
 	defer rows.Close() //nolint:errcheck // nothing was written
-	return c.read(rows)
+	x, err := c.read(rows)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 func (c cells) read(rows *table.Reader) (*mat.Dense, error) {

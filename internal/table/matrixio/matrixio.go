@@ -74,8 +74,7 @@ func Read(path string) (x mat.Matrix, err error) {
 	defer func() { err = atPath(path, err) }()
 	ext, _ := table.Extensions(path)
 	if isTable(ext) {
-		dense, err := cells{}.open(path)
-		return dense, err
+		return cells{}.open(path)
 	}
 	if ext != mtxExt && ext != npyExt {
 		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
@@ -89,12 +88,15 @@ func Read(path string) (x mat.Matrix, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer input.Close() //nolint:errcheck // nothing was written
+	defer input.Close()
 	if ext == mtxExt {
 		return ReadMTX(input)
 	}
 	dense, err := ReadNPY(input)
-	return dense, err
+	if err != nil {
+		return nil, err
+	}
+	return dense, nil
 }
 
 // atPath returns err, if any, as an *Error of a file.

@@ -1,4 +1,6 @@
-package msg
+// Package jsonscan reads JSON (RFC 8259) forward, without building what is not asked for: the messages of Kafka and the lines
+// of tables.
+package jsonscan
 
 import (
 	"strconv"
@@ -7,21 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of a message and with it the stack of skip.
-// Our own fields need 2.
-const maxDepth = 256
+// MaxDepth bounds the nesting of values and with it the stack of Skip.
+const MaxDepth = 256
 
-// scanner reads JSON (RFC 8259) from a string that is valid UTF-8. Methods
-// return false at the first violation of the grammar; they never look back,
-// so that a message costs time linear in its length.
-type scanner struct {
+// Scanner reads JSON from a string that is valid UTF-8. Methods return false at the first violation of the grammar; they never
+// look back, so that a text costs time linear in its length. The zero value reads nothing.
+type Scanner struct {
 	s string
 	i int
 }
 
-// peek skips white space and returns the next byte, 0 at the end. A NUL in
+// New returns a scanner of s.
+func New(s string) Scanner { return Scanner{s: s} }
+
+// Offset returns how many bytes are consumed.
+func (p *Scanner) Offset() int { return p.i }
+
+// Peek skips white space and returns the next byte, 0 at the end. A NUL in
 // the input returns 0 too, and is no start of any value either.
-func (p *scanner) peek() byte {
+func (p *Scanner) Peek() byte {
 	for p.i < len(p.s) {
 		switch c := p.s[p.i]; c {
 		case ' ', '\n', '\r', '\t':
@@ -33,14 +39,14 @@ func (p *scanner) peek() byte {
 	return 0
 }
 
-// end reports whether only white space is left.
-func (p *scanner) end() bool {
-	p.peek()
+// End reports whether only white space is left.
+func (p *Scanner) End() bool {
+	p.Peek()
 	return p.i == len(p.s)
 }
 
-// literal consumes one of the words null, true and false.
-func (p *scanner) literal(word string) bool {
+// Literal consumes one of the words null, true and false.
+func (p *Scanner) Literal(word string) bool {
 	if !strings.HasPrefix(p.s[p.i:], word) {
 		return false
 	}
@@ -50,7 +56,7 @@ func (p *scanner) literal(word string) bool {
 
 // str consumes the string that starts at p.i with its quote. raw is what
 // stands between the quotes, escaped whether it holds a backslash.
-func (p *scanner) str() (raw string, escaped, ok bool) {
+func (p *Scanner) str() (raw string, escaped, ok bool) {
 	p.i++
 	start := p.i
 	for p.i < len(p.s) {
@@ -73,8 +79,9 @@ func (p *scanner) str() (raw string, escaped, ok bool) {
 	return "", false, false
 }
 
-// quoted is str with the escapes resolved.
-func (p *scanner) quoted() (s string, ok bool) {
+// Quoted consumes the string at the next byte, a quote, and returns it with its escapes resolved. Without escapes it shares
+// memory with the scanner's text.
+func (p *Scanner) Quoted() (s string, ok bool) {
 	s, escaped, ok := p.str()
 	if escaped && ok {
 		s = unescape(s)
@@ -83,7 +90,7 @@ func (p *scanner) quoted() (s string, ok bool) {
 }
 
 // escape consumes a backslash and what it escapes.
-func (p *scanner) escape() bool {
+func (p *Scanner) escape() bool {
 	rest := p.s[p.i:]
 	if len(rest) < 2 {
 		return false
@@ -164,9 +171,9 @@ func unescape(raw string) string {
 	return string(b)
 }
 
-// number consumes a number. The result is false in ok where the grammar is
+// Number consumes a number. The result is false in ok where the grammar is
 // violated, and in finite where float64 cannot hold the value.
-func (p *scanner) number() (v float64, finite, ok bool) {
+func (p *Scanner) Number() (v float64, finite, ok bool) {
 	start := p.i
 	negative := p.i < len(p.s) && p.s[p.i] == '-'
 	if negative {
@@ -193,8 +200,8 @@ func (p *scanner) number() (v float64, finite, ok bool) {
 			return 0, false, false
 		}
 	}
-	// Up to 15 digits both parts are exact in float64 and the quotient is
-	// rounded once, as ParseFloat rounds (Clinger 1990).
+	// Up to 15 digits both parts are exact in float64 and the quotient is rounded once, as ParseFloat rounds (Clinger
+	// 1990).
 	if !exponent && digits+decimals <= len(powersOfTen)-1 {
 		v = float64(mantissa) / powersOfTen[decimals]
 		if negative {
@@ -209,7 +216,7 @@ func (p *scanner) number() (v float64, finite, ok bool) {
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // digits consumes digits and appends them to m, which wraps around after 19.
-func (p *scanner) digits(m uint64) (uint64, int) {
+func (p *Scanner) digits(m uint64) (uint64, int) {
 	start := p.i
 	for p.i < len(p.s) && p.s[p.i]-'0' <= 9 {
 		m = m*10 + uint64(p.s[p.i]-'0')
@@ -218,24 +225,24 @@ func (p *scanner) digits(m uint64) (uint64, int) {
 	return m, p.i - start
 }
 
-// object consumes an object and calls field for each of its names with the
+// Object consumes an object and calls field for each of its names with the
 // scanner before the value, which field must consume.
-func (p *scanner) object(field func(name string) bool) bool {
+func (p *Scanner) Object(field func(name string) bool) bool {
 	p.i++
-	if p.peek() == '}' {
+	if p.Peek() == '}' {
 		p.i++
 		return true
 	}
-	for p.peek() == '"' {
-		name, ok := p.quoted()
-		if !ok || p.peek() != ':' {
+	for p.Peek() == '"' {
+		name, ok := p.Quoted()
+		if !ok || p.Peek() != ':' {
 			return false
 		}
 		p.i++
 		if !field(name) {
 			return false
 		}
-		switch p.peek() {
+		switch p.Peek() {
 		case ',':
 			p.i++
 		case '}':
@@ -248,36 +255,36 @@ func (p *scanner) object(field func(name string) bool) bool {
 	return false
 }
 
-// skip consumes a value of any type that stands depth levels deep.
-func (p *scanner) skip(depth int) bool {
-	switch c := p.peek(); c {
+// Skip consumes a value of any type that stands depth levels deep; it must be below MaxDepth.
+func (p *Scanner) Skip(depth int) bool {
+	switch c := p.Peek(); c {
 	case '"':
 		_, _, ok := p.str()
 		return ok
 	case 'n':
-		return p.literal("null")
+		return p.Literal("null")
 	case 't':
-		return p.literal("true")
+		return p.Literal("true")
 	case 'f':
-		return p.literal("false")
+		return p.Literal("false")
 	case '{':
-		return depth < maxDepth && p.object(func(string) bool { return p.skip(depth + 1) })
+		return depth < MaxDepth && p.Object(func(string) bool { return p.Skip(depth + 1) })
 	case '[':
-		return depth < maxDepth && p.array(depth)
+		return depth < MaxDepth && p.array(depth)
 	default:
-		_, _, ok := p.number()
+		_, _, ok := p.Number()
 		return ok
 	}
 }
 
-func (p *scanner) array(depth int) bool {
+func (p *Scanner) array(depth int) bool {
 	p.i++
-	if p.peek() == ']' {
+	if p.Peek() == ']' {
 		p.i++
 		return true
 	}
-	for p.skip(depth + 1) {
-		switch p.peek() {
+	for p.Skip(depth + 1) {
+		switch p.Peek() {
 		case ',':
 			p.i++
 		case ']':
