@@ -107,7 +107,7 @@ type learning struct {
 
 // options returns the options that the flags describe.
 func (l *learning) options() (fit.Options, error) {
-	o := fit.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
+	o := fit.Options{Learning: model.Learning{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads}, Version: version}
 	var err error
 	if l.MaxIter < 1 {
 		return o, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
