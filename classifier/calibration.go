@@ -8,10 +8,13 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 )
 
-// ErrCalibration is returned for a calibration that is no rising map into [0, 1].
+// ErrCalibration is returned for a calibration that is not a rising map into [0, 1].
 var ErrCalibration = errors.New("malformed calibration")
 
 // Calibrate returns the calibrated probability of a logit, in [0, 1]: the logistic function of it, of a linear
@@ -33,17 +36,17 @@ func Calibrate(c *models.Calibration, logit float64) float64 {
 	}
 }
 
-// checkCalibration returns an error that wraps ErrCalibration for what is no calibration of kappa log-odds.
+// checkCalibration returns an error that wraps ErrCalibration unless c maps kappa log-odds to probabilities.
 func checkCalibration(c *models.Calibration, kappa int) error {
 	offsets := 0
 	if kappa > 1 && c.Kind == models.Platt {
 		offsets = kappa
 	}
 	if kappa > 1 && c.Kind == models.Isotonic {
-		return fmt.Errorf("%w: an isotonic one is of two classes, not of %d", ErrCalibration, kappa+1)
+		return fmt.Errorf("%w: an isotonic map needs two classes, not %d", ErrCalibration, kappa+1)
 	}
 	if len(c.Offsets) != offsets {
-		return fmt.Errorf("%w: %s with %d offsets, want %d", ErrCalibration, c.Kind, len(c.Offsets), offsets)
+		return fmt.Errorf("%w: %s with %d offsets, must be %d", ErrCalibration, c.Kind, len(c.Offsets), offsets)
 	}
 	if err := finite("offsets", c.Offsets); err != nil {
 		return fmt.Errorf("%w: %w", ErrCalibration, err)
@@ -79,24 +82,22 @@ func sigmoid(x float64) float64 {
 }
 
 const (
-	// plattIterations bounds the Newton steps: the problem is convex in two unknowns and takes under ten.
-	plattIterations = 100
 	// plattTolerance is the largest change of a coefficient at which the fit has ended.
 	plattTolerance = 1e-10
-	// plattRidge, times the identity, keeps the step finite where all logits are equal.
+	// plattRidge, times the identity, keeps the step finite if all logits are equal.
 	plattRidge = 1e-12
 )
 
-// FitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
+// fitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
 // sum of the probabilities at that of its smoothed targets; the isotonic one keeps it up to the lines between its points
 // and its distance from 0 and 1.
-func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
+func fitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
 	if len(logits) == 0 || len(logits) != len(positive) {
-		return models.Calibration{}, fmt.Errorf("%w: %d logits and %d outcomes to fit it to", ErrCalibration, len(logits), len(positive))
+		return models.Calibration{}, fmt.Errorf("%w: %d logits for %d outcomes", ErrCalibration, len(logits), len(positive))
 	}
 	for i, x := range logits {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return models.Calibration{}, fmt.Errorf("%w: logit %d to fit it to is %v", ErrCalibration, i, x)
+			return models.Calibration{}, fmt.Errorf("%w: logit %d is %v", ErrCalibration, i, x)
 		}
 	}
 	switch kind {
@@ -110,10 +111,9 @@ func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bo
 	return models.Calibration{}, fmt.Errorf("%w: kind %q is none of %s, %s, %s", ErrCalibration, kind, models.Uncalibrated, models.Platt, models.Isotonic)
 }
 
-// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on
-// Platt's targets (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even where the classes are separable. A
-// slope that comes out negative is replaced by 0: such logits carry nothing, and calibration must not rise
-// against them.
+// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's targets
+// (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is replaced by
+// 0: such logits carry nothing, and the probability must not fall when the logit rises.
 func fitPlatt(logits []float64, positive []bool) models.Calibration {
 	var n1, n0 float64
 	for _, y := range positive {
@@ -124,50 +124,45 @@ func fitPlatt(logits []float64, positive []bool) models.Calibration {
 		}
 	}
 	target := map[bool]float64{true: (n1 + 1) / (n1 + 2), false: 1 / (n0 + 2)}
-	loss := func(a, b float64) float64 {
-		var sum float64
-		for i, x := range logits {
-			m := a*x + b
-			sum += math.Max(m, 0) + math.Log1p(math.Exp(-math.Abs(m))) - target[positive[i]]*m
-		}
-		return sum
-	}
-	a, b := 0.0, math.Log((n1+1)/(n0+1))
-	current := loss(a, b)
-	for range plattIterations {
-		var ga, gb, haa, hab, hbb float64
-		for i, x := range logits {
-			p := sigmoid(a*x + b)
-			d, w := p-target[positive[i]], p*(1-p)
-			ga += d * x
-			gb += d
-			haa += w * x * x
-			hab += w * x
-			hbb += w
-		}
-		haa += plattRidge
-		hbb += plattRidge
-		det := haa*hbb - hab*hab
-		if !(det > 0) {
-			break
-		}
-		da, db := -(hbb*ga-hab*gb)/det, -(haa*gb-hab*ga)/det
-		step := 1.0
-		for ; step > plattTolerance; step /= 2 {
-			if next := loss(a+step*da, b+step*db); next <= current {
-				a, b, current = a+step*da, b+step*db, next
-				break
+	newton := linalg.Newton{
+		Loss: func(theta []float64) float64 {
+			var sum float64
+			for i, x := range logits {
+				m := theta[0]*x + theta[1]
+				sum += linalg.Softplus(m) - target[positive[i]]*m
 			}
-		}
-		if math.Max(math.Abs(step*da), math.Abs(step*db)) < plattTolerance || step <= plattTolerance {
-			break
-		}
+			return sum
+		},
+		Step: func(step, theta []float64) bool {
+			var ga, gb, haa, hab, hbb float64
+			for i, x := range logits {
+				p := sigmoid(theta[0]*x + theta[1])
+				d, w := p-target[positive[i]], p*(1-p)
+				ga += d * x
+				gb += d
+				haa += w * x * x
+				hab += w * x
+				hbb += w
+			}
+			haa += plattRidge
+			hbb += plattRidge
+			det := haa*hbb - hab*hab
+			step[0], step[1] = -(hbb*ga-hab*gb)/det, -(haa*gb-hab*ga)/det
+			return det > 0
+		},
+		Done: plattDone, Shortest: plattTolerance,
 	}
-	if a < 0 {
-		a, b = 0, math.Log((n1+1)/(n0+1))
+	flat := math.Log((n1 + 1) / (n0 + 1))
+	theta := []float64{0, flat}
+	newton.Minimize(theta)
+	if theta[0] < 0 {
+		theta[0], theta[1] = 0, flat
 	}
-	return models.Calibration{Kind: models.Platt, Slope: a, Intercept: b}
+	return models.Calibration{Kind: models.Platt, Slope: theta[0], Intercept: theta[1]}
 }
+
+// plattDone reports whether no coefficient changed by plattTolerance.
+func plattDone(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < plattTolerance }
 
 // fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of
 // its logits; between points the map is linear, so that it rises and notes keep their order within a pool's

@@ -111,10 +111,7 @@ func drawAux(t *rapid.T, parts *Parts, name string) []msg.Value {
 // naive is the logit of a head by the formula of the package comment, densely.
 func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 	row := parts.Vectorizer.Transform([]string{text})
-	x := make([]float64, row.P)
-	for e, j := range row.Indices {
-		x[j] = row.Values[e]
-	}
+	x := mat.Row(nil, 0, row)
 	logit := h.Intercept
 	for t, b := range h.Beta {
 		logit += b * mat.Dot(mat.NewVecDense(len(x), x), parts.Topics.ColView(t))

@@ -7,28 +7,25 @@ import (
 	"time"
 )
 
-// Other is the name of the model for complaints without one of their own.
+// Other is the name of the model for complaints without a model of their own.
 const Other = "_other"
 
-// Bounds of a model's name in bytes: of all of it, and of what Slug keeps of
-// the complaint.
+// Bounds of a model's name in bytes: of all of it, and of what Slug keeps of the complaint.
 const (
 	maxName = 128
 	maxSlug = 80
 )
 
-// Slug returns the name of the model for a complaint. Complaints that differ
-// only in case and white space are one complaint; others have other names:
+// Slug returns the name of the model for a complaint. Complaints that differ only in case and white space are one
+// complaint; others have other names:
 //
 //	"Lower  Extremity Injury"  lower-extremity-injury
 //	"n/v"                      n-v_56310e0e
 //	""                         _other
 //
-// Words of a-z and 0-9 are joined by '-'. Where that loses anything of the
-// folded complaint, eight digits of its SHA-256 follow behind a '_', which no
-// lossless name holds. Complaints that lose something and have the words that
-// are left in common are kept apart by these 32 bits only: a thousand of them
-// would share a name somewhere with a probability of 1e-4.
+// Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, eight digits of its SHA-256
+// follow after a '_', which no lossless name holds. Complaints that lose something and share the remaining words are told
+// apart by these 32 bits only: a thousand of them would share a name somewhere with a probability of 1e-4.
 func Slug(complaint string) string {
 	words := strings.Fields(strings.ToLower(complaint))
 	if len(words) == 0 {
@@ -46,22 +43,19 @@ func Slug(complaint string) string {
 	return slug + "_" + hex.EncodeToString(sum[:4])
 }
 
-// validName reports whether name may be the folder of a model: a-z, 0-9, '-'
-// and '_', which keeps clear of every path.
+// validName reports whether name may be the folder of a model: a-z, 0-9, '-' and '_', which keeps clear of every path.
 func validName(name string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == ""
 }
 
-// versionLayout is the time in a version's name, in UTC; suffixDigits of the
-// manifest's SHA-256 follow behind a '-'.
+// versionLayout is the time in a version's name, in UTC; suffixDigits of the manifest's SHA-256 follow behind a '-'.
 const (
 	versionLayout = "2006-01-02T15-04-05Z"
 	suffixDigits  = 6
 )
 
-// VersionName returns the name of the version made then, with that hexadecimal
-// SHA-256 of its manifest.
+// VersionName returns the name of the version made then, with that hexadecimal SHA-256 of its manifest.
 func VersionName(created time.Time, manifestSHA256 string) string {
 	return created.UTC().Format(versionLayout) + "-" + manifestSHA256[:suffixDigits]
 }

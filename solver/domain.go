@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/linalg"
 )
 
@@ -58,17 +60,10 @@ func (d Domain) holds(v float64) bool {
 	}
 }
 
-// Check returns a *DomainError for the first entry of X outside the domain, nil where there is none. It reads each
-// stored entry once. It returns an error that wraps ErrSettings where the domain is not Real and the entries of X cannot be
-// read (linalg.RowsOf).
-func (d Domain) Check(x linalg.Operator) error {
+// Check returns a *DomainError for the first entry of X outside the domain, nil if there is none. It reads each stored
+// entry once.
+func (d Domain) Check(x mat.Matrix) error {
 	row := linalg.RowsOf(x)
-	if row == nil {
-		if d == Real {
-			return nil
-		}
-		return fmt.Errorf("checking that entries are %v: %w: it needs a matrix with rows", d, ErrSettings)
-	}
 	n, _ := x.Dims()
 	for i := range n {
 		columns, values := row(i)
@@ -86,7 +81,7 @@ func (d Domain) Check(x linalg.Operator) error {
 }
 
 // firstNonFinite returns the error for a matrix whose squared norm is not finite.
-func firstNonFinite(x linalg.Operator) error {
+func firstNonFinite(x mat.Matrix) error {
 	if at, ok := errors.AsType[*DomainError](Real.Check(x)); ok {
 		return &NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value}
 	}

@@ -2,7 +2,6 @@ package solver
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -21,11 +20,8 @@ const maxRounds = 10
 // is only multiplied.
 //
 // When ctx ends, it returns what it has reached: the means of the last round, or the documents drawn by then and zeros.
-func (p *Problem) Centroids(ctx context.Context) (*mat.Dense, error) {
-	norms, err := rowNorms(p.X)
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) Centroids(ctx context.Context) *mat.Dense {
+	norms := rowNorms(p.X)
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank
 	c := mat.NewDense(terms, k, nil)
@@ -54,7 +50,7 @@ func (p *Problem) Centroids(ctx context.Context) (*mat.Dense, error) {
 			}
 		}
 	}
-	return c, nil
+	return c
 }
 
 // seedCentroids draws k documents, each with probability proportional to its squared distance from those drawn
@@ -137,11 +133,8 @@ func columnNorms(c *mat.Dense) []float64 {
 }
 
 // rowNorms returns ‖xᵢ‖² of the rows of X.
-func rowNorms(x linalg.Operator) ([]float64, error) {
+func rowNorms(x mat.Matrix) []float64 {
 	row := linalg.RowsOf(x)
-	if row == nil {
-		return nil, fmt.Errorf("%w: start %q needs a matrix with rows", ErrSettings, InitKMeans)
-	}
 	n, _ := x.Dims()
 	norms := make([]float64, n)
 	for i := range norms {
@@ -150,5 +143,5 @@ func rowNorms(x linalg.Operator) ([]float64, error) {
 			norms[i] += v * v
 		}
 	}
-	return norms, nil
+	return norms
 }

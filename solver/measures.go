@@ -13,17 +13,19 @@ import (
 //	‖X‖² − 2·tr(Scoresᵀ·X·Topics) + tr((ScoresᵀScores)·(TopicsᵀTopics))
 //
 // at one product of X with k columns, with an absolute error of about 1e-16·‖X‖².
-func SquaredResidual(x linalg.Operator, topics, scores *mat.Dense) float64 {
-	if d, ok := x.(linalg.Dense); ok {
+func SquaredResidual(x mat.Matrix, topics, scores *mat.Dense) float64 {
+	op := linalg.OperatorOf(x, 0)
+	if d, ok := op.(linalg.Dense); ok {
 		return denseResidual(d, topics, scores)
 	}
 	n, k := scores.Dims()
 	projected := mat.NewDense(n, k, nil)
-	x.MulTo(projected, topics)
+	op.MulTo(projected, topics)
 	gramTopics, gramScores := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
-	linalg.GramTo(gramTopics, topics)
-	linalg.GramTo(gramScores, scores)
-	return x.NormSquared() - 2*linalg.Dot(scores, projected) + linalg.Dot(gramScores, gramTopics)
+	threads := linalg.ThreadsOf(op)
+	threads.GramTo(gramTopics, topics)
+	threads.GramTo(gramScores, scores)
+	return op.NormSquared() - 2*linalg.Dot(scores, projected) + linalg.Dot(gramScores, gramTopics)
 }
 
 // residualRows is the number of rows of the fit that are held at a time.
@@ -37,7 +39,7 @@ func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
 	for from := 0; from < n; from += residualRows {
 		to := min(from+residualRows, n)
 		block := fit.Slice(0, to-from, 0, p).(*mat.Dense)
-		linalg.MulTo(block, scores.Slice(from, to, 0, k).(*mat.Dense), transposed)
+		x.Threads.MulTo(block, scores.Slice(from, to, 0, k).(*mat.Dense), transposed)
 		for i := from; i < to; i++ {
 			row := block.RawRowView(i - from)
 			for j, v := range x.RawRowView(i) {
@@ -53,7 +55,7 @@ func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
 func orthogonalityResidual(a *mat.Dense) float64 {
 	_, k := a.Dims()
 	gram := mat.NewDense(k, k, nil)
-	linalg.GramTo(gram, a)
+	linalg.Threads(0).GramTo(gram, a)
 	distance := linalg.DistanceFromIdentity(gram)
 	return distance * distance
 }

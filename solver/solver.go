@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Defaults that commands offer. RelTol's is no zero-value default: 0 switches a tolerance off.
@@ -68,6 +69,8 @@ type Settings struct {
 	AbsTol float64
 	// StartTopics (p×k) and StartScores (n×k) replace Init where they are not nil. They are not modified.
 	StartTopics, StartScores *mat.Dense
+	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS. The bits do not depend on it.
+	Threads int
 	// Recorder, when not nil, sees every iterate, the start included.
 	Recorder Recorder
 }
@@ -88,7 +91,9 @@ type Iterate struct {
 
 // Problem is what a method is started with: the matrix and the settings, both checked.
 type Problem struct {
-	X        linalg.Operator
+	// X is the n×p matrix by its products, on Settings.Threads. It also implements matrix.Rows unless the caller's matrix
+	// brought its own products and no rows.
+	X        matrix.Operator
 	Settings Settings
 }
 
@@ -154,9 +159,9 @@ type Seconds struct {
 //
 // It returns an error that wraps ErrShape, ErrRank, ErrSettings or ErrNonFinite for input that cannot be solved, and
 // the errors of the method's start, among them a *DomainError for an entry that the method does not take.
-func Solve(ctx context.Context, x linalg.Operator, settings Settings, method Method) (*Result, error) {
+func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) (*Result, error) {
 	begin := time.Now()
-	problem := &Problem{X: x, Settings: settings}
+	problem := &Problem{X: linalg.OperatorOf(x, linalg.Threads(settings.Threads)), Settings: settings}
 	if err := problem.check(); err != nil {
 		return nil, fmt.Errorf("solving by %s: %w", method.Name(), err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // script is a method whose objectives are given. It ends with a status when they are used up.
@@ -66,7 +66,7 @@ func TestEndOfIteration(t *testing.T) {
 		"converged by the last update of it": {[]float64{10, 10, 10, 10}, 0, solver.Settings{RelTol: 0.1, MaxIter: 3}, 3, solver.Converged},
 	} {
 		c.settings.Rank = 1
-		r, err := solver.Solve(t.Context(), linalg.Dense{Dense: mat.NewDense(2, 2, nil)}, c.settings, &script{objectives: c.objectives, end: c.end})
+		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), c.settings, &script{objectives: c.objectives, end: c.end})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -84,7 +84,7 @@ func TestCancelledBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := solver.Solve(ctx, linalg.Dense{Dense: mat.NewDense(2, 2, nil)}, solver.Settings{Rank: 1}, &script{objectives: []float64{3, 2}})
+	r, err := solver.Solve(ctx, mat.NewDense(2, 2, nil), solver.Settings{Rank: 1}, &script{objectives: []float64{3, 2}})
 	if err != nil || r.Status != solver.Cancelled || r.Iterations != 0 {
 		t.Errorf("result %+v, error %v", r, err)
 	}
@@ -107,7 +107,7 @@ func TestStatusNames(t *testing.T) {
 
 func TestSquaredResidualOfSparse(t *testing.T) {
 	t.Parallel()
-	x, err := linalg.NewCSR(3, 2, []int{0, 1, 1, 3}, []int32{1, 0, 1}, []float64{2, -1, 3})
+	x, err := matrix.NewCSR(3, 2, []int{0, 1, 1, 3}, []int32{1, 0, 1}, []float64{2, -1, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestSquaredResidualOfSparse(t *testing.T) {
 func TestSquaredResidualOfDense(t *testing.T) {
 	t.Parallel()
 	x, topics, scores := uniform(1, 150, 7), uniform(2, 7, 3), uniform(3, 150, 3)
-	if got, want := solver.SquaredResidual(linalg.Dense{Dense: x}, topics, scores), squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
+	if got, want := solver.SquaredResidual(x, topics, scores), squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
 		t.Errorf("squared residual %g, want %g", got, want)
 	}
 }

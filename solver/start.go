@@ -63,7 +63,7 @@ func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 		topics.Copy(s.StartTopics)
 	case s.StartScores != nil:
 		p.X.MulTransTo(topics, s.StartScores)
-		return topics, linalg.PolarTo(topics, topics)
+		return topics, linalg.Threads(0).PolarTo(topics, topics)
 	case s.Init == InitSVD:
 		if err := p.singularVectors(topics, linalg.SVDSettings{PowerIterations: startPowerIterations, Oversampling: startOversampling}); err != nil {
 			return nil, err
@@ -74,13 +74,9 @@ func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 		for i := range raw {
 			raw[i] = random.NormFloat64()
 		}
-		return topics, linalg.PolarTo(topics, topics)
+		return topics, linalg.Threads(0).PolarTo(topics, topics)
 	case s.Init == InitKMeans:
-		centroids, err := p.Centroids(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return topics, linalg.PolarTo(topics, centroids)
+		return topics, linalg.Threads(0).PolarTo(topics, p.Centroids(ctx))
 	}
 	return topics, orthonormalize(topics)
 }
@@ -90,7 +86,7 @@ func orthonormalize(topics *mat.Dense) error {
 	if orthogonalityResidual(topics) <= maxResidual {
 		return nil
 	}
-	return linalg.PolarTo(topics, topics)
+	return linalg.Threads(0).PolarTo(topics, topics)
 }
 
 // singularVectors stores the leading right singular vectors in the first min(n, p, k) columns of topics.

@@ -10,11 +10,12 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-func start(t *testing.T, x linalg.Operator, s solver.Settings) *mat.Dense {
+func start(t *testing.T, x mat.Matrix, s solver.Settings) *mat.Dense {
 	t.Helper()
-	p := &solver.Problem{X: x, Settings: s}
+	p := &solver.Problem{X: linalg.OperatorOf(x, 0), Settings: s}
 	topics, err := p.OrthonormalTopics(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,7 @@ func TestSVDStartChoosesSigns(t *testing.T) {
 	x := uniform(1, 30, 20)
 	for _, factor := range []float64{1, -1} {
 		x.Scale(factor, x)
-		topics := start(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 6, Init: solver.InitSVD})
+		topics := start(t, x, solver.Settings{Rank: 6, Init: solver.InitSVD})
 		var scores mat.Dense
 		scores.Mul(x, topics)
 		for c := range 6 {
@@ -66,7 +67,7 @@ func TestStartAboveTheRank(t *testing.T) {
 	var x mat.Dense
 	x.Mul(uniform(2, 10, 2), uniform(3, 2, 9))
 	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
-		topics := start(t, linalg.Dense{Dense: &x}, solver.Settings{Rank: 7, Init: init})
+		topics := start(t, &x, solver.Settings{Rank: 7, Init: init})
 		if init == solver.InitRandom {
 			continue
 		}
@@ -80,7 +81,7 @@ func TestStartAboveTheRank(t *testing.T) {
 
 func TestRandomStartFollowsSeed(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: uniform(4, 5, 40)}
+	x := uniform(4, 5, 40)
 	for _, init := range []solver.Init{solver.InitRandom, solver.InitKMeans} {
 		first := start(t, x, solver.Settings{Rank: 3, Init: init, Seed: 1})
 		if !mat.Equal(first, start(t, x, solver.Settings{Rank: 3, Init: init, Seed: 1})) {
@@ -96,7 +97,7 @@ func TestRandomStartFollowsSeed(t *testing.T) {
 func TestRandomStartOfManyTerms(t *testing.T) {
 	t.Parallel()
 	const p = 200_000
-	x, err := linalg.NewCSR(1, p, []int{0, 1}, []int32{7}, []float64{1})
+	x, err := matrix.NewCSR(1, p, []int{0, 1}, []int32{7}, []float64{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestKMeansStart(t *testing.T) {
 	x := mat.NewDense(80, 25, nil)
 	x.Apply(func(i, j int, _ float64) float64 { return centres.At(i%4, j) + 0.01*random.NormFloat64() }, x)
 	for seed := range uint64(5) {
-		topics := start(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, Init: solver.InitKMeans, Seed: seed})
+		topics := start(t, x, solver.Settings{Rank: 4, Init: solver.InitKMeans, Seed: seed})
 		var scores mat.Dense
 		scores.Mul(centres, topics)
 		if kept := mat.Norm(&scores, 2) / mat.Norm(centres, 2); kept < 0.9999 {
@@ -124,12 +125,12 @@ func TestKMeansStart(t *testing.T) {
 // Given topics that are not orthonormal are replaced by the nearest that are, in a copy.
 func TestGivenStart(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: uniform(7, 9, 6)}
+	x := uniform(7, 9, 6)
 	given := uniform(8, 6, 2)
 	kept := mat.DenseCopyOf(given)
 	got := start(t, x, solver.Settings{Rank: 2, StartTopics: given})
 	want := mat.NewDense(6, 2, nil)
-	if err := linalg.PolarTo(want, given); err != nil {
+	if err := linalg.Threads(0).PolarTo(want, given); err != nil {
 		t.Fatal(err)
 	}
 	if !mat.EqualApprox(got, want, 1e-12) || !mat.Equal(given, kept) {
@@ -140,7 +141,7 @@ func TestGivenStart(t *testing.T) {
 	got = start(t, x, solver.Settings{Rank: 2, StartScores: scores})
 	var cross mat.Dense
 	cross.Mul(x.T(), scores)
-	if err := linalg.PolarTo(want, &cross); err != nil {
+	if err := linalg.Threads(0).PolarTo(want, &cross); err != nil {
 		t.Fatal(err)
 	}
 	if !mat.EqualApprox(got, want, 1e-12) {
@@ -167,14 +168,11 @@ func (c *asked) Err() error {
 func TestCentroidsCancelled(t *testing.T) {
 	t.Parallel()
 	const k = 6
-	p := &solver.Problem{X: linalg.Dense{Dense: uniform(3, 60, 20)}, Settings: solver.Settings{Rank: k, Seed: 1}}
+	p := &solver.Problem{X: linalg.OperatorOf(uniform(3, 60, 20), 0), Settings: solver.Settings{Rank: k, Seed: 1}}
 	var previous *mat.Dense
 	for left := range k + 3 {
 		ctx := &asked{Context: t.Context(), left: left}
-		c, err := p.Centroids(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := p.Centroids(ctx)
 		drawn := 0
 		for t := range k {
 			if mat.Norm(c.ColView(t), 2) > 0 {

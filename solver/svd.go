@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 const (
@@ -51,7 +52,7 @@ func (SVD) Start(_ context.Context, p *Problem) (State, error) {
 }
 
 type svdState struct {
-	x              linalg.Operator
+	x              matrix.Operator
 	topics, scores *mat.Dense
 }
 

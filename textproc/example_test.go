@@ -19,8 +19,9 @@ func ExampleFit() {
 		fmt.Println(err)
 		return
 	}
+	visits, _ := x.Dims()
 	for j, term := range vectorizer.Vocabulary() {
-		fmt.Printf("%-5s in %d of %d visits, idf %.3f\n", term.Text, term.DF, x.N, vectorizer.IDF()[j])
+		fmt.Printf("%-5s in %d of %d visits, idf %.3f\n", term.Text, term.DF, visits, vectorizer.IDF()[j])
 	}
 	// Output:
 	// chest in 2 of 3 visits, idf 1.288

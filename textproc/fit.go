@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // maxSurfaces is the most surface forms that a term keeps.
@@ -38,7 +38,7 @@ func (c *tally) count(visit int) {
 //
 // It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that
 // of reading docs twice; memory grows with the distinct terms.
-func Fit(docs []Document, s Settings) (*Vectorizer, *linalg.CSR, error) {
+func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	draft, err := newVectorizer(s)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *linalg.CSR, error) {
 	tallies, visits := countVisits(docs, draft)
 	vocabulary := choose(tallies, visits, s)
 	if len(vocabulary) == 0 {
-		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d visits none is in at least %d visits and in at most %v of them",
+		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d visits none is in at least %d visits and in at most a share of %v of them",
 			ErrEmptyVocabulary, len(tallies), len(docs), visits, s.MinDF, s.MaxDF)
 	}
 	idf := make([]float64, len(vocabulary))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -43,13 +44,9 @@ func dense(t *testing.T, docs []textproc.Document, s textproc.Settings) (terms s
 	for _, term := range v.Vocabulary() {
 		texts = append(texts, fmt.Sprintf("%s:%d", term.Text, term.DF))
 	}
-	for i := range x.N {
-		row := make([]float64, x.P)
-		columns, values := x.Row(i)
-		for c, j := range columns {
-			row[j] = values[c]
-		}
-		rows = append(rows, row)
+	n, _ := x.Dims()
+	for i := range n {
+		rows = append(rows, mat.Row(nil, i, x))
 	}
 	return strings.Join(texts, " "), rows
 }
@@ -222,16 +219,6 @@ func TestSettingsJSON(t *testing.T) {
 	}
 	if v := vectorizer(t, nil); len(v.Settings().Synonyms) == 0 || len(v.Settings().StopWords) == 0 {
 		t.Error("the built-in synonyms or stop words are not written out")
-	}
-}
-
-func TestVocabularyHash(t *testing.T) {
-	t.Parallel()
-	// printf 'chest\npain\n' | sha256sum
-	const want = "78954bb297c0870353a759593ba2014afd2b71c26a92096cba5f3807ee732207"
-	got := textproc.VocabularyHash([]textproc.Term{{Text: "chest", DF: 2}, {Text: "pain"}})
-	if got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // CV is a path with the errors of its λ on rows that the models had not seen.
@@ -43,23 +46,26 @@ func (cv *CV) Lambda1SE() float64 { return cv.Lambda[cv.Index1SE] }
 const clippedProbability = 1e-5
 
 // CrossValidate fits the path on all rows, which defines the λ sequence, and then on the rows outside each fold
-// for the same λ. Row i is held out by fold folds[i]; folds count from 0 and none may be empty.
+// for the same λ. Row i is held out by fold foldOf[i]; folds count from 0 and none may be empty.
 //
 // On a computed sequence a fold's path ends early by the same rules as the full one; its last model then
 // stands for the smaller λ.
 //
 // Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their
 // number. The errors are those of Fit, and ErrShape or ErrOneClass with the fold for folds that cannot be used.
-func CrossValidate(ctx context.Context, p Problem, folds []int, s Settings) (*CV, error) {
+func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*CV, error) {
 	s, err := prepare(p, s)
 	if err != nil {
 		return nil, err
 	}
-	count, err := countFolds(folds, p.Design.n)
-	if err != nil {
-		return nil, err
+	if len(foldOf) != p.Design.n {
+		return nil, fmt.Errorf("%w: %d fold numbers for %d rows", ErrShape, len(foldOf), p.Design.n)
 	}
-	cv := &CV{problem: p, folds: slices.Clone(folds), models: make([]*Path, count)}
+	count, err := folds.Count(foldOf)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	cv := &CV{problem: p, folds: slices.Clone(foldOf), models: make([]*Path, count)}
 	if cv.Path, err = fitRows(ctx, p, s, allRows); err != nil {
 		return nil, err
 	}
@@ -67,28 +73,6 @@ func CrossValidate(ctx context.Context, p Problem, folds []int, s Settings) (*CV
 		return nil, err
 	}
 	return cv, cv.measure()
-}
-
-// countFolds returns the number of folds, all of which must be used.
-func countFolds(folds []int, n int) (int, error) {
-	if len(folds) != n {
-		return 0, fmt.Errorf("%w: %d fold numbers for %d rows", ErrShape, len(folds), n)
-	}
-	count := slices.Max(folds) + 1
-	if count < 2 || count > n {
-		return 0, fmt.Errorf("%w: %d folds for %d rows", ErrShape, count, n)
-	}
-	used := make([]bool, count)
-	for i, f := range folds {
-		if f < 0 {
-			return 0, fmt.Errorf("%w: fold %d at row %d", ErrShape, f, i)
-		}
-		used[f] = true
-	}
-	if f := slices.Index(used, false); f >= 0 {
-		return 0, fmt.Errorf("%w: fold %d has no row", ErrShape, f)
-	}
-	return count, nil
 }
 
 // fitFolds fits the models of all folds.
@@ -133,7 +117,7 @@ func (cv *CV) measure() error {
 	for l := range usable {
 		clear(deviances)
 		for i, eta := range cv.OutOfFold(l) {
-			p := min(max(probability(eta), clippedProbability), 1-clippedProbability)
+			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
 			if !cv.problem.Y[i] {
 				p = 1 - p
 			}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Design is the n×p matrix of the columns that a model may use, dense and sparse ones side by side, stored by
@@ -24,13 +27,13 @@ type column struct {
 // NewDesign returns the columns of the parts side by side, in their order, for example topic scores, term
 // columns and auxiliary values:
 //
-//	NewDesign(linalg.Dense{Dense: scores}, terms, linalg.Dense{Dense: auxiliary})
+//	NewDesign(scores, terms, auxiliary)
 //
-// A part is a *linalg.CSR or a linalg.Dense; parts without columns are allowed. A dense part is copied, a sparse
-// one is shared with its transposed copy. The error wraps ErrShape if the parts differ in their rows or have none
+// Parts without columns are allowed. A *matrix.CSR is kept with its transposed copy; any other part is copied
+// entry by entry. The error wraps ErrShape if the parts differ in their rows or have none
 // and is a *NonFiniteError, with the column counted over all parts, if an entry is NaN or infinite. The cost is
 // O(entries).
-func NewDesign(parts ...linalg.Operator) (*Design, error) {
+func NewDesign(parts ...mat.Matrix) (*Design, error) {
 	d := &Design{}
 	for index, part := range parts {
 		n, _ := part.Dims()
@@ -38,13 +41,10 @@ func NewDesign(parts ...linalg.Operator) (*Design, error) {
 			return nil, fmt.Errorf("%w: part %d has %d rows, the ones before it have %d", ErrShape, index, n, d.n)
 		}
 		d.n = n
-		switch x := part.(type) {
-		case *linalg.CSR:
-			d.addSparse(x)
-		case linalg.Dense:
-			d.addDense(x)
-		default:
-			return nil, fmt.Errorf("%w: part %d is a %T, neither a CSR nor a Dense", ErrShape, index, part)
+		if dense, sparse := linalg.Stored(part); sparse != nil {
+			d.addSparse(sparse)
+		} else {
+			d.addDense(dense)
 		}
 	}
 	if d.n == 0 {
@@ -63,9 +63,10 @@ func NewDesign(parts ...linalg.Operator) (*Design, error) {
 // Dims returns the number of rows n and of columns p.
 func (d *Design) Dims() (n, p int) { return d.n, len(d.columns) }
 
-func (d *Design) addSparse(x *linalg.CSR) {
+func (d *Design) addSparse(x *matrix.CSR) {
 	t := x.Transpose()
-	for j := range t.N {
+	p, _ := t.Dims()
+	for j := range p {
 		rows, values := t.Row(j)
 		if rows == nil {
 			rows = []int32{}
@@ -74,15 +75,11 @@ func (d *Design) addSparse(x *linalg.CSR) {
 	}
 }
 
-func (d *Design) addDense(x linalg.Dense) {
-	raw := x.RawMatrix()
-	data := make([]float64, raw.Rows*raw.Cols)
-	for j := range raw.Cols {
-		values := data[j*raw.Rows : (j+1)*raw.Rows : (j+1)*raw.Rows]
-		for i := range values {
-			values[i] = raw.Data[i*raw.Stride+j]
-		}
-		d.columns = append(d.columns, column{values: values})
+func (d *Design) addDense(x *mat.Dense) {
+	n, p := x.Dims()
+	data := make([]float64, n*p)
+	for j := range p {
+		d.columns = append(d.columns, column{values: mat.Col(data[j*n:(j+1)*n:(j+1)*n], j, x)})
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // benchmarkProblem draws n notes with k dense scores and p sparse terms, 20 of them in each note.
@@ -41,11 +41,11 @@ func benchmarkProblem(b *testing.B, n, k, p int) elasticnet.Problem {
 		indptr = append(indptr, len(values))
 		y[i] = random.Float64() < 1/(1+math.Exp(-eta))
 	}
-	terms, err := linalg.NewCSR(n, p, indptr, columns, values)
+	terms, err := matrix.NewCSR(n, p, indptr, columns, values)
 	if err != nil {
 		b.Fatal(err)
 	}
-	design, err := elasticnet.NewDesign(linalg.Dense{Dense: scores}, terms)
+	design, err := elasticnet.NewDesign(scores, terms)
 	if err != nil {
 		b.Fatal(err)
 	}

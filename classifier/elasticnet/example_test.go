@@ -7,14 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
-	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // Ages stand unpenalized beside a penalized topic score.
 func Example() {
 	topics := mat.NewDense(8, 1, []float64{0.1, 0.9, 0.3, 0.8, 0.7, 0.6, 0.2, 0.4})
 	ages := mat.NewDense(8, 1, []float64{20, 70, 65, 40, 81, 33, 75, 28})
-	design, err := elasticnet.NewDesign(linalg.Dense{Dense: topics}, linalg.Dense{Dense: ages})
+	design, err := elasticnet.NewDesign(topics, ages)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
-	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 func columns(t testing.TB, x [][]float64) *elasticnet.Design {
@@ -203,7 +202,7 @@ func TestDegenerateColumns(t *testing.T) {
 	for i, v := range []float64{1, 2, 3, 4, 5, 6, 7, 3} {
 		x[i] = []float64{7, v, v, 0} // constant, two equal ones, empty
 	}
-	if _, err := elasticnet.NewDesign(dense(x, 0, 3), linalg.Dense{Dense: &mat.Dense{}}); !errors.Is(err, elasticnet.ErrShape) {
+	if _, err := elasticnet.NewDesign(dense(x, 0, 3), &mat.Dense{}); !errors.Is(err, elasticnet.ErrShape) {
 		t.Errorf("error %v of a part without rows", err)
 	}
 	d, err := elasticnet.NewDesign(dense(x, 0, 3), sparse(t, x, 3, 4))

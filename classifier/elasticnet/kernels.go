@@ -35,10 +35,7 @@ func scatter(a float64, rows []int32, values, y []float64) {
 	}
 }
 
-// probability returns 1/(1+e^−η).
-func probability(eta float64) float64 { return 1 / (1 + math.Exp(-eta)) }
-
-// softplus returns ln(1+e^η) without overflow, to an absolute 1e-16.
+// softplus is linalg.Softplus with log in place of log1p: to an absolute 1e-16, which no sum over rows shows.
 func softplus(eta float64) float64 {
 	return max(eta, 0) + math.Log(1+math.Exp(-math.Abs(eta)))
 }

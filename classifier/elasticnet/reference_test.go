@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 const (
@@ -86,15 +86,15 @@ func (d referenceData) labels() []bool {
 	return y
 }
 
-func dense(x [][]float64, from, to int) linalg.Dense {
+func dense(x [][]float64, from, to int) *mat.Dense {
 	m := mat.NewDense(len(x), to-from, nil)
 	for i, row := range x {
 		m.SetRow(i, row[from:to])
 	}
-	return linalg.Dense{Dense: m}
+	return m
 }
 
-func sparse(t testing.TB, x [][]float64, from, to int) *linalg.CSR {
+func sparse(t testing.TB, x [][]float64, from, to int) *matrix.CSR {
 	t.Helper()
 	indptr := []int{0}
 	var columns []int32
@@ -107,7 +107,7 @@ func sparse(t testing.TB, x [][]float64, from, to int) *linalg.CSR {
 		}
 		indptr = append(indptr, len(values))
 	}
-	m, err := linalg.NewCSR(len(x), to-from, indptr, columns, values)
+	m, err := matrix.NewCSR(len(x), to-from, indptr, columns, values)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // sharedCase is a problem that R's glmnet 4.1-6 was run on: cv.glmnet with the lasso and type.measure "class".
@@ -62,7 +63,7 @@ func gzipLines(t testing.TB, path string) []string {
 }
 
 // sharedTerms returns the tf-idf matrix, documents by terms.
-func sharedTerms(t testing.TB) *linalg.CSR {
+func sharedTerms(t testing.TB) *matrix.CSR {
 	t.Helper()
 	var words, documents, entries int
 	var indptr []int
@@ -97,7 +98,7 @@ func sharedTerms(t testing.TB) *linalg.CSR {
 		}
 		indptr = append(indptr, len(values))
 	}
-	x, err := linalg.NewCSR(documents, words, indptr, terms, values)
+	x, err := matrix.NewCSR(documents, words, indptr, terms, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func shared(t testing.TB, name string) *sharedCase {
 		c.problem.Y = append(c.problem.Y, fields[1] == "1")
 		c.folds = append(c.folds, fold-1)
 	}
-	var part linalg.Operator = sharedTerms(t)
+	var part mat.Matrix = sharedTerms(t)
 	if name != "bow_tfidf" {
 		topics := sharedTopics(t)
 		if name == "proj_K150" {
@@ -175,8 +176,8 @@ func shared(t testing.TB, name string) *sharedCase {
 		n, _ := part.Dims()
 		_, k := topics.Dims()
 		scores := mat.NewDense(n, k, nil)
-		part.MulTo(scores, topics)
-		part = linalg.Dense{Dense: scores}
+		linalg.OperatorOf(part, 0).MulTo(scores, topics)
+		part = scores
 	}
 	if c.problem.Design, err = NewDesign(part); err != nil {
 		t.Fatal(err)

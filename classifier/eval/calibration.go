@@ -3,6 +3,8 @@ package eval
 import (
 	"fmt"
 	"math"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // Calibration tells how predicted log-odds relate to the outcomes.
@@ -45,7 +47,7 @@ func calibrate(y []bool, p []float64) Calibration {
 const (
 	newtonSteps     = 100
 	newtonTolerance = 1e-12 // on the change of a coefficient
-	lossRounding    = 1e-12 // rise of a sum of many terms that is no more than rounding
+	lossRounding    = 1e-12 // relative rise of a sum of many terms that may be rounding
 )
 
 // calibrationIntercept solves Σ σ(a + x) = Σ y, which rises in a, by Newton's method kept between bounds.
@@ -63,7 +65,7 @@ func calibrationIntercept(y []bool, x []float64) float64 {
 	for range newtonSteps {
 		var excess, slope float64
 		for _, v := range x {
-			q := sigmoid(a + v)
+			q := linalg.Sigmoid(a + v)
 			excess += q
 			slope += q * (1 - q)
 		}
@@ -94,38 +96,44 @@ func calibrationSlope(y []bool, x []float64) (slope float64, ok bool) {
 	if separated(y, x) {
 		return 0, false
 	}
-	a, b := 0.0, 1.0
-	loss := calibrationLoss(y, x, a, b)
-	for range newtonSteps {
-		var g0, g1, h00, h01, h11 float64
-		for i, v := range x {
-			q := sigmoid(a + b*v)
-			r, w := -q, q*(1-q)
-			if y[i] {
-				r++
+	newton := linalg.Newton{
+		Loss: func(theta []float64) float64 {
+			var sum float64
+			for i, v := range x {
+				eta := theta[0] + theta[1]*v
+				if y[i] {
+					eta = -eta
+				}
+				sum += linalg.Softplus(eta)
 			}
-			g0 += r
-			g1 += r * v
-			h00 += w
-			h01 += w * v
-			h11 += w * v * v
-		}
-		determinant := h00*h11 - h01*h01
-		if !(determinant > 0) {
-			return 0, false
-		}
-		da, db := (h11*g0-h01*g1)/determinant, (h00*g1-h01*g0)/determinant
-		next := calibrationLoss(y, x, a+da, b+db)
-		for !(next <= loss*(1+lossRounding)) && math.Abs(da)+math.Abs(db) > newtonTolerance {
-			da, db = da/2, db/2
-			next = calibrationLoss(y, x, a+da, b+db)
-		}
-		a, b, loss = a+da, b+db, next
-		if math.Abs(da)+math.Abs(db) <= newtonTolerance*(1+math.Abs(b)) {
-			return b, true
-		}
+			return sum
+		},
+		Step: func(step, theta []float64) bool {
+			var g0, g1, h00, h01, h11 float64
+			for i, v := range x {
+				q := linalg.Sigmoid(theta[0] + theta[1]*v)
+				r, w := -q, q*(1-q)
+				if y[i] {
+					r++
+				}
+				g0 += r
+				g1 += r * v
+				h00 += w
+				h01 += w * v
+				h11 += w * v * v
+			}
+			determinant := h00*h11 - h01*h01
+			step[0], step[1] = (h11*g0-h01*g1)/determinant, (h00*g1-h01*g0)/determinant
+			return determinant > 0
+		},
+		Done: func(step, theta []float64) bool {
+			return math.Abs(step[0])+math.Abs(step[1]) <= newtonTolerance*(1+math.Abs(theta[1]))
+		},
+		Rounding: lossRounding, Shortest: newtonTolerance,
 	}
-	return 0, false
+	theta := []float64{0, 1}
+	ok = newton.Minimize(theta)
+	return theta[1], ok
 }
 
 // separated reports whether a threshold on x parts the classes, apart from rows that lie on it.
@@ -141,19 +149,6 @@ func separated(y []bool, x []float64) bool {
 		high[class] = max(high[class], v)
 	}
 	return high[0] <= low[1] || high[1] <= low[0]
-}
-
-// calibrationLoss returns the negative log-likelihood of logit P(y) = a + b·x.
-func calibrationLoss(y []bool, x []float64, a, b float64) float64 {
-	var sum float64
-	for i, v := range x {
-		eta := a + b*v
-		if y[i] {
-			eta = -eta
-		}
-		sum += max(eta, 0) + math.Log1p(math.Exp(-math.Abs(eta)))
-	}
-	return sum
 }
 
 // Bin is one point of a calibration plot.
@@ -196,8 +191,6 @@ func CalibrationBins(y []bool, p []float64, bins int) ([]Bin, error) {
 	}
 	return result, nil
 }
-
-func sigmoid(eta float64) float64 { return 1 / (1 + math.Exp(-eta)) }
 
 // logit returns ln(p/(1−p)) of the clipped probability.
 func logit(p float64) float64 {

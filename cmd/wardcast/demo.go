@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,39 +74,10 @@ const shownWords = 4
 
 // words returns the words of a note that moved its prediction most, over all topics and single words.
 func words(p *msg.Prediction) string {
-	type word struct {
-		text         string
-		contribution float64
-	}
-	at := map[string]*word{}
-	var all []*word
-	add := func(term string, surface []string, contribution float64) {
-		if term == classifier.Other {
-			return
-		}
-		w := at[term]
-		if w == nil {
-			w = &word{text: term}
-			if len(surface) > 0 {
-				w.text = surface[0]
-			}
-			at[term] = w
-			all = append(all, w)
-		}
-		w.contribution += contribution
-	}
-	for _, t := range p.Topics {
-		for _, m := range t.Terms {
-			add(m.Term, m.Surface, m.Contribution)
-		}
-	}
-	for _, w := range p.Words {
-		add(w.Term, w.Surface, w.Contribution)
-	}
-	slices.SortStableFunc(all, func(a, b *word) int { return cmp.Compare(math.Abs(b.contribution), math.Abs(a.contribution)) })
+	all := slices.DeleteFunc(wordSums(p), func(s summand) bool { return s.what == classifier.Other })
 	var texts []string
 	for _, w := range all[:min(shownWords, len(all))] {
-		texts = append(texts, fmt.Sprintf("%s %+.2f", w.text, w.contribution))
+		texts = append(texts, fmt.Sprintf("%s %+.2f", w.what, w.contribution))
 	}
 	return strings.Join(texts, ", ")
 }

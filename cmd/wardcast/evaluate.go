@@ -58,15 +58,15 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	all := train.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission, Pooled: true}
+	all := train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission, Pooled: true}
 	groups := []train.Group{{Data: all}}
 	if c.PerComplaint != string(train.Never) {
 		groups = append(groups, train.Groups(all, c.MinDocuments)...)
 	}
-	var scores []train.Score
+	var scores []train.Evaluation
 	for _, g := range groups {
 		comparison.Repeats, err = c.repeats(d, &g, t.Ends[len(inputs)-1])
-		var found []train.Score
+		var found []train.Evaluation
 		if err == nil {
 			found, err = compare(ctx, d, &g, comparison)
 		}
@@ -78,7 +78,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return fmt.Errorf("evaluating %s of %s: %w", named(g.Complaint), strings.Join(slices.Concat(inputs, c.Test), ", "), err)
 		}
 		scores = append(scores, found...)
-		warnRanks(d.Log, comparison.Candidates, found)
+		warnRanks(d.Log, comparison.Configurations, found)
 	}
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, map[string]any{"scores": scores})
@@ -90,7 +90,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 // warnRanks warns of candidates that had fewer topics than asked for.
-func warnRanks(log *slog.Logger, candidates []train.Candidate, scores []train.Score) {
+func warnRanks(log *slog.Logger, candidates []train.Configuration, scores []train.Evaluation) {
 	for i, sc := range scores {
 		if sc.Rank < candidates[i].Rank {
 			log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(sc.Complaint, models.Other), "method", sc.Name, "rank", candidates[i].Rank, "used", sc.Rank)
@@ -114,12 +114,12 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 			c.Methods = []string{"majority", "smf-w", "smf-h"}
 		}
 	}
-	candidates, err := train.Candidates(c.Methods, weightings, c.Ranks)
+	candidates, err := train.Configurations(c.Methods, weightings, c.Ranks)
 	if err != nil {
 		return train.Comparison{}, err
 	}
-	supervised := func(of train.Candidate) bool { return of.Method.Supervised() }
-	elastic := func(of train.Candidate) bool { return !of.Method.Supervised() && of.Method != train.Majority }
+	supervised := func(of train.Configuration) bool { return of.Method.Supervised() }
+	elastic := func(of train.Configuration) bool { return !of.Method.Supervised() && of.Method != train.Majority }
 	switch {
 	case c.supervised() != "" && !slices.ContainsFunc(candidates, supervised):
 		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.supervised()))
@@ -129,14 +129,14 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err
 	}
-	if (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of train.Candidate) bool { return of.Method == train.L1NMF }) {
+	if (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of train.Configuration) bool { return of.Method == train.L1NMF }) {
 		return train.Comparison{}, cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
 	}
-	return train.Comparison{Candidates: candidates, Settings: s}, nil
+	return train.Comparison{Configurations: candidates, Settings: s}, nil
 }
 
 // compare returns the scores of all candidates on a group of notes.
-func compare(ctx context.Context, d *cli.Deps, g *train.Group, comparison train.Comparison) ([]train.Score, error) {
+func compare(ctx context.Context, d *cli.Deps, g *train.Group, comparison train.Comparison) ([]train.Evaluation, error) {
 	bar := cli.NewProgress(d.Err, named(g.Complaint))
 	comparison.Progress = bar.Set
 	scores, err := train.Evaluate(ctx, g.Data, comparison)
@@ -147,7 +147,7 @@ func compare(ctx context.Context, d *cli.Deps, g *train.Group, comparison train.
 	return scores, err
 }
 
-func printScores(w io.Writer, scores []train.Score) error {
+func printScores(w io.Writer, scores []train.Evaluation) error {
 	var rows [][]string
 	for _, sc := range scores {
 		interval := "-"
@@ -163,7 +163,7 @@ func printScores(w io.Writer, scores []train.Score) error {
 }
 
 // printClassScores prints what was measured of several outcomes, the AUROC of each against the others last.
-func printClassScores(w io.Writer, scores []train.Score) error {
+func printClassScores(w io.Writer, scores []train.Evaluation) error {
 	header := []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC"}
 	for _, of := range scores[0].Classes.Classes {
 		header = append(header, of.Class)

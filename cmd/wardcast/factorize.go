@@ -9,6 +9,7 @@ import (
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/smf"
 )
 
 type factorizeCmd struct {
@@ -62,7 +63,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
 		Supervised: factorize.Supervised{
 			Labels: c.Labels, Aux: c.Aux, Xi: c.Xi, Ridge: c.Ridge, TestInput: c.TestInput, TestLabels: c.TestLabels, TestAux: c.TestAux,
-			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: factorize.ClassWeights(c.ClassWeights), Tried: tried.Set,
+			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: smf.ClassWeights(c.ClassWeights), Tried: tried.Set,
 		},
 	}, bar)
 	tried.Finish()

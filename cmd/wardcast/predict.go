@@ -1,15 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -24,15 +33,65 @@ func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
 
 type predictCmd struct {
 	limits
-	ModelDir  string  `help:"Model store." required:"" placeholder:"DIR"`
-	Text      *string `help:"Score this text instead of standard input."`
-	Complaint string  `help:"Presenting complaint of --text."`
-	Class     string  `help:"Outcome that models of several explain, in place of the most probable one of each note." placeholder:"NAME"`
+	oneNote
+	cli.NoteColumns
+	ModelDir string     `help:"Model store." required:"" placeholder:"DIR"`
+	Input    string     `help:"Score the notes in this file: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst. Without it, standard input: JSON lines." xor:"notes" placeholder:"FILE"`
+	Out      string     `help:"Write the predictions to this file, in the format of its name, as --input. Without it, standard output: JSON lines." placeholder:"FILE"`
+	Class    string     `help:"Outcome that models of several outcomes explain, in place of the most probable one of each note." placeholder:"NAME"`
+	Output   cli.Format `help:"How --text is answered: json is the line of the prediction, table is for people." enum:"table,json" default:"json" short:"o"`
+}
+
+// oneNote is the flags of a note on the command line.
+type oneNote struct {
+	Text      *string           `help:"Score this text." xor:"notes"`
+	Complaint string            `help:"Presenting complaint of --text."`
+	Age       *float64          `help:"Age of the patient of --text, in years." placeholder:"YEARS"`
+	Sex       string            `help:"Sex of the patient of --text, as the training notes spell it."`
+	Acuity    *float64          `help:"Triage level of --text; 1 is the most urgent." placeholder:"LEVEL"`
+	Vitals    map[string]string `help:"Vitals of --text, as in hr=110,spo2=91: ${vitals}." mapsep:"," placeholder:"NAME=NUMBER,..."`
+}
+
+// note returns the note, nil if there is none. The error is a cli.UsageError.
+func (o *oneNote) note() (*msg.Note, error) {
+	if o.Text == nil {
+		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil {
+			return nil, cli.Usage(errors.New("--complaint, --age, --sex, --acuity and --vitals go with --text; other notes bring their own"))
+		}
+		return nil, nil
+	}
+	n := &msg.Note{VisitID: "command-line", Complaint: o.Complaint, Text: *o.Text, Sex: o.Sex}
+	if o.Age != nil {
+		n.Age = msg.Some(*o.Age)
+	}
+	if o.Acuity != nil {
+		n.Acuity = msg.Some(*o.Acuity)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Vitals)) {
+		field := n.Vitals.Number(strings.TrimSpace(name))
+		v, err := strconv.ParseFloat(strings.TrimSpace(o.Vitals[name]), 64)
+		switch {
+		case field == nil:
+			return nil, cli.Usage(fmt.Errorf("--vitals: unknown vital %q: the known ones are %s", name, strings.Join(msg.VitalNames(), ", ")))
+		case err != nil || v-v != 0:
+			return nil, cli.Usage(fmt.Errorf("--vitals: %s=%s is not a number: write it as in hr=110; the vitals are %s", name, o.Vitals[name], strings.Join(msg.VitalNames(), ", ")))
+		}
+		*field = msg.Some(v)
+	}
+	return n, nil
 }
 
 func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
-	if c.Text == nil && c.Complaint != "" {
-		return cli.Usage(errors.New("--complaint goes with --text; notes from standard input bring their own"))
+	note, err := c.note()
+	if err != nil {
+		return err
+	}
+	columns, err := c.Columns()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if err := c.check(note); err != nil {
+		return cli.Usage(err)
 	}
 	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
 	if err != nil {
@@ -41,15 +100,84 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := set.CheckClass(c.Class); err != nil {
 		return cli.Usage(fmt.Errorf("--class: %w", err))
 	}
-	in, out, bar := d.In, d.Out, &cli.Progress{}
-	if c.Text != nil {
-		n := msg.Note{VisitID: "command-line", Complaint: c.Complaint, Text: *c.Text}
-		in = strings.NewReader(string(n.AppendJSON(nil)))
-	} else if !cli.Terminal(d.Out) { // where the predictions are seen, they are the progress
-		bar = cli.NewProgress(d.Err, "predictions")
-		out = &cli.LineCounter{Writer: d.Out, Bar: bar}
+	b := scoring.Batch{Lines: d.In, Out: d.Out}
+	switch {
+	case note != nil && c.Output == cli.Table:
+		return c.explain(d.Out, set, note)
+	case note != nil:
+		b.Lines = strings.NewReader(string(note.AppendJSON(nil)))
+	case c.Input != "":
+		in, err := notes.Open(c.Input, columns)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = in.Close() }() // only read
+		b.Lines, b.Notes = nil, in
 	}
-	counts, err := set.Lines(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, in, out)
+	if c.Out == "" {
+		return c.predict(ctx, d, set, b)
+	}
+	return c.toFile(ctx, d, set, b)
+}
+
+// check returns an error for flags that do not go together.
+func (c *predictCmd) check(note *msg.Note) error {
+	if c.Output == cli.Table && (note == nil || c.Out != "") {
+		return errors.New("--output=table prints one note, that of --text, and goes without --out")
+	}
+	if c.Input == "" && c.NoteColumns != (cli.NoteColumns{}) {
+		return errors.New("the flags of columns go with --input; standard input holds the fields of a note by their names")
+	}
+	in, errIn := os.Stat(c.Input)
+	out, errOut := os.Stat(c.Out)
+	if errIn == nil && errOut == nil && os.SameFile(in, out) {
+		return errors.New("--out is the file of --input")
+	}
+	return nil
+}
+
+// toFile writes the predictions of a batch to --out, which appears once all are there.
+func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
+	file, err := table.Create(c.Out)
+	if errors.Is(err, table.ErrName) {
+		return cli.Usage(fmt.Errorf("--out %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Abort() }() // nothing is left to remove after Commit
+	end := func() error { return nil }
+	if b.Out = file; !file.IsLines() {
+		w, err := table.NewWriter[scoring.Row](file)
+		if err != nil {
+			return err
+		}
+		b.Rows, end = w.Write, w.Close
+	}
+	result := c.predict(ctx, d, set, b)
+	if result != nil && !errors.Is(result, cli.ErrReported) {
+		return result
+	}
+	if err := end(); err != nil {
+		return fmt.Errorf("writing predictions: %w", err)
+	}
+	if err := file.Commit(); err != nil {
+		return fmt.Errorf("writing predictions: %w", err)
+	}
+	return result
+}
+
+// predict scores a batch. It returns cli.ErrReported if some notes could not be scored.
+func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
+	bar := &cli.Progress{}
+	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal are the progress
+		bar = cli.NewProgress(d.Err, "predictions")
+	}
+	b.Progress = func(done int) { bar.Set(done, 0) }
+	var firstLine int
+	var why string
+	b.Refused = func(line int, reason string) { firstLine, why = line, reason }
+	counts, err := set.Predict(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, b)
 	bar.Finish()
 	if err != nil {
 		return err
@@ -57,9 +185,103 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if counts.Blank > 0 {
 		d.Log.Info("blank lines skipped", "lines", counts.Blank)
 	}
-	if counts.Refused > 0 {
-		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
-		return cli.ErrReported
+	if counts.Refused == 0 {
+		return nil
 	}
-	return nil
+	if c.Input == "" {
+		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
+	} else {
+		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", firstLine, "reason", why)
+	}
+	return cli.ErrReported
+}
+
+// explain prints why a note has its probability, for people.
+func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) error {
+	if err := msg.DecodeOwnNote(note.AppendJSON(nil), note); err != nil {
+		return fmt.Errorf("reading --text: %w", err)
+	}
+	var p msg.Prediction
+	everything := classifier.Options{Class: c.Class} // so that the sums over topics are whole
+	if err := set.Scorer(everything).Score(note, "", &p); err != nil {
+		return fmt.Errorf("scoring --text: %w", err)
+	}
+	outcome, decision := "admission", "not admit"
+	if p.Class != "" {
+		outcome = fmt.Sprintf("%q (against %q)", p.Class, p.Against)
+	}
+	if p.Decision == msg.Admit {
+		decision = "admit"
+	}
+	text := fmt.Sprintf("The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome, 100*p.Probability, decision, 100*p.Threshold)
+	text += fmt.Sprintf("Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version, 100*p.KnownTermShare)
+	if p.Abstained {
+		text += "The model abstains: " + p.AbstainReason + "\n"
+	}
+	if _, err := io.WriteString(out, text+"\n"); err != nil {
+		return err
+	}
+	parts := wordSums(&p)
+	if shown := c.Words; shown > 0 && len(parts) > shown {
+		rest := summand{what: "other words"}
+		for _, part := range parts[shown:] {
+			rest.contribution += part.contribution
+		}
+		parts = append(parts[:shown:shown], rest)
+	}
+	for _, a := range p.Aux {
+		value := "unknown"
+		if s, ok := a.Value.Text(); ok {
+			value = s
+		} else if v, ok := a.Value.Number(); ok {
+			value = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		parts = append(parts, summand{a.Name + " " + value, a.Contribution})
+	}
+	sortLargest(parts)
+	rows := [][]string{signed("every note", p.Intercept)}
+	for _, part := range parts {
+		rows = append(rows, signed(part.what, part.contribution))
+	}
+	return cli.PrintTable(out, []string{"LOGIT", "FROM"}, append(rows, signed("sum", p.Logit)))
+}
+
+func signed(what string, v float64) []string { return []string{fmt.Sprintf("%+.2f", v), what} }
+
+// summand is what a part of a note adds to the logit.
+type summand struct {
+	what         string
+	contribution float64
+}
+
+// wordSums returns what each word adds over all topics and as a single word, the largest first.
+func wordSums(p *msg.Prediction) []summand {
+	at := map[string]int{}
+	var all []summand
+	add := func(term string, surface []string, contribution float64) {
+		i, ok := at[term]
+		if !ok {
+			i = len(all)
+			at[term] = i
+			if all = append(all, summand{what: term}); len(surface) > 0 {
+				all[i].what = surface[0]
+			}
+		}
+		all[i].contribution += contribution
+	}
+	for _, t := range p.Topics {
+		for _, m := range t.Terms {
+			add(m.Term, m.Surface, m.Contribution)
+		}
+	}
+	for _, w := range p.Words {
+		add(w.Term, w.Surface, w.Contribution)
+	}
+	sortLargest(all)
+	return all
+}
+
+// sortLargest sorts by |contribution|, the largest first.
+func sortLargest(all []summand) {
+	slices.SortStableFunc(all, func(a, b summand) int { return cmp.Compare(math.Abs(b.contribution), math.Abs(a.contribution)) })
 }

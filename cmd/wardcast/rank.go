@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/wardcast/wardcast/internal/chooserank"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
@@ -45,13 +44,13 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(fmt.Errorf("--ranks: %w", err))
 	}
 	slices.Sort(ranks)
-	criterion := chooserank.Criterion(c.Criterion)
-	if criteria := chooserank.Criteria(c.Method); c.Criterion == cli.Auto && len(criteria) > 0 {
+	criterion := factorize.Criterion(c.Criterion)
+	if criteria := factorize.Criteria(c.Method); c.Criterion == cli.Auto && len(criteria) > 0 {
 		criterion = criteria[0]
 	}
 	bar := cli.NewProgress(d.Err, "runs")
-	report, err := chooserank.Run(ctx, chooserank.Options{
-		Method: c.Method, Input: c.Input, TermsByDocuments: c.InputOrientation == string(factorize.TermsByDocuments), Criterion: criterion,
+	report, err := factorize.Rank(ctx, factorize.RankOptions{
+		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Criterion: criterion,
 		Ranks: slices.Compact(ranks), Seed: c.Seed, Init: solver.Init(c.Init), MaxIter: c.MaxIter, RelTol: c.RelTol, Runs: c.Runs, Folds: c.Folds,
 		Correlation: factoranalysis.Kind(c.Correlation), Draws: c.Draws, Threads: c.Threads, Progress: bar.Set, Version: version,
 	})
@@ -73,20 +72,20 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 const linesBeyond = 6
 
 // printRanks prints the curve and marks the choice.
-func printRanks(d *cli.Deps, r *chooserank.Report) error {
+func printRanks(d *cli.Deps, r *factorize.RankReport) error {
 	head := []string{"RANK", string(r.Criterion)}
-	extra := func(chooserank.Point) *float64 { return nil }
+	extra := func(factorize.RankPoint) *float64 { return nil }
 	switch r.Criterion {
-	case chooserank.BCV:
-		head, extra = append(head, "STANDARD ERROR"), func(p chooserank.Point) *float64 { return p.StandardError }
-	case chooserank.Parallel:
-		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"}, func(p chooserank.Point) *float64 { return p.Reference }
-	case chooserank.MAP:
-		head, extra = append(head, "FOURTH POWER"), func(p chooserank.Point) *float64 { return p.FourthPower }
+	case factorize.BCV:
+		head, extra = append(head, "STANDARD ERROR"), func(p factorize.RankPoint) *float64 { return p.StandardError }
+	case factorize.Parallel:
+		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"}, func(p factorize.RankPoint) *float64 { return p.Reference }
+	case factorize.MAP:
+		head, extra = append(head, "FOURTH POWER"), func(p factorize.RankPoint) *float64 { return p.FourthPower }
 	}
 	significant := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	curve := r.Curve
-	if r.Method == chooserank.FactorAnalysis { // it has a line for every item
+	if r.Method == factorize.FactorAnalysis { // it has a line for every item
 		curve = curve[:min(len(curve), r.Rank+linesBeyond)]
 	}
 	rows := make([][]string, len(curve))

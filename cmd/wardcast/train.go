@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -95,7 +96,7 @@ func (h *head) apply(s *train.Settings) error {
 	s.Standardize, s.FreeAux, s.OneSE = h.Standardize, h.FreeAux, h.Lambda == "1se"
 	s.Calibration, s.Threshold, s.Seed = models.CalibrationKind(h.Calibration), eval.Criterion(h.Threshold), h.Seed
 	s.L1Topics, s.L1Scores = h.L1Topics, h.L1Scores
-	s.ClassWeights = train.Weights(h.ClassWeights)
+	s.ClassWeights = smf.ClassWeights(h.ClassWeights)
 	var err error
 	if s.Xi, err = weight("--xi", h.Xi); err != nil {
 		return err
@@ -233,7 +234,7 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
 		d.Log.Warn("rows without a visit id count as separate visits: words that several notes of one patient share may become terms")
 	}
-	return train.Data{Rows: t.Rows, Aux: columns.Aux, Classes: t.Classes, Admission: t.Admission}, nil
+	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
 }
 
 // previous returns how training finds the champions before it. A damaged champion counts as none: training repairs the

@@ -3,12 +3,14 @@ package msg
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
 // decoder reads the fields of one message. It reads on after a field of the wrong type, because the message may turn
 // out not to be JSON, or to have a schema version in which that type is right.
 type decoder struct {
-	scanner
+	jsonscan.Scanner
 	wrong string // the first field of a wrong type; schema_version comes before all others
 	large string // the first string longer than MaxField
 }
@@ -19,14 +21,14 @@ func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
 	if !utf8.Valid(data) {
 		return &Error{Reason: InvalidUTF8}
 	}
-	d.s = string(data)
-	if d.peek() != '{' {
-		if d.skip(0) && d.end() {
+	d.Scanner = jsonscan.New(string(data))
+	if d.Peek() != '{' {
+		if d.Skip(0) && d.End() {
 			return &Error{Reason: WrongType}
 		}
 		return &Error{Reason: NotJSON}
 	}
-	if !d.object(field) || !d.end() {
+	if !d.Object(field) || !d.End() {
 		return &Error{Reason: NotJSON}
 	}
 	return nil
@@ -67,15 +69,15 @@ func known(version string) bool {
 
 // text reads a string of at most limit bytes; null reads as "".
 func (d *decoder) text(name string, dst *string, limit int) bool {
-	switch d.peek() {
+	switch d.Peek() {
 	case '"':
-		s, ok := d.quoted()
+		s, ok := d.Quoted()
 		d.bound(name, s, limit)
 		*dst = s
 		return ok
 	case 'n':
 		*dst = ""
-		return d.literal("null")
+		return d.Literal("null")
 	}
 	return d.mistyped(name)
 }
@@ -93,24 +95,24 @@ func (d *decoder) float(name string, dst *Optional) bool {
 // the number unset.
 func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
 	*dst = Optional{}
-	switch c := d.peek(); {
+	switch c := d.Peek(); {
 	case c == '-' || '0' <= c && c <= '9':
-		v, finite, ok := d.number()
+		v, finite, ok := d.Number()
 		if finite {
 			*dst = Optional{v, true}
 		}
 		return finite, ok
 	case c == 'n':
-		return true, d.literal("null")
+		return true, d.Literal("null")
 	}
-	return false, d.skip(depth)
+	return false, d.Skip(depth)
 }
 
 // value reads a number, a string or null. It skips anything else, as optional does.
 func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	*dst = Value{}
-	if d.peek() == '"' {
-		s, ok := d.quoted()
+	if d.Peek() == '"' {
+		s, ok := d.Quoted()
 		*dst = Text(s)
 		return true, ok
 	}
@@ -123,11 +125,11 @@ func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 
 // fields reads an object, whose fields field consumes; null reads as an empty one.
 func (d *decoder) fields(name string, field func(name string) bool) bool {
-	switch d.peek() {
+	switch d.Peek() {
 	case '{':
-		return d.object(field)
+		return d.Object(field)
 	case 'n':
-		return d.literal("null")
+		return d.Literal("null")
 	}
 	return d.mistyped(name)
 }
@@ -144,5 +146,5 @@ func (d *decoder) mistyped(name string) bool {
 	if d.wrong == "" || name == "schema_version" {
 		d.wrong = name
 	}
-	return d.skip(1)
+	return d.Skip(1)
 }

@@ -64,6 +64,55 @@ type Vitals struct {
 	SpO2  Optional `json:"spo2,omitzero"`   // oxygen saturation, %
 }
 
+// Number returns the number of the note that an auxiliary column of this name
+// holds (age, acuity, vitals.hr and so on), nil for no such field.
+func (n *Note) Number(name string) *Optional {
+	switch name {
+	case "age":
+		return &n.Age
+	case "acuity":
+		return &n.Acuity
+	}
+	if vital, ok := strings.CutPrefix(name, "vitals."); ok {
+		return n.Vitals.Number(vital)
+	}
+	return nil
+}
+
+// Word returns the text of the note that an auxiliary column of this name
+// holds (sex or site), nil for no such field.
+func (n *Note) Word(name string) *string {
+	switch name {
+	case "sex":
+		return &n.Sex
+	case "site":
+		return &n.Site
+	}
+	return nil
+}
+
+// VitalNames returns the names of the vitals.
+func VitalNames() []string { return []string{"sbp", "dbp", "hr", "rr", "temp_c", "spo2"} }
+
+// Number returns the vital of this name, nil if it is none of VitalNames.
+func (v *Vitals) Number(name string) *Optional {
+	switch name {
+	case "sbp":
+		return &v.SBP
+	case "dbp":
+		return &v.DBP
+	case "hr":
+		return &v.HR
+	case "rr":
+		return &v.RR
+	case "temp_c":
+		return &v.TempC
+	case "spo2":
+		return &v.SpO2
+	}
+	return nil
+}
+
 // DecodeNote reads a note from the JSON object in data into n, whose former
 // contents are lost. It does not keep data.
 //
@@ -76,26 +125,28 @@ type Vitals struct {
 //
 // It takes time linear in len(data), and one allocation plus one for each
 // string with a JSON escape.
-func DecodeNote(data []byte, n *Note) error {
+func DecodeNote(data []byte, n *Note) error { return decodeNote(data, n, "") }
+
+// DecodeOwnNote is DecodeNote for a note that did not come through Kafka: an
+// absent schema_version is SchemaVersion.
+func DecodeOwnNote(data []byte, n *Note) error { return decodeNote(data, n, SchemaVersion) }
+
+// decodeNote decodes a note; version is that of a note without one.
+func decodeNote(data []byte, n *Note, version string) error {
 	*n = Note{}
 	var d decoder
 	hasText := false
 	vital := func(name string) bool {
-		switch name {
-		case "sbp":
-			return d.float("vitals.sbp", &n.Vitals.SBP)
-		case "dbp":
-			return d.float("vitals.dbp", &n.Vitals.DBP)
-		case "hr":
-			return d.float("vitals.hr", &n.Vitals.HR)
-		case "rr":
-			return d.float("vitals.rr", &n.Vitals.RR)
-		case "temp_c":
-			return d.float("vitals.temp_c", &n.Vitals.TempC)
-		case "spo2":
-			return d.float("vitals.spo2", &n.Vitals.SpO2)
+		v := n.Vitals.Number(name)
+		if v == nil {
+			return d.Skip(2)
 		}
-		return d.skip(2)
+		wrong := d.wrong
+		ok := d.float(name, v)
+		if d.wrong != wrong {
+			d.wrong = "vitals." + name
+		}
+		return ok
 	}
 	err := d.decode(data, func(name string) bool {
 		switch name {
@@ -110,7 +161,7 @@ func DecodeNote(data []byte, n *Note) error {
 		case "complaint":
 			return d.text(name, &n.Complaint, MaxField)
 		case "text":
-			hasText = d.peek() != 'n'
+			hasText = d.Peek() != 'n'
 			return d.text(name, &n.Text, MaxText)
 		case "age":
 			return d.float(name, &n.Age)
@@ -122,8 +173,11 @@ func DecodeNote(data []byte, n *Note) error {
 			n.Vitals = Vitals{}
 			return d.fields(name, vital)
 		}
-		return d.skip(1)
+		return d.Skip(1)
 	})
+	if n.SchemaVersion == "" {
+		n.SchemaVersion = version
+	}
 	if err == nil {
 		err = d.check(n.SchemaVersion, [2]string{"visit_id", n.VisitID})
 	}

@@ -40,7 +40,7 @@ func DecodeOutcome(data []byte, o *Outcome) error {
 		case "decided_at":
 			return d.text(name, &o.DecidedAt, MaxField)
 		}
-		return d.skip(1)
+		return d.Skip(1)
 	})
 	if err == nil {
 		err = d.check(o.SchemaVersion, [2]string{"visit_id", o.VisitID}, [2]string{"disposition", disposition})

@@ -76,14 +76,14 @@ func DecodeResponse(data []byte, r *Response) error {
 		case "answers":
 			clear(r.Answers)
 			r.Answers, answered = r.Answers[:0], false
-			hasAnswers = d.peek() != 'n'
+			hasAnswers = d.Peek() != 'n'
 			return d.fields(name, answer)
 		case "confounds":
 			clear(r.Confounds)
 			r.Confounds = r.Confounds[:0]
 			return d.fields(name, confound)
 		}
-		return d.skip(1)
+		return d.Skip(1)
 	})
 	if err == nil {
 		err = d.check(r.SchemaVersion, [2]string{"response_id", r.ResponseID}, [2]string{"instrument", r.Instrument})

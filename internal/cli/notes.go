@@ -7,17 +7,28 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 )
 
+// NoteColumns is the flags that say what the columns of notes mean.
+type NoteColumns struct {
+	TextColumn      string `help:"Column of the note's text (default: text)." placeholder:"NAME"`
+	ComplaintColumn string `help:"Column of the presenting complaint (default: complaint, if there)." placeholder:"NAME"`
+	TimeColumn      string `help:"Column of the arrival (default: arrived_at, if there)." placeholder:"NAME"`
+	IDColumn        string `name:"id-column" help:"Column of the visit (default: visit_id, if there)." placeholder:"NAME"`
+	AuxColumns      string `help:"Auxiliary columns, as in age:numeric,Gender:categorical=sex: column, kind, and the note's field if its name differs." placeholder:"LIST"`
+}
+
+// Columns returns what the flags say of the columns.
+func (c *NoteColumns) Columns() (notes.Columns, error) {
+	aux, err := notes.ParseAux(c.AuxColumns)
+	return notes.Columns{Text: c.TextColumn, Complaint: c.ComplaintColumn, Time: c.TimeColumn, ID: c.IDColumn, Aux: aux}, err
+}
+
 // Notes is the flags that say where labelled notes are and what their columns mean.
 type Notes struct {
-	Input           []string `help:"Labelled notes: CSV with a header, or JSON lines where the name ends in .jsonl; .gz too." required:"" placeholder:"FILE" sep:"none"`
-	TextColumn      string   `help:"Column of the note's text (default: text)." placeholder:"NAME"`
-	LabelColumn     string   `help:"Column of the outcome (default: label)." placeholder:"NAME"`
-	PositiveLabel   string   `help:"Outcome that counts as admitted (default: 1)." placeholder:"VALUE"`
-	ComplaintColumn string   `help:"Column of the presenting complaint (default: complaint, if there)." placeholder:"NAME"`
-	TimeColumn      string   `help:"Column of the arrival (default: arrived_at, if there)." placeholder:"NAME"`
-	IDColumn        string   `name:"id-column" help:"Column of the visit (default: visit_id, if there)." placeholder:"NAME"`
-	More            []string `arg:"" optional:"" name:"file" help:"More files, as --input."`
-	AuxColumns      string   `help:"Auxiliary columns, as in age:numeric,Gender:categorical=sex: column, kind, and the note's field where it has another name." placeholder:"LIST"`
+	Input []string `help:"Labelled notes: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst." required:"" placeholder:"FILE" sep:"none"`
+	NoteColumns
+	LabelColumn   string   `help:"Column of the outcome (default: label)." placeholder:"NAME"`
+	PositiveLabel string   `help:"Outcome that counts as admitted (default: 1)." placeholder:"VALUE"`
+	More          []string `arg:"" optional:"" name:"file" help:"More files, as --input."`
 }
 
 // Files returns all files to read.
@@ -25,11 +36,12 @@ func (t *Notes) Files() []string { return slices.Concat(t.Input, t.More) }
 
 // Columns returns what the flags say of the columns.
 func (t *Notes) Columns() (notes.Columns, error) {
-	aux, err := notes.ParseAux(t.AuxColumns)
-	return notes.Columns{Text: t.TextColumn, Label: t.LabelColumn, Positive: t.PositiveLabel, Complaint: t.ComplaintColumn, Time: t.TimeColumn, ID: t.IDColumn, Aux: aux}, err
+	columns, err := t.NoteColumns.Columns()
+	columns.Label, columns.Positive = t.LabelColumn, t.PositiveLabel
+	return columns, err
 }
 
-// Read returns the labelled notes of the files, and says in the log what is odd about them.
+// Read returns the labelled notes of the files, and logs what is unusual about them.
 func (t *Notes) Read(d *Deps, columns notes.Columns, files []string) (*notes.Table, error) {
 	read, err := notes.Read(files, columns)
 	if err != nil {

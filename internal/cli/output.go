@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,17 +11,43 @@ import (
 	"sync"
 	"text/tabwriter"
 
+	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
+// Format is how data is printed: table or json.
+type Format string
+
+// The formats.
+const (
+	Table Format = "table"
+	JSON  Format = "json"
+)
+
+// errFormat is returned for another value of --output, such as a path.
+var errFormat = errors.New("--output is a format (table or json)")
+
+// Decode implements kong.MapperValue.
+func (f *Format) Decode(ctx *kong.DecodeContext) error {
+	var value string
+	if err := ctx.Scan.PopValueInto("format", &value); err != nil {
+		return err
+	}
+	*f = Format(value)
+	if *f != Table && *f != JSON {
+		return errFormat
+	}
+	return nil
+}
+
 // Output is the flag of every command that prints data.
 type Output struct {
-	Output string `help:"Print a table or JSON." enum:"table,json" default:"table" short:"o"`
+	Output Format `help:"Print a table or JSON." enum:"table,json" default:"table" short:"o"`
 }
 
 // JSON reports whether data goes out as JSON.
-func (o Output) JSON() bool { return o.Output == "json" }
+func (o Output) JSON() bool { return o.Output == JSON }
 
 // PrintJSON writes v as one line.
 func PrintJSON(w io.Writer, v any) error {
@@ -101,19 +127,4 @@ func (p *Progress) Finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 	}
-}
-
-// LineCounter shows how many lines were written.
-type LineCounter struct {
-	io.Writer
-	Bar   *Progress
-	lines int
-}
-
-// Write implements io.Writer.
-func (c *LineCounter) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.lines += bytes.Count(b[:n], []byte{'\n'})
-	c.Bar.Set(c.lines, 0)
-	return n, err
 }

@@ -2,30 +2,62 @@ package cli
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // TestProgress draws bars of a known and of an unknown total.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var known, unknown bytes.Buffer // a bar is drawn again and again
-	var lines bytes.Buffer
 	NewBar(&known, "versions").Set(3, 4)
 	if got := known.String(); !strings.Contains(got, "versions") || !strings.Contains(got, "3/4") {
 		t.Errorf("3 of 4 versions are drawn as %q", got)
 	}
 	bar := NewBar(&unknown, "predictions")
-	c := &LineCounter{Writer: &lines, Bar: bar}
-	const text = "one\ntwo\n" // more lines than a bar is wide
-	for range 50 {
-		if _, err := io.WriteString(c, text); err != nil {
-			t.Fatal(err)
-		}
+	for i := range 100 { // more than a bar is wide
+		bar.Set(i+1, 0)
 	}
-	if got := unknown.String(); !strings.Contains(got, "predictions (100/-)") || lines.String() != strings.Repeat(text, 50) {
-		t.Errorf("100 lines are drawn as %q", got)
+	if got := unknown.String(); !strings.Contains(got, "predictions (100/-)") {
+		t.Errorf("100 predictions are drawn as %q", got)
 	}
 	(&Progress{}).Set(1, 2) // nothing to draw on
+}
+
+// A path given to --output is told where it belongs.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	var g struct {
+		File struct {
+			Output
+			Out string
+		} `cmd:""`
+		Print Output `cmd:""`
+	}
+	parser, err := kong.New(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"file":                  "",
+		"file --output json":    "",
+		"file -o table":         "",
+		"file --output=x.csv":   "--output is a format (table or json); to write a file use --out",
+		"file -o x.csv":         "--output is a format (table or json); to write a file use --out",
+		"print --output x.json": "--output is a format (table or json); to write a file redirect standard output, as in > FILE",
+	} {
+		_, err := parser.Parse(strings.Fields(line))
+		got := ""
+		if err != nil {
+			got = withFileHint(err).Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	if _, err := parser.Parse([]string{"file", "--output", "json"}); err != nil || !g.File.JSON() {
+		t.Errorf("--output json: %v", err)
+	}
 }

@@ -73,7 +73,7 @@ func (p *Program) Run() int {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
-		return p.fail(err, ExitUsage)
+		return p.fail(withFileHint(err), ExitUsage)
 	}
 	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)
 	if err != nil {
@@ -95,6 +95,20 @@ func (p *Program) Run() int {
 	default:
 		return p.fail(err, ExitFailed)
 	}
+}
+
+// withFileHint adds to an error of --output how to write a file, which is what a user who gave it a path meant to do.
+func withFileHint(err error) error {
+	parsing, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || !errors.Is(err, errFormat) {
+		return err
+	}
+	for _, f := range parsing.Context.Flags() {
+		if f.Name == "out" {
+			return fmt.Errorf("%w; to write a file use --out", errFormat)
+		}
+	}
+	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
 }
 
 // Example is the tag of a command in the grammar that holds a command line to try. Help ends with it.

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -38,7 +37,7 @@ func (e ended) Finish() (topics, scores *mat.Dense, objective float64) {
 // A restart without a finite objective costs no other its result.
 func TestRestartsSkipNonFinite(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})}
+	x := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})
 	for name, c := range map[string]struct {
 		method endsAt
 		want   uint64 // 0 for none

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
@@ -24,7 +23,7 @@ func TestClassWeights(t *testing.T) {
 			c.labels[i] = 1
 		}
 	}
-	for weights, want := range map[factorize.ClassWeights]float64{"": math.Log(1. / 9), factorize.Unweighted: math.Log(1. / 9), factorize.Balanced: 0} {
+	for weights, want := range map[smf.ClassWeights]float64{"": math.Log(1. / 9), smf.Unweighted: math.Log(1. / 9), smf.Balanced: 0} {
 		o := c.options(t, "smf-w")
 		o.ClassWeights, o.Xi, o.Ridge = weights, "1", "1e-9"
 		o.Input = writeCSV(t, mat.NewDense(40, 6, nil)) // the intercept alone
@@ -36,7 +35,7 @@ func TestClassWeights(t *testing.T) {
 		if got := factors["intercept"].At(0, 0); math.Abs(got-want) > 1e-6 {
 			t.Errorf("class weights %q: intercept %g, want %g", weights, got, want)
 		}
-		if got := r.Settings.ClassWeights; got != weights && (weights != "" || got != factorize.Unweighted) {
+		if got := r.Settings.ClassWeights; got != weights && (weights != "" || got != smf.Unweighted) {
 			t.Errorf("class weights %q: reported as %q", weights, got)
 		}
 	}
@@ -52,13 +51,13 @@ func TestClassWeightsHoldOut(t *testing.T) {
 		}
 	}
 	o := c.options(t, "smf-w")
-	o.ClassWeights, o.Xi, o.Ridge = factorize.Balanced, "1", factorize.Auto
+	o.ClassWeights, o.Xi, o.Ridge = smf.Balanced, "1", factorize.Auto
 	r, err := factorize.Run(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := smf.Choose(t.Context(), linalg.Dense{Dense: c.x}, smf.Data{Labels: c.labels, Weights: smf.Balanced(c.labels)}, smf.Search{
-		Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, Weigh: smf.Balanced, Seed: o.Seed,
+	want, err := smf.Choose(t.Context(), c.x, smf.Data{Labels: c.labels, Weights: smf.Balanced.Weights(c.labels)}, smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, ClassWeights: smf.Balanced, Seed: o.Seed,
 		Solver: solver.Settings{Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol},
 	})
 	if err != nil {

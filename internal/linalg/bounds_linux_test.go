@@ -57,9 +57,9 @@ func TestNothingBeyondTheOperands(t *testing.T) {
 			}
 		}
 		for k := range 100 {
-			x := &CSR{N: 3, P: 5, Indptr: guarded[int](t, 4), Indices: guarded[int32](t, 3), Values: guarded[float64](t, 3)}
-			copy(x.Indptr, []int{0, 1, 1, 3})
-			copy(x.Indices, []int32{4, 0, 4})
+			x := &rowsOf{guarded[int](t, 4), guarded[int32](t, 3), guarded[float64](t, 3)}
+			copy(x.indptr, []int{0, 1, 1, 3})
+			copy(x.indices, []int32{4, 0, 4})
 			l.multiplySparse(general(t, 3, k+1, 1), x, general(t, 5, k+1, 1), 0, 3)
 			m := guarded[float64](t, k+1)
 			l.logisticTo(m, m)

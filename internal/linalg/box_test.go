@@ -21,7 +21,7 @@ func TestBox(t *testing.T) {
 					design.SetCol(1, make([]float64, k+2)) // no curvature
 				}
 				gram := mat.NewDense(k, k, nil)
-				GramTo(gram, design)
+				Threads(0).GramTo(gram, design)
 				start, c := mat.NewDense(k, m, nil), strided(random, k, m, 0)
 				for i := range k {
 					for j := range m {

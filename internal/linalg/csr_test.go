@@ -1,9 +1,7 @@
 package linalg
 
 import (
-	"errors"
 	"math"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -11,36 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 )
-
-func TestNewCSRRefuses(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		n, p    int
-		indptr  []int
-		indices []int32
-		values  []float64
-	}{
-		"negative size":       {-1, 2, []int{}, nil, nil},
-		"negative width":      {0, -1, []int{0}, nil, nil},
-		"row starts missing":  {2, 2, []int{0, 0}, nil, nil},
-		"a value missing":     {1, 2, []int{0, 1}, []int32{0}, nil},
-		"first start":         {1, 2, []int{1, 1}, []int32{0}, []float64{1}},
-		"last start":          {1, 2, []int{0, 0}, []int32{0}, []float64{1}},
-		"descending starts":   {3, 2, []int{0, 1, 0, 1}, []int32{0}, []float64{1}},
-		"start past the end":  {2, 2, []int{0, 9, 1}, []int32{0}, []float64{1}},
-		"column out of range": {1, 2, []int{0, 1}, []int32{2}, []float64{1}},
-		"negative column":     {1, 2, []int{0, 1}, []int32{-1}, []float64{1}},
-		"repeated column":     {1, 2, []int{0, 2}, []int32{1, 1}, []float64{1, 1}},
-		"descending columns":  {1, 2, []int{0, 2}, []int32{1, 0}, []float64{1, 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if _, err := NewCSR(test.n, test.p, test.indptr, test.indices, test.values); !errors.Is(err, ErrFormat) {
-				t.Errorf("error %v, want %v", err, ErrFormat)
-			}
-		})
-	}
-}
 
 // drawDense draws a matrix of small integers, most of them 0, so that sums are exact in any order.
 func drawDense(t *rapid.T, label string, n, p int) *mat.Dense {
@@ -64,7 +32,7 @@ func TestSparseEqualsDense(t *testing.T) {
 			}
 		}
 		var want mat.Dense
-		for _, op := range []Operator{x, Dense{dense}, x.Transpose().Transpose()} {
+		for _, op := range []Products{x, Dense{Dense: dense}, Sparse{CSR: x.Transpose().Transpose()}} {
 			got := mat.NewDense(n, k, nil)
 			op.MulTo(got, d)
 			want.Reset()
@@ -84,17 +52,6 @@ func TestSparseEqualsDense(t *testing.T) {
 			}
 		}
 		rows := rapid.SliceOf(rapid.IntRange(0, n-1)).Draw(rt, "rows")
-		selected := x.SelectRows(rows)
-		if _, err := NewCSR(selected.N, selected.P, selected.Indptr, selected.Indices, selected.Values); err != nil {
-			rt.Error(err)
-		}
-		for i, r := range rows {
-			gotColumns, gotValues := selected.Row(i)
-			wantColumns, wantValues := x.Row(r)
-			if !cmp.Equal(gotColumns, wantColumns) || !cmp.Equal(gotValues, wantValues) {
-				rt.Errorf("row %d of the selection is not row %d", i, r)
-			}
-		}
 		if len(rows) > 0 {
 			copied := SelectRows(dense, rows)
 			for i, r := range rows {
@@ -112,7 +69,7 @@ func TestSparseEqualsDense(t *testing.T) {
 func TestNaNReachesTheProduct(t *testing.T) {
 	t.Parallel()
 	dense := mat.NewDense(2, 2, []float64{1, math.NaN(), 0, 2})
-	for _, x := range []Operator{sparse(t, dense), Dense{dense}} {
+	for _, x := range []Products{sparse(t, dense), Dense{Dense: dense}} {
 		dst := mat.NewDense(2, 1, nil)
 		x.MulTo(dst, mat.NewDense(2, 1, []float64{1, 1}))
 		if !math.IsNaN(dst.At(0, 0)) || dst.At(1, 0) != 2 {
@@ -129,10 +86,10 @@ func TestShapeMismatchPanics(t *testing.T) {
 	x := sparse(t, normal(1, 3, 2))
 	for name, call := range map[string]func(){
 		"MulTo":      func() { x.MulTo(mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil)) },
-		"MulTransTo": func() { Dense{normal(1, 3, 2)}.MulTransTo(mat.NewDense(2, 2, nil), mat.NewDense(3, 1, nil)) },
-		"GramTo":     func() { GramTo(mat.NewDense(3, 3, nil), normal(1, 3, 2)) },
-		"InnerTo":    func() { InnerTo(mat.NewDense(2, 2, nil), normal(1, 3, 2), normal(1, 4, 2)) },
-		"PolarTo":    func() { _ = PolarTo(mat.NewDense(2, 3, nil), normal(1, 2, 3)) },
+		"MulTransTo": func() { Dense{Dense: normal(1, 3, 2)}.MulTransTo(mat.NewDense(2, 2, nil), mat.NewDense(3, 1, nil)) },
+		"GramTo":     func() { Threads(0).GramTo(mat.NewDense(3, 3, nil), normal(1, 3, 2)) },
+		"InnerTo":    func() { Threads(0).InnerTo(mat.NewDense(2, 2, nil), normal(1, 3, 2), normal(1, 4, 2)) },
+		"PolarTo":    func() { _ = Threads(0).PolarTo(mat.NewDense(2, 3, nil), normal(1, 2, 3)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -145,33 +102,12 @@ func TestShapeMismatchPanics(t *testing.T) {
 	}
 }
 
-func TestChangedArraysPanic(t *testing.T) {
+func TestSameBitsForAnyThreads(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(x *CSR){
-		"row starts": func(x *CSR) { x.Indptr = x.Indptr[:3] },
-		"last start": func(x *CSR) { x.Indptr[3]++ },
-		"columns":    func(x *CSR) { x.Indices = x.Indices[1:] },
-		"values":     func(x *CSR) { x.Values = append(x.Values, 1) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			x := sparse(t, normal(1, 3, 2))
-			change(x)
-			defer func() {
-				if got := recover(); got != errArrays {
-					t.Errorf("panic %v, want %q", got, errArrays)
-				}
-			}()
-			x.MulTo(mat.NewDense(3, 1, nil), mat.NewDense(2, 1, nil))
-		})
-	}
-}
-
-// Not parallel: it sets GOMAXPROCS of the process.
-func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 	const n, p, k = 1200, 700, 70
-	x, a := text(1, n, p, 20), normal(2, n, k)
-	run := func(procs int) map[string][]float64 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	sparse, a := text(1, n, p, 20), normal(2, n, k)
+	run := func(threads Threads) map[string][]float64 {
+		x := OperatorOf(sparse, threads)
 		bits := map[string][]float64{}
 		keep := func(name string, m *mat.Dense) { bits[name] = m.RawMatrix().Data }
 
@@ -182,20 +118,20 @@ func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 		keep("X·Xᵀ·A", xd)
 		dense := mat.NewDense(p, k, nil)
 		tall, square := mat.NewDense(n, k, nil), mat.NewDense(k, k, nil)
-		MulTo(tall, xd, normal(3, k, k))
-		Dense{a}.MulTransTo(square, xd)
+		threads.MulTo(tall, xd, normal(3, k, k))
+		Dense{a, threads}.MulTransTo(square, xd)
 		keep("tall·small", tall)
 		keep("dense Aᵀ·D", square)
 		gram, inner := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
-		GramTo(gram, a)
-		InnerTo(inner, a, xd)
+		threads.GramTo(gram, a)
+		threads.InnerTo(inner, a, xd)
 		keep("AᵀA", gram)
 		keep("AᵀXXᵀA", inner)
-		if err := PolarTo(dense, xt); err != nil {
+		if err := threads.PolarTo(dense, xt); err != nil {
 			t.Fatal(err)
 		}
 		keep("polar factor", dense)
-		svd, err := SVD(x, SVDSettings{Rank: 20, PowerIterations: 3, Seed: 5})
+		svd, err := SVD(x, SVDSettings{Rank: 20, PowerIterations: 3, Seed: 5, Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,9 +141,9 @@ func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 		return bits
 	}
 	want := run(1)
-	for _, procs := range []int{2, 5} {
-		if diff := cmp.Diff(want, run(procs)); diff != "" {
-			t.Errorf("GOMAXPROCS=%d (-1 +%d): %s", procs, procs, diff)
+	for _, threads := range []Threads{0, 2, 5} {
+		if diff := cmp.Diff(want, run(threads)); diff != "" {
+			t.Errorf("%d threads (-1 +%d): %s", threads, threads, diff)
 		}
 	}
 }

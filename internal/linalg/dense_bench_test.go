@@ -47,16 +47,16 @@ func (s denseShape) run(l *kernels) func() {
 	switch s.op {
 	case "mul":
 		b, dst := normal(2, s.p, s.k), mat.NewDense(s.n, s.k, nil)
-		return func() { l.mulTo(dst, rowMajor(a.RawMatrix()), a, b, s.p, false) }
+		return func() { l.mulTo(0, dst, rowMajor(a.RawMatrix()), a, b, s.p, false) }
 	case "gram":
 		dst := mat.NewDense(s.p, s.p, nil)
-		return func() { l.innerTo(dst, a, a, true) }
+		return func() { l.innerTo(0, dst, a, a, true) }
 	}
 	b, dst := normal(2, s.n, s.k), mat.NewDense(s.p, s.k, nil)
 	if s.p > s.k {
-		return func() { l.mulTo(dst, transposed(a.RawMatrix()), a, b, s.n, false) }
+		return func() { l.mulTo(0, dst, transposed(a.RawMatrix()), a, b, s.n, false) }
 	}
-	return func() { l.innerTo(dst, a, b, false) }
+	return func() { l.innerTo(0, dst, a, b, false) }
 }
 
 // BenchmarkDense times the dense products by each level; GFLOP/s and the ratio are of the fastest run. With OPENBLAS_PYTHON naming a Python that has numpy it adds the

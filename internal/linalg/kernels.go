@@ -1,7 +1,6 @@
 package linalg
 
 import (
-	"sort"
 	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -21,8 +20,6 @@ type kernels struct {
 	box      []boxKernel // [log₂ of the vectors]
 	// surrogate is the step of Surrogate.
 	surrogate func(n int, answers, fit, multipliers, constants *float64) (squared float64)
-
-	alone bool // stay on the goroutine of the caller
 }
 
 type (
@@ -31,19 +28,8 @@ type (
 	boxKernel     func(k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)
 )
 
-// best is what this processor runs: AVX-512, AVX2 with FMA, or Go. alone is the same without further goroutines.
-var (
-	best  = levels()[0]
-	alone = func() *kernels { l := *best; l.alone = true; return &l }()
-)
-
-// shared returns how many of so many multiply-adds may be spread over goroutines.
-func (l *kernels) shared(flops int) int {
-	if l.alone {
-		return 0
-	}
-	return flops
-}
+// best is what this processor runs: AVX-512, AVX2 with FMA, or Go.
+var best = levels()[0]
 
 const (
 	// depth is the number of inner terms, and height that of rows, of a block of A that stays in the second-level cache;
@@ -180,11 +166,11 @@ func multiplyGo(c blas64.General, a view, b blas64.General, add bool) {
 }
 
 // multiplySparse stores rows [from, to) of X·D in those of dst.
-func (l *kernels) multiplySparse(dst blas64.General, x *CSR, d blas64.General, from, to int) {
+func (l *kernels) multiplySparse(dst blas64.General, x *rowsOf, d blas64.General, from, to int) {
 	if from == to || dst.Cols == 0 {
 		return
 	}
-	if l.lanes == 0 || len(x.Values) == 0 {
+	if l.lanes == 0 || len(x.values) == 0 {
 		multiplySparseGo(dst, x, d, from, to)
 		return
 	}
@@ -196,8 +182,8 @@ func (l *kernels) multiplySparse(dst blas64.General, x *CSR, d blas64.General, f
 		vectors := (l.vectors(dst.Cols-j) + panels - 1) / panels
 		width := min(vectors*l.lanes, dst.Cols-j)
 		for first := from; first < to; {
-			end := x.rowsWithin(maxEntries, first, to)
-			l.sparse[vectors-1](end-first, &x.Indptr[first], &x.Indices[0], &x.Values[0], &d.Data[j], d.Stride,
+			end := x.within(maxEntries, first, to)
+			l.sparse[vectors-1](end-first, &x.indptr[first], &x.indices[0], &x.values[0], &d.Data[j], d.Stride,
 				&dst.Data[first*dst.Stride+j], dst.Stride, width-(vectors-1)*l.lanes)
 			first = end
 		}
@@ -205,17 +191,11 @@ func (l *kernels) multiplySparse(dst blas64.General, x *CSR, d blas64.General, f
 	}
 }
 
-// rowsWithin returns the end ≤ to of as many rows from the first on, at least one, as have so many rows and entries.
-func (x *CSR) rowsWithin(entries, first, to int) int {
-	to = min(to, first+entries)
-	return first + 1 + sort.Search(to-first-1, func(i int) bool { return x.Indptr[first+i+2]-x.Indptr[first] > entries })
-}
-
-func multiplySparseGo(dst blas64.General, x *CSR, d blas64.General, from, to int) {
+func multiplySparseGo(dst blas64.General, x *rowsOf, d blas64.General, from, to int) {
 	for i := from; i < to; i++ {
 		row := dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols]
 		clear(row)
-		columns, values := x.Row(i)
+		columns, values := x.indices[x.indptr[i]:x.indptr[i+1]], x.values[x.indptr[i]:x.indptr[i+1]]
 		at := func(c int) []float64 {
 			from := int(columns[c]) * d.Stride
 			return d.Data[from : from+d.Cols]

@@ -143,14 +143,14 @@ func TestMultiplySparse(t *testing.T) {
 		n, p := rapid.IntRange(1, 20).Draw(t, "n"), rapid.IntRange(1, 20).Draw(t, "p")
 		k, margin := rapid.IntRange(1, 170).Draw(t, "k"), rapid.IntRange(0, 3).Draw(t, "margin")
 		entries := drawDense(t, "X", n, p)
-		x, _ := NewCSR(n, p, make([]int, n+1), nil, nil)
+		x := &rowsOf{indptr: make([]int, n+1)}
 		for i := range n {
 			for j := range p {
 				if v := entries.At(i, j); v != 0 {
-					x.Indices, x.Values = append(x.Indices, int32(j)), append(x.Values, v/3)
+					x.indices, x.values = append(x.indices, int32(j)), append(x.values, v/3)
 				}
 			}
-			x.Indptr[i+1] = len(x.Values)
+			x.indptr[i+1] = len(x.values)
 		}
 		random := rand.New(rand.NewPCG(1, 0))
 		d := strided(random, p, k, margin)
@@ -170,7 +170,7 @@ func TestMultiplySparse(t *testing.T) {
 			}
 			for i := range n {
 				for j := range dst.Stride {
-					columns, values := x.Row(i)
+					columns, values := x.indices[x.indptr[i]:x.indptr[i+1]], x.values[x.indptr[i]:x.indptr[i+1]]
 					want := accurate{sum: start.Data[i*dst.Stride+j]}
 					if from <= i && i < to && j < k {
 						want = accurate{}
@@ -195,24 +195,26 @@ func TestMultiplySparseInParts(t *testing.T) {
 	if x.NNZ() < 2*maxEntries {
 		t.Fatalf("%d entries are too few", x.NNZ())
 	}
+	rows := new(rowsOf)
+	rows.indptr, rows.indices, rows.values = x.Arrays()
 	for _, l := range levels() {
 		got, want := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
-		l.multiplySparse(got.RawMatrix(), x, d.RawMatrix(), 0, n)
+		l.multiplySparse(got.RawMatrix(), rows, d.RawMatrix(), 0, n)
 		for i := range n {
-			l.multiplySparse(want.RawMatrix(), x, d.RawMatrix(), i, i+1)
+			l.multiplySparse(want.RawMatrix(), rows, d.RawMatrix(), i, i+1)
 		}
 		if !mat.Equal(got, want) {
 			t.Errorf("%s: other values than of single rows", l.name)
 		}
 	}
 	for _, c := range []struct{ entries, first, to, want int }{
-		{1, 0, n, 1},               // a row has more
-		{maxEntries, n - 1, n, n},  // the last
-		{x.Indptr[7], 0, n, 7},     // as many as fit
-		{x.Indptr[7] - 1, 0, n, 6}, // one entry too many
-		{x.NNZ(), 0, n, n},         // all
+		{1, 0, n, 1},                  // a row has more
+		{maxEntries, n - 1, n, n},     // the last
+		{rows.indptr[7], 0, n, 7},     // as many as fit
+		{rows.indptr[7] - 1, 0, n, 6}, // one entry too many
+		{x.NNZ(), 0, n, n},            // all
 	} {
-		if got := x.rowsWithin(c.entries, c.first, c.to); got != c.want {
+		if got := rows.within(c.entries, c.first, c.to); got != c.want {
 			t.Errorf("rows from %d on with %d entries end at %d, want %d", c.first, c.entries, got, c.want)
 		}
 	}
@@ -224,8 +226,8 @@ func TestGramIsSymmetric(t *testing.T) {
 		for _, k := range []int{1, 7, gramPanel, gramPanel + 1, 131} {
 			a := normal(1, 700, k)
 			gram, inner := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
-			l.innerTo(gram, a, a, true)
-			l.innerTo(inner, a, a, false)
+			l.innerTo(0, gram, a, a, true)
+			l.innerTo(0, inner, a, a, false)
 			if !mat.Equal(gram, gram.T()) || !mat.EqualApprox(gram, inner, 1e-11) {
 				t.Errorf("%s: k=%d: AᵀA is not symmetric, or not the product of its factors", l.name, k)
 			}
@@ -237,10 +239,10 @@ func TestResultSharesNoMemory(t *testing.T) {
 	t.Parallel()
 	square := normal(1, 5, 5)
 	for name, call := range map[string]func(){
-		"MulTo":    func() { MulTo(square, square, normal(2, 5, 5)) },
-		"AddMulTo": func() { AddMulTo(square, normal(2, 5, 5), square) },
-		"GramTo":   func() { GramTo(square, square) },
-		"InnerTo":  func() { InnerTo(square, normal(2, 5, 5), square) },
+		"MulTo":    func() { Threads(0).MulTo(square, square, normal(2, 5, 5)) },
+		"AddMulTo": func() { Threads(0).AddMulTo(square, normal(2, 5, 5), square) },
+		"GramTo":   func() { Threads(0).GramTo(square, square) },
+		"InnerTo":  func() { Threads(0).InnerTo(square, normal(2, 5, 5), square) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -259,7 +261,7 @@ func TestAddMulTo(t *testing.T) {
 	var want mat.Dense
 	want.Mul(a, b)
 	want.Add(&want, got)
-	AddMulTo(got, a, b)
+	Threads(0).AddMulTo(got, a, b)
 	if !mat.EqualApprox(got, &want, 1e-13) {
 		t.Errorf("C + A·B = %v, want %v", mat.Formatted(got), mat.Formatted(&want))
 	}

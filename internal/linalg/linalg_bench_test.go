@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// text returns a CSR with nnz entries per row, in columns as skewed as words are.
-func text(seed uint64, n, p, nnz int) *CSR {
+// text returns a matrix with nnz entries per row, in columns as skewed as words are.
+func text(seed uint64, n, p, nnz int) Sparse {
 	random := rand.New(rand.NewPCG(seed, 0))
 	a := make(map[int32]float64, nnz)
 	indptr, indices, values := make([]int, n+1), []int32{}, []float64{}
@@ -26,7 +28,11 @@ func text(seed uint64, n, p, nnz int) *CSR {
 		}
 		indptr[i+1] = len(values)
 	}
-	return newCSR(n, p, indptr, indices, values)
+	x, err := matrix.NewCSR(n, p, indptr, indices, values)
+	if err != nil {
+		panic(err)
+	}
+	return Sparse{CSR: x}
 }
 
 const (
@@ -76,10 +82,10 @@ func BenchmarkTall(b *testing.B) {
 			run          func()
 		}{
 			{"gonum Mul", benchP * k * k, func() { dst.Mul(a, small) }},
-			{"GramTo", benchP * k * k / 2, func() { GramTo(gram, a) }},
-			{"InnerTo", benchP * k * k, func() { InnerTo(gram, a, dst) }},
+			{"GramTo", benchP * k * k / 2, func() { Threads(0).GramTo(gram, a) }},
+			{"InnerTo", benchP * k * k, func() { Threads(0).InnerTo(gram, a, dst) }},
 			{"gonum Gram", benchP * k * k, func() { gram.Mul(a.T(), a) }},
-			{"PolarTo", benchP * k * k * 3 / 2, func() { _ = PolarTo(dst, a) }},
+			{"PolarTo", benchP * k * k * 3 / 2, func() { _ = Threads(0).PolarTo(dst, a) }},
 		} {
 			b.Run(op.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

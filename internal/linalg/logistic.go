@@ -59,3 +59,9 @@ func logisticGo(dst, m []float64) (softplus float64) {
 	}
 	return softplus
 }
+
+// Sigmoid returns 1/(1+e⁻ˣ). It is 0 below −710, where e⁻ˣ overflows.
+func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// Softplus returns log(1+eˣ) without overflow.
+func Softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

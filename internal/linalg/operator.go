@@ -1,84 +1,84 @@
 package linalg
 
 import (
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"cmp"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Operator is an n×p matrix X that is known by its products. Implementations are immutable and safe for
-// concurrent use.
-type Operator interface {
-	// Dims returns n and p.
+// Products are those of an n×p matrix X, as matrix.Operator says.
+type Products interface {
 	Dims() (n, p int)
-	// MulTo stores X·D in dst; D is p×k, dst is n×k and must not share memory with D.
 	MulTo(dst, d *mat.Dense)
-	// MulTransTo stores Xᵀ·D in dst; D is n×k, dst is p×k and must not share memory with D.
 	MulTransTo(dst, d *mat.Dense)
-	// NormSquared returns ‖X‖², the sum of the squares of all entries.
 	NormSquared() float64
 }
 
-// RowsOf returns what gives the stored entries of a row of X, ascending by column: nil columns stand for all of them. The
-// slices alias X. It is nil for an X of another type than this package's matrices, which is known by its products alone.
-func RowsOf(x Operator) func(i int) (columns []int32, values []float64) {
+// OperatorOf returns the products of X, as package matrix describes, on so many threads. A matrix that brings its own
+// products decides itself how they are computed; 0 leaves the number of a matrix of this package as it is.
+func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 	switch x := x.(type) {
-	case *CSR:
-		return x.Row
 	case Dense:
-		return func(i int) ([]int32, []float64) { return nil, x.RawRowView(i) }
+		return Dense{x.Dense, cmp.Or(threads, x.Threads)}
+	case Sparse:
+		return Sparse{x.CSR, cmp.Or(threads, x.Threads)}
+	case *Standardized:
+		copied := *x
+		copied.by = OperatorOf(x.by, threads)
+		return &copied
+	case matrix.Operator:
+		return x
+	}
+	dense, sparse := Stored(x)
+	if sparse != nil {
+		return Sparse{sparse, threads}
+	}
+	return Dense{dense, threads}
+}
+
+// Stored returns X as a dense or as a sparse matrix, the other one nil. It is X itself, or the shared transpose of a
+// *matrix.CSR that gonum transposed; any other matrix is copied through At: n·p numbers.
+func Stored(x mat.Matrix) (dense *mat.Dense, sparse *matrix.CSR) {
+	switch x := x.(type) {
+	case *mat.Dense:
+		return x, nil
+	case Dense:
+		return x.Dense, nil
+	case *matrix.CSR:
+		return nil, x
+	case Sparse:
+		return nil, x.CSR
+	case mat.Transpose:
+		if below, ok := x.Matrix.(*matrix.CSR); ok {
+			return nil, below.Transpose()
+		}
+	}
+	return mat.DenseCopyOf(x), nil
+}
+
+// ThreadsOf returns the number of threads that OperatorOf was given for X, 0 for any other X.
+func ThreadsOf(x mat.Matrix) Threads {
+	switch x := x.(type) {
+	case Dense:
+		return x.Threads
+	case Sparse:
+		return x.Threads
 	default:
-		return nil
+		return 0
 	}
 }
 
-const (
-	errShape  = "linalg: shape mismatch"
-	errArrays = "linalg: sparse matrix changed after it was made"
-
-	// minParallel is the number of multiply-adds below which a second goroutine costs more than it saves.
-	minParallel = 1 << 16
-)
-
-// Parallel calls work for ranges that cover [0, n) and do not meet, on as many goroutines as may run where flops, the
-// multiply-adds of all, pay for a second. The ranges depend on GOMAXPROCS: for bits that do not, work must compute element i
-// alike in each that holds it, and sums over elements be made afterwards. It returns when all calls have.
-func Parallel(n, flops int, work func(from, to int)) { parallelRows(n, flops, ranges(work)) }
-
-type ranges func(from, to int)
-
-func (work ranges) rows(from, to int) { work(from, to) }
-
-// parallelRows calls work.rows for consecutive ranges that cover [0, n). The ranges only decide which goroutine
-// computes a row, never how it is computed. It allocates only where there is a second goroutine.
-func parallelRows[W interface{ rows(from, to int) }](n, flops int, work W) {
-	if workers := min(runtime.GOMAXPROCS(0), n); flops >= minParallel && workers > 1 {
-		spread(n, workers, work.rows)
-		return
+// RowsOf returns matrix.Rows.Row of X, or that of a dense copy if X has no rows.
+func RowsOf(x mat.Matrix) func(i int) (columns []int32, values []float64) {
+	if rows, ok := OperatorOf(x, 0).(matrix.Rows); ok {
+		return rows.Row
 	}
-	work.rows(0, n)
+	return Dense{Dense: mat.DenseCopyOf(x)}.Row
 }
 
-func spread(n, workers int, work func(from, to int)) {
-	// More ranges than workers, because rows of text differ in length.
-	chunk := max(1, n/(8*workers))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for {
-				to := int(next.Add(int64(chunk)))
-				if to-chunk >= n {
-					return
-				}
-				work(to-chunk, min(to, n))
-			}
-		})
-	}
-	wg.Wait()
-}
+const errShape = "linalg: shape mismatch"
 
 // checkProduct panics unless dst is rows×k and d is inner×k.
 func checkProduct(dst, d *mat.Dense, rows, inner int) {

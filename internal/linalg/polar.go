@@ -40,11 +40,15 @@ const (
 // scaled to length one, have a condition number above 100, and more where it is above 1e3.
 //
 // It returns an error that wraps ErrNonFinite for a C that is not finite; dst is then unchanged.
-func PolarTo(dst, c *mat.Dense) error { return new(Polar).To(dst, c) }
+func (t Threads) PolarTo(dst, c *mat.Dense) error {
+	return (&Polar{Threads: t}).To(dst, c)
+}
 
 // Polar is PolarTo with memory that is kept from one call to the next, for one goroutine at a time. Where the condition
 // number is at most 1e3, a call with the shape of the one before allocates nothing on one thread.
 type Polar struct {
+	Threads Threads
+
 	factor                    cholesky
 	small, right, gram, cubic *mat.Dense // k×k
 	tall                      *mat.Dense // p×k
@@ -60,36 +64,36 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 		*m = resized(*m, k, k)
 	}
 	// In the usual case Q = C·R⁻¹ is not formed: R⁻¹ is multiplied into the small factor.
-	rcond := w.factor.factorize(c)
+	rcond := w.factor.factorize(w.Threads, c)
 	if rcond < polarRcond {
 		// What is not finite has no condition.
 		if !finite(c) {
 			return fmt.Errorf("computing a polar factor: %w", ErrNonFinite)
 		}
-		q, r := thinQR(c)
+		q, r := w.Threads.thinQR(c)
 		if err := w.polarOf(r, math.Inf(1)); err != nil {
 			return err
 		}
-		MulTo(dst, q, w.small)
+		w.Threads.MulTo(dst, q, w.small)
 		return nil
 	}
 	if err := w.polarOf(w.factor.r, w.factor.inverseNorm()); err != nil {
 		return err
 	}
-	MulTo(w.right, w.factor.inverse, w.small)
+	w.Threads.MulTo(w.right, w.factor.inverse, w.small)
 	if dst != c && rcond >= clearRcond {
-		MulTo(dst, c, w.right)
+		w.Threads.MulTo(dst, c, w.right)
 		return nil
 	}
 	w.tall = resized(w.tall, p, k)
-	MulTo(w.tall, c, w.right)
+	w.Threads.MulTo(w.tall, c, w.right)
 	if rcond >= clearRcond {
 		dst.Copy(w.tall)
 		return nil
 	}
-	GramTo(w.gram, w.tall)
+	w.Threads.GramTo(w.gram, w.tall)
 	schulzFactor(w.gram, 1)
-	MulTo(dst, w.tall, w.gram)
+	w.Threads.MulTo(dst, w.tall, w.gram)
 	return nil
 }
 
@@ -103,7 +107,7 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 // from X = R/s with s ≥ ‖R‖₂, l ≤ the smallest singular value of X.
 func (w *Polar) polarOf(r *mat.Dense, inverseNorm float64) error {
 	k, _ := r.Dims()
-	GramTo(w.gram, r)
+	w.Threads.GramTo(w.gram, r)
 	s := math.Sqrt(mat.Norm(w.gram, math.Inf(1))) // s² = ‖RᵀR‖∞ ≥ ‖R‖₂²
 	if l := 1 / (s * inverseNorm); l >= schulzRcond {
 		w.small.Scale(1/s, r)
@@ -116,12 +120,12 @@ func (w *Polar) polarOf(r *mat.Dense, inverseNorm float64) error {
 			}
 			l *= rho * (3 - rho*rho*l*l) / 2
 			schulzFactor(w.gram, rho)
-			MulTo(w.cubic, w.small, w.gram)
+			w.Threads.MulTo(w.cubic, w.small, w.gram)
 			w.small, w.cubic = w.cubic, w.small
 			if done {
 				return nil
 			}
-			GramTo(w.gram, w.small)
+			w.Threads.GramTo(w.gram, w.small)
 		}
 	}
 	var svd mat.SVD

@@ -23,35 +23,35 @@ const (
 //
 // It takes one or two passes of Cholesky QR, and Householder reflections where A is too close to rank deficiency
 // for them; Q is orthonormal to rounding in each case, also for A = 0.
-func thinQR(a *mat.Dense) (q, r *mat.Dense) {
-	return qr(a, clearRcond)
+func (t Threads) thinQR(a *mat.Dense) (q, r *mat.Dense) {
+	return t.qr(a, clearRcond)
 }
 
 // basis is thinQR with a Q that is orthonormal only up to 1e-4, which is enough between two power iterations.
-func basis(a *mat.Dense) (q, r *mat.Dense) {
-	return qr(a, minRcond)
+func (t Threads) basis(a *mat.Dense) (q, r *mat.Dense) {
+	return t.qr(a, minRcond)
 }
 
 // qr takes one pass of Cholesky QR down to the reciprocal condition number once, and two below it.
-func qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
-	r, inverse, rcond := choleskyR(a)
+func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
+	r, inverse, rcond := t.choleskyR(a)
 	if rcond < minRcond {
 		return householderQR(a)
 	}
-	q = product(a, inverse)
+	q = t.product(a, inverse)
 	if rcond >= once {
 		return q, r
 	}
-	r2, inverse, _ := choleskyR(q)
-	return product(q, inverse), product(r2, r)
+	r2, inverse, _ := t.choleskyR(q)
+	return t.product(q, inverse), t.product(r2, r)
 }
 
 // choleskyR returns R, the upper Cholesky factor of AᵀA, its inverse, and an estimate of the reciprocal condition
 // number of A after scaling its columns to length one. R and its inverse are nil where the estimate is below
 // minRcond; it is 0 for a column whose square is 0 or overflows.
-func choleskyR(a *mat.Dense) (r, inverse *mat.Dense, rcond float64) {
+func (t Threads) choleskyR(a *mat.Dense) (r, inverse *mat.Dense, rcond float64) {
 	var f cholesky
-	if rcond = f.factorize(a); rcond < minRcond {
+	if rcond = f.factorize(t, a); rcond < minRcond {
 		return nil, nil, rcond
 	}
 	return f.r, f.inverse, rcond
@@ -66,13 +66,13 @@ type cholesky struct {
 }
 
 // factorize returns the estimate; r and inverse hold only where that is at least minRcond.
-func (f *cholesky) factorize(a *mat.Dense) (rcond float64) {
+func (f *cholesky) factorize(t Threads, a *mat.Dense) (rcond float64) {
 	_, k := a.Dims()
 	if len(f.norms) != k {
 		f.r, f.inverse = mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
 		f.norms, f.work, f.pivots = make([]float64, k), make([]float64, 3*k), make([]int, k)
 	}
-	GramTo(f.r, a)
+	t.GramTo(f.r, a)
 	raw := f.r.RawMatrix()
 	for j := range k {
 		f.norms[j] = math.Sqrt(raw.Data[j*k+j])
@@ -151,10 +151,10 @@ func clearLower(a *mat.Dense) {
 }
 
 // product returns A·B.
-func product(a, b *mat.Dense) *mat.Dense {
+func (t Threads) product(a, b *mat.Dense) *mat.Dense {
 	n, _ := a.Dims()
 	_, k := b.Dims()
 	dst := mat.NewDense(n, k, nil)
-	MulTo(dst, a, b)
+	t.MulTo(dst, a, b)
 	return dst
 }

@@ -4,24 +4,26 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Standardized is the n×p matrix (X − 1·Meansᵀ)·diag(Scales), by products with X alone: a sparse X stays sparse.
 type Standardized struct {
-	x      Operator
+	x      mat.Matrix
+	by     matrix.Operator // X by its products
 	means  []float64
 	scales []float64
 	norm   float64
 }
 
-// NewStandardized returns the matrix for p means and p scales, which it keeps. X must be a *CSR or a Dense. The means and
-// deviations of training are those for new documents too.
-func NewStandardized(x Operator, means, scales []float64) *Standardized {
+// NewStandardized returns the matrix for p means and p scales, which it keeps. New documents take the means and scales of training.
+func NewStandardized(x mat.Matrix, means, scales []float64) *Standardized {
 	n, p := x.Dims()
 	if len(means) != p || len(scales) != p {
 		panic(errShape)
 	}
-	s := &Standardized{x: x, means: means, scales: scales}
+	s := &Standardized{x: x, by: OperatorOf(x, 0), means: means, scales: scales}
 	shifts, sums, squares := columnShifts(x)
 	for j, m := range means {
 		m -= shifts[j]
@@ -30,9 +32,9 @@ func NewStandardized(x Operator, means, scales []float64) *Standardized {
 	return s
 }
 
-// ColumnMoments returns the mean of each column of a *CSR or a Dense with n rows and its standard deviation,
-// √(Σ(xᵢⱼ − mean)²/n), exactly 0 where all entries are equal. For n = 0 both are 0.
-func ColumnMoments(x Operator) (means, deviations []float64) {
+// ColumnMoments returns the mean of each column of X, with n rows, and its standard deviation,
+// √(Σ(xᵢⱼ − mean)²/n), exactly 0 if all entries are equal. For n = 0 both are 0.
+func ColumnMoments(x mat.Matrix) (means, deviations []float64) {
 	n, p := x.Dims()
 	deviations = make([]float64, p)
 	if n == 0 {
@@ -50,7 +52,7 @@ func ColumnMoments(x Operator) (means, deviations []float64) {
 
 // columnShifts returns of each column of n rows an entry s, 0 where there are zeros that are not stored, and the sums
 // Σᵢ (xᵢⱼ − s) and Σᵢ (xᵢⱼ − s)². Those of a column of equal entries are exactly 0.
-func columnShifts(x Operator) (shifts, sums, squares []float64) {
+func columnShifts(x mat.Matrix) (shifts, sums, squares []float64) {
 	n, p := x.Dims()
 	shifts, sums, squares = make([]float64, p), make([]float64, p), make([]float64, p)
 	add := func(j int, v float64) {
@@ -58,35 +60,40 @@ func columnShifts(x Operator) (shifts, sums, squares []float64) {
 		sums[j] += v
 		squares[j] += v * v
 	}
-	switch x := x.(type) {
-	case *CSR:
+	dense, sparse := Stored(x)
+	if sparse != nil {
 		stored := make([]int, p)
-		for c, j := range x.Indices {
+		_, indices, values := sparse.Arrays()
+		for c, j := range indices {
 			if stored[j]++; stored[j] == n {
-				shifts[j] = x.Values[c]
+				shifts[j] = values[c]
 			}
 		}
-		for c, j := range x.Indices {
-			add(int(j), x.Values[c])
+		for c, j := range indices {
+			add(int(j), values[c])
 		}
-	case Dense:
-		for i := range n {
-			row := x.RawRowView(i)
-			if i == 0 {
-				copy(shifts, row)
-			}
-			for j, v := range row {
-				add(j, v)
-			}
+		return shifts, sums, squares
+	}
+	for i := range n {
+		row := dense.RawRowView(i)
+		if i == 0 {
+			copy(shifts, row)
 		}
-	default:
-		panic("linalg: column sums need entries")
+		for j, v := range row {
+			add(j, v)
+		}
 	}
 	return shifts, sums, squares
 }
 
 // Dims returns n and p.
 func (s *Standardized) Dims() (n, p int) { return s.x.Dims() }
+
+// At returns entry (i, j).
+func (s *Standardized) At(i, j int) float64 { return (s.x.At(i, j) - s.means[j]) * s.scales[j] }
+
+// T returns the transposed matrix.
+func (s *Standardized) T() mat.Matrix { return mat.Transpose{Matrix: s} }
 
 // NormSquared returns the sum of the squares of the entries.
 func (s *Standardized) NormSquared() float64 { return s.norm }
@@ -104,7 +111,7 @@ func (s *Standardized) MulTo(dst, d *mat.Dense) {
 			offset[t] += s.means[j] * out[t]
 		}
 	}
-	s.x.MulTo(dst, scaled)
+	s.by.MulTo(dst, scaled)
 	for i := range n {
 		row := dst.RawRowView(i)
 		for t, v := range offset {
@@ -124,7 +131,7 @@ func (s *Standardized) MulTransTo(dst, d *mat.Dense) {
 			sums[t] += v
 		}
 	}
-	s.x.MulTransTo(dst, d)
+	s.by.MulTransTo(dst, d)
 	for j := range p {
 		row := dst.RawRowView(j)
 		for t, v := range sums {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // The products are those of the matrix written out, for a sparse and a dense X, and the columns have mean 0 and deviation 1.
@@ -26,7 +27,7 @@ func TestStandardized(t *testing.T) {
 		}
 		indptr = append(indptr, len(values))
 	}
-	sparse, err := linalg.NewCSR(n, p, indptr, indices, values)
+	sparse, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestStandardized(t *testing.T) {
 	var product, transposed mat.Dense
 	product.Mul(want, right)
 	transposed.Mul(want.T(), left)
-	for _, operator := range []linalg.Operator{sparse, linalg.Dense{Dense: x}} {
+	for _, operator := range []mat.Matrix{sparse, x} {
 		s := linalg.NewStandardized(operator, means, scales)
 		got, gotTransposed := mat.NewDense(n, k, nil), mat.NewDense(p, k, nil)
 		s.MulTo(got, right)
@@ -83,11 +84,11 @@ func TestColumnMomentsOfConstants(t *testing.T) {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	sparse, err := linalg.NewCSR(n, 3, indptr, indices, values)
+	sparse, err := matrix.NewCSR(n, 3, indptr, indices, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, operator := range []linalg.Operator{linalg.Dense{Dense: x}, sparse} {
+	for _, operator := range []mat.Matrix{x, sparse} {
 		means, deviations := linalg.ColumnMoments(operator)
 		if means[0] != 0.1 || deviations[0] != 0 || means[1] != 0 || deviations[1] != 0 {
 			t.Errorf("%T: means %v, deviations %v of constants", operator, means[:2], deviations[:2])

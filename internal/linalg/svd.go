@@ -48,6 +48,8 @@ type SVDSettings struct {
 	PowerIterations int
 	// Seed starts the generator of the random range. Equal seeds give equal bits.
 	Seed uint64
+	// Threads is the number of goroutines for all but the products with X.
+	Threads Threads
 }
 
 // TruncatedSVD is X ≈ U·diag(S)·Vᵀ: U is n×k, V is p×k, both with orthonormal columns, and S is descending.
@@ -77,7 +79,7 @@ type TruncatedSVD struct {
 //
 // It returns an error that wraps ErrRank for a rank outside 1 … min(n, p), and ErrNonFinite for an X with NaN,
 // infinite entries or an overflowing sum of squares.
-func SVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
+func SVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	if s.Rank < 1 || s.Rank > min(n, p) {
 		return nil, fmt.Errorf("computing a truncated SVD: %w: %d for a %d×%d matrix", ErrRank, s.Rank, n, p)
@@ -87,7 +89,7 @@ func SVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 	}
 	// The powers of an X with entries of 1e100 would overflow. A power of two rounds nothing.
 	_, exponent := math.Frexp(math.Sqrt(x.NormSquared()))
-	t, err := truncatedSVD(scaled{Operator: x, factor: math.Ldexp(1, -exponent)}, s)
+	t, err := truncatedSVD(scaled{Products: x, factor: math.Ldexp(1, -exponent)}, s)
 	if err != nil {
 		return nil, err
 	}
@@ -97,27 +99,27 @@ func SVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 
 // scaled is the matrix factor·X.
 type scaled struct {
-	Operator
+	Products
 	factor float64
 }
 
 // MulTo stores the product with D in dst.
 func (s scaled) MulTo(dst, d *mat.Dense) {
-	s.Operator.MulTo(dst, d)
+	s.Products.MulTo(dst, d)
 	dst.Scale(s.factor, dst)
 }
 
 // MulTransTo stores the product of the transposed matrix with D in dst.
 func (s scaled) MulTransTo(dst, d *mat.Dense) {
-	s.Operator.MulTransTo(dst, d)
+	s.Products.MulTransTo(dst, d)
 	dst.Scale(s.factor, dst)
 }
 
 // NormSquared returns the sum of the squares of the entries.
-func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Operator.NormSquared()) }
+func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Products.NormSquared()) }
 
 // truncatedSVD is SVD of an X with a norm near 1.
-func truncatedSVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
+func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	oversampling, iterations := s.Oversampling, s.PowerIterations
 	if oversampling == 0 {
@@ -128,7 +130,7 @@ func truncatedSVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 	}
 	width := s.Rank + max(0, oversampling)
 	if width >= min(n, p) {
-		return exactSVD(x, s.Rank)
+		return exactSVD(x, s)
 	}
 
 	q := mat.NewDense(n, width, nil)
@@ -139,40 +141,40 @@ func truncatedSVD(x Operator, s SVDSettings) (*TruncatedSVD, error) {
 		omega[i] = random.NormFloat64()
 	}
 	x.MulTo(q, b)
-	q = sharpen(x, q, b, iterations)
+	q = s.Threads.sharpen(x, q, b, iterations)
 	x.MulTransTo(b, q)
-	v, sigma, w, err := thinSVD(b)
+	v, sigma, w, err := s.Threads.thinSVD(b)
 	if err != nil {
 		return nil, err
 	}
-	return truncate(product(q, w), v, sigma, s.Rank), nil
+	return truncate(s.Threads.product(q, w), v, sigma, s.Rank), nil
 }
 
 // sharpen returns an orthonormal basis of q after the power iterations of SVD. q is n×l; b, p×l, is overwritten.
-func sharpen(x Operator, q, b *mat.Dense, iterations int) *mat.Dense {
+func (t Threads) sharpen(x Products, q, b *mat.Dense, iterations int) *mat.Dense {
 	var (
 		alpha    float64 // less than half of the smallest σ² in the range
 		squaring = true  // the range is narrow enough for X·Xᵀ at once
 		y        = mat.DenseCopyOf(q)
 		r        *mat.Dense
 	)
-	q, _ = basis(q)
+	q, _ = t.basis(q)
 	for range iterations {
 		x.MulTransTo(b, q)
 		if !squaring {
-			b, _ = basis(b)
+			b, _ = t.basis(b)
 			x.MulTo(y, b)
-			q, _ = basis(y)
+			q, _ = t.basis(y)
 			continue
 		}
 		x.MulTo(y, b)
 		floats.AddScaled(y.RawMatrix().Data, -alpha, q.RawMatrix().Data)
-		q, r = basis(y)
+		q, r = t.basis(y)
 		smallest := smallestSingular(r) + alpha
 		squaring = math.Sqrt(mat.Norm(r, 1)*mat.Norm(r, math.Inf(1))) < maxSquaring*smallest
 		alpha = max(alpha, shiftShare*smallest)
 	}
-	q, _ = thinQR(q)
+	q, _ = t.thinQR(q)
 	return q
 }
 
@@ -204,29 +206,29 @@ func smallestSingular(r *mat.Dense) float64 {
 }
 
 // exactSVD multiplies X with the identity from its smaller side.
-func exactSVD(x Operator, rank int) (*TruncatedSVD, error) {
+func exactSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	if n < p {
 		xt := mat.NewDense(p, n, nil)
 		x.MulTransTo(xt, identity(n))
-		v, sigma, u, err := thinSVD(xt)
+		v, sigma, u, err := s.Threads.thinSVD(xt)
 		if err != nil {
 			return nil, err
 		}
-		return truncate(u, v, sigma, rank), nil
+		return truncate(u, v, sigma, s.Rank), nil
 	}
 	dense := mat.NewDense(n, p, nil)
 	x.MulTo(dense, identity(p))
-	u, sigma, v, err := thinSVD(dense)
+	u, sigma, v, err := s.Threads.thinSVD(dense)
 	if err != nil {
 		return nil, err
 	}
-	return truncate(u, v, sigma, rank), nil
+	return truncate(u, v, sigma, s.Rank), nil
 }
 
 // thinSVD returns A = U·diag(S)·Vᵀ for a p×k matrix A with p ≥ k by the SVD of R in A = QR.
-func thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.Dense, err error) {
-	q, r := thinQR(a)
+func (t Threads) thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.Dense, err error) {
+	q, r := t.thinQR(a)
 	var svd mat.SVD
 	if !svd.Factorize(r, mat.SVDThin) {
 		return nil, nil, nil, fmt.Errorf("computing a truncated SVD: %w", errNoConvergence)
@@ -235,7 +237,7 @@ func thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.Dense, err err
 	svd.UTo(&small)
 	v = new(mat.Dense)
 	svd.VTo(v)
-	return product(q, &small), svd.Values(nil), v, nil
+	return t.product(q, &small), svd.Values(nil), v, nil
 }
 
 // truncate returns the first k columns under the sign rule.

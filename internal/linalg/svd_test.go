@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // normal returns an n×p matrix of standard normal entries.
@@ -60,7 +62,7 @@ func orthogonality(a *mat.Dense) float64 {
 }
 
 // sparse returns a as a CSR without its zeros.
-func sparse(t testing.TB, a *mat.Dense) *CSR {
+func sparse(t testing.TB, a *mat.Dense) Sparse {
 	t.Helper()
 	n, p := a.Dims()
 	indptr, indices, values := make([]int, n+1), []int32{}, []float64{}
@@ -72,11 +74,11 @@ func sparse(t testing.TB, a *mat.Dense) *CSR {
 		}
 		indptr[i+1] = len(values)
 	}
-	x, err := NewCSR(n, p, indptr, indices, values)
+	x, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x
+	return Sparse{CSR: x}
 }
 
 func geometric(first, ratio float64, n int) []float64 {
@@ -110,7 +112,7 @@ func TestSVDRecoversKnownSpectra(t *testing.T) {
 			t.Parallel()
 			x := withSpectrum(7, test.n, test.p, test.sigma)
 			test.settings.Rank = test.rank
-			got, err := SVD(Dense{x}, test.settings)
+			got, err := SVD(Dense{Dense: x}, test.settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +149,7 @@ func TestSVDRefuses(t *testing.T) {
 		{nan, 2, ErrNonFinite},
 		{inf, 2, ErrNonFinite},
 	} {
-		for _, x := range []Operator{Dense{test.x}, sparse(t, test.x)} {
+		for _, x := range []Products{Dense{Dense: test.x}, sparse(t, test.x)} {
 			if _, err := SVD(x, SVDSettings{Rank: test.rank}); !errors.Is(err, test.want) {
 				t.Errorf("rank %d: error %v, want %v", test.rank, err, test.want)
 			}
@@ -171,7 +173,7 @@ func TestPolarTo(t *testing.T) {
 			t.Parallel()
 			c := withSpectrum(3, 200, 8, sigma)
 			dst := mat.NewDense(200, 8, nil)
-			if err := PolarTo(dst, c); err != nil {
+			if err := Threads(0).PolarTo(dst, c); err != nil {
 				t.Fatal(err)
 			}
 			if e := orthogonality(dst); e > 1e-12 {
@@ -194,7 +196,7 @@ func TestPolarTo(t *testing.T) {
 	}
 	bad := normal(1, 9, 3)
 	bad.Set(8, 2, math.NaN())
-	if err := PolarTo(mat.NewDense(9, 3, nil), bad); !errors.Is(err, ErrNonFinite) {
+	if err := Threads(0).PolarTo(mat.NewDense(9, 3, nil), bad); !errors.Is(err, ErrNonFinite) {
 		t.Errorf("error %v, want %v", err, ErrNonFinite)
 	}
 }
@@ -210,7 +212,7 @@ func TestPolarToAtEveryCondition(t *testing.T) {
 				c.Set(i, j, c.At(i, j)*math.Pow(10, float64(j)-k/2))
 			}
 		}
-		if err := PolarTo(c, c); err != nil {
+		if err := Threads(0).PolarTo(c, c); err != nil {
 			t.Fatal(err)
 		}
 		if o := orthogonality(c); o > 1e-12 {
@@ -228,14 +230,14 @@ func TestGramAndInner(t *testing.T) {
 			var want, got mat.Dense
 			want.Mul(a.T(), b)
 			got = *mat.NewDense(7, 3, nil)
-			InnerTo(&got, a, b)
+			Threads(0).InnerTo(&got, a, b)
 			if !mat.EqualApprox(&got, &want, 1e-10*float64(n)) {
 				t.Errorf("AᵀB = %v, want %v", got, want)
 			}
 			want.Reset()
 			want.Mul(a.T(), a)
 			gram := mat.NewDense(7, 7, nil)
-			GramTo(gram, a)
+			Threads(0).GramTo(gram, a)
 			if !mat.EqualApprox(gram, &want, 1e-10*float64(n)) {
 				t.Errorf("AᵀA = %v, want %v", gram, want)
 			}

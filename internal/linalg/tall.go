@@ -17,47 +17,14 @@ const (
 	errAlias = "linalg: the result shares memory with an operand"
 )
 
-// MulTo stores A·B in dst; A is n×p, B is p×k, dst is n×k and shares no memory with either.
-//
-// It panics where dst is A or B. On one thread nothing is allocated.
-func MulTo(dst, a, b *mat.Dense) {
-	_, p := a.Dims()
-	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, false)
-}
-
-// AddMulTo is MulTo that adds A·B to dst.
-func AddMulTo(dst, a, b *mat.Dense) {
-	_, p := a.Dims()
-	best.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, true)
-}
-
-// Serial has the products of this package, with their bits, on the goroutine of the caller alone: for work that is spread
-// already.
-type Serial struct{}
-
-// MulTo is the function MulTo.
-func (Serial) MulTo(dst, a, b *mat.Dense) {
-	_, p := a.Dims()
-	alone.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, false)
-}
-
-// AddMulTo is the function AddMulTo.
-func (Serial) AddMulTo(dst, a, b *mat.Dense) {
-	_, p := a.Dims()
-	alone.mulTo(dst, rowMajor(a.RawMatrix()), a, b, p, true)
-}
-
-// InnerTo is the function InnerTo.
-func (Serial) InnerTo(dst, a, b *mat.Dense) { alone.innerTo(dst, a, b, false) }
-
 // mulTo stores the product of the view left of a, whose inner dimension is given, and b in dst, or adds it.
-func (l *kernels) mulTo(dst *mat.Dense, left view, a, b *mat.Dense, inner int, add bool) {
+func (l *kernels) mulTo(t Threads, dst *mat.Dense, left view, a, b *mat.Dense, inner int, add bool) {
 	n, p := a.Dims()
 	checkProduct(dst, b, n+p-inner, inner)
 	out, right := dst.RawMatrix(), b.RawMatrix()
 	checkApart(out, a.RawMatrix())
 	checkApart(out, right)
-	parallelRows(out.Rows, l.shared(out.Rows*inner*out.Cols), denseProduct{l, out, left, right, add})
+	parallelRows(t, out.Rows, out.Rows*inner*out.Cols, denseProduct{l, out, left, right, add})
 }
 
 type denseProduct struct {
@@ -80,16 +47,8 @@ func checkApart(dst, a blas64.General) {
 	}
 }
 
-// GramTo stores AᵀA in dst; A is p×k, dst is k×k. dst is exactly symmetric.
-//
-// Blocks of rows are summed apart and their sums added in ascending order: the bits do not depend on GOMAXPROCS.
-// The cost is p·k²/2 multiply-adds; nothing is allocated on one thread.
-func GramTo(dst, a *mat.Dense) { best.innerTo(dst, a, a, true) }
-
-// InnerTo stores AᵀB in dst; A is p×k, B is p×l, dst is k×l. It sums as GramTo does, at p·k·l multiply-adds.
-func InnerTo(dst, a, b *mat.Dense) { best.innerTo(dst, a, b, false) }
-
-func (l *kernels) innerTo(dst, a, b *mat.Dense, symmetric bool) {
+// innerTo stores AᵀB in dst, of which symmetric says that it is AᵀA.
+func (l *kernels) innerTo(t Threads, dst, a, b *mat.Dense, symmetric bool) {
 	out, left, right := dst.RawMatrix(), a.RawMatrix(), b.RawMatrix()
 	if left.Rows != right.Rows || out.Rows != left.Cols || out.Cols != right.Cols {
 		panic(errShape)
@@ -105,7 +64,7 @@ func (l *kernels) innerTo(dst, a, b *mat.Dense, symmetric bool) {
 	buffer := borrow(blocks * size)
 	defer buffers.Put(buffer)
 	parts := *buffer
-	parallelRows(blocks, l.shared(rows*size), innerProduct{l, parts, left, right, blockRows, symmetric})
+	parallelRows(t, blocks, rows*size, innerProduct{l, parts, left, right, blockRows, symmetric})
 	for b := 1; b < blocks; b++ {
 		axpy(1, parts[b*size:(b+1)*size], parts[:size])
 	}

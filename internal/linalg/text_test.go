@@ -27,7 +27,7 @@ func TestSVDOfText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := matrixio.Transposed(words)
+	documents := linalg.OperatorOf(matrixio.Transposed(words), 0)
 	want := readNumbers(t, filepath.Join("testdata", "tfidf_singular_values.txt"))
 	for _, test := range []struct {
 		rank, iterations int

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
 )
 
 // The columns that are read where no other name is given.
@@ -39,6 +40,15 @@ type Aux struct {
 	Column string         `json:"column"`
 	Kind   models.AuxKind `json:"kind"`
 	Name   string         `json:"name"`
+}
+
+// Features returns what the Aux of the rows are.
+func (c *Columns) Features() []train.Aux {
+	var all []train.Aux
+	for _, a := range c.Aux {
+		all = append(all, train.Aux{Name: a.Name, Kind: a.Kind})
+	}
+	return all
 }
 
 // ParseAux reads "Age:numeric=age,sex:categorical": column, kind and, where it is not the column's name in

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -93,11 +94,6 @@ func TestRead(t *testing.T) {
 			Columns{},
 			Table{Rows: []Row{{Text: "x", Positive: true, Aux: []msg.Value{}}, {Text: "y", Aux: []msg.Value{}}}},
 		},
-		"csv, not UTF-8": {
-			"a.csv", "text,label\npa\xffin,1\ny\xc3,0\n",
-			Columns{},
-			Table{Rows: []Row{{Text: "pain", Positive: true, Aux: []msg.Value{}}, {Text: "y", Aux: []msg.Value{}}}},
-		},
 		"csv, labels as numbers": {
 			"a.csv", "text,label\nx,1.0\ny, 1 \nz,0.0\n",
 			Columns{},
@@ -126,8 +122,8 @@ func TestRead(t *testing.T) {
 			Columns{Aux: []Aux{{"vitals.sbp", models.Numeric, "vitals.sbp"}}},
 			Table{Rows: []Row{{Visit: "V1", Text: "x", Arrived: at.Truncate(24 * time.Hour), Positive: true, Aux: []msg.Value{msg.Number(151)}}, {Text: "y", Aux: []msg.Value{{}}}}},
 		},
-		"json, a name with a dot before a path": {
-			"a.NDJSON", `{"text":"x","label":"1","a.b":7,"a":{"b":8}}` + "\n" + `{"text":"y","label":0,"a":{"b":8}}`,
+		"json, a name with a dot and a path": {
+			"a.NDJSON", `{"text":"x","label":"1","a.b":7}` + "\n" + `{"text":"y","label":0,"a":{"b":8}}`,
 			Columns{Aux: []Aux{{"a.b", models.Numeric, "age"}}},
 			Table{Rows: []Row{{Text: "x", Positive: true, Aux: []msg.Value{msg.Number(7)}}, {Text: "y", Aux: []msg.Value{msg.Number(8)}}}},
 		},
@@ -140,11 +136,6 @@ func TestRead(t *testing.T) {
 			"a.jsonl.gz", "\ufeff{\"text\":\"x\",\"label\":1}\n{\"text\":\"y\",\"label\":0}\n",
 			Columns{},
 			Table{Rows: []Row{{Text: "x", Positive: true, Aux: []msg.Value{}}, {Text: "y", Aux: []msg.Value{}}}},
-		},
-		"json, not UTF-8": {
-			"a.jsonl", "{\"text\":\"pa\xffin\",\"label\":1}\n{\"text\":\"y\xc3\",\"label\":0}\n",
-			Columns{},
-			Table{Rows: []Row{{Text: "pain", Positive: true, Aux: []msg.Value{}}, {Text: "y", Aux: []msg.Value{}}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,17 +185,17 @@ func TestReadErrors(t *testing.T) {
 		columns             Columns
 		is                  error
 	}{
-		"empty csv":           {file: "a.csv", want: `FILE: no rows`, is: ErrNoRows},
-		"header only":         {file: "a.csv", content: "text,label\n", want: `FILE: no rows`, is: ErrNoRows},
-		"empty json":          {file: "a.jsonl", content: "\n \n", want: `FILE: no rows`, is: ErrNoRows},
-		"no text column":      {file: "a.csv", content: "note,label\nx,1\n", want: `FILE, line 1, column "text": no such column`, is: ErrNoColumn},
-		"no label column":     {file: "a.csv", content: "text\nx\n", want: `FILE, line 1, column "label": no such column`, is: ErrNoColumn},
-		"no named column":     {file: "a.csv", content: "text,label\nx,1\n", columns: Columns{Complaint: "why"}, want: `FILE, line 1, column "why": no such column`, is: ErrNoColumn},
-		"no aux column":       {file: "a.csv", content: "text,label\nx,1\n", columns: Columns{Aux: ageAndSex()}, want: `FILE, line 1, column "age": no such column`, is: ErrNoColumn},
-		"json, no text":       {file: "a.jsonl", content: "\n{\"label\":1,\"x\":\"" + secret + "\"}", want: `FILE, line 2, column "text": no such column`, is: ErrNoColumn},
-		"json, no label":      {file: "a.jsonl", content: `{"text":"` + secret + `"}`, want: `FILE, line 1, column "label": no such column`, is: ErrNoColumn},
-		"json, no aux":        {file: "a.jsonl", content: `{"text":"x","label":1}`, columns: Columns{Aux: ageAndSex()}, want: `FILE, column "age": no such column`, is: ErrNoColumn},
-		"json, no named":      {file: "a.jsonl", content: `{"text":"x","label":1}`, columns: Columns{Time: "when"}, want: `FILE, column "when": no such column`, is: ErrNoColumn},
+		"empty csv":           {file: "a.csv", want: `FILE: no rows`, is: table.ErrNoRows},
+		"header only":         {file: "a.csv", content: "text,label\n", want: `FILE: no rows`, is: table.ErrNoRows},
+		"empty json":          {file: "a.jsonl", content: "\n \n", want: `FILE: no rows`, is: table.ErrNoRows},
+		"no text column":      {file: "a.csv", content: "note,label\nx,1\n", want: `FILE, line 1, column "text": no such column`, is: table.ErrNoColumn},
+		"no label column":     {file: "a.csv", content: "text\nx\n", want: `FILE, line 1, column "label": no such column`, is: table.ErrNoColumn},
+		"no named column":     {file: "a.csv", content: "text,label\nx,1\n", columns: Columns{Complaint: "why"}, want: `FILE, line 1, column "why": no such column`, is: table.ErrNoColumn},
+		"no aux column":       {file: "a.csv", content: "text,label\nx,1\n", columns: Columns{Aux: ageAndSex()}, want: `FILE, line 1, column "age": no such column`, is: table.ErrNoColumn},
+		"json, no text":       {file: "a.jsonl", content: "\n{\"label\":1,\"x\":\"" + secret + "\"}", want: `FILE, line 2, column "text": no such column`, is: table.ErrNoColumn},
+		"json, no label":      {file: "a.jsonl", content: `{"text":"` + secret + `"}`, want: `FILE, line 1, column "label": no such column`, is: table.ErrNoColumn},
+		"json, no aux":        {file: "a.jsonl", content: `{"text":"x","label":1}`, columns: Columns{Aux: ageAndSex()}, want: `FILE, column "age": no such column`, is: table.ErrNoColumn},
+		"json, no named":      {file: "a.jsonl", content: `{"text":"x","label":1}`, columns: Columns{Time: "when"}, want: `FILE, column "when": no such column`, is: table.ErrNoColumn},
 		"not a number":        {file: "a.csv", content: "text,label,age,sex\nx,1,7,F\nx,0," + secret + ",F\n", columns: Columns{Aux: ageAndSex()}, want: `FILE, line 3, column "age": not a number`, is: ErrNotNumber},
 		"infinite":            {file: "a.csv", content: "text,label,age,sex\nx,1,Inf,F\n", columns: Columns{Aux: ageAndSex()}, want: `FILE, line 2, column "age": not a number`, is: ErrNotNumber},
 		"json, not a number":  {file: "a.jsonl", content: "\n" + `{"text":"x","label":1,"age":"` + secret + `"}`, columns: Columns{Aux: ageAndSex()}, want: `FILE, line 2, column "age": not a number`, is: ErrNotNumber},
@@ -217,7 +208,7 @@ func TestReadErrors(t *testing.T) {
 		"one class":           {file: "a.csv", content: "text,label\n" + secret + ",1\nx,1\n", want: `FILE, column "label": only one class among the labels (positive is "1")`, is: ErrOneClass},
 		"other class":         {file: "a.csv", content: "text,y\n" + secret + ",1\nx,0\n", columns: Columns{Label: "y", Positive: "yes"}, want: `FILE, column "y": only one class among the labels (positive is "yes")`, is: ErrOneClass},
 		"all texts empty":     {file: "a.csv", content: "text,label\n ,1\n ,0\n", want: `FILE, column "label": only one class among the labels (positive is "1")`, is: ErrOneClass},
-		"too few cells":       {file: "a.csv", content: "text,label\nx,1\n" + secret + "\n", want: `FILE, line 3: wrong number of fields`},
+		"too few cells":       {file: "a.csv", content: "text,label\nx,1\n" + secret + "\n", want: `FILE, line 3: wrong number of fields: 1, and the header has 2`},
 		"bare quote":          {file: "a.csv", content: "text,label\nx,1\n" + secret + "\"x,1\n", want: `FILE, line 3: bare " in non-quoted-field`},
 		"quote not closed":    {file: "a.csv", content: "text,label\n\"" + secret + ",1\n", want: `FILE, line 2: extraneous or missing " in quoted-field`},
 		"not JSON":            {file: "a.jsonl", content: `{"text":"x","label":1}` + "\n" + secret, want: `FILE, line 2: not a JSON object`},
@@ -227,7 +218,10 @@ func TestReadErrors(t *testing.T) {
 		"two objects a line":  {file: "a.jsonl", content: `{"text":"x","label":1}{"text":"` + secret + `"}`, want: `FILE, line 1: not a JSON object`},
 		"a brace too many":    {file: "a.jsonl", content: `{"text":"x","label":1}}`, want: `FILE, line 1: not a JSON object`},
 		"a bracket too many":  {file: "a.jsonl", content: `{"text":"x","label":1}]`, want: `FILE, line 1: not a JSON object`},
-		"line too long":       {file: "a.jsonl", content: "\n" + `{"text":"` + strings.Repeat("x", maxLine) + `"}`, want: `FILE, line 2: bufio.Scanner: token too long`},
+		"not UTF-8":           {file: "a.csv", content: "text,label\n" + secret + "pa\xffin,1\n", want: `FILE, line 2, column "text": ` + table.ErrEncoding.Error(), is: table.ErrEncoding},
+		"json, not UTF-8":     {file: "a.jsonl", content: "{\"text\":\"" + secret + "\",\"label\":1}\n{\"text\":\"y\xc3\",\"label\":0}\n", want: `FILE, line 2, column "text": ` + table.ErrEncoding.Error(), is: table.ErrEncoding},
+		"two of one name":     {file: "a.csv", content: "text,label,text \n" + secret + ",1,y\n", want: `FILE, line 1, column "text": two columns of this name`, is: table.ErrColumnTwice},
+		"json, name and path": {file: "a.jsonl", content: `{"text":"x","label":1,"a.b":7,"a":{"b":8}}`, want: `FILE, line 1, column "a.b": two columns of this name`, is: table.ErrColumnTwice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +259,7 @@ func TestReadDamagedFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Read([]string{path}, Columns{})
-			if e, ok := errors.AsType[*Error](err); !ok || e.File != path || strings.Contains(err.Error(), secret) {
+			if e, ok := errors.AsType[*table.Error](err); !ok || e.File != path || strings.Contains(err.Error(), secret) {
 				t.Errorf("%s, %s: %v", name, damage, err)
 			}
 		}

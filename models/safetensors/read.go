@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"math"
 	"slices"
 	"unicode/utf8"
 )
 
-// MaxHeader is the largest header in bytes that is read or written, the limit
-// of Python's safetensors.
+// MaxHeader is the largest header in bytes that is read or written, the limit of Python's safetensors.
 const MaxHeader = 100_000_000
 
 const metadataKey = "__metadata__"
@@ -23,16 +21,13 @@ type entry struct {
 	Offsets []uint64 `json:"data_offsets"`
 }
 
-// Read returns the tensors of a file in the order of their offsets (of empty
-// ones, of their names), and its metadata, nil if there is none. The values
-// are copied, data is not kept. All values of the format are accepted, NaN and
+// Read returns the tensors of a file in the order of their offsets (of empty ones, of their names), and its metadata,
+// nil if there is none. The values are copied, data is not kept. All values of the format are accepted, NaN and
 // infinities too.
 //
-// Errors wrap ErrFormat and name the tensor: a header that is longer than
-// MaxHeader or the file, is no JSON object, or repeats a name; metadata other
-// than strings; an unknown type or field; a shape that is negative, too large
-// or not the length of the data; offsets outside the file, overlapping or with
-// holes; bytes behind the last tensor.
+// Errors wrap ErrFormat and name the tensor: a header that is longer than MaxHeader or the file, is no JSON object, or
+// repeats a name; metadata other than strings; an unknown type or field; a shape that is negative, too large or not the
+// length of the data; offsets outside the file, overlapping or with holes; bytes behind the last tensor.
 func Read(data []byte) ([]Tensor, map[string]string, error) {
 	if len(data) < 8 {
 		return nil, nil, malformed("%d bytes are no header", len(data))
@@ -57,8 +52,7 @@ func Read(data []byte) ([]Tensor, map[string]string, error) {
 	return tensors, metadata, nil
 }
 
-// parseHeader reads the header token by token, because encoding/json would
-// let a repeated name pass.
+// parseHeader reads the header token by token, because encoding/json would let a repeated name pass.
 func parseHeader(head []byte) ([]string, map[string]entry, map[string]string, error) {
 	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
 		return nil, nil, nil, malformed("header is no JSON object in UTF-8")
@@ -132,8 +126,7 @@ func parseMetadata(dec *json.Decoder) (map[string]string, error) {
 	return m, nil
 }
 
-// checkLayout orders the names by offset and checks that the tensors cover
-// exactly total bytes.
+// checkLayout orders the names by offset and checks that the tensors cover exactly total bytes.
 func checkLayout(names []string, entries map[string]entry, total uint64) error {
 	for _, name := range names {
 		e := entries[name]
@@ -170,30 +163,20 @@ func checkLayout(names []string, entries map[string]entry, total uint64) error {
 func decode(d DType, b []byte) any {
 	switch d {
 	case F64:
-		v := make([]float64, len(b)/8)
-		for i := range v {
-			v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-		}
-		return v
+		return values[float64](b, 8)
 	case F32:
-		v := make([]float32, len(b)/4)
-		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		return v
+		return values[float32](b, 4)
 	case I64:
-		v := make([]int64, len(b)/8)
-		for i := range v {
-			v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
-		}
-		return v
+		return values[int64](b, 8)
 	case I32:
-		v := make([]int32, len(b)/4)
-		for i := range v {
-			v[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		return v
+		return values[int32](b, 4)
 	default:
 		return bytes.Clone(b)
 	}
+}
+
+func values[T any](b []byte, size int) []T {
+	v := make([]T, len(b)/size)
+	_, _ = binary.Decode(b, binary.LittleEndian, v) // b is as long as v
+	return v
 }

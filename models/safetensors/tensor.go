@@ -3,7 +3,9 @@ package safetensors
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
 )
 
 // DType is the type of a tensor's values.
@@ -30,13 +32,31 @@ func (d DType) size() (int, bool) {
 	return 0, false
 }
 
-// Tensor is a named array in row-major order. Data holds the values as
-// []float64, []float32, []int64, []int32 or []uint8; a tensor without
-// dimensions is a scalar and holds one.
+// Tensor is a named array in row-major order. Data holds the values as []float64, []float32, []int64, []int32 or
+// []uint8; a tensor without dimensions is a scalar and holds one.
 type Tensor struct {
 	Name  string
 	Shape []int
 	Data  any
+}
+
+// Float64 returns the values, which are not copied. It is an error if the shape
+// is another (a dimension given as -1 may be any), or a value is not a finite
+// float64.
+func (t *Tensor) Float64(shape ...int) ([]float64, error) {
+	v, ok := t.Data.([]float64)
+	if !ok {
+		return nil, fmt.Errorf("tensor %q: type %T, want float64", t.Name, t.Data)
+	}
+	if !slices.EqualFunc(t.Shape, shape, func(got, want int) bool { return got == want || want == -1 }) {
+		return nil, fmt.Errorf("tensor %q: shape %v, want %v", t.Name, t.Shape, shape)
+	}
+	for i, f := range v {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("tensor %q: value %d is %v", t.Name, i, f)
+		}
+	}
+	return v, nil
 }
 
 // ErrFormat is wrapped by every error about the contents of a file.
@@ -46,8 +66,7 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))
 }
 
-// Len returns the number of values, and DType their type, by Data. They are 0
-// and "" for a Data of another type.
+// Len returns the number of values, and DType their type, by Data. They are 0 and "" for a Data of another type.
 func (t *Tensor) Len() int { n, _ := t.measure(); return n }
 
 // DType returns the type of the values in Data, "" for a Data of another type.
@@ -69,8 +88,7 @@ func (t *Tensor) measure() (int, DType) {
 	return 0, ""
 }
 
-// count returns the product of the dimensions, false if one is negative or
-// the product exceeds what limit allows.
+// count returns the product of the dimensions, false if one is negative or the product exceeds what limit allows.
 func count(shape []int, limit uint64) (uint64, bool) {
 	n, empty := uint64(1), false
 	for _, d := range shape {

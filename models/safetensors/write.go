@@ -15,11 +15,10 @@ import (
 // chunk is the number of bytes that Write encodes at a time.
 const chunk = 1 << 16
 
-// Write writes the tensors and the metadata, which may be nil. Like Python's
-// safetensors it lays tensors out by falling width of their type and then by
-// name, so that equal contents give equal bytes whatever their order. Names
-// must be distinct and other than "__metadata__", and a shape must multiply to
-// the length of its data. Tensors are not modified.
+// Write writes the tensors and the metadata, which may be nil. Like Python's safetensors it lays tensors out by falling
+// width of their type and then by name, so that equal contents give equal bytes whatever their order. Names must be
+// distinct and other than "__metadata__", and a shape must multiply to the length of its data. Tensors are not
+// modified.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	order := make([]*Tensor, len(tensors))
 	for i := range tensors {
@@ -44,8 +43,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// rank orders types as Python's safetensors does: the last of its list of
-// types, ordered by width, first.
+// rank orders types as Python's safetensors does: the last of its list of types, ordered by width, first.
 func rank(d DType) int { return slices.Index([]DType{I64, F64, F32, I32, U8}, d) }
 
 func header(order []*Tensor, metadata map[string]string) ([]byte, error) {

@@ -10,85 +10,65 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// card describes a model to those who decide on its use, in Markdown, by the sections of the CHAI applied
-// model card. words is the number of single words beside the topics.
+// card describes a model in Markdown to those who decide on its use, with the sections of the CHAI applied model card. words is the
+// number of single words next to the topics.
 func card(b *models.Bundle, o *Outcome, words int) string {
 	m, metrics := &b.Manifest, o.Metrics
 	var w strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
-	what := "all presenting complaints"
+	write := func(format string, args ...any) { fmt.Fprintf(&w, format, args...) }
+	complaint := "all presenting complaints"
 	if m.Complaint != "" {
-		what = fmt.Sprintf("the presenting complaint %q", m.Complaint)
+		complaint = fmt.Sprintf("the presenting complaint %q", m.Complaint)
 	}
-	line("# %s", m.Name)
-	line("")
-	line("## Summary")
-	line("")
+	write("# %s\n\n## Summary\n\n", m.Name)
 	if o.Classes == nil {
-		line("Probability that a patient of the emergency department is admitted, from the triage note of %s.", what)
+		write("Probability that a patient of the emergency department is admitted, from the triage note of %s.\n", complaint)
 	} else {
-		line("Probability of each outcome of a patient of the emergency department, from the triage note of %s.", what)
-		line("The outcomes are %s; log-odds are against %q. Counted as admitted: %s.", quoted(m.Classes), m.Classes[0], quoted(m.AdmissionClasses))
+		write(`Probability of each outcome of a patient of the emergency department, from the triage note of %s.
+The outcomes are %s; log-odds are against %q. Counted as admitted: %s.
+`, complaint, quoted(m.Classes), m.Classes[0], quoted(m.AdmissionClasses))
 	}
-	line("")
-	line("## Uses and directions")
-	line("")
-	line("For planning ward beds while patients still wait. Not for decisions about an individual, and not a medical device.")
-	line("A note in which no word is known is answered with `abstained`: its probability rests on the auxiliary values alone.")
-	line("")
-	line("## Development data")
-	line("")
-	line("- notes: %d, of which %d admitted (%.1f %%)", m.Training.Documents, m.Training.Positives, 100*float64(m.Training.Positives)/float64(max(m.Training.Documents, 1)))
+	write("\n## Uses and directions\n\n"+
+		"For planning ward beds while patients still wait. Not for decisions about an individual, and not a medical device.\n"+
+		"A note in which no word is known is answered with `abstained`: its probability rests on the auxiliary values alone.\n"+
+		"\n## Development data\n\n- notes: %d, of which %d admitted (%.1f %%)\n",
+		m.Training.Documents, m.Training.Positives, 100*float64(m.Training.Positives)/float64(max(m.Training.Documents, 1)))
 	if !m.Training.From.IsZero() {
-		line("- arrivals from %s to %s", m.Training.From.Format(time.DateOnly), m.Training.To.Format(time.DateOnly))
+		write("- arrivals from %s to %s\n", m.Training.From.Format(time.DateOnly), m.Training.To.Format(time.DateOnly))
 	}
-	line("- vocabulary: %d terms, %s rows", len(b.Vocabulary), m.Weighting)
-	line("")
-	line("## Model")
-	line("")
-	features := fmt.Sprintf("%d topics (%s)", m.Rank, m.Method)
+	write("- vocabulary: %d terms, %s rows\n\n## Model\n\n", len(b.Vocabulary), m.Weighting)
+	var features []string
+	if m.Rank > 0 || words == 0 {
+		features = append(features, fmt.Sprintf("%d topics (%s)", m.Rank, m.Method))
+	}
 	if words > 0 {
-		beside := fmt.Sprintf("%d single words", words)
-		if m.Rank > 0 {
-			features += " and " + beside
-		} else {
-			features = beside
-		}
+		features = append(features, fmt.Sprintf("%d single words", words))
 	}
-	supervised := Method(m.Method).Supervised()
-	if supervised {
-		line("Logistic regression on %s, topics and coefficients made together from text and outcomes (supervised factorization), their settings in `manifest.json`; calibration: %s.", features, m.Calibration.Kind)
+	write("Logistic regression")
+	validated := "Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold"
+	if on := strings.Join(features, " and "); Method(m.Method).Supervised() {
+		write(" on %s, topics and coefficients made together from text and outcomes (supervised factorization), their", on)
+		validated = "The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor outcome; weights of the factorization and threshold"
 	} else {
-		line("Logistic regression (elastic net) on %s, its settings in `manifest.json`; calibration: %s.", features, m.Calibration.Kind)
+		write(" (elastic net) on %s, its", on)
 	}
+	write(" settings in `manifest.json`; calibration: %s.\n", m.Calibration.Kind)
 	for _, a := range m.Aux {
-		line("- auxiliary: %s (%s)", a.Name, a.Kind)
+		write("- auxiliary: %s (%s)\n", a.Name, a.Kind)
 	}
-	line("")
-	line("## Key metrics")
-	line("")
-	if supervised {
-		line("Cross-validated over the training notes. The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor outcome; weights of the factorization and threshold were chosen on these very predictions.")
-	} else {
-		line("Cross-validated over the training notes. Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold were chosen on these very predictions.")
-	}
+	write("\n## Key metrics\n\nCross-validated over the training notes. %s were chosen on these very predictions.\n", validated)
 	if o.Classes != nil {
-		line("")
-		classCard(line, o.Classes)
-		line("")
-		line("Of admission, the sum of its outcomes:")
+		classCard(write, o.Classes)
 	}
-	line("")
-	line("| measure | value |")
-	line("| --- | --- |")
+	write("\n| measure | value |\n| --- | --- |\n")
 	row := func(name string, v *float64) {
 		if v != nil {
-			line("| %s | %.3f |", name, *v)
+			write("| %s | %.3f |\n", name, *v)
 		}
 	}
 	row("AUROC", metrics.AUROC)
 	if i := metrics.AUROCInterval; i != nil {
-		line("| AUROC, 95 %% interval | %.3f to %.3f |", i.Low, i.High)
+		write("| AUROC, 95 %% interval | %.3f to %.3f |\n", i.Low, i.High)
 	}
 	row("AUPRC", metrics.AUPRC)
 	row("Brier score", &metrics.Brier)
@@ -97,34 +77,33 @@ func card(b *models.Bundle, o *Outcome, words int) string {
 	row("calibration slope", metrics.CalibrationSlope)
 	row("threshold", &m.Threshold)
 	row("accuracy at it", &metrics.Accuracy)
-	line("")
-	line("## Warnings")
-	line("")
-	line("Trained on the notes of one place and time. Re-train where shorthand, patients or admission policy differ, and look at the topics before use.")
+	write("\n## Warnings\n\n" +
+		"Trained on the notes of one place and time. Re-train where shorthand, patients or admission policy differ, and look at the topics before use.\n")
 	return w.String()
 }
 
-// classCard writes what was measured of several outcomes.
-func classCard(line func(string, ...any), m *eval.ClassMetrics) {
-	line("| measure | value |")
-	line("| --- | --- |")
-	line("| accuracy of the most probable outcome | %.3f |", m.Accuracy)
-	line("| balanced accuracy | %.3f |", m.BalancedAccuracy)
-	line("| log loss | %.3f |", m.LogLoss)
-	line("| Brier score of all outcomes, 0 to 2 | %.3f |", m.Brier)
+// classCard writes the measures of several outcomes.
+func classCard(write func(string, ...any), m *eval.ClassMetrics) {
+	write(`
+| measure | value |
+| --- | --- |
+| accuracy of the most probable outcome | %.3f |
+| balanced accuracy | %.3f |
+| log loss | %.3f |
+| Brier score of all outcomes, 0 to 2 | %.3f |
+`, m.Accuracy, m.BalancedAccuracy, m.LogLoss, m.Brier)
 	if m.AUROC != nil {
-		line("| AUROC, mean of the outcomes | %.3f |", *m.AUROC)
+		write("| AUROC, mean of the outcomes | %.3f |\n", *m.AUROC)
 	}
-	line("")
-	line("| outcome | notes | called rightly | AUROC against the others |")
-	line("| --- | --- | --- | --- |")
+	write("\n| outcome | notes | called rightly | AUROC against the others |\n| --- | --- | --- | --- |\n")
 	for c, of := range m.Classes {
 		area := "-"
 		if of.AUROC != nil {
 			area = fmt.Sprintf("%.3f", *of.AUROC)
 		}
-		line("| %s | %d | %d | %s |", strings.ReplaceAll(of.Class, "|", `\|`), of.N, m.Confusion[c][c], area)
+		write("| %s | %d | %d | %s |\n", strings.ReplaceAll(of.Class, "|", `\|`), of.N, m.Confusion[c][c], area)
 	}
+	write("\nOf admission, the sum of its outcomes:\n")
 }
 
 func quoted(names []string) string {

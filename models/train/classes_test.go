@@ -20,7 +20,7 @@ func TestEvaluateClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "majority", "smf-w", "smf-h"), Repeats: repeats, Settings: smallSupervised(SMFW)})
+	scores, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "majority", "smf-w", "smf-h"), Repeats: repeats, Settings: smallSupervised(SMFW)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func TestEvaluateCutsRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Candidates([]string{"svd", "smf-w", "bow"}, nil, []int{2, 50})
+	all, err := Configurations([]string{"svd", "smf-w", "bow"}, nil, []int{2, 50})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := smallSupervised(SMFW)
 	s.Ranks = []int{1} // which are the candidates'
-	scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Candidates: all, Repeats: repeats, Settings: s})
+	scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Configurations: all, Repeats: repeats, Settings: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestClassNotTrainedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "smf-w"), Repeats: repeats, Settings: smallSupervised(SMFW)})
+	_, err = Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "smf-w"), Repeats: repeats, Settings: smallSupervised(SMFW)})
 	if !errors.Is(err, smf.ErrLabels) || !strings.Contains(err.Error(), `"observation"`) {
 		t.Errorf("got %v", err)
 	}
@@ -121,22 +121,22 @@ func TestSupervisedRefuses(t *testing.T) {
 		"rank of vocabulary": {Data{Rows: two.Rows, Pooled: true}, with(func(s *Settings) { s.Ranks = []int{3, 10000} })},
 		"xi of sonmf":        {two, other(func(s *Settings) { s.Xi = new(1.) })},
 		"ridge of sonmf":     {two, other(func(s *Settings) { s.Ridge = new(1.) })},
-		"weights of sonmf":   {two, other(func(s *Settings) { s.ClassWeights = Balanced })},
+		"weights of sonmf":   {two, other(func(s *Settings) { s.ClassWeights = smf.Balanced })},
 		"ranks of sonmf":     {two, other(func(s *Settings) { s.Ranks = []int{2, 3} })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Model(t.Context(), c.data, c.settings); !errors.Is(err, ErrSettings) {
+			if _, err := Fit(t.Context(), c.data, c.settings); !errors.Is(err, ErrSettings) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	for name, of := range map[string]Settings{"classes": small(), "isotonic": with(func(s *Settings) { s.Calibration = models.Isotonic })} {
-		if err := CheckClasses([]Candidate{{Method: Majority}, {Method: of.Method, Rank: 2, Weighting: "tf-idf"}}, 3, of); !errors.Is(err, ErrSettings) {
+		if err := CheckClasses([]Configuration{{Method: Majority}, {Method: of.Method, Rank: 2, Weighting: "tf-idf"}}, 3, of); !errors.Is(err, ErrSettings) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Candidates([]string{"smf-w+words"}, nil, []int{2}); !errors.Is(err, ErrSettings) {
+	if _, err := Configurations([]string{"smf-w+words"}, nil, []int{2}); !errors.Is(err, ErrSettings) {
 		t.Errorf("words beside: %v", err)
 	}
 }

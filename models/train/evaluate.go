@@ -15,45 +15,45 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// Majority is the candidate that calls every note by the commoner outcome and gives its training share as
-// probability.
+// Majority predicts the commoner outcome for every note, with its share of the training notes as probability.
 const Majority Method = "majority"
 
-// Candidate is one way to make a model, as it is compared with others.
-type Candidate struct {
+// Configuration is one way to make a model, as it is compared with others.
+type Configuration struct {
 	Method    Method             `json:"method"`
-	Words     bool               `json:"words"` // beside topics
+	Words     bool               `json:"words"` // next to the topics
 	Rank      int                `json:"rank"`  // 0 without topics
 	Weighting textproc.Weighting `json:"weighting,omitempty"`
 }
 
-// wordsSuffix marks candidates with words beside their topics: "sonmf+words".
+// wordsSuffix marks configurations with words next to their topics: "sonmf+words".
 const wordsSuffix = "+words"
 
-// Candidates returns one candidate for each method, weighting and rank. A method without topics stands once
-// for each weighting, Majority once. Without weightings each method has the rows of Method.Weighting; with some, one
-// that needs binary rows has these alone, and it is an error if they are not among them; so it is if a rank is less than
-// 1, or none is there for a method with topics, or a candidate would stand twice.
-func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) ([]Candidate, error) {
+// Configurations returns one configuration for each method, weighting and rank. A method without topics appears once for each
+// weighting, and Majority once. Without weightings each method has the rows of Method.Weighting; a method that needs binary rows
+// takes only these from the weightings.
+//
+// It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no rank, or a
+// configuration would appear twice.
+func Configurations(methods []string, weightings []textproc.Weighting, ranks []int) ([]Configuration, error) {
 	for _, k := range ranks {
 		if k < 1 {
 			return nil, fmt.Errorf("%w: rank %d is less than 1", ErrSettings, k)
 		}
 	}
-	var all []Candidate
+	var all []Configuration
 	for _, name := range methods {
 		base, words := strings.CutSuffix(name, wordsSuffix)
-		c := Candidate{Method: Method(base), Words: words}
+		c := Configuration{Method: Method(base), Words: words}
 		if c.Method == Majority && !words {
 			all = append(all, c)
 			continue
 		}
 		if !c.Method.known() || words && (c.Method == BagOfWords || c.Method.Supervised()) {
-			return nil, fmt.Errorf("%w: method %q is none of %s, %s, those with topics but %s also with %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), supervisedNames(" and "), wordsSuffix)
+			return nil, fmt.Errorf("%w: method %q is none of %s, %s; those with topics but %s may end in %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), supervisedNames(" and "), wordsSuffix)
 		}
 		rows, err := c.Method.rows(weightings)
 		if err != nil {
@@ -65,7 +65,7 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 				continue
 			}
 			if len(ranks) == 0 {
-				return nil, fmt.Errorf("%w: method %q has no rank to be compared at", ErrSettings, name)
+				return nil, fmt.Errorf("%w: method %q needs a rank", ErrSettings, name)
 			}
 			for _, c.Rank = range ranks {
 				all = append(all, c)
@@ -76,7 +76,7 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: nothing to compare", ErrSettings)
 	}
-	seen := map[Candidate]bool{}
+	seen := map[Configuration]bool{}
 	for _, c := range all {
 		if seen[c] {
 			return nil, fmt.Errorf("%w: %s, %s, rank %d would be compared with itself", ErrSettings, c, c.Weighting, c.Rank)
@@ -86,16 +86,16 @@ func Candidates(methods []string, weightings []textproc.Weighting, ranks []int) 
 	return all, nil
 }
 
-// String names the candidate as Candidates reads it.
-func (c Candidate) String() string {
+// String names the configuration as Configurations reads it.
+func (c Configuration) String() string {
 	if c.Words {
 		return string(c.Method) + wordsSuffix
 	}
 	return string(c.Method)
 }
 
-// settings returns those of the candidate where it is compared under s.
-func (c Candidate) settings(s Settings) (Settings, error) {
+// settings returns s with what the configuration changes in it.
+func (c Configuration) settings(s Settings) (Settings, error) {
 	s.Method, s.Words, s.Rank, s.Ranks, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), nil, c.Weighting
 	if c.Method != L1NMF {
 		s.L1Topics, s.L1Scores = nil, nil
@@ -108,9 +108,9 @@ func (c Candidate) settings(s Settings) (Settings, error) {
 	return s, s.check()
 }
 
-// CheckClasses returns an error for candidates that several classes have no use for, 0 for yes and no.
-func CheckClasses(candidates []Candidate, classes int, s Settings) error {
-	for _, c := range candidates {
+// CheckClasses returns an error if a configuration cannot predict so many classes, 0 for yes and no.
+func CheckClasses(configurations []Configuration, classes int, s Settings) error {
+	for _, c := range configurations {
 		if c.Method == Majority {
 			continue
 		}
@@ -125,11 +125,11 @@ func CheckClasses(candidates []Candidate, classes int, s Settings) error {
 	return nil
 }
 
-// Score is what a candidate reached on one group of notes: means over the repeats, in each of which the predictions
-// of all folds are measured together. Folds of unlike prevalence so count against a candidate that only knows it.
-type Score struct {
+// Evaluation is what a configuration reached on one group of notes: means over the repeats. In each repeat the predictions of all
+// folds are measured together, so that folds of different prevalence count against a model that only knows the prevalence.
+type Evaluation struct {
 	Complaint string `json:"complaint"` // "" for the model of all complaints
-	Candidate
+	Configuration
 	Name                 string         `json:"name"`
 	Notes                int            `json:"notes"` // tested in each repeat
 	Positives            int            `json:"positives"`
@@ -146,25 +146,25 @@ type Score struct {
 	CalibrationIntercept *float64       `json:"calibration_intercept"`
 	CalibrationSlope     *float64       `json:"calibration_slope"`
 	ObservedExpected     *float64       `json:"observed_expected"`
-	// Classes are the measures of several outcomes, nil for yes and no; its intervals and numbers of notes are those of the
-	// first repeat. All others are of admission.
+	// Classes are the measures of several outcomes, nil for yes and no; their intervals and numbers of notes are those of the
+	// first repeat. All other measures are of admission.
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 
-// Comparison is what is compared, and on which splits.
+// Comparison says what is compared, and on which splits.
 type Comparison struct {
-	Candidates []Candidate
-	Repeats    Repeats
-	Settings   Settings // what the candidates share; weights of l1-nmf and of supervised methods are theirs
-	Progress   Progress // may be nil
+	Configurations []Configuration
+	Repeats        Repeats
+	Settings       Settings // shared by all; weights of l1-nmf and of supervised methods apply to these only
+	Progress       Progress // may be nil
 }
 
-// answers is what one candidate said in one repetition, by row: splits that end in any order leave the same.
+// answers holds the predictions of one configuration in one repeat, by row, so that the order in which splits end does not matter.
 type answers struct {
 	predictions
-	right  []bool // called rightly at the split's threshold
+	right  []bool // at the split's threshold
 	tested []bool
-	ranks  []int // that were used, by row
+	ranks  []int // that were used
 }
 
 func newAnswers(d *Data) *answers {
@@ -177,8 +177,8 @@ func newAnswers(d *Data) *answers {
 	return a
 }
 
-// measure returns the metrics of all tested rows together, whichever model answered them, and the share that was
-// called rightly: whether admitted.
+// measure returns the metrics of all tested rows together, whichever model predicted them, and the share of right decisions on
+// admission.
 func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	var tested []int
 	right := 0
@@ -200,14 +200,14 @@ func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	return o, float64(right) / float64(len(tested)), nil
 }
 
-// Evaluate trains every candidate on the training rows of every split and scores the test rows with the
-// models, exactly as a stream would be. The scores do not depend on GOMAXPROCS. The Rank of a score is the least that was
-// used, less than the candidate's where a split has fewer notes or terms.
-func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
-	if err := CheckClasses(c.Candidates, len(d.Classes), c.Settings); err != nil {
+// Evaluate trains every configuration on the training rows of every split and predicts the test rows, exactly as a stream would.
+// The result does not depend on GOMAXPROCS. The Rank of an Evaluation is the least that was used, below the configuration's if a
+// split has fewer notes or terms.
+func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
+	if err := CheckClasses(c.Configurations, len(d.Classes), c.Settings); err != nil {
 		return nil, err
 	}
-	got := make([][]*answers, len(c.Candidates)) // by candidate, repeat
+	got := make([][]*answers, len(c.Configurations)) // by configuration, then repeat
 	total := 0
 	for i := range got {
 		got[i] = make([]*answers, len(c.Repeats))
@@ -223,16 +223,16 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 		for _, split := range splits {
 			work.Go(func() error {
 				if err := ctx.Err(); err != nil {
-					return err // not each of thousands of splits has its texts read first
+					return err // before the texts of thousands of splits are read
 				}
 				t, err := newTrial(d, split, c.Settings.Text.MinDF)
 				if err != nil {
 					return err
 				}
-				for i, candidate := range c.Candidates {
-					p, rank, err := t.run(ctx, candidate, c.Settings)
+				for i, configuration := range c.Configurations {
+					p, rank, err := t.run(ctx, configuration, c.Settings)
 					if err != nil {
-						return fmt.Errorf("%s, %s, rank %d: %w", candidate, candidate.Weighting, candidate.Rank, err)
+						return fmt.Errorf("%s, %s, rank %d: %w", configuration, configuration.Weighting, configuration.Rank, err)
 					}
 					a := got[i][r]
 					for at, row := range split.Test {
@@ -253,104 +253,93 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Score, error) {
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	scores := make([]Score, len(c.Candidates))
-	for i := range scores {
-		if err := scores[i].summarize(c.Candidates[i], &d, got[i]); err != nil {
+	evaluations := make([]Evaluation, len(c.Configurations))
+	for i := range evaluations {
+		if err := evaluations[i].summarize(c.Configurations[i], &d, got[i]); err != nil {
 			return nil, err
 		}
 	}
-	return scores, nil
+	return evaluations, nil
 }
 
-// summarize sets the means over the repetitions.
-func (s *Score) summarize(c Candidate, d *Data, repeats []*answers) error {
-	s.Candidate, s.Name, s.Repeats = c, c.String(), len(repeats)
-	var accuracy, auroc, auprc, brier, scaled, loss, intercept, slope, ratio []float64
+// summarize sets the means over the repeats.
+func (e *Evaluation) summarize(c Configuration, d *Data, repeats []*answers) error {
+	e.Configuration, e.Name, e.Repeats = c, c.String(), len(repeats)
+	accuracy, metrics := make([]float64, len(repeats)), make([]*eval.Metrics, len(repeats))
 	for r, a := range repeats {
 		o, right, err := a.measure(d)
 		if err != nil {
 			return err
 		}
-		m := o.Metrics
+		accuracy[r], metrics[r] = right, o.Metrics
 		for i, tested := range a.tested {
 			if tested {
-				s.Rank = min(s.Rank, a.ranks[i])
+				e.Rank = min(e.Rank, a.ranks[i])
 			}
 		}
 		if r == 0 {
-			s.Classes = o.Classes
-			s.Notes, s.Positives, s.AUROCInterval = m.N, m.Positives, m.AUROCInterval
+			e.Classes, e.Notes, e.Positives, e.AUROCInterval = o.Classes, o.Metrics.N, o.Metrics.Positives, o.Metrics.AUROCInterval
+		} else {
+			addClasses(e.Classes, o.Classes)
 		}
-		if r > 0 && o.Classes != nil {
-			addClasses(s.Classes, o.Classes)
+	}
+	for _, measure := range classMeasures(e.Classes) {
+		*measure /= float64(len(repeats))
+	}
+	known := func(measure func(m *eval.Metrics) *float64) (values []float64) {
+		for _, m := range metrics {
+			if v := measure(m); v != nil {
+				values = append(values, *v)
+			}
 		}
-		accuracy, auroc, auprc = append(accuracy, right), append(auroc, *m.AUROC), append(auprc, *m.AUPRC)
-		brier, scaled, loss = append(brier, m.Brier), append(scaled, *m.BrierScaled), append(loss, m.LogLoss)
-		intercept, slope, ratio = appendKnown(intercept, m.CalibrationIntercept), appendKnown(slope, m.CalibrationSlope), appendKnown(ratio, m.ObservedExpected)
+		return values
 	}
-	if s.Classes != nil {
-		divideClasses(s.Classes, len(repeats))
-	}
-	s.Accuracy, s.AccuracySD = meanSD(accuracy)
-	s.AUROC, s.AUROCSD = meanSD(auroc)
-	s.AUPRC, _ = meanSD(auprc)
-	s.Brier, _ = meanSD(brier)
-	s.BrierScaled, _ = meanSD(scaled)
-	s.LogLoss, _ = meanSD(loss)
-	s.CalibrationIntercept, s.CalibrationSlope, s.ObservedExpected = mean(intercept), mean(slope), mean(ratio)
+	e.Accuracy, e.AccuracySD = meanSD(accuracy)
+	e.AUROC, e.AUROCSD = meanSD(known(func(m *eval.Metrics) *float64 { return m.AUROC }))
+	e.AUPRC, _ = meanSD(known(func(m *eval.Metrics) *float64 { return m.AUPRC }))
+	e.Brier, _ = meanSD(known(func(m *eval.Metrics) *float64 { return &m.Brier }))
+	e.BrierScaled, _ = meanSD(known(func(m *eval.Metrics) *float64 { return m.BrierScaled }))
+	e.LogLoss, _ = meanSD(known(func(m *eval.Metrics) *float64 { return &m.LogLoss }))
+	e.CalibrationIntercept = mean(known(func(m *eval.Metrics) *float64 { return m.CalibrationIntercept }))
+	e.CalibrationSlope = mean(known(func(m *eval.Metrics) *float64 { return m.CalibrationSlope }))
+	e.ObservedExpected = mean(known(func(m *eval.Metrics) *float64 { return m.ObservedExpected }))
 	return nil
 }
 
-// addClasses adds the measures of one more repeat, of the same rows and so with the same measures undefined.
-func addClasses(to, more *eval.ClassMetrics) {
-	to.Accuracy += more.Accuracy
-	to.BalancedAccuracy += more.BalancedAccuracy
-	to.LogLoss += more.LogLoss
-	to.Brier += more.Brier
-	if to.AUROC != nil {
-		*to.AUROC += *more.AUROC
+// classMeasures returns the measures of classes of which means are taken, none of nil.
+func classMeasures(m *eval.ClassMetrics) []*float64 {
+	if m == nil {
+		return nil
 	}
-	for c := range to.Classes {
-		if to.Classes[c].AUROC != nil {
-			*to.Classes[c].AUROC += *more.Classes[c].AUROC
-		}
-		for called, n := range more.Confusion[c] {
-			to.Confusion[c][called] += n
-		}
-	}
-}
-
-// divideClasses makes means of sums; the confusion stays that of all repeats.
-func divideClasses(m *eval.ClassMetrics, repeats int) {
-	by := float64(repeats)
-	m.Accuracy /= by
-	m.BalancedAccuracy /= by
-	m.LogLoss /= by
-	m.Brier /= by
-	if m.AUROC != nil {
-		*m.AUROC /= by
-	}
+	all := []*float64{&m.Accuracy, &m.BalancedAccuracy, &m.LogLoss, &m.Brier, m.AUROC}
 	for c := range m.Classes {
-		if m.Classes[c].AUROC != nil {
-			*m.Classes[c].AUROC /= by
+		all = append(all, m.Classes[c].AUROC)
+	}
+	return slices.DeleteFunc(all, func(v *float64) bool { return v == nil })
+}
+
+// addClasses adds the measures of one more repeat. Its rows are the same, and so the same measures are undefined.
+func addClasses(to, more *eval.ClassMetrics) {
+	added := classMeasures(more)
+	for i, measure := range classMeasures(to) {
+		*measure += *added[i]
+	}
+	if to != nil {
+		for c, row := range more.Confusion {
+			for predicted, n := range row {
+				to.Confusion[c][predicted] += n
+			}
 		}
 	}
 }
 
-func appendKnown(list []float64, v *float64) []float64 {
-	if v == nil {
-		return list
-	}
-	return append(list, *v)
-}
-
-// trial is one split: what its candidates share is computed once.
+// trial is one split. What several configurations share is computed once.
 type trial struct {
 	data   Data // trained on
 	train  *rows
-	test   []notes.Row
+	test   []Row
 	texts  map[textproc.Weighting]*text
-	topics map[Candidate]*text // Words cleared: topics do not depend on it
+	topics map[Configuration]*text // Words cleared: topics do not depend on it
 }
 
 func newTrial(d Data, split Split, minVisits int) (*trial, error) {
@@ -360,11 +349,11 @@ func newTrial(d Data, split Split, minVisits int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &trial{data: d, train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Candidate]*text{}}, nil
+	return &trial{data: d, train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Configuration]*text{}}, nil
 }
 
-// run returns the candidate's predictions of the test rows and the number of topics that it used.
-func (t *trial) run(ctx context.Context, c Candidate, s Settings) (p predictions, rank int, err error) {
+// run returns the predictions of the test rows and the number of topics that were used.
+func (t *trial) run(ctx context.Context, c Configuration, s Settings) (p predictions, rank int, err error) {
 	if c.Method == Majority {
 		return t.majority(), 0, nil
 	}
@@ -385,11 +374,11 @@ func (t *trial) run(ctx context.Context, c Candidate, s Settings) (p predictions
 	if fitted.Topics != nil {
 		_, rank = fitted.Topics.Dims()
 	}
-	p, err = t.score(fitted)
+	p, err = t.predict(fitted)
 	return p, rank, err
 }
 
-// majority gives every note the shares of the training rows.
+// majority predicts the shares of the training rows for every note.
 func (t *trial) majority() predictions {
 	shares := make([]float64, t.train.kappa()+1)
 	for _, class := range t.train.classes {
@@ -409,9 +398,8 @@ func (t *trial) majority() predictions {
 	return p
 }
 
-// fit trains a candidate that has settings. Topics that do not know the labels are shared by candidates with and without
-// words.
-func (t *trial) fit(ctx context.Context, tx *text, c Candidate, s *Settings) (*Fitted, error) {
+// fit trains a model. Topics that do not know the labels are shared by configurations with and without words.
+func (t *trial) fit(ctx context.Context, tx *text, c Configuration, s *Settings) (*Fitted, error) {
 	if c.Method.Supervised() {
 		return supervise(ctx, t.train, tx, s, &t.data)
 	}
@@ -427,8 +415,8 @@ func (t *trial) fit(ctx context.Context, tx *text, c Candidate, s *Settings) (*F
 	return head(ctx, t.train, with, s)
 }
 
-// score returns what a model says of the test rows.
-func (t *trial) score(fitted *Fitted) (predictions, error) {
+// predict returns the predictions of the test rows.
+func (t *trial) predict(fitted *Fitted) (predictions, error) {
 	p := predictions{admission: make([]float64, len(t.test)), threshold: fitted.Threshold}
 	if fitted.Classes != nil {
 		p.classes = mat.NewDense(len(t.test), len(fitted.Classes), nil)

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -36,7 +35,7 @@ func TestCandidates(t *testing.T) {
 			"majority  0", "bow tf-idf 0", "sonmf tf-idf 10", "sonmf tf-idf 20", "svd+words tf-idf 10", "svd+words tf-idf 20", "log-nmf binary 10", "log-nmf binary 20",
 		}},
 	} {
-		got, err := Candidates(methods, c.weightings, []int{10, 20})
+		got, err := Configurations(methods, c.weightings, []int{10, 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +47,7 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if got, err := Candidates(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "log-nmf") {
+	if got, err := Configurations(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "log-nmf") {
 		t.Errorf("binary factorizations of tf-idf rows: %v, %v", got, err)
 	}
 	for name, c := range map[string]struct {
@@ -70,7 +69,7 @@ func TestCandidates(t *testing.T) {
 		"words and no":    {[]string{"majority+words"}, []int{1}},
 		"words and words": {[]string{"bow+words"}, []int{1}},
 	} {
-		if got, err := Candidates(c.methods, both, c.ranks); !errors.Is(err, ErrSettings) {
+		if got, err := Configurations(c.methods, both, c.ranks); !errors.Is(err, ErrSettings) {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}
@@ -80,7 +79,7 @@ func TestCrossValidationNeverPartsAVisit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 80).Draw(t, "rows")
-		rows := make([]notes.Row, n)
+		rows := make([]Row, n)
 		for i := range rows {
 			if v := rapid.IntRange(0, 30).Draw(t, "visit"); v > 0 {
 				rows[i].Visit = fmt.Sprint(v)
@@ -114,7 +113,7 @@ func TestCrossValidationNeverPartsAVisit(t *testing.T) {
 }
 
 // checkSplit looks for visits on both sides.
-func checkSplit(t interface{ Fatalf(string, ...any) }, rows []notes.Row, s Split) {
+func checkSplit(t interface{ Fatalf(string, ...any) }, rows []Row, s Split) {
 	trained := map[string]bool{}
 	for _, i := range s.Train {
 		trained[visit(rows, i)] = true
@@ -128,7 +127,7 @@ func checkSplit(t interface{ Fatalf(string, ...any) }, rows []notes.Row, s Split
 
 func TestHoldout(t *testing.T) {
 	t.Parallel()
-	rows := []notes.Row{{Visit: "a"}, {Visit: "b"}, {}, {Visit: "a"}, {Visit: "c"}, {}}
+	rows := []Row{{Visit: "a"}, {Visit: "b"}, {}, {Visit: "a"}, {Visit: "c"}, {}}
 	repeats, dropped, err := Holdout(rows, func(i int) bool { return i < 3 })
 	if err != nil {
 		t.Fatal(err)
@@ -148,9 +147,9 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-func candidates(t *testing.T, methods ...string) []Candidate {
+func candidates(t *testing.T, methods ...string) []Configuration {
 	t.Helper()
-	c, err := Candidates(methods, []textproc.Weighting{textproc.TFIDF}, []int{4})
+	c, err := Configurations(methods, []textproc.Weighting{textproc.TFIDF}, []int{4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +163,7 @@ func TestEvaluateMajority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns()}, Comparison{Candidates: candidates(t, "majority"), Repeats: repeats, Settings: small()})
+	scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns()}, Comparison{Configurations: candidates(t, "majority"), Repeats: repeats, Settings: small()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,9 +186,9 @@ func TestEvaluateSameBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(processors int) []Score {
+	run := func(processors int) []Evaluation {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, Comparison{Candidates: candidates(t, "bow", "svd+words"), Repeats: repeats, Settings: small()})
+		scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, Comparison{Configurations: candidates(t, "bow", "svd+words"), Repeats: repeats, Settings: small()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,8 +214,8 @@ func TestEvaluateWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(s Settings) []Score {
-		scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Candidates: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
+	run := func(s Settings) []Evaluation {
+		scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Configurations: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +242,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	d := Data{Rows: rows, Aux: auxColumns()}
 	bad := small()
 	bad.Folds = 1
-	if _, err := Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "bow"), Repeats: repeats, Settings: bad}); !errors.Is(err, ErrSettings) {
+	if _, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "bow"), Repeats: repeats, Settings: bad}); !errors.Is(err, ErrSettings) {
 		t.Errorf("settings: %v", err)
 	}
 	// A test set of one class measures nothing.
@@ -251,13 +250,13 @@ func TestEvaluateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Evaluate(t.Context(), d, Comparison{Candidates: candidates(t, "majority"), Repeats: one, Settings: small()}); !errors.Is(err, eval.ErrOneClass) {
+	if _, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "majority"), Repeats: one, Settings: small()}); !errors.Is(err, eval.ErrOneClass) {
 		t.Errorf("one class: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, method := range []string{"svd", "majority"} { // one heeds the context, the other is done at once
-		if _, err := Evaluate(ctx, d, Comparison{Candidates: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
+		if _, err := Evaluate(ctx, d, Comparison{Configurations: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled %s: %v", method, err)
 		}
 	}
@@ -265,9 +264,9 @@ func TestEvaluateRefuses(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	var rows []notes.Row
+	var rows []Row
 	for i := range 90 {
-		rows = append(rows, notes.Row{Complaint: []string{"Chest Pain", "chest  pain", "", "n/v"}[min(i%4, 3)], Positive: i%3 == 0})
+		rows = append(rows, Row{Complaint: []string{"Chest Pain", "chest  pain", "", "n/v"}[min(i%4, 3)], Positive: i%3 == 0})
 	}
 	groups := Groups(Data{Rows: rows, Aux: auxColumns()}, 40)
 	if len(groups) != 1 || groups[0].Complaint != "Chest Pain" || len(groups[0].Rows) != 46 || len(groups[0].At) != 46 || len(groups[0].Aux) != len(auxColumns()) || groups[0].Pooled {

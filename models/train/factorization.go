@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Factorization is what a candidate's topics are on some notes, whatever their outcomes.
+// Factorization holds the topics of some notes, found without their outcomes.
 type Factorization struct {
 	Documents, Terms int
 	// Result is nil for a bag of words. Its topics have columns of length 1, its scores are as the solver left them.
@@ -16,7 +15,7 @@ type Factorization struct {
 }
 
 // Factorize makes text rows and topics of all notes as Evaluate does of those that it trains on.
-func Factorize(ctx context.Context, all []notes.Row, c Candidate, s Settings) (*Factorization, error) {
+func Factorize(ctx context.Context, all []Row, c Configuration, s Settings) (*Factorization, error) {
 	s, err := c.settings(s)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -12,27 +13,29 @@ import (
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// Fitted is one trained model and what its training told.
+// Fitted is one trained model and the outcome of its training.
 type Fitted struct {
 	classifier.Parts
 	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
 	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
 	// these probabilities together.
 	OutOfFold []float64
-	// Probabilities holds likewise those of all classes, n×(κ+1), by which OutOfFold is that of admission; nil for yes and
-	// no.
+	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
+	// yes and no.
 	Probabilities *mat.Dense
-	// Supervised tells how topics that know the outcome were chosen; nil for others. They and their coefficients had not
-	// seen a row of OutOfFold at all; ξ, ν, rank and the threshold are chosen on all of it together.
+	// Supervised tells how topics that know the outcome were chosen; nil for other methods. Neither they nor their
+	// coefficients had seen the row of OutOfFold; ξ, ν, rank and the threshold are chosen on all of these probabilities
+	// together.
 	Supervised *Supervised
-	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; 0 where Supervised is set.
+	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
 	Features int
 	// Solver tells how the topics were found; nil for a bag of words.
@@ -41,18 +44,35 @@ type Fitted struct {
 	Alignment *Alignment
 }
 
+// Row is one labelled note.
+type Row struct {
+	Visit     string // "" makes the row a visit of its own
+	Complaint string
+	Text      string
+	Arrived   time.Time   // zero if unknown
+	Positive  bool        // admitted
+	Aux       []msg.Value // in the order of Data.Aux
+	Class     int         // index into Data.Classes, if there are any
+}
+
+// Aux is an auxiliary feature of the notes.
+type Aux struct {
+	Name string // of the field in a note
+	Kind models.AuxKind
+}
+
 // Data is the notes that a model is trained on.
 type Data struct {
-	Rows   []notes.Row
-	Aux    []notes.Aux // what the rows' auxiliary values are
-	Pooled bool        // they are of several complaints: the complaint is an auxiliary feature
+	Rows   []Row
+	Aux    []Aux // names and kinds of the rows' auxiliary values
+	Pooled bool  // the rows have several complaints, and the complaint is an auxiliary feature
 	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
 	// nil for yes and no.
 	Classes   []string
 	Admission []bool
-	// Previous is the version before, from which the topics take their numbers; nil for none.
+	// Previous is the version before, from which the topics take their order; nil for none.
 	Previous *models.Bundle
-	// progress is told of the runs of a cross-validation; it may be nil.
+	// progress reports the runs of a cross-validation; it may be nil.
 	progress Progress
 }
 
@@ -62,11 +82,11 @@ func (d Data) subset(at []int) Data {
 	return d
 }
 
-// rows is data as the stages take it.
+// rows holds the data in the form that the stages take.
 type rows struct {
-	all     []notes.Row
+	all     []Row
 	y       []bool
-	classes []int // of each row: of names, or 1 for admission
+	classes []int // of each row: an index into names, or 1 for admission
 	names   []string
 	beds    []bool // which of names count as admitted
 	visits  []string
@@ -109,7 +129,7 @@ func newRows(d Data, minVisits int) (*rows, error) {
 	return r, nil
 }
 
-// labels returns the class of each row; of yes and no, admission is 1.
+// labels returns the class of each row; for yes and no, admission is 1.
 func (d *Data) labels() []int {
 	out := make([]int, len(d.Rows))
 	for i, r := range d.Rows {
@@ -123,11 +143,11 @@ func (d *Data) labels() []int {
 	return out
 }
 
-// kappa is the number of classes but the reference.
+// kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// visit returns the visit of row i; a row without one is a visit of its own.
-func visit(all []notes.Row, i int) string {
+// visit returns the visit of row i. A row without a visit is one of its own.
+func visit(all []Row, i int) string {
 	if all[i].Visit != "" {
 		return all[i].Visit
 	}
@@ -152,9 +172,9 @@ func (r *rows) featuresTo(dst []float64, i int) {
 	}
 }
 
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
-// are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, err error) {
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
+// Indicators are not, so that they stay sparse; the intercept makes up for it.
+func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, err error) {
 	width := r.auxWidth()
 	scale = make([]float64, width)
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
@@ -168,7 +188,7 @@ func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, e
 			for f, v := range features[at : at+len(column.Mean)] {
 				sums[at+f] += v * v
 				if column.Kind == models.Categorical {
-					v += column.Mean[f] // 0 or 1 again, the mean where the value is missing
+					v += column.Mean[f] // 0 or 1 again, the mean if the value is missing
 				}
 				if v != 0 {
 					indices, values = append(indices, int32(at+f)), append(values, v)
@@ -187,14 +207,14 @@ func (r *rows) auxFeatures(unitVariance bool) (x *linalg.CSR, scale []float64, e
 	for e, f := range indices {
 		values[e] /= scale[f]
 	}
-	x, err = linalg.NewCSR(len(r.all), width, indptr, indices, values)
+	x, err = matrix.NewCSR(len(r.all), width, indptr, indices, values)
 	return x, scale, err
 }
 
-// text is the stage of a model that does not know the labels.
+// text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
-	x          *linalg.CSR // n×p
+	x          *matrix.CSR // n×p
 	topics     *mat.Dense  // p×k, nil without topics
 	scores     *mat.Dense  // n×k
 	solver     *solver.Result
@@ -216,37 +236,39 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
 	}
-	var parts []linalg.Operator
+	var parts []mat.Matrix
 	k := 0
 	if t.topics != nil {
 		_, k = t.topics.Dims()
-		parts = append(parts, linalg.Dense{Dense: t.scores})
+		parts = append(parts, t.scores)
 	}
 	p := 0
 	if s.words() {
-		p = t.x.P
+		_, p = t.x.Dims()
 		parts = append(parts, t.x)
 	}
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
-	folds, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
+	foldOf, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
 	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
 	if s.FreeAux {
-		settings.PenaltyFactors = make([]float64, k+p+aux.P)
+		_, all := design.Dims()
+		settings.PenaltyFactors = make([]float64, all)
 		for j := range k + p {
 			settings.PenaltyFactors[j] = 1
 		}
 	}
 	if s.Alpha < nearRidge {
-		// The nearer to ridge, the larger the λ at which the path begins: it ends where that of nearRidge does.
+		// The nearer to ridge, the larger the λ at which the path begins. This ratio makes it end at the same λ as the path
+		// of nearRidge.
 		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
 	}
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, folds, settings)
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, settings)
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -275,17 +297,17 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		}
 	}
 	f.Heads = []classifier.Head{h}
-	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), folds, s)
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), foldOf, s)
 }
 
 // calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
-func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, folds []int, s *Settings) error {
+func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, foldOf []int, s *Settings) error {
 	f.Classes, f.Admission = r.names, r.beds
 	var err error
 	if f.Calibration, err = classifier.FitClasses(s.Calibration, logOdds, r.classes); err != nil {
 		return err
 	}
-	p, err := calibrated(s.Calibration, logOdds, r.classes, folds)
+	p, err := calibrated(s.Calibration, logOdds, r.classes, foldOf)
 	if err != nil {
 		return err
 	}
@@ -303,7 +325,7 @@ func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, folds []int, s *Settings
 	return nil
 }
 
-// admission returns the probability that the classes that count as admitted have together.
+// admission returns the sum of the probabilities of the classes that count as admitted.
 func admission(p []float64, admitted []bool) float64 {
 	var sum float64
 	for c, v := range p {
@@ -316,24 +338,17 @@ func admission(p []float64, admitted []bool) float64 {
 
 // calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
 // others, so that it too has not seen the fold's outcomes.
-func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, folds []int) (*mat.Dense, error) {
+func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
 	n, kappa := logOdds.Dims()
 	p := mat.NewDense(n, kappa+1, nil)
-	for fold := range slices.Max(folds) + 1 {
-		var others, outcomes []int
-		for i, f := range folds {
-			if f != fold {
-				others, outcomes = append(others, i), append(outcomes, classes[i])
-			}
-		}
-		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), outcomes)
+	for fold := range slices.Max(foldOf) + 1 {
+		others, held := folds.Split(foldOf, fold)
+		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), take(classes, others))
 		if err != nil {
 			return nil, err
 		}
-		for i, f := range folds {
-			if f == fold {
-				classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
-			}
+		for _, i := range held {
+			classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
 		}
 	}
 	return p, nil
@@ -345,8 +360,8 @@ const nearRidge = 0.1
 // headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
 const headTolerance = 1e-6
 
-// Model trains one model.
-func Model(ctx context.Context, d Data, s Settings) (*Fitted, error) {
+// Fit trains one model.
+func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}

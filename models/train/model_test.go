@@ -13,8 +13,6 @@ import (
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
@@ -27,7 +25,7 @@ func TestModelFindsPlantedTruth(t *testing.T) {
 	fresh, truth := generated(t, 100000, 101500)
 	s := small()
 	s.Rank = 10
-	f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)
+	f, err := Fit(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +64,7 @@ func TestRidgePathIsLongEnough(t *testing.T) {
 	for _, alpha := range []float64{0, 0.1} {
 		s := small()
 		s.Method, s.Alpha = BagOfWords, alpha
-		f, err := Model(t.Context(), Data{Rows: rows}, s)
+		f, err := Fit(t.Context(), Data{Rows: rows}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +75,7 @@ func TestRidgePathIsLongEnough(t *testing.T) {
 	}
 }
 
-func auroc(t *testing.T, rows []notes.Row, p []float64) float64 {
+func auroc(t *testing.T, rows []Row, p []float64) float64 {
 	t.Helper()
 	a, _, err := eval.AUROC(labels(rows), p, nil)
 	if err != nil {
@@ -102,7 +100,7 @@ func TestOutOfFoldKnowsNoLabel(t *testing.T) {
 	words.Method = BagOfWords
 	for _, s := range []Settings{small(), words, smallSupervised(SMFW), smallSupervised(SMFH)} {
 		s.Text.MinDF = 1
-		f, err := Model(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
+		f, err := Fit(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +193,7 @@ func TestScorerIsTheHead(t *testing.T) {
 			s := small()
 			change(&s)
 			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
-			f, err := Model(t.Context(), d, s)
+			f, err := Fit(t.Context(), d, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,23 +252,25 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 	if err != nil {
 		t.Fatal(err)
 	}
-	var parts []linalg.Operator
+	var parts []mat.Matrix
 	before := 0
 	if tx.topics != nil {
-		parts = append(parts, linalg.Dense{Dense: tx.scores})
+		parts = append(parts, tx.scores)
 		_, before = tx.scores.Dims()
 	}
 	if s.words() {
 		parts = append(parts, tx.x)
-		before += tx.x.P
+		_, p := tx.x.Dims()
+		before += p
 	}
+	_, width := aux.Dims()
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
 	if s.FreeAux {
-		settings.PenaltyFactors = append(slices.Repeat([]float64{1}, before), make([]float64, aux.P)...)
+		settings.PenaltyFactors = append(slices.Repeat([]float64{1}, before), make([]float64, width)...)
 	}
 	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, settings)
 	if err != nil {
@@ -298,9 +298,9 @@ func TestPooledComplaint(t *testing.T) {
 		"one and none":         {[]string{"cough", "", "cough", "Cough"}, true, nil},
 		"not pooled":           {[]string{"cough", "fever", "cough", "fever"}, false, nil},
 	} {
-		var rows []notes.Row
+		var rows []Row
 		for _, complaint := range c.complaints {
-			rows = append(rows, notes.Row{Complaint: complaint})
+			rows = append(rows, Row{Complaint: complaint})
 		}
 		r, err := newRows(Data{Rows: rows, Pooled: c.pooled}, 2)
 		if err != nil {
@@ -333,7 +333,7 @@ func TestModelAndTrainRefuse(t *testing.T) {
 		return s
 	}
 	for name, c := range map[string]struct {
-		rows     []notes.Row
+		rows     []Row
 		settings Settings
 		want     error
 	}{
@@ -359,7 +359,7 @@ func TestModelAndTrainRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Model(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
+			if _, err := Fit(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings, job()); !errors.Is(err, c.want) {

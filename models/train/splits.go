@@ -4,17 +4,17 @@ import (
 	"fmt"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// Split is the rows that models are trained on and those that they are tested on. No visit is in both.
+// Split holds the rows that models are trained on and those that they are tested on. No visit is in both.
 type Split struct{ Train, Test []int }
 
-// Repeats is for each repetition the splits that together test every row once.
+// Repeats holds for each repetition the splits that together test every row once.
 type Repeats [][]Split
 
-// CrossValidation returns repeated stratified folds that never part a visit.
-func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats, error) {
+// CrossValidation returns k stratified folds for each repetition, which never split a visit.
+func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 	type outcome struct {
 		class    int
 		admitted bool
@@ -27,27 +27,21 @@ func CrossValidation(all []notes.Row, folds, repeats int, seed uint64) (Repeats,
 	}
 	out := make(Repeats, repeats)
 	for r := range out {
-		fold, err := eval.StratifiedFolds(outcomes, visits, folds, seed+uint64(r))
+		of, err := eval.StratifiedFolds(outcomes, visits, k, seed+uint64(r))
 		if err != nil {
 			return nil, fmt.Errorf("choosing folds: %w", err)
 		}
-		out[r] = make([]Split, folds)
-		for i, f := range fold {
-			for g := range out[r] {
-				if g == f {
-					out[r][g].Test = append(out[r][g].Test, i)
-				} else {
-					out[r][g].Train = append(out[r][g].Train, i)
-				}
-			}
+		out[r] = make([]Split, k)
+		for f := range out[r] {
+			out[r][f].Train, out[r][f].Test = folds.Split(of, f)
 		}
 	}
 	return out, nil
 }
 
-// Holdout returns the one split that trains on the rows that inTraining tells and tests on the others, without
-// those whose visit is trained on; dropped counts them. It is an error if either part is empty.
-func Holdout(all []notes.Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
+// Holdout returns one split that trains on the rows that inTraining selects and tests on the others, except those whose
+// visit is trained on; dropped counts these. It is an error if either part is empty.
+func Holdout(all []Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
 	var split Split
 	trained := map[string]bool{}
 	for i := range all {
@@ -66,7 +60,7 @@ func Holdout(all []notes.Row, inTraining func(i int) bool) (_ Repeats, dropped i
 		}
 	}
 	if len(split.Train) == 0 || len(split.Test) == 0 {
-		return nil, dropped, fmt.Errorf("%w: no notes to train on, or none to test on", ErrSettings)
+		return nil, dropped, fmt.Errorf("%w: no notes to train on, or no notes to test on", ErrSettings)
 	}
 	return Repeats{{split}}, dropped, nil
 }

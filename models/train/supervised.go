@@ -18,12 +18,12 @@ import (
 
 // Supervised tells how a supervised factorization was chosen.
 type Supervised struct {
-	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are those of smf.Choice.
+	// Best is the candidate that was chosen, on the scale of the factorized rows; Candidates are those of smf.Choice.
 	Best       smf.Candidate
 	Candidates []smf.Candidate
 }
 
-// supervised is a supervised factorization in the making.
+// supervised is the state of a supervised training.
 type supervised struct {
 	*rows
 	*Settings
@@ -37,13 +37,11 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 	m := &supervised{rows: r, Settings: s, text: t}
 	m.data = smf.Data{Labels: r.classes, Classes: r.kappa() + 1}
 	m.data.Aux, m.auxScale = r.denseAux()
-	if s.ClassWeights == Balanced {
-		m.data.Weights = smf.Balanced(r.classes)
-	}
+	m.data.Weights = s.ClassWeights.Weights(r.classes)
 	return m
 }
 
-// supervise is the last stage where topics know the labels: topics and coefficients together, calibration, threshold.
+// supervise is the last stage for topics that know the labels: topics and coefficients together, calibration, threshold.
 func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
 	m := newSupervised(r, t, s)
 	m.progress = d.progress
@@ -66,7 +64,7 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 	return f, f.calibrate(r, choice.LogOdds, choice.FoldOf, s)
 }
 
-// checkFolds returns an error that wraps smf.ErrLabels and names the outcome for one that is not in two folds.
+// checkFolds returns an error that wraps smf.ErrLabels and names the outcome if one is not in two folds.
 func (m *supervised) checkFolds(folds []int) error {
 	for class, name := range m.names {
 		in := map[int]bool{}
@@ -82,12 +80,9 @@ func (m *supervised) checkFolds(folds []int) error {
 	return nil
 }
 
-// choose cross-validates ξ, ν and the rank, as far as they are not given.
+// choose cross-validates ξ, ν and the rank, unless they are given.
 func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, error) {
-	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, Progress: m.progress}
-	if m.ClassWeights == Balanced {
-		search.Weigh = smf.Balanced
-	}
+	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, ClassWeights: m.ClassWeights, Progress: m.progress}
 	if m.Xi != nil {
 		search.Xi = []float64{*m.Xi}
 	}
@@ -100,9 +95,9 @@ func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, erro
 		}
 	}
 	if m.Standardize {
-		search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
+		search.Prepare = func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
 			means, scales := standard(train)
-			return func(x linalg.Operator) linalg.Operator { return linalg.NewStandardized(x, means, scales) }
+			return func(x mat.Matrix) mat.Matrix { return linalg.NewStandardized(x, means, scales) }
 		}
 	}
 	choice, err := smf.Choose(ctx, m.text.x, m.data, search)
@@ -116,9 +111,9 @@ func (m *supervised) method(c smf.Candidate) smf.Settings {
 	return smf.Settings{Variant: smf.Variant(m.Method), Xi: c.Xi, Ridge: c.Ridge}
 }
 
-// standard returns what linalg.Standardized takes to centre columns and give them equal variance. They are scaled so that
-// the mean square length of a row stays as it is, and with it what ξ and ν mean. Columns that are constant become 0.
-func standard(x linalg.Operator) (means, scales []float64) {
+// standard returns the arguments of linalg.NewStandardized that centre columns and give them equal variance. The mean
+// square length of a row stays the same, and with it the meaning of ξ and ν. Constant columns become 0.
+func standard(x mat.Matrix) (means, scales []float64) {
 	means, deviations := linalg.ColumnMoments(x)
 	scales = deviations
 	varying := 0
@@ -128,9 +123,10 @@ func standard(x linalg.Operator) (means, scales []float64) {
 		}
 	}
 	n, _ := x.Dims()
+	squared := linalg.OperatorOf(x, 0).NormSquared()
 	for j, d := range deviations {
 		if d > 0 {
-			scales[j] = math.Sqrt(x.NormSquared()/float64(n*varying)) / d
+			scales[j] = math.Sqrt(squared/float64(n*varying)) / d
 		}
 	}
 	return means, scales
@@ -143,7 +139,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		return err
 	}
 	n, p := m.text.x.Dims()
-	x, means, scales := linalg.Operator(m.text.x), make([]float64, p), slices.Repeat([]float64{1}, p)
+	x, means, scales := mat.Matrix(m.text.x), make([]float64, p), slices.Repeat([]float64{1}, p)
 	if m.Standardize {
 		means, scales = standard(m.text.x)
 		x = linalg.NewStandardized(m.text.x, means, scales)
@@ -200,13 +196,13 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		f.Heads = append(f.Heads, h)
 	}
 	scores := mat.NewDense(n, len(order), nil)
-	m.text.x.MulTo(scores, f.Topics)
+	linalg.OperatorOf(m.text.x, 0).MulTo(scores, f.Topics)
 	f.Prevalence = classifier.Prevalence(scores, f.Topics)
 	return nil
 }
 
 // denseAux returns the auxiliary features, centred as the scorer centres them and of unit variance, with the divisor of
-// each; nil where there are none.
+// each; nil without auxiliary features.
 func (r *rows) denseAux() (*mat.Dense, []float64) {
 	width := r.auxWidth()
 	if width == 0 {

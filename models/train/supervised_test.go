@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -50,7 +49,7 @@ func threeClasses(tb testing.TB, from, to int) Data {
 }
 
 // odds returns the log-odds of each class against the reference by the scorer, n×κ.
-func odds(t *testing.T, parts classifier.Parts, rows []notes.Row, pooled bool) *mat.Dense {
+func odds(t *testing.T, parts classifier.Parts, rows []Row, pooled bool) *mat.Dense {
 	t.Helper()
 	model, err := classifier.New(parts)
 	if err != nil {
@@ -102,9 +101,9 @@ func TestScorerIsTheFactorization(t *testing.T) {
 		"yes and no":               {two, func(*Settings) {}},
 		"text alone":               {plain, func(*Settings) {}},
 		"standardized":             {two, func(s *Settings) { s.Standardize = true }},
-		"balanced":                 {two, func(s *Settings) { s.ClassWeights = Balanced }},
+		"balanced":                 {two, func(s *Settings) { s.ClassWeights = smf.Balanced }},
 		"three classes":            {three, func(*Settings) {}},
-		"three classes, all of it": {three, func(s *Settings) { s.Standardize, s.ClassWeights = true, Balanced }},
+		"three classes, all of it": {three, func(s *Settings) { s.Standardize, s.ClassWeights = true, smf.Balanced }},
 	} {
 		for _, method := range []Method{SMFW, SMFH} {
 			t.Run(name+"/"+string(method), func(t *testing.T) {
@@ -114,11 +113,11 @@ func TestScorerIsTheFactorization(t *testing.T) {
 				d := c.data
 				fresh := d.Rows[200:]
 				d.Rows = d.Rows[:200]
-				f, err := Model(t.Context(), d, s)
+				f, err := Fit(t.Context(), d, s)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for which, rows := range map[string][]notes.Row{"seen": d.Rows, "fresh": fresh} {
+				for which, rows := range map[string][]Row{"seen": d.Rows, "fresh": fresh} {
 					got, want := odds(t, f.Parts, rows, d.Pooled), predicted(t, d, rows, &s)
 					if !mat.EqualApprox(got, want, 1e-9) {
 						var diff mat.Dense
@@ -132,7 +131,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 }
 
 // predicted factorizes data anew and returns the log-odds of rows by smf's own model.
-func predicted(t *testing.T, d Data, of []notes.Row, s *Settings) *mat.Dense {
+func predicted(t *testing.T, d Data, of []Row, s *Settings) *mat.Dense {
 	t.Helper()
 	r, err := newRows(d, s.Text.MinDF)
 	if err != nil {
@@ -147,16 +146,17 @@ func predicted(t *testing.T, d Data, of []notes.Row, s *Settings) *mat.Dense {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepare := func(x linalg.Operator) linalg.Operator { return x }
+	prepare := func(x mat.Matrix) mat.Matrix { return x }
 	if s.Standardize {
 		means, scales := standard(tx.x)
-		prepare = func(x linalg.Operator) linalg.Operator { return linalg.NewStandardized(x, means, scales) }
+		prepare = func(x mat.Matrix) mat.Matrix { return linalg.NewStandardized(x, means, scales) }
 	}
 	result, err := solver.Solve(t.Context(), prepare(tx.x), solver.Settings{Rank: s.Rank, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := mat.NewDense(len(of), tx.x.P, nil)
+	_, terms := tx.x.Dims()
+	x := mat.NewDense(len(of), terms, nil)
 	transformer := tx.vectorizer.Transformer()
 	var aux *mat.Dense
 	if m.data.Aux != nil {
@@ -181,7 +181,7 @@ func predicted(t *testing.T, d Data, of []notes.Row, s *Settings) *mat.Dense {
 			aux.Set(i, q, aux.At(i, q)/scale)
 		}
 	}
-	p, err := method.Model(result).Predict(prepare(linalg.Dense{Dense: x}), aux)
+	p, err := method.Model(result).Predict(prepare(x), aux)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 		folds[i] = i % 3
 	}
 	for _, method := range []Method{SMFW, SMFH} {
-		for name, change := range map[string]func(*Settings){"plain": func(*Settings) {}, "standardized": func(s *Settings) { s.Standardize = true }, "balanced": func(s *Settings) { s.ClassWeights = Balanced }} {
+		for name, change := range map[string]func(*Settings){"plain": func(*Settings) {}, "standardized": func(s *Settings) { s.Standardize = true }, "balanced": func(s *Settings) { s.ClassWeights = smf.Balanced }} {
 			t.Run(string(method)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				s := smallSupervised(method)

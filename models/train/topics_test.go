@@ -9,14 +9,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
 
 // pooled trains the model of all complaints.
-func pooled(t *testing.T, rows []notes.Row, s Settings, previous *models.Bundle) *models.Bundle {
+func pooled(t *testing.T, rows []Row, s Settings, previous *models.Bundle) *models.Bundle {
 	t.Helper()
 	s.PerComplaint = Never
 	j := job()

@@ -17,23 +17,22 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/lab/synth"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 )
 
-func auxColumns() []notes.Aux {
-	return []notes.Aux{
-		{Column: "age", Kind: models.Numeric, Name: "age"},
-		{Column: "sex", Kind: models.Categorical, Name: "sex"},
-		{Column: "acuity", Kind: models.Numeric, Name: "acuity"},
-		{Column: "vitals.spo2", Kind: models.Numeric, Name: "vitals.spo2"},
+func auxColumns() []Aux {
+	return []Aux{
+		{Kind: models.Numeric, Name: "age"},
+		{Kind: models.Categorical, Name: "sex"},
+		{Kind: models.Numeric, Name: "acuity"},
+		{Kind: models.Numeric, Name: "vitals.spo2"},
 	}
 }
 
 // generated returns the generator's notes from one to another, and the probabilities that their outcomes were drawn
 // by.
-func generated(tb testing.TB, from, to int) (rows []notes.Row, truth []float64) {
+func generated(tb testing.TB, from, to int) (rows []Row, truth []float64) {
 	tb.Helper()
 	g, err := synth.New(synth.Settings{Seed: 7, Misspelling: synth.DefaultMisspelling})
 	if err != nil {
@@ -45,7 +44,7 @@ func generated(tb testing.TB, from, to int) (rows []notes.Row, truth []float64) 
 		if err != nil {
 			tb.Fatal(err)
 		}
-		row := notes.Row{Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
+		row := Row{Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
 		for _, a := range auxColumns() {
 			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
 		}
@@ -65,7 +64,7 @@ func job() Job {
 	return Job{Created: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Version: "test"}
 }
 
-func train(tb testing.TB, rows []notes.Row, s Settings) *Trained {
+func train(tb testing.TB, rows []Row, s Settings) *Trained {
 	tb.Helper()
 	got, err := Train(tb.Context(), Data{Rows: rows, Aux: auxColumns()}, s, job())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Six items ask for two things, three for each; a few answers are missing.
@@ -25,7 +26,7 @@ func Example() {
 	x.Set(3, 1, math.NaN())
 	x.Set(9, 4, math.NaN())
 
-	number, err := factoranalysis.Parallel(context.Background(), x, factoranalysis.ParallelSettings{Seed: 1})
+	number, err := rank.Parallel(context.Background(), x, rank.ParallelSettings{Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

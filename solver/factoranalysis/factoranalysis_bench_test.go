@@ -60,11 +60,3 @@ func BenchmarkScores(b *testing.B) {
 		b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "participants/s")
 	})
 }
-
-func BenchmarkParallel(b *testing.B) {
-	each(b, func(b *testing.B, x *mat.Dense, _ int) {
-		for b.Loop() {
-			parallel(b, x, factoranalysis.ParallelSettings{Draws: 20})
-		}
-	})
-}

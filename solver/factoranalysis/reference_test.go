@@ -123,7 +123,7 @@ func near(t *testing.T, what string, got mat.Matrix, want [][]float64, tolerance
 	t.Helper()
 	r, c := got.Dims()
 	if r != len(want) || c != len(want[0]) {
-		t.Fatalf("%s: %d×%d in place of %d×%d", what, r, c, len(want), len(want[0]))
+		t.Fatalf("%s: %d×%d, must be %d×%d", what, r, c, len(want), len(want[0]))
 	}
 	var worst float64
 	for i := range r {
@@ -248,4 +248,27 @@ func shared(t testing.TB, name string, from, to int) *mat.Dense {
 		to = p
 	}
 	return mat.DenseCopyOf(x.Slice(0, n, from, to))
+}
+
+// The five factors of the 25 items of bfi are the five traits.
+func TestBFI(t *testing.T) {
+	t.Parallel()
+	x := shared(t, "bfi", 0, 25)
+	for _, kind := range []factoranalysis.Kind{factoranalysis.Pearson, factoranalysis.Polychoric} {
+		m := fit(t, x, factoranalysis.Settings{Factors: 5, Correlation: kind})
+		taken := map[int]int{}
+		for j := range 25 {
+			best := 0
+			for k := range 5 {
+				if math.Abs(m.Loadings.At(j, k)) > math.Abs(m.Loadings.At(j, best)) {
+					best = k
+				}
+			}
+			if trait, ok := taken[best]; ok && trait != j/5 {
+				t.Errorf("%s: item %d loads on the factor of trait %d", kind, j, trait)
+			} else {
+				taken[best] = j / 5
+			}
+		}
+	}
 }

@@ -170,9 +170,9 @@ func (s *state) balance() {
 // innerTo stores AᵀB in dst.
 func (s *state) innerTo(dst, a, b *mat.Dense) {
 	if s.settings.Serial {
-		linalg.Serial{}.InnerTo(dst, a, b)
+		linalg.Threads(1).InnerTo(dst, a, b)
 	} else {
-		linalg.InnerTo(dst, a, b)
+		linalg.Threads(0).InnerTo(dst, a, b)
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *state) measure() {
 	s.scores.prepare(s.rho)
 	if s.offset != nil {
 		confounds := s.bt.Slice(s.k, s.e, 0, s.p).(*mat.Dense)
-		linalg.Serial{}.MulTo(s.offset, confounds, s.loads)
+		linalg.Threads(1).MulTo(s.offset, confounds, s.loads)
 		s.offset.Scale(-1, s.offset)
 	}
 	if s.settings.Serial {
@@ -191,7 +191,7 @@ func (s *state) measure() {
 			s.pass(&s.chunks[i])
 		}
 	} else {
-		linalg.Parallel(len(s.chunks), s.n*s.p*(s.k+2*s.e), func(from, to int) {
+		linalg.Threads(0).Parallel(len(s.chunks), s.n*s.p*(s.k+2*s.e), func(from, to int) {
 			for i := from; i < to; i++ {
 				s.pass(&s.chunks[i])
 			}
@@ -207,7 +207,7 @@ func (s *state) measure() {
 
 // pass is measure for a chunk. Equation 3 is cut to the range after the division.
 func (s *state) pass(c *chunk) {
-	var serial linalg.Serial
+	const serial = linalg.Threads(1)
 	data := &s.problem.data
 	var before, fit []float64
 	if s.watched {
@@ -282,7 +282,7 @@ func (s *state) residual() (squared, outside float64) {
 	data := &s.problem.data
 	for i := range s.chunks {
 		c := &s.chunks[i]
-		linalg.Serial{}.MulTo(c.v, c.d, s.bt)
+		linalg.Threads(1).MulTo(c.v, c.d, s.bt)
 		for j, r := range c.v.RawMatrix().Data {
 			outside = max(outside, data.Min-r, r-data.Max)
 			if m := c.answers[j]; m == m {

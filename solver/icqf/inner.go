@@ -107,7 +107,7 @@ func (p *inner) accelerate(x, c *mat.Dense) {
 	cross := c.RawMatrix().Data
 	t := 1.0
 	for range steps {
-		linalg.Serial{}.MulTo(&gradient, p.box.Gram, &y)
+		linalg.Threads(1).MulTo(&gradient, p.box.Gram, &y)
 		next := (1 + math.Sqrt(1+4*t*t)) / 2
 		momentum := (t - 1) / next
 		for i, old := range at {

@@ -161,7 +161,7 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
 	}
 	method := &admm{problem: p, settings: s}
-	r, err := solver.Solve(ctx, linalg.Dense{Dense: p.filled}, solver.Settings{
+	r, err := solver.Solve(ctx, p.filled, solver.Settings{
 		Rank: s.Rank, MaxIter: cmp.Or(s.MaxIter, DefaultMaxIter), RelTol: s.RelTol, Seed: s.Seed, Recorder: s.Recorder,
 	}, method)
 	if err != nil {

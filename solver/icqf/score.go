@@ -45,7 +45,7 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	}
 	scores := mat.NewDense(n, k, nil)
 	failed := make([]error, n)
-	linalg.Parallel(n, n*p*k*k, func(from, to int) {
+	linalg.Threads(0).Parallel(n, n*p*k*k, func(from, to int) {
 		s := m.NewScorer().s
 		for i := from; i < to; i++ {
 			var c []float64
@@ -120,9 +120,9 @@ func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 		return nil, fmt.Errorf("reconstructing: %w: %d scores of %d factors", solver.ErrShape, k, factors)
 	}
 	r := mat.NewDense(n, items, nil)
-	linalg.MulTo(r, scores, mat.DenseCopyOf(m.Loadings.T()))
+	linalg.Threads(0).MulTo(r, scores, mat.DenseCopyOf(m.Loadings.T()))
 	if confounds != nil {
-		linalg.AddMulTo(r, confounds, mat.DenseCopyOf(m.ConfoundLoadings.T()))
+		linalg.Threads(0).AddMulTo(r, confounds, mat.DenseCopyOf(m.ConfoundLoadings.T()))
 	}
 	return r, nil
 }

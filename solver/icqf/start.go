@@ -1,6 +1,10 @@
 package icqf
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
 
 // start stores the start in the first columns of d (n×e) and of b (p×e): the better half of each pair of singular
 // vectors σ·u·vᵀ, that of their positive or of their negative entries (NNDSVD; Boutsidis and Gallopoulos 2008), with the
@@ -9,8 +13,8 @@ func (p *Problem) start(d, b *mat.Dense, rank int) {
 	svd := p.svd
 	for t := range min(rank, len(svd.S)) {
 		sign := 1.0
-		positive, negative := halves(svd.U, t)
-		positiveLoadings, negativeLoadings := halves(svd.V, t)
+		positive, negative := linalg.Halves(svd.U, t)
+		positiveLoadings, negativeLoadings := linalg.Halves(svd.V, t)
 		if negative*negativeLoadings > positive*positiveLoadings {
 			sign = -1
 		}
@@ -24,19 +28,6 @@ func (p *Problem) start(d, b *mat.Dense, rank int) {
 		storeHalf(d, svd.U, t, sign/largest)
 		storeHalf(b, svd.V, t, sign*largest*svd.S[t])
 	}
-}
-
-// halves returns the squared norms of the positive and of the negative entries of a column.
-func halves(a *mat.Dense, column int) (positive, negative float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		if v := a.At(i, column); v > 0 {
-			positive += v * v
-		} else {
-			negative += v * v
-		}
-	}
-	return positive, negative
 }
 
 // storeHalf stores the positive entries of a column of factor·A.

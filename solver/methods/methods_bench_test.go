@@ -7,6 +7,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/methods"
 )
 
@@ -18,7 +19,7 @@ func (s shape) String() string {
 }
 
 // matrix draws one term of each of perRow ranges, so that all rows are of one length.
-func (s shape) matrix(b *testing.B) *linalg.CSR {
+func (s shape) matrix(b *testing.B) *matrix.CSR {
 	b.Helper()
 	random := rand.New(rand.NewPCG(1, 0))
 	indptr, indices, values := make([]int, s.n+1), make([]int32, 0, s.n*s.perRow), make([]float64, 0, s.n*s.perRow)
@@ -29,7 +30,7 @@ func (s shape) matrix(b *testing.B) *linalg.CSR {
 		}
 		indptr[i+1] = len(values)
 	}
-	x, err := linalg.NewCSR(s.n, s.p, indptr, indices, values)
+	x, err := matrix.NewCSR(s.n, s.p, indptr, indices, values)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func update(b *testing.B, name string, s shape) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	problem := &solver.Problem{X: s.matrix(b), Settings: solver.Settings{Rank: s.k, Init: solver.InitRandom}}
+	problem := &solver.Problem{X: linalg.OperatorOf(s.matrix(b), 0), Settings: solver.Settings{Rank: s.k, Init: solver.InitRandom}}
 	start := func() solver.State {
 		state, err := method.Start(b.Context(), problem)
 		if err != nil {

@@ -46,9 +46,9 @@ func (*L1) Name() string { return "l1-nmf" }
 //
 // so that factors with ‖F‖² = k and ‖G‖ = ‖X‖ are penalized by at most ‖X‖²/100 each, and the topics do not depend on
 // the scale of X.
-func (m *L1) Weights(x linalg.Operator, rank int) (topics, scores float64) {
+func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	n, p := x.Dims()
-	squared, k := x.NormSquared(), float64(rank)
+	squared, k := linalg.OperatorOf(x, 0).NormSquared(), float64(rank)
 	topics, scores = m.topics, m.scores
 	if topics == Auto {
 		topics = defaultShare * squared / (k * math.Sqrt(float64(p)))

@@ -78,7 +78,7 @@ func (s *logNMF) evaluate() { s.loss.Evaluate(s.forScores) }
 
 // updateScores takes the best scores under the bound.
 func (s *logNMF) updateScores() {
-	linalg.GramTo(s.gram, s.topics)
+	linalg.Threads(0).GramTo(s.gram, s.topics)
 	target(s.forScores.ScoresGradient, s.scores, s.gram)
 	solve(s.scores, s.forScores.ScoresGradient, s.gram)
 }
@@ -86,15 +86,15 @@ func (s *logNMF) updateScores() {
 // updateTopics lowers the bound over the topics, from scores of any kind.
 func (s *logNMF) updateTopics() {
 	s.loss.Evaluate(s.forTopics)
-	linalg.GramTo(s.gram, s.scores)
+	linalg.Threads(0).GramTo(s.gram, s.scores)
 	target(s.forTopics.TopicsGradient, s.topics, s.gram)
-	sweep(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
+	linalg.Threads(0).DescendRows(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
 }
 
-// target stores A·Q − 4·E in E, the linear term of the bound as sweep and solve take it.
+// target stores A·Q − 4·E in E, the linear term of the bound as linalg.DescendRows and solve take it.
 func target(e, a, q *mat.Dense) {
 	e.Scale(-4, e)
-	linalg.AddMulTo(e, a, q)
+	linalg.Threads(0).AddMulTo(e, a, q)
 }
 
 // Update makes one update.

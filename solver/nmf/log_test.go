@@ -6,14 +6,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
 // Ones that are all but certain cost what they do, and not the rounding of a difference.
 func TestLogNMFOfSaturatedOnes(t *testing.T) {
 	t.Parallel()
-	one := linalg.Dense{Dense: mat.NewDense(1, 1, []float64{1})}
+	one := mat.NewDense(1, 1, []float64{1})
 	for _, size := range []float64{5, 40, 700} {
 		r, err := solver.Solve(t.Context(), one, solver.Settings{
 			Rank: 1, MaxIter: 1, StartTopics: mat.NewDense(1, 1, []float64{1}), StartScores: mat.NewDense(1, 1, []float64{size}),

@@ -57,7 +57,7 @@ func (s *multiplicative) Update() solver.Status {
 
 // multiply stores A ∘ C/(A·Q) in A. Where A·Q is 0 the entry is 0 or has no effect, and becomes 0.
 func multiply(a, c, q, fit *mat.Dense) {
-	linalg.MulTo(fit, a, q)
+	linalg.Threads(0).MulTo(fit, a, q)
 	least := negligible * mat.Max(a)
 	rows, _ := a.Dims()
 	for i := range rows {

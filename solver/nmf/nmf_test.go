@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/nmf"
 	"github.com/wardcast/wardcast/solver/solvertest"
@@ -50,7 +49,7 @@ func TestContract(t *testing.T) {
 			SettledStart: true, Objective: penalized(l1), MaxStationarity: 1e-7,
 			Stationarity: func(x, topics, scores *mat.Dense) float64 {
 				_, k := topics.Dims()
-				onTopics, onScores := l1.Weights(linalg.Dense{Dense: x}, k)
+				onTopics, onScores := l1.Weights(x, k)
 				return squaredStationarity(onTopics, onScores)(x, topics, scores)
 			},
 		}},
@@ -69,7 +68,7 @@ func TestContract(t *testing.T) {
 func penalized(method *nmf.L1) func(x, topics, scores *mat.Dense) float64 {
 	return func(x, topics, scores *mat.Dense) float64 {
 		_, k := topics.Dims()
-		onTopics, onScores := method.Weights(linalg.Dense{Dense: x}, k)
+		onTopics, onScores := method.Weights(x, k)
 		return squaredResidual(x, topics, scores)/2 + onTopics*mat.Sum(topics) + onScores*mat.Sum(scores)
 	}
 }

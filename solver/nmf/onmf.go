@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
@@ -120,7 +121,7 @@ func (s *orthogonal) updateTopic(t int) {
 	for j := range s.topic {
 		f := s.topics.RawRowView(j)
 		s.rest[j] = s.total[j] - f[t]
-		s.topic[j] = s.topicsCross.At(j, t) - dot(f, q) + q[t]*f[t]
+		s.topic[j] = s.topicsCross.At(j, t) - floats.Dot(f, q) + q[t]*f[t]
 		along += s.rest[j] * s.topic[j]
 		length += s.rest[j] * s.rest[j]
 	}

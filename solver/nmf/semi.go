@@ -64,8 +64,8 @@ func (s *semi) Update() solver.Status {
 			s.gramMinus.Set(t, u, max(-v, 0))
 		}
 	}
-	linalg.MulTo(s.fitPlus, s.scores, s.gramPlus)
-	linalg.MulTo(s.fitMinus, s.scores, s.gramMinus)
+	linalg.Threads(0).MulTo(s.fitPlus, s.scores, s.gramPlus)
+	linalg.Threads(0).MulTo(s.fitMinus, s.scores, s.gramMinus)
 	least := negligible * mat.Max(s.scores)
 	n, _ := s.scores.Dims()
 	for i := range n {
@@ -149,7 +149,7 @@ func solve(dst, c, q *mat.Dense) {
 	inverse.Mul(&weighted, vectors.T())
 	right := newLike(c)
 	scaleColumns(right, c, scale)
-	linalg.MulTo(dst, right, &inverse)
+	linalg.Threads(0).MulTo(dst, right, &inverse)
 	scaleColumns(dst, dst, scale)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/nmf"
@@ -111,7 +110,7 @@ func TestSparseText(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, path string) linalg.Operator {
+func read(t *testing.T, path string) mat.Matrix {
 	t.Helper()
 	x, err := matrixio.Read(path)
 	if err != nil {
@@ -122,10 +121,10 @@ func read(t *testing.T, path string) linalg.Operator {
 
 func factor(t *testing.T, path string) *mat.Dense {
 	t.Helper()
-	return read(t, path).(linalg.Dense).Dense
+	return read(t, path).(*mat.Dense)
 }
 
-func solve(t *testing.T, x linalg.Operator, settings solver.Settings, method solver.Method) *solver.Result {
+func solve(t *testing.T, x mat.Matrix, settings solver.Settings, method solver.Method) *solver.Result {
 	t.Helper()
 	r, err := solver.Solve(t.Context(), x, settings, method)
 	if err != nil {

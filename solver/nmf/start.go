@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -119,7 +120,7 @@ func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores 
 		topics.Copy(set.StartTopics)
 	case set.StartScores != nil:
 	case set.Init == solver.InitKMeans:
-		topics, err = p.Centroids(ctx)
+		topics = p.Centroids(ctx)
 	default:
 		if topics, err = p.OrthonormalTopics(ctx); err == nil && want == nonNegative {
 			foldTopics(p, topics)
@@ -144,26 +145,13 @@ func foldTopics(p *solver.Problem, topics *mat.Dense) {
 	scores := mat.NewDense(n, k, nil)
 	p.X.MulTo(scores, topics)
 	for t := range k {
-		positive, negative := halves(topics, t)
-		positiveScores, negativeScores := halves(scores, t)
+		positive, negative := linalg.Halves(topics, t)
+		positiveScores, negativeScores := linalg.Halves(scores, t)
 		if negative*negativeScores > positive*positiveScores {
 			column := topics.ColView(t).(*mat.VecDense)
 			column.ScaleVec(-1, column)
 		}
 	}
-}
-
-// halves returns the squared norms of the positive and of the negative entries of a column.
-func halves(a *mat.Dense, column int) (positive, negative float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		if v := a.At(i, column); v > 0 {
-			positive += v * v
-		} else {
-			negative += v * v
-		}
-	}
-	return positive, negative
 }
 
 // positivePart replaces negative entries by 0.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // state is what the runs under the squared residual share: the iterate, and the products that its updates need.
 type state struct {
-	x              linalg.Operator
+	x              matrix.Operator
 	topics, scores *mat.Dense // F, p×k and G, n×k
 	squared        float64    // ‖X‖²
 	residual       float64    // ‖X − G·Fᵀ‖²
@@ -43,36 +44,36 @@ func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, erro
 // projectOnTopics computes X·F and FᵀF, which the scores are updated by.
 func (s *state) projectOnTopics() {
 	s.x.MulTo(s.scoresCross, s.topics)
-	linalg.GramTo(s.topicsGram, s.topics)
+	linalg.Threads(0).GramTo(s.topicsGram, s.topics)
 }
 
 // projectOnScores computes XᵀG and GᵀG, which the topics are updated by.
 func (s *state) projectOnScores() {
 	s.x.MulTransTo(s.topicsCross, s.scores)
-	linalg.GramTo(s.scoresGram, s.scores)
+	linalg.Threads(0).GramTo(s.scoresGram, s.scores)
 }
 
 // measureTopics computes FᵀF and the residual after an update of the topics alone, from XᵀG and GᵀG.
 func (s *state) measureTopics() {
-	linalg.GramTo(s.topicsGram, s.topics)
+	linalg.Threads(0).GramTo(s.topicsGram, s.topics)
 	s.residual = s.squared - 2*linalg.Dot(s.topics, s.topicsCross) + linalg.Dot(s.scoresGram, s.topicsGram)
 }
 
 // measureScores computes GᵀG and the residual after an update of the scores alone, from X·F and FᵀF.
 func (s *state) measureScores() {
-	linalg.GramTo(s.scoresGram, s.scores)
+	linalg.Threads(0).GramTo(s.scoresGram, s.scores)
 	s.residual = s.squared - 2*linalg.Dot(s.scores, s.scoresCross) + linalg.Dot(s.scoresGram, s.topicsGram)
 }
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
-	sweep(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+	linalg.Threads(0).DescendRows(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
 }
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
-		sweep(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
+		linalg.Threads(0).DescendRows(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
 	} else {
 		solve(s.topics, s.topicsCross, s.scoresGram)
 	}

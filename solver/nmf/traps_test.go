@@ -22,7 +22,7 @@ func uniform(seed uint64, rows, cols int) *mat.Dense {
 
 func run(t *testing.T, x *mat.Dense, settings solver.Settings, method solver.Method) *solver.Result {
 	t.Helper()
-	r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, settings, method)
+	r, err := solver.Solve(t.Context(), x, settings, method)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestONMFOfOneTopic(t *testing.T) {
 // A topic that no term should have becomes constant, as in the published program, and of length one.
 func TestONMFOfRejectedTopic(t *testing.T) {
 	t.Parallel()
-	s, err := newOrthogonal(t.Context(), &solver.Problem{X: linalg.Dense{Dense: uniform(5, 9, 4)}, Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
+	s, err := newOrthogonal(t.Context(), &solver.Problem{X: linalg.OperatorOf(uniform(5, 9, 4), 0), Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestONMFMayRise(t *testing.T) {
 	if rises == 0 {
 		t.Fatal("the objective never rises: a case that shows nothing")
 	}
-	if want := solver.SquaredResidual(linalg.Dense{Dense: x}, r.Topics, r.Scores); r.Objective != want || r.Status != solver.IterationLimit {
+	if want := solver.SquaredResidual(x, r.Topics, r.Scores); r.Objective != want || r.Status != solver.IterationLimit {
 		t.Errorf("objective %g, of its factors %g; status %v", r.Objective, want, r.Status)
 	}
 }
@@ -222,7 +222,7 @@ func TestNewL1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := linalg.Dense{Dense: mat.NewDense(2, 2, []float64{3, 0, 0, 4})}
+	x := mat.NewDense(2, 2, []float64{3, 0, 0, 4})
 	if topics, scores := m.Weights(x, 2); topics != 0.5 || math.Abs(scores-5*0.01/2) > 1e-15 {
 		t.Errorf("weights %g and %g, want 0.5 and 0.025", topics, scores)
 	}

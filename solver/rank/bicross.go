@@ -4,21 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Fit factorizes a matrix, n×p, with so many factors. It is safe for concurrent use.
-type Fit func(ctx context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error)
+// Fit factorizes a matrix, n×p, with the given number of factors and the given seed of the start. It is safe for concurrent use.
+type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
 // BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say.
 type BiCrossSettings struct {
@@ -26,9 +24,9 @@ type BiCrossSettings struct {
 	Factors []int
 	// Folds is the number of groups of rows and of groups of columns; each pair of groups is held out once. 0 means 3.
 	Folds int
-	// NonNegativeTopics and NonNegativeScores tell which factors of the method are never negative.
+	// NonNegativeTopics and NonNegativeScores say which factors of the method are never negative.
 	NonNegativeTopics, NonNegativeScores bool
-	// Seed starts the generator of the groups.
+	// Seed starts the generator of the groups, and every fit.
 	Seed uint64
 	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
 	Threads int
@@ -43,108 +41,87 @@ const (
 	// groupStream is the second word of the generator's seed.
 	groupStream = 0x6269_6376
 
-	// maxSweeps and sweepTol end the non-negative least squares.
-	maxSweeps = 1000
-	sweepTol  = 1e-9
-
-	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another is taken as 0.
+	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another counts as 0.
 	dependent = 1e-12
 )
 
-// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells. With
-// the rows and columns of a fold held out, X is
+// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells. It
+// holds one copy of the matrix for each thread. With the rows and columns of a fold held out, X is
 //
 //	A B   A held out, D factorized into scores G and topics F, D ≈ GFᵀ,
 //	C D
 //
 // and A is compared with ĜF̂ᵀ, where Ĝ are the scores that best fit B by the topics F, and F̂ the topics that best fit C by
-// the scores G, both by least squares, non-negative ones where the method's are. Error is the mean squared error of the
-// cells of A, its mean over the folds; StandardError comes from the deviation between folds.
+// the scores G, both by least squares, non-negative if those of the method are. Error is the mean over the folds of the
+// mean squared error of the cells of A; StandardError comes from the deviation between folds.
 //
 // Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,
 // section 3 and, for non-negative factors, section 5.
 //
-// It is made of a *linalg.CSR or linalg.Dense; any other operator, and candidates below 1 or above what is left of rows and
-// columns, are errors that wrap solver.ErrSettings. It returns ErrFit too, the errors of fit and the cause of ctx when it ends.
-func BiCrossValidate(ctx context.Context, x linalg.Operator, fit Fit, s BiCrossSettings) ([]Point, error) {
+// A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above
+// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx when it
+// ends.
+func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
-	if s.Folds == 0 {
-		s.Folds = defaultFolds
-	}
+	s.Folds = cmp.Or(s.Folds, defaultFolds)
 	if s.Folds < 2 || s.Folds > min(n, p) {
 		return nil, fmt.Errorf("%w: %d folds of %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
 	}
-	largest := min(n-(n+s.Folds-1)/s.Folds, p-(p+s.Folds-1)/s.Folds)
+	largest := MostBiCross(n, p, s.Folds)
 	for _, k := range s.Factors {
 		if k < 1 || k > largest {
 			return nil, fmt.Errorf("%w: %d factors; %d folds of %d rows and %d columns leave room for %d", solver.ErrSettings, k, s.Folds, n, p, largest)
 		}
 	}
-	if linalg.RowsOf(x) == nil {
-		return nil, fmt.Errorf("%w: the rows of the matrix are not known", solver.ErrSettings)
+	if dense, sparse := linalg.Stored(x); sparse != nil {
+		x = sparse
+	} else {
+		x = dense
 	}
 	random := rand.New(rand.NewPCG(s.Seed, groupStream))
-	rows, columns := groups(random, n, s.Folds), groups(random, p, s.Folds)
+	rows, columns := folds.Partition(random, n, s.Folds), folds.Partition(random, p, s.Folds)
 
-	folds := s.Folds * s.Folds
-	errs := make([]float64, folds*len(s.Factors))
-	parts := make([]*corners, folds)
+	all, count := s.Folds*s.Folds, len(s.Factors)
+	errs := make([]float64, all*count)
+	parts := make([]lazy[*corners], all)
 	for f := range parts {
-		var err error
-		if parts[f], err = split(x, rows[f/s.Folds], columns[f%s.Folds]); err != nil {
-			return nil, fmt.Errorf("holding out cells: %w", err)
+		parts[f].left = count
+	}
+	// Fold by fold, so that few of them are held at a time.
+	err := each(ctx, jobs{len(errs), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
+		f, c := job/count, count-1-job%count
+		q, err := parts[f].use(func() (*corners, error) { return split(x, rows[f/s.Folds], columns[f%s.Folds]) })
+		if err != nil {
+			return fmt.Errorf("holding out cells: %w", err)
 		}
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cmp.Or(s.Threads, runtime.GOMAXPROCS(0)))
-	var mu sync.Mutex
-	done := 0
-	for i := range errs {
-		group.Go(func() (err error) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if errs[i], err = parts[i%folds].error(ctx, fit, s.Factors[i/folds], &s); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; s.Progress != nil {
-				s.Progress(done, len(errs))
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+		errs[c*all+f], err = q.error(ctx, fit, s.Factors[c], &s)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
 	curve := make([]Point, len(s.Factors))
 	for c, k := range s.Factors {
-		curve[c] = newPoint(Candidate{Factors: k}, errs[c*folds:(c+1)*folds])
+		curve[c] = newPoint(Candidate{Factors: k}, errs[c*all:(c+1)*all])
 	}
 	return curve, nil
 }
 
-// groups returns a random partition of 0 … n−1 into folds that differ by one in size, each ascending.
-func groups(random *rand.Rand, n, folds int) [][]int {
-	order, out := random.Perm(n), make([][]int, folds)
-	for f := range out {
-		out[f] = order[f*n/folds : (f+1)*n/folds]
-		slices.Sort(out[f])
-	}
-	return out
+// MostBiCross returns the largest number of factors that BiCrossValidate can fit to an n×p matrix with so many folds.
+func MostBiCross(n, p, folds int) int {
+	return min(n-(n+folds-1)/folds, p-(p+folds-1)/folds)
 }
 
 // corners are the four parts of a matrix.
-type corners struct{ a, b, c, d linalg.Operator }
+type corners struct{ a, b, c, d mat.Matrix }
 
 // split returns the parts for held-out rows and columns, both ascending.
-func split(x linalg.Operator, rows, columns []int) (*corners, error) {
+func split(x mat.Matrix, rows, columns []int) (*corners, error) {
 	n, p := x.Dims()
 	keptRows, keptColumns := without(n, rows), without(p, columns)
 	var q corners
 	for _, c := range []struct {
-		to            *linalg.Operator
+		to            *mat.Matrix
 		rows, columns []int
 	}{{&q.a, rows, columns}, {&q.b, rows, keptColumns}, {&q.c, keptRows, columns}, {&q.d, keptRows, keptColumns}} {
 		var err error
@@ -167,17 +144,16 @@ func without(n int, taken []int) []int {
 }
 
 // part returns the sub-matrix of ascending rows and columns.
-func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
-	row := linalg.RowsOf(x)
-	if _, ok := x.(linalg.Dense); ok {
+func part(x mat.Matrix, rows, columns []int) (mat.Matrix, error) {
+	if x, ok := x.(*mat.Dense); ok {
 		out := mat.NewDense(len(rows), len(columns), nil)
 		for to, i := range rows {
-			_, values := row(i)
+			values := x.RawRowView(i)
 			for c, j := range columns {
 				out.Set(to, c, values[j])
 			}
 		}
-		return linalg.Dense{Dense: out}, nil
+		return out, nil
 	}
 	_, p := x.Dims()
 	place := make([]int32, p)
@@ -191,7 +167,7 @@ func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
 	var indices []int32
 	var values []float64
 	for _, i := range rows {
-		stored, v := row(i)
+		stored, v := x.(*matrix.CSR).Row(i)
 		for e, j := range stored {
 			if place[j] >= 0 {
 				indices, values = append(indices, place[j]), append(values, v[e])
@@ -199,19 +175,19 @@ func part(x linalg.Operator, rows, columns []int) (linalg.Operator, error) {
 		}
 		indptr = append(indptr, len(values))
 	}
-	return linalg.NewCSR(len(rows), len(columns), indptr, indices, values)
+	return matrix.NewCSR(len(rows), len(columns), indptr, indices, values)
 }
 
 // error returns the mean squared error of A.
 func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSettings) (float64, error) {
-	topics, scores, err := fit(ctx, q.d, factors)
+	topics, scores, err := fit(ctx, q.d, factors, s.Seed)
 	if err != nil {
 		return 0, err
 	}
 	held, p := q.a.Dims()
 	newScores, newTopics := mat.NewDense(held, factors, nil), mat.NewDense(p, factors, nil)
-	q.b.MulTo(newScores, topics)
-	q.c.MulTransTo(newTopics, scores)
+	linalg.OperatorOf(q.b, 0).MulTo(newScores, topics)
+	linalg.OperatorOf(q.c, 0).MulTransTo(newTopics, scores)
 	if err := leastSquares(newScores, topics, s.NonNegativeScores); err != nil {
 		return 0, err
 	}
@@ -230,15 +206,9 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	_, k := m.Dims()
 	gram := mat.NewDense(k, k, nil)
-	linalg.GramTo(gram, m)
+	linalg.Threads(0).GramTo(gram, m)
 	if nonNegative {
-		n, _ := products.Dims()
-		linalg.Parallel(n, n*k*k*maxSweeps/10, func(from, to int) {
-			z := make([]float64, k)
-			for i := from; i < to; i++ {
-				descend(z, gram, products.RawRowView(i))
-			}
-		})
+		linalg.Threads(0).NonNegative(products, gram)
 		return nil
 	}
 	symmetric := mat.NewSymDense(k, nil)
@@ -263,29 +233,4 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	}, &rotated)
 	products.Mul(&rotated, vectors.T())
 	return nil
-}
-
-// descend replaces b by the z ≥ 0 that minimizes ½zᵀHz − bᵀz, coordinate by coordinate.
-func descend(z []float64, h *mat.Dense, b []float64) {
-	clear(z)
-	for range maxSweeps {
-		var change, largest float64
-		for t := range z {
-			row := h.RawRowView(t)
-			if row[t] <= 0 {
-				continue
-			}
-			slope := -b[t]
-			for u, v := range z {
-				slope += row[u] * v
-			}
-			next := max(0, z[t]-slope/row[t])
-			change, largest = max(change, math.Abs(next-z[t])), max(largest, next)
-			z[t] = next
-		}
-		if change <= sweepTol*largest {
-			break
-		}
-	}
-	copy(b, z)
 }

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -26,11 +25,11 @@ func TestBiCrossIsTheDefinition(t *testing.T) {
 	const k = 3
 	x := randomMatrix(14, 11, 2)
 	rows, columns := []int{0, 3, 4, 9}, []int{1, 2, 10}
-	q, err := split(linalg.Dense{Dense: x}, rows, columns)
+	q, err := split(x, rows, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := q.error(t.Context(), func(ctx context.Context, x linalg.Operator, factors int) (*mat.Dense, *mat.Dense, error) {
+	got, err := q.error(t.Context(), func(ctx context.Context, x mat.Matrix, factors int, _ uint64) (*mat.Dense, *mat.Dense, error) {
 		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors}, solver.SVD{})
 		if err != nil {
 			return nil, nil, err
@@ -40,7 +39,7 @@ func TestBiCrossIsTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense := func(x linalg.Operator) *mat.Dense { return x.(linalg.Dense).Dense }
+	dense := func(x mat.Matrix) *mat.Dense { return x.(*mat.Dense) }
 	var svd mat.SVD
 	svd.Factorize(dense(q.d), mat.SVDThin)
 	var u, v, scaled, inverse, estimate mat.Dense

@@ -10,8 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/nmf"
 	"github.com/wardcast/wardcast/solver/rank"
 )
@@ -33,7 +33,7 @@ func plantedParts(n, p, k int, noise float64) *mat.Dense {
 }
 
 func solve(method solver.Method) rank.Fit {
-	return func(ctx context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+	return func(ctx context.Context, x mat.Matrix, factors int, _ uint64) (topics, scores *mat.Dense, err error) {
 		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, RelTol: 1e-6, MaxIter: 2000}, method)
 		if err != nil {
 			return nil, nil, err
@@ -42,7 +42,7 @@ func solve(method solver.Method) rank.Fit {
 	}
 }
 
-func sparse(t *testing.T, x *mat.Dense) *linalg.CSR {
+func sparse(t *testing.T, x *mat.Dense) *matrix.CSR {
 	t.Helper()
 	n, p := x.Dims()
 	indptr := []int{0}
@@ -56,7 +56,7 @@ func sparse(t *testing.T, x *mat.Dense) *linalg.CSR {
 		}
 		indptr = append(indptr, len(values))
 	}
-	c, err := linalg.NewCSR(n, p, indptr, indices, values)
+	c, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := rank.BiCrossSettings{Factors: []int{1, 2, 3, 4, 5, 6}, Seed: 1, NonNegativeTopics: c.nonNegative, NonNegativeScores: c.nonNegative}
-			curve, err := rank.BiCrossValidate(t.Context(), linalg.Dense{Dense: x}, solve(c.method), s)
+			curve, err := rank.BiCrossValidate(t.Context(), x, solve(c.method), s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 func TestBiCrossOfExactRank(t *testing.T) {
 	t.Parallel()
 	x := plantedParts(20, 15, 2, 0)
-	curve, err := rank.BiCrossValidate(t.Context(), linalg.Dense{Dense: x}, solve(solver.SVD{}), rank.BiCrossSettings{Factors: []int{1, 2}, Folds: 5})
+	curve, err := rank.BiCrossValidate(t.Context(), x, solve(solver.SVD{}), rank.BiCrossSettings{Factors: []int{1, 2}, Folds: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestBiCrossOfExactRank(t *testing.T) {
 
 func TestBiCrossIsDeterministic(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: plantedParts(40, 30, 3, 0.05)}
+	x := plantedParts(40, 30, 3, 0.05)
 	var first []rank.Point
 	for _, threads := range []int{1, 4} {
 		last := 0
@@ -148,7 +148,7 @@ func TestBiCrossIsDeterministic(t *testing.T) {
 
 func TestBiCrossRefuses(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: plantedParts(12, 9, 2, 0.05)}
+	x := plantedParts(12, 9, 2, 0.05)
 	for name, s := range map[string]rank.BiCrossSettings{
 		"no factor":       {Factors: []int{0}},
 		"too many":        {Factors: []int{7}}, // 6 of 9 columns are kept
@@ -160,7 +160,7 @@ func TestBiCrossRefuses(t *testing.T) {
 		}
 	}
 	failing := errors.New("no")
-	_, err := rank.BiCrossValidate(t.Context(), x, func(context.Context, linalg.Operator, int) (*mat.Dense, *mat.Dense, error) {
+	_, err := rank.BiCrossValidate(t.Context(), x, func(context.Context, mat.Matrix, int, uint64) (*mat.Dense, *mat.Dense, error) {
 		return nil, nil, failing
 	}, rank.BiCrossSettings{Factors: []int{2}})
 	if !errors.Is(err, failing) {

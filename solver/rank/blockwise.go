@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -20,7 +17,7 @@ import (
 )
 
 var (
-	// ErrEmptyFold is returned where a fold would hold out no observed cell.
+	// ErrEmptyFold is returned if a fold would hold out no observed cell.
 	ErrEmptyFold = errors.New("a fold holds nothing out")
 	// ErrFit is returned for a candidate whose error is not finite.
 	ErrFit = errors.New("error is not finite")
@@ -37,8 +34,9 @@ const (
 
 // Method is a factorization that takes matrices with missing cells.
 type Method interface {
-	// Prepare returns what fits candidates of up to so many factors to the training matrix, n×p with NaN at missing cells, the
-	// held-out ones among them. Rows are those of the whole matrix, in its order. A row or column may have no other cell.
+	// Prepare returns a Fitter for candidates of up to maxFactors factors. The training matrix is n×p with NaN at missing
+	// cells and at the held-out ones. It has all rows of the whole matrix, in its order; a row or column may be without any
+	// other cell.
 	Prepare(training *mat.Dense, maxFactors int) (Fitter, error)
 }
 
@@ -60,7 +58,7 @@ type Settings struct {
 	Factors []int
 	Betas   []float64
 	// Folds is the number of folds, RowGroups and ColumnGroups that of the groups whose crossings are the blocks. 0 means
-	// 10, or as many as there are: rows, columns, or groups of one of them for Folds.
+	// 10, or the number of rows, of columns, or for Folds of groups, if that is less.
 	Folds, RowGroups, ColumnGroups int
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
@@ -88,8 +86,8 @@ type Choice struct {
 	Lowest, OneStandardError Point
 	// Curve holds every candidate, ascending by factors and then by β.
 	Curve []Point
-	// Unconverged counts those of the Fits that did not converge: what they left out of their errors may tell candidates
-	// apart.
+	// Unconverged counts those of the Fits that did not converge. Their errors would have fallen further, which may matter
+	// between candidates.
 	Fits, Unconverged int
 }
 
@@ -104,7 +102,7 @@ type Choice struct {
 // Equal input, settings and seed give equal bits for every number of threads. x is not modified.
 //
 // It returns an error that wraps solver.ErrSettings for settings without meaning, ErrEmptyFold, ErrFit, the errors of the
-// method, and that of ctx when it ends first.
+// method, and the cause of ctx when it ends first.
 func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (*Choice, error) {
 	cv := &blockwise{x: x, method: method, Settings: s}
 	if err := cv.prepare(); err != nil {
@@ -122,17 +120,9 @@ type blockwise struct {
 	method                Method
 	candidates            []Candidate // ascending
 	rowGroup, columnGroup []int
-	folds                 []fold
+	folds                 []lazy[Fitter]
 	errors                *mat.Dense // candidates×folds
 	unconverged           atomic.Int64
-}
-
-// fold is the training part of a fold while it is in use.
-type fold struct {
-	sync.Mutex
-	fitter Fitter
-	err    error
-	left   int // fits to come
 }
 
 func (cv *blockwise) prepare() error {
@@ -167,11 +157,11 @@ func (cv *blockwise) prepare() error {
 		return fmt.Errorf("%w: strata of %d rows in place of %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
 	cv.deal(n, p)
-	cv.folds = make([]fold, cv.Folds)
+	cv.folds = make([]lazy[Fitter], cv.Folds)
 	for f := range cv.folds {
 		cv.folds[f].left = len(cv.candidates)
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
-			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d beside it", ErrEmptyFold, held, f+1, cv.Folds, rest)
+			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, cv.Folds, rest)
 		}
 	}
 	cv.errors = mat.NewDense(len(cv.candidates), cv.Folds, nil)
@@ -220,7 +210,7 @@ func binned(strata *mat.Dense) [][]int {
 	return out
 }
 
-// held reports whether a cell is held out in a fold.
+// held reports whether a fold holds a cell out.
 func (cv *blockwise) held(i, j, fold int) bool {
 	return (cv.rowGroup[i]+cv.columnGroup[j])%cv.Folds == fold
 }
@@ -243,31 +233,15 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 
 // run makes all fits, fold by fold and the largest first, so that few folds are held at a time and no long fit comes last.
 func (cv *blockwise) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cmp.Or(cv.Threads, runtime.GOMAXPROCS(0)))
-	count, done := len(cv.candidates), 0
-	var lock sync.Mutex
-	for job := range count * cv.Folds {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := cv.fit(ctx, job/count, count-1-job%count); err != nil || cv.Progress == nil {
-				return err
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			done++
-			cv.Progress(done, count*cv.Folds)
-			return nil
-		})
-	}
-	return group.Wait()
+	count := len(cv.candidates)
+	return each(ctx, jobs{count * cv.Folds, cv.Threads, cv.Progress}, func(ctx context.Context, job int) error {
+		return cv.fit(ctx, job/count, count-1-job%count)
+	})
 }
 
 // fit stores the error of a candidate in a fold.
 func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
-	fitter, err := cv.fitter(f)
+	fitter, err := cv.folds[f].use(func() (Fitter, error) { return cv.prepareFold(f) })
 	if err != nil {
 		return err
 	}
@@ -277,7 +251,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f+1, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return err // a fit that was cut short has no error
+		return err // a fit that was cut short tells nothing
 	}
 	var sum float64
 	var cells int
@@ -300,31 +274,22 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	return nil
 }
 
-// fitter returns the fitter of a fold, which the last of its fits releases.
-func (cv *blockwise) fitter(f int) (Fitter, error) {
-	fold := &cv.folds[f]
-	fold.Lock()
-	defer fold.Unlock()
-	if fold.fitter == nil && fold.err == nil {
-		training := mat.DenseCopyOf(cv.x)
-		for i := range cv.rowGroup {
-			row := training.RawRowView(i)
-			for j := range row {
-				if cv.held(i, j, f) {
-					row[j] = math.NaN()
-				}
+// prepareFold returns the fitter of a fold.
+func (cv *blockwise) prepareFold(f int) (Fitter, error) {
+	training := mat.DenseCopyOf(cv.x)
+	for i := range cv.rowGroup {
+		row := training.RawRowView(i)
+		for j := range row {
+			if cv.held(i, j, f) {
+				row[j] = math.NaN()
 			}
 		}
-		largest := cv.candidates[len(cv.candidates)-1].Factors
-		if fold.fitter, fold.err = cv.method.Prepare(training, largest); fold.err != nil {
-			fold.err = fmt.Errorf("preparing fold %d: %w", f+1, fold.err)
-		}
 	}
-	fitter, err := fold.fitter, fold.err
-	if fold.left--; fold.left == 0 {
-		fold.fitter = nil
+	fitter, err := cv.method.Prepare(training, cv.candidates[len(cv.candidates)-1].Factors)
+	if err != nil {
+		return nil, fmt.Errorf("preparing fold %d: %w", f+1, err)
 	}
-	return fitter, err
+	return fitter, nil
 }
 
 // newPoint returns the mean of a candidate's errors, one for each fold, and its standard error.
@@ -339,7 +304,7 @@ func newPoint(c Candidate, errors []float64) Point {
 	return Point{c, math.Ldexp(mean, exponent), math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent)}
 }
 
-// choose reads the curve.
+// choose computes the curve and reads the choice from it.
 func (cv *blockwise) choose() *Choice {
 	out := &Choice{Fits: len(cv.candidates) * cv.Folds, Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {

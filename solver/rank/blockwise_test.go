@@ -14,7 +14,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -307,11 +306,11 @@ func TestStandardErrorIsOfAnyScale(t *testing.T) {
 		x := mat.NewDense(30, 8, nil)
 		random := rand.New(rand.NewPCG(5, 0))
 		x.Apply(func(_, _ int, _ float64) float64 { return scale * random.Float64() }, x)
-		zero := func(_ context.Context, x linalg.Operator, factors int) (topics, scores *mat.Dense, err error) {
+		zero := func(_ context.Context, x mat.Matrix, factors int, _ uint64) (topics, scores *mat.Dense, err error) {
 			n, p := x.Dims()
 			return mat.NewDense(p, factors, nil), mat.NewDense(n, factors, nil), nil
 		}
-		points, err := rank.BiCrossValidate(t.Context(), linalg.Dense{Dense: x}, zero, rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
+		points, err := rank.BiCrossValidate(t.Context(), x, zero, rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +371,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
-	if _, err := rank.BlockwiseCV(t.Context(), empty, &spy{}, with(func(s *rank.Settings) { s.ColumnGroups = 2 })); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold 2 of 10, 20 beside it") {
+	if _, err := rank.BlockwiseCV(t.Context(), empty, &spy{}, with(func(s *rank.Settings) { s.ColumnGroups = 2 })); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold 2 of 10, 20 outside it") {
 		t.Errorf("an empty fold: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

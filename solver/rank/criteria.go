@@ -1,10 +1,71 @@
 package rank
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
 )
+
+// RunSettings controls SquaredResiduals and Stabilities. Zero values mean what the fields say.
+type RunSettings struct {
+	// Factors are the candidates.
+	Factors []int
+	// Runs is the number of runs for each candidate, for Stabilities.
+	Runs int
+	// Seed is that of the first run of each candidate; the next ones have Seed + 1, Seed + 2 …
+	Seed uint64
+	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
+	Threads int
+	// Progress, when not nil, is called after each fit, one call at a time.
+	Progress func(done, total int)
+}
+
+// SquaredResiduals returns ‖X − GFᵀ‖² for each candidate, in the order of Factors, as BIC1 takes it. It returns the errors of fit
+// and the cause of ctx when it ends.
+func SquaredResiduals(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]float64, error) {
+	squares := make([]float64, len(s.Factors))
+	err := each(ctx, jobs{len(squares), s.Threads, s.Progress}, func(ctx context.Context, i int) error {
+		topics, scores, err := fit(ctx, x, s.Factors[i], s.Seed)
+		if err == nil {
+			squares[i] = solver.SquaredResidual(x, topics, scores)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return squares, nil
+}
+
+// Stabilities returns the stability of the runs of each candidate, in the order of Factors, with clusters by Assign. The start of
+// the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx when it ends.
+func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]Stability, error) {
+	if s.Runs < 1 {
+		return nil, fmt.Errorf("%w: %d runs", solver.ErrSettings, s.Runs)
+	}
+	clusters := make([][]int, len(s.Factors)*s.Runs)
+	err := each(ctx, jobs{len(clusters), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
+		topics, scores, err := fit(ctx, x, s.Factors[job/s.Runs], s.Seed+uint64(job%s.Runs))
+		if err == nil {
+			clusters[job] = Assign(topics, scores)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Stability, len(s.Factors))
+	for i := range all {
+		if all[i], err = Consensus(clusters[i*s.Runs : (i+1)*s.Runs]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
 
 // Size is that of a matrix: n rows, p columns, and how many of its n·p cells are observed.
 type Size struct{ Rows, Columns, Observed int }

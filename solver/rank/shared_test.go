@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -30,7 +31,7 @@ func TestSyntheticQuestionnaires(t *testing.T) {
 		for k := 2; k <= 20; k++ {
 			s.Factors = append(s.Factors, k)
 		}
-		c, err := rank.BlockwiseCV(t.Context(), x.(linalg.Dense).Dense, rank.ICQF{Data: icqf.Data{Max: 100}}, s)
+		c, err := rank.BlockwiseCV(t.Context(), x.(*mat.Dense), rank.ICQF{Data: icqf.Data{Max: 100}}, s)
 		if err != nil {
 			t.Fatal(err)
 		}

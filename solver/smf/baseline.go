@@ -24,7 +24,8 @@ type TwoStage struct {
 }
 
 // Fit returns the model, with predictions as of VariantW.
-func (s TwoStage) Fit(x linalg.Operator, data Data) (*Model, error) {
+func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
+	op := linalg.OperatorOf(x, 0)
 	n, _ := x.Dims()
 	if err := data.check(); err != nil {
 		return nil, fmt.Errorf("reading the labels: %w", err)
@@ -32,7 +33,7 @@ func (s TwoStage) Fit(x linalg.Operator, data Data) (*Model, error) {
 	if len(data.Labels) != n || !(s.Ridge >= 0) {
 		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d, ridge %v", solver.ErrSettings, len(data.Labels), n, s.Ridge)
 	}
-	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: s.Rank, Seed: s.Seed})
+	svd, err := linalg.SVD(op, linalg.SVDSettings{Rank: s.Rank, Seed: s.Seed})
 	if err != nil {
 		return nil, fmt.Errorf("decomposing the matrix: %w", err)
 	}
@@ -46,7 +47,7 @@ func (s TwoStage) Fit(x linalg.Operator, data Data) (*Model, error) {
 	_, q := z.Dims()
 	design := mat.NewDense(n, s.Rank+q, nil)
 	features := mat.NewDense(n, s.Rank, nil)
-	x.MulTo(features, topics)
+	op.MulTo(features, topics)
 	design.Slice(0, n, 0, s.Rank).(*mat.Dense).Copy(features)
 	design.Slice(0, n, s.Rank, s.Rank+q).(*mat.Dense).Copy(z)
 	kappa := data.Classes - 1

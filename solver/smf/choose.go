@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -55,11 +56,10 @@ type Search struct {
 	// Prepare, where it is not nil, is called for each run with the training part of X; what it returns is applied to both
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
-	Prepare func(train linalg.Operator) (apply func(linalg.Operator) linalg.Operator)
-	// Weigh, where it is not nil, gives for each run the weights of the training part from its labels, in place of
-	// Data.Weights, which stay those of the results: Balanced, where no label of a held-out document may matter. It may be
-	// called from several goroutines.
-	Weigh func(labels []int) []float64
+	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
+	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that no label of a held-out document
+	// matters. Data.Weights stay those of the results.
+	ClassWeights ClassWeights
 	// Progress, where it is not nil, is called after each run with the number of those done or left out and of all. It may
 	// be called from several goroutines.
 	Progress func(done, total int)
@@ -94,8 +94,8 @@ type Choice struct {
 //
 // Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
 // each other one where that of the next larger ν ended, or else of the next larger ξ. For each ξ the path of ν ends where the
-// log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. X must
-// be a *linalg.CSR or a linalg.Dense.
+// log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. A
+// matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
 //
 // The folds of a candidate run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on
 // their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
@@ -103,12 +103,15 @@ type Choice struct {
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
 // solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
 // finite, and those of New and solver.Solve.
-func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*Choice, error) {
-	folds, err := search.complete(x, &data)
+func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choice, error) {
+	count, err := search.complete(x, &data)
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, folds)}
+	if dense, _ := linalg.Stored(x); dense != nil {
+		x = dense
+	}
+	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, count)}
 	c.odds = make([]*mat.Dense, len(c.candidates))
 	if err := c.follow(ctx); err != nil {
 		return nil, err
@@ -133,7 +136,7 @@ func Choose(ctx context.Context, x linalg.Operator, data Data, search Search) (*
 const unitDigits = 12
 
 // complete fills in defaults, refuses what cannot be done and returns the number of folds.
-func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) {
+func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	if err := data.check(); err != nil {
 		return 0, fmt.Errorf("reading the labels: %w", err)
 	}
@@ -144,7 +147,7 @@ func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) 
 	if s.Solver.StartTopics != nil || s.Solver.StartScores != nil || s.Method.StartHead != nil || s.Solver.Recorder != nil {
 		return 0, fmt.Errorf("%w: a cross-validation takes no start factors and no recorder", solver.ErrSettings)
 	}
-	size := x.NormSquared() / float64(n)
+	size := linalg.OperatorOf(x, 0).NormSquared() / float64(n)
 	if !(size > 0) {
 		size = 1
 	}
@@ -173,7 +176,7 @@ func (s *Search) complete(x linalg.Operator, data *Data) (folds int, err error) 
 		if s.Folds < 2 {
 			return 0, fmt.Errorf("%w: %d folds", solver.ErrSettings, s.Folds)
 		}
-		s.FoldOf = spread(*data, s.Folds, s.Seed)
+		s.FoldOf = folds.Spread(data.Labels, data.Classes, s.Folds, s.Seed)
 	}
 	return checkFolds(s.FoldOf, *data)
 }
@@ -194,7 +197,7 @@ func (s *Search) candidates() []Candidate {
 // validation is a cross-validation under way.
 type validation struct {
 	Search
-	x          linalg.Operator
+	x          mat.Matrix
 	data       Data
 	candidates []Candidate
 	odds       []*mat.Dense // of each candidate, n×κ; nil where it did not run
@@ -262,16 +265,13 @@ func (c *validation) tell(runs int) {
 // of the path before, and stores its log-odds of what is in it. The parts of X are made for the run alone: those of all folds
 // would take folds times the memory of X.
 func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
-	train, test, err := split(c.x, c.data, c.FoldOf, fold)
-	if err != nil {
-		return err
-	}
+	train, test := split(c.x, c.data, c.FoldOf, fold)
 	if c.Prepare != nil {
 		apply := c.Prepare(train.x)
 		train.x, test.x = apply(train.x), apply(test.x)
 	}
-	if c.Weigh != nil {
-		train.data.Weights = c.Weigh(train.data.Labels)
+	if weights := c.ClassWeights.Weights(train.data.Labels); weights != nil {
+		train.data.Weights = weights
 	}
 	along := &c.folds[fold]
 	from := along.last
@@ -337,13 +337,13 @@ func (c *validation) measure(candidate int) {
 		}
 	}
 	to.LogLoss, to.Accuracy = loss/weight, right/weight
-	var squares, folds float64
+	var squares, used float64
 	for f, w := range weights {
 		if w > 0 {
 			d := losses[f]/w - to.LogLoss
 			squares += d * d
-			folds++
+			used++
 		}
 	}
-	to.StandardError = math.Sqrt(squares / (folds * max(1, folds-1)))
+	to.StandardError = math.Sqrt(squares / (used * max(1, used-1)))
 }

@@ -44,39 +44,39 @@ func TestChoose(t *testing.T) {
 	if best.Ridge != 0.1 {
 		t.Errorf("chosen %+v: a ridge that forbids all learning", best)
 	}
-	again, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	again, err := smf.Choose(t.Context(), x, data, search)
 	if err != nil || again.Best.Xi != best.Xi || again.Best.Ridge != best.Ridge || again.Best.Rank != best.Rank || math.Abs(again.Best.LogLoss/best.LogLoss-1) > 1e-4 {
 		t.Errorf("dense matrix: %+v, sparse %+v, error %v", again, best, err)
 	}
 
 	// A scale of X that each fold takes away again changes nothing, and only documents of training count for it.
-	search.Prepare = func(train linalg.Operator) func(linalg.Operator) linalg.Operator {
+	search.Prepare = func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
 		if n, _ := train.Dims(); n != 96 {
 			t.Errorf("scaled by %d documents of 120 in five folds", n)
 		}
-		factor := math.Sqrt(96 / train.NormSquared())
-		return func(x linalg.Operator) linalg.Operator {
+		factor := math.Sqrt(96 / linalg.OperatorOf(train, 0).NormSquared())
+		return func(x mat.Matrix) mat.Matrix {
 			_, p := x.Dims()
 			return linalg.NewStandardized(x, make([]float64, p), slices.Repeat([]float64{factor}, p))
 		}
 	}
-	scaled, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	scaled, err := smf.Choose(t.Context(), x, data, search)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.Scale(5, x)
-	if again, err = smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search); err != nil || math.Abs(again.Best.LogLoss/scaled.Best.LogLoss-1) > 1e-6 {
+	if again, err = smf.Choose(t.Context(), x, data, search); err != nil || math.Abs(again.Best.LogLoss/scaled.Best.LogLoss-1) > 1e-6 {
 		t.Errorf("five times the matrix: %+v, before %+v, error %v", again, scaled, err)
 	}
 	search.Prepare = nil
 	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
 	small, few := half(x, data, 0)
-	if choice, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); err != nil || len(choice.Candidates) < 10 || len(choice.Candidates) > 30 {
+	if choice, err = smf.Choose(t.Context(), small, few, search); err != nil || len(choice.Candidates) < 10 || len(choice.Candidates) > 30 {
 		t.Errorf("default candidates: %+v, error %v", choice, err)
 	}
 	few.Labels = append([]int{2}, few.Labels[1:]...)
 	few.Classes = 3
-	if _, err = smf.Choose(t.Context(), linalg.Dense{Dense: small}, few, search); !errors.Is(err, smf.ErrLabels) {
+	if _, err = smf.Choose(t.Context(), small, few, search); !errors.Is(err, smf.ErrLabels) {
 		t.Errorf("a class of one document: error %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestChoose(t *testing.T) {
 func TestChoiceHoldsOut(t *testing.T) {
 	t.Parallel()
 	x, data := planted(60, 15, 2)
-	data.Weights = smf.Balanced(data.Labels)
+	data.Weights = smf.Balanced.Weights(data.Labels)
 	folds := make([]int, 60)
 	for i := range folds {
 		folds[i] = i % 7 % 3
@@ -157,7 +157,7 @@ func TestChooseEndsPaths(t *testing.T) {
 		Xi: []float64{0.1}, Ridge: []float64{1e-5, 1e-4, 1e-3, 1e3, 1e4}, Seed: 1,
 		Progress: func(runs, _ int) { done.Store(max(done.Load(), int64(runs))) },
 	}
-	choice, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	choice, err := smf.Choose(t.Context(), x, data, search)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestChooseEndsPathsTogether(t *testing.T) {
 		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 2, MaxIter: 200, RelTol: 1e-6},
 		Xi: []float64{1}, Ridge: []float64{1, 10, 100}, FoldOf: folds,
 	}
-	choice, err := smf.Choose(t.Context(), linalg.Dense{Dense: x}, data, search)
+	choice, err := smf.Choose(t.Context(), x, data, search)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestChoiceSameBits(t *testing.T) {
 
 func TestChooseRefusesFolds(t *testing.T) {
 	t.Parallel()
-	x, data := linalg.Dense{Dense: normal(1, 6, 4)}, smf.Data{Labels: []int{0, 0, 0, 1, 1, 1}}
+	x, data := normal(1, 6, 4), smf.Data{Labels: []int{0, 0, 0, 1, 1, 1}}
 	for name, c := range map[string]struct {
 		folds []int
 		want  error

@@ -6,21 +6,20 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // Two terms are frequent and say nothing, the third is rare and tells the label. One supervised topic finds it.
 func Example() {
-	x := linalg.Dense{Dense: mat.NewDense(6, 3, []float64{
+	x := mat.NewDense(6, 3, []float64{
 		3, 3, 0,
 		2, 2, 1,
 		3, 3, 1,
 		2, 2, 0,
 		4, 4, 1,
 		4, 4, 0,
-	})}
+	})
 	method, err := smf.New(smf.Data{Labels: []int{0, 1, 1, 0, 1, 0}}, smf.Settings{Variant: smf.VariantW, Xi: 0.001, Ridge: 0.01})
 	if err != nil {
 		panic(err)

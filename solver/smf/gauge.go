@@ -24,10 +24,10 @@ import (
 func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	p, k := r.Topics.Dims()
 	basis, small := mat.NewDense(p, k, nil), mat.NewDense(k, k, nil) // W = basis·small
-	if err := linalg.PolarTo(basis, r.Topics); err != nil {
+	if err := linalg.Threads(0).PolarTo(basis, r.Topics); err != nil {
 		return nil, fmt.Errorf("making topics orthonormal: %w", err)
 	}
-	linalg.InnerTo(small, basis, r.Topics)
+	linalg.Threads(0).InnerTo(small, basis, r.Topics)
 	var svd mat.SVD
 	if !svd.Factorize(small, mat.SVDFull) {
 		return nil, fmt.Errorf("making topics orthonormal: %w", solver.ErrNonFinite)
@@ -54,7 +54,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	scaleColumns(&coefficients, coded)
 
 	gram := mat.NewDense(k, k, nil)
-	linalg.GramTo(gram, &scores)
+	linalg.Threads(0).GramTo(gram, &scores)
 	_, rotation, ok := eigen(gram)
 	if !ok {
 		return nil, fmt.Errorf("ordering topics: %w", solver.ErrNonFinite)
@@ -62,7 +62,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	turned, head := *r, *r.Head
 	turned.Topics, turned.Scores, head.Coefficients = mat.NewDense(p, k, nil), new(mat.Dense), new(mat.Dense)
 	small.Mul(&u, rotation)
-	linalg.MulTo(turned.Topics, basis, small)
+	linalg.Threads(0).MulTo(turned.Topics, basis, small)
 	signs := largestEntries(turned.Topics)
 	for t, v := range signs {
 		if signs[t] = 1; v < 0 {
@@ -75,7 +75,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 		scaleColumns(a, signs)
 	}
 	turned.Head = &head
-	linalg.GramTo(gram, turned.Topics)
+	linalg.Threads(0).GramTo(gram, turned.Topics)
 	distance := linalg.DistanceFromIdentity(gram)
 	turned.OrthogonalityResidual = distance * distance
 	return &turned, nil

@@ -17,7 +17,7 @@ func TestOrthonormal(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
 		m := newMethod(t, data, s)
-		before := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, MaxIter: 20}, m)
+		before := solve(t, x, solver.Settings{Rank: 4, MaxIter: 20}, m)
 		after, err := m.Orthonormal(before)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func checkOrthonormal(t *testing.T, x *mat.Dense, data smf.Data, models [2]*smf.
 	}
 	var odds [2]*mat.Dense
 	for i, m := range models {
-		p, err := m.Predict(linalg.Dense{Dense: x}, data.Aux)
+		p, err := m.Predict(x, data.Aux)
 		if err != nil {
 			t.Fatal(err)
 		}

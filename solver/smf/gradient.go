@@ -35,18 +35,17 @@ const (
 //
 //	A½ = A − τ·∂F/∂A, B½ = B − 2τξ·(B − X̂), Γ½ = Γ − τ_Γ·∂F/∂Γ,
 //
-// which are moved into the bounds; then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
+// then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
 //
 //	τ = 1/max(2ξ, 2ν + 2h·s), τ_Γ = 1/(2ν + 2h·‖Z‖₂²)
 //
 // where h bounds the curvature of the label loss (1/4 for two classes, 1/2 for more) and s = ‖X‖₂² for SMF-W, 1 for SMF-H;
-// the factor 2 is for both blocks moving together. The objective then never rises without bounds. (The paper has one τ
+// the factor 2 is for both blocks moving together. The objective then never rises. (The paper has one τ
 // for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
 //
 // A given step too long for the problem ends the run as Cycling, also where it goes to and fro between points of the same
 // objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
-// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed, but for a small one, and where B
-// has bounds, which need a dense X.
+// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed unless it is small.
 type gradientState struct {
 	iterate
 	tau, tauAux float64
@@ -62,9 +61,6 @@ type gradientState struct {
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
 	s := &gradientState{tau: t.Step, tauAux: t.Step, probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
 	s.task = t
-	if _, dense := t.x.(linalg.Dense); t.Bounds.B != nil && !dense {
-		return nil, fmt.Errorf("%w: bounds of the reconstruction need a dense matrix", solver.ErrSettings)
-	}
 	if t.Step == 0 {
 		if err := s.chooseSteps(); err != nil {
 			return nil, err
@@ -104,7 +100,7 @@ func (t *task) startHead() *mat.Dense {
 // κ×(k+1+q) head.
 func (it *iterate) assume(own, other, head *mat.Dense) error {
 	it.basis = mat.NewDense(it.d, it.rank, nil)
-	if err := linalg.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+	if err := linalg.Threads(0).PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
 		return fmt.Errorf("making the factors orthonormal: %w", err)
 	}
 	_, q := it.z.Dims()
@@ -131,14 +127,14 @@ func (s *gradientState) chooseSteps() error {
 	}
 	_, q := s.z.Dims()
 	gram := mat.NewDense(q, q, nil)
-	linalg.GramTo(gram, s.z)
+	linalg.Threads(0).GramTo(gram, s.z)
 	s.tau = 1 / max(2*s.Xi, 2*s.Ridge+2*curvature*size)
 	s.tauAux = 1 / (2*s.Ridge + 2*curvature*largestEigenvalue(gram))
 	return nil
 }
 
 // squaredNorm returns ‖X‖₂², not below its value.
-func squaredNorm(x linalg.Operator) (float64, error) {
+func squaredNorm(x linalg.Products) (float64, error) {
 	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1})
 	if err != nil {
 		return 0, fmt.Errorf("estimating a step length: %w", err)
@@ -166,7 +162,7 @@ func (s *gradientState) evaluate() {
 
 // Update makes one update.
 func (s *gradientState) Update() solver.Status {
-	if s.since >= patience && s.Bounds.none() {
+	if s.since >= patience {
 		if s.objective-s.lowest <= stillShare*math.Abs(s.lowest) {
 			return solver.Stationary
 		}
@@ -206,21 +202,14 @@ func (s *gradientState) coefficients() *mat.Dense {
 	return all
 }
 
-// half returns Θ½ in its bounds.
+// half returns Θ½.
 func (s *gradientState) half(residual *mat.Dense) *lifted {
 	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
 	s.gradientTo(gradient, residual)
 	a.Mul(s.basis, s.coef().T())
 	addScaledTo(a, a, -s.tau, gradient)
-	s.Bounds.A.clip(a)
 	share := 2 * s.tau * s.Xi
-	half := &lifted{a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
-	if s.Bounds.B == nil {
-		return half
-	}
-	dense := half.dense().Slice(0, s.d, s.kappa, s.kappa+s.e).(*mat.Dense)
-	s.Bounds.B.clip(dense)
-	return &lifted{a: a, basis: s.basis, image: s.image, side: linalg.Dense{Dense: dense}, weight: 1}
+	return &lifted{a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
 }
 
 // stepAux makes the step of Γ.
@@ -228,15 +217,12 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 	_, q := s.z.Dims()
 	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
 	gradient := mat.NewDense(q, s.kappa, nil)
-	linalg.InnerTo(gradient, s.z, residual)
+	linalg.Threads(0).InnerTo(gradient, s.z, residual)
 	for c := range s.kappa {
 		row := gamma.RawRowView(c)
 		for j := range row {
 			row[j] -= s.tauAux * (gradient.At(j, c) + 2*s.Ridge*row[j])
 		}
-	}
-	if q > 1 {
-		s.Bounds.Aux.clip(gamma.Slice(0, s.kappa, 1, q).(*mat.Dense))
 	}
 }
 
@@ -274,7 +260,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	if s.block == nil {
 		s.block = mat.NewDense(s.d, width, nil)
 		s.block.Copy(s.basis)
-		if err := linalg.PolarTo(s.block, s.block); err != nil {
+		if err := linalg.Threads(0).PolarTo(s.block, s.block); err != nil {
 			return false
 		}
 	}
@@ -282,29 +268,29 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	for range powerSteps {
 		half.MulTransTo(z, s.block)
 		half.MulTo(s.block, z)
-		if err := linalg.PolarTo(s.block, s.block); err != nil {
+		if err := linalg.Threads(0).PolarTo(s.block, s.block); err != nil {
 			return false
 		}
 	}
 	half.MulTransTo(z, s.block)
 	gram := mat.NewDense(width, width, nil)
-	linalg.GramTo(gram, z)
+	linalg.Threads(0).GramTo(gram, z)
 	_, vectors, ok := eigen(gram)
 	if !ok {
 		return false
 	}
 	turned := mat.NewDense(s.d, width, nil)
-	linalg.MulTo(turned, s.block, vectors)
+	linalg.Threads(0).MulTo(turned, s.block, vectors)
 	s.block = turned
 	basis.Copy(turned.Slice(0, s.d, 0, r))
-	linalg.MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
+	linalg.Threads(0).MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
 	return true
 }
 
 // lifted is Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), by its products.
 type lifted struct {
 	a, basis, image *mat.Dense
-	side            linalg.Operator
+	side            linalg.Products
 	keep, weight    float64
 }
 
@@ -316,9 +302,9 @@ func (l *lifted) MulTo(dst, d *mat.Dense) {
 	l.side.MulTo(dst, right)
 	_, r := l.image.Dims()
 	inner := mat.NewDense(r, m, nil)
-	linalg.InnerTo(inner, l.image, right)
+	linalg.Threads(0).InnerTo(inner, l.image, right)
 	l.add(dst, l.basis, inner)
-	linalg.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
+	linalg.Threads(0).AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
 }
 
 // MulTransTo stores Θ½ᵀ·D in dst.
@@ -329,16 +315,16 @@ func (l *lifted) MulTransTo(dst, d *mat.Dense) {
 	l.side.MulTransTo(below, d)
 	_, r := l.basis.Dims()
 	inner := mat.NewDense(r, m, nil)
-	linalg.InnerTo(inner, l.basis, d)
+	linalg.Threads(0).InnerTo(inner, l.basis, d)
 	l.add(below, l.image, inner)
-	linalg.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
+	linalg.Threads(0).InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
 }
 
 // add turns dst into weight·dst + keep·left·inner. It scales inner.
 func (l *lifted) add(dst, left, inner *mat.Dense) {
 	dst.Scale(l.weight, dst)
 	inner.Scale(l.keep, inner)
-	linalg.AddMulTo(dst, left, inner)
+	linalg.Threads(0).AddMulTo(dst, left, inner)
 }
 
 // dense returns Θ½.

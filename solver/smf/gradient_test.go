@@ -1,19 +1,18 @@
 package smf_test
 
 import (
-	"errors"
 	"math"
 	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-func csr(t testing.TB, x *mat.Dense) *linalg.CSR {
+func csr(t testing.TB, x *mat.Dense) *matrix.CSR {
 	t.Helper()
 	n, p := x.Dims()
 	indptr := make([]int, 1, n+1)
@@ -27,7 +26,7 @@ func csr(t testing.TB, x *mat.Dense) *linalg.CSR {
 		}
 		indptr = append(indptr, len(values))
 	}
-	s, err := linalg.NewCSR(n, p, indptr, indices, values)
+	s, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +138,7 @@ func TestGradientByDifferences(t *testing.T) {
 			head := &solver.Head{Coefficients: normal(8, kappa, k), AuxCoefficients: normal(9, kappa, 2), Intercept: normal(10, 1, kappa).RawRowView(0)}
 			start := &solver.Result{Topics: normal(6, p, k), Scores: normal(7, n, k), Head: head}
 			s := smf.Settings{Variant: variant, Xi: 0.7, Ridge: 0.3, Step: step, StartHead: head}
-			r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, MaxIter: 1, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+			r := solve(t, x, solver.Settings{Rank: k, MaxIter: 1, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
 
 			// The objective by A, B and Γ: factors that give them, of any rank.
 			at := func(a, b, gamma *mat.Dense) float64 {
@@ -192,11 +191,11 @@ func TestLongStepsCycle(t *testing.T) {
 	x, data := planted(120, 10, 1)
 	for _, variant := range variants {
 		settings := solver.Settings{Rank: 2, MaxIter: 300, RelTol: 1e-7}
-		r := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Step: 0.3}))
+		r := solve(t, x, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Step: 0.3}))
 		if r.Status != solver.Cycling || r.Status.Err() == nil {
 			t.Errorf("%s: a step of 0.3 ends %v after %d updates", variant, r.Status, r.Iterations)
 		}
-		r = solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Update: smf.UpdateGradient}))
+		r = solve(t, x, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Update: smf.UpdateGradient}))
 		if r.Status == solver.Cycling || r.Objective > r.Trace[len(r.Trace)/2].Objective {
 			t.Errorf("%s: the default step ends %v after %d updates", variant, r.Status, r.Iterations)
 		}
@@ -217,7 +216,7 @@ func TestSymmetricCycles(t *testing.T) {
 		s := smf.Settings{Variant: smf.VariantW, Xi: 1, Step: step}
 		s.StartHead = &solver.Head{Coefficients: mat.NewDense(1, 2, nil), Intercept: []float64{0.3}}
 		settings := solver.Settings{Rank: 2, MaxIter: 1000, RelTol: 1e-4, StartTopics: normal(2, 4, 2), StartScores: mat.NewDense(n, 2, nil)}
-		if r := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, s)); r.Status != want {
+		if r := solve(t, x, settings, newMethod(t, data, s)); r.Status != want {
 			t.Errorf("a step of %g ends %v after %d updates, at %g", step, r.Status, r.Iterations, r.Objective)
 		}
 	}
@@ -234,31 +233,9 @@ func TestMoreTopicsThanDocuments(t *testing.T) {
 	}
 	for _, variant := range variants {
 		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: smf.UpdateGradient}
-		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
+		r := solve(t, x, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
 		if at := objective(x, data, s, r); math.Abs(r.Objective-at) > 1e-9*at || r.Objective > r.Trace[0].Objective {
 			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at, r.Trace[0].Objective)
-		}
-	}
-}
-
-// Γ keeps to its bounds exactly, A as far as the projection leaves it, and B needs a dense matrix.
-func TestBounds(t *testing.T) {
-	t.Parallel()
-	x, data := planted(60, 12, 1)
-	for _, variant := range variants {
-		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Bounds: smf.Bounds{
-			A: &smf.Range{Min: -0.05, Max: 0.05}, B: &smf.Range{Min: 0, Max: math.Inf(1)}, Aux: &smf.Range{Min: 0, Max: 0.01},
-		}}
-		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 300}, newMethod(t, data, s))
-		if low, high := mat.Min(r.Head.AuxCoefficients), mat.Max(r.Head.AuxCoefficients); low < 0 || high > 0.01 {
-			t.Errorf("%s: auxiliary coefficients from %g to %g", variant, low, high)
-		}
-		a, _, _ := theta(variant, r)
-		if size := max(mat.Max(a), -mat.Min(a)); size > 0.1 {
-			t.Errorf("%s: entries of A up to %g", variant, size)
-		}
-		if _, err := solver.Solve(t.Context(), csr(t, x), solver.Settings{Rank: 3}, newMethod(t, data, s)); !errors.Is(err, solver.ErrSettings) {
-			t.Errorf("%s: bounds of B on a sparse matrix: error %v", variant, err)
 		}
 	}
 }
@@ -272,7 +249,7 @@ func TestGivenStart(t *testing.T) {
 	for _, variant := range variants {
 		for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
 			s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update}
-			first := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5}, newMethod(t, data, s))
+			first := solve(t, x, solver.Settings{Rank: 3, MaxIter: 5}, newMethod(t, data, s))
 			before := parts(first)
 			for i, m := range before {
 				before[i] = mat.DenseCopyOf(m)
@@ -283,7 +260,7 @@ func TestGivenStart(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range results {
 				wg.Go(func() {
-					r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5, StartTopics: first.Topics, StartScores: first.Scores}, m)
+					r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 5, StartTopics: first.Topics, StartScores: first.Scores}, m)
 					if err != nil {
 						t.Error(err)
 						return
@@ -307,7 +284,7 @@ func TestGivenStart(t *testing.T) {
 			}
 			for name, settings := range map[string]solver.Settings{"topics": {StartTopics: first.Topics}, "scores": {StartScores: first.Scores}} {
 				settings.Rank, settings.MaxIter = 3, 50
-				if r := solve(t, linalg.Dense{Dense: x}, settings, m); r.Status.Early() && r.Status != solver.IterationLimit {
+				if r := solve(t, x, settings, m); r.Status.Early() && r.Status != solver.IterationLimit {
 					t.Errorf("%s, %s, from %s alone: %v", variant, update, name, r.Status)
 				}
 			}

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
@@ -60,96 +59,44 @@ func labelPart(x *mat.Dense, data smf.Data, s smf.Settings, r *solver.Result) fl
 	return total - objective(x, data, s, r)
 }
 
-// The classes of supervised coding are those of the least ℓ(y, βᵀh + Γᵀz) + ξ·‖x − W·h‖² over all h, minimized without the reduction to κ
-// unknowns. The data lie far from the topics, so that classes differ from those of the least squares codes.
-func TestSupervisedCoding(t *testing.T) {
+// The class of a document is the one of the largest probability.
+func TestPredictedClasses(t *testing.T) {
 	t.Parallel()
 	for _, kappa := range []int{1, 3} {
 		const n, p, k = 20, 9, 4
-		x, aux := normal(1, n, p), normal(2, n, 2)
-		m := &smf.Model{Variant: smf.VariantH, Xi: 0.02, Topics: normal(3, p, k), Head: &solver.Head{
+		m := &smf.Model{Variant: smf.VariantH, Topics: normal(3, p, k), Head: &solver.Head{
 			Coefficients: normal(4, kappa, k), AuxCoefficients: normal(5, kappa, 2), Intercept: normal(6, 1, kappa).RawRowView(0),
 		}}
-		m.Head.Coefficients.Scale(2, m.Head.Coefficients)
-		got, err := m.Predict(linalg.Dense{Dense: x}, aux)
+		got, err := m.Predict(normal(1, n, p), normal(2, n, 2))
 		if err != nil {
 			t.Fatal(err)
 		}
-		turned, classes := 0, m.Code(got)
-		for i := range n {
-			least, want := math.Inf(1), 0
-			for y := range kappa + 1 {
-				if v := coding(m, x.RawRowView(i), aux.RawRowView(i), y); v < least {
-					least, want = v, y
-				}
+		for i, class := range got.Classes {
+			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != class {
+				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, class, got.Probabilities.RawRowView(i))
 			}
-			if classes[i] != want {
-				t.Errorf("kappa %d, document %d: class %d, want %d", kappa, i, classes[i], want)
-			}
-			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != got.Classes[i] {
-				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, got.Classes[i], got.Probabilities.RawRowView(i))
-			}
-			if got.Classes[i] != want {
-				turned++
-			}
-		}
-		if (turned > 0) != (kappa > 1) {
-			t.Errorf("kappa %d: %d documents are of another class than by their least squares codes", kappa, turned)
 		}
 	}
-}
-
-// coding minimizes over the whole code by many short gradient steps.
-func coding(m *smf.Model, x, aux []float64, y int) float64 {
-	p, k := m.Topics.Dims()
-	fit, h := mat.NewVecDense(p, nil), mat.NewVecDense(k, nil)
-	odds := make([]float64, 1+len(m.Head.Intercept))
-	evaluate := func() float64 {
-		fit.MulVec(m.Topics, h)
-		fit.SubVec(fit, mat.NewVecDense(p, x))
-		for c, v := range m.Head.Intercept {
-			odds[c+1] = v + floats.Dot(m.Head.Coefficients.RawRowView(c), h.RawVector().Data) + floats.Dot(m.Head.AuxCoefficients.RawRowView(c), aux)
-		}
-		return floats.LogSumExp(odds) - odds[y] + m.Xi*mat.Dot(fit, fit)
-	}
-	length := func(a *mat.Dense) float64 { v := mat.Norm(a, 2); return v * v }
-	step := 1 / (2*m.Xi*length(m.Topics) + length(m.Head.Coefficients)/2)
-	gradient := mat.NewVecDense(k, nil)
-	for range 2000 {
-		evaluate()
-		gradient.MulVec(m.Topics.T(), fit)
-		gradient.ScaleVec(2*m.Xi, gradient)
-		all := floats.LogSumExp(odds)
-		for c := range m.Head.Intercept {
-			residual := math.Exp(odds[c+1] - all)
-			if c == y-1 {
-				residual--
-			}
-			gradient.AddScaledVec(gradient, residual, mat.NewVecDense(k, m.Head.Coefficients.RawRowView(c)))
-		}
-		h.AddScaledVec(h, -step, gradient)
-	}
-	return evaluate()
 }
 
 func TestPredictRefuses(t *testing.T) {
 	t.Parallel()
 	m := &smf.Model{Variant: smf.VariantW, Topics: normal(1, 5, 2), Head: &solver.Head{Coefficients: normal(2, 1, 2), Intercept: []float64{0}}}
-	if _, err := m.Predict(linalg.Dense{Dense: normal(3, 4, 6)}, nil); !errors.Is(err, solver.ErrShape) {
+	if _, err := m.Predict(normal(3, 4, 6), nil); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("6 terms for 5: error %v", err)
 	}
-	if _, err := m.Predict(linalg.Dense{Dense: normal(3, 4, 5)}, normal(4, 4, 1)); !errors.Is(err, solver.ErrShape) {
+	if _, err := m.Predict(normal(3, 4, 5), normal(4, 4, 1)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("auxiliary features for a model without: error %v", err)
 	}
 	m.Head.AuxCoefficients = normal(5, 1, 1)
-	if _, err := m.Predict(linalg.Dense{Dense: normal(3, 4, 5)}, normal(4, 3, 1)); !errors.Is(err, solver.ErrShape) {
+	if _, err := m.Predict(normal(3, 4, 5), normal(4, 3, 1)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("auxiliary features of 3 documents for 4: error %v", err)
 	}
 }
 
 func accuracy(t *testing.T, m *smf.Model, x *mat.Dense, data smf.Data) float64 {
 	t.Helper()
-	p, err := m.Predict(linalg.Dense{Dense: x}, data.Aux)
+	p, err := m.Predict(x, data.Aux)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +124,10 @@ func half(x *mat.Dense, data smf.Data, from int) (*mat.Dense, smf.Data) {
 func TestBalanced(t *testing.T) {
 	t.Parallel()
 	data := smf.Data{Labels: []int{0, 0, 0, 0, 0, 0, 1, 1, 2}}
-	data.Weights = smf.Balanced(data.Labels)
+	data.Weights = smf.Balanced.Weights(data.Labels)
 	s := smf.Settings{Variant: smf.VariantW, Xi: 1}
 	m := newMethod(t, data, s)
-	r := solve(t, linalg.Dense{Dense: mat.NewDense(9, 2, nil)}, solver.Settings{Rank: 1}, m)
+	r := solve(t, mat.NewDense(9, 2, nil), solver.Settings{Rank: 1}, m)
 	for c, v := range r.Head.Intercept {
 		if math.Abs(v) > 1e-6 {
 			t.Errorf("log-odds of class %d are %g, want 0", c+1, v)
@@ -199,7 +146,7 @@ func TestSupervisionFindsWeakDirections(t *testing.T) {
 	test, unknown := half(x, data, 1)
 	var got []float64
 	for _, scaled := range []bool{false, true} {
-		m, err := smf.TwoStage{Rank: 3, Ridge: 0.1, Scaled: scaled}.Fit(linalg.Dense{Dense: train}, known)
+		m, err := smf.TwoStage{Rank: 3, Ridge: 0.1, Scaled: scaled}.Fit(train, known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +154,7 @@ func TestSupervisionFindsWeakDirections(t *testing.T) {
 	}
 	for _, variant := range variants {
 		m := newMethod(t, known, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1})
-		got = append(got, accuracy(t, m.Model(solve(t, linalg.Dense{Dense: train}, solver.Settings{Rank: 3}, m)), test, unknown))
+		got = append(got, accuracy(t, m.Model(solve(t, train, solver.Settings{Rank: 3}, m)), test, unknown))
 	}
 	t.Logf("accuracy: two stages %.3f, scaled %.3f, SMF-W %.3f, SMF-H %.3f", got[0], got[1], got[2], got[3])
 	if got[2] < 0.8 || slices.Max(got[:2]) > 0.6 || got[3] < slices.Max(got[:2]) {
@@ -219,28 +166,28 @@ func TestSupervisionFindsWeakDirections(t *testing.T) {
 func TestTwoStageIsTheLimit(t *testing.T) {
 	t.Parallel()
 	x, data := planted(60, 12, 2)
-	two, err := smf.TwoStage{Rank: 3, Ridge: 0.1}.Fit(linalg.Dense{Dense: x}, data)
+	two, err := smf.TwoStage{Rank: 3, Ridge: 0.1}.Fit(x, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := newMethod(t, data, smf.Settings{Variant: smf.VariantW, Xi: 1e7, Ridge: 0.1})
-	r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, RelTol: 1e-15}, m)
-	want, err := m.Model(r).Predict(linalg.Dense{Dense: x}, data.Aux)
+	r := solve(t, x, solver.Settings{Rank: 3, RelTol: 1e-15}, m)
+	want, err := m.Model(r).Predict(x, data.Aux)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := two.Predict(linalg.Dense{Dense: x}, data.Aux)
+	got, err := two.Predict(x, data.Aux)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := gap(got.LogOdds, want.LogOdds); d > 1e-4 {
 		t.Errorf("log-odds differ by %g", d)
 	}
-	if excess := solver.SquaredResidual(linalg.Dense{Dense: x}, r.Topics, r.Scores)/leastResidual(t, x, 3) - 1; excess > 1e-8 {
+	if excess := solver.SquaredResidual(x, r.Topics, r.Scores)/leastResidual(t, x, 3) - 1; excess > 1e-8 {
 		t.Errorf("squared residual is %g above the least of the rank", excess)
 	}
 	for _, bad := range []smf.TwoStage{{Rank: 0}, {Rank: 13}, {Rank: 2, Ridge: -1}} {
-		if _, err := bad.Fit(linalg.Dense{Dense: x}, data); err == nil {
+		if _, err := bad.Fit(x, data); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
 	}

@@ -241,16 +241,16 @@ func (s *profiledState) directions() int {
 	coef.Scale(-1, coef)
 	turned := s.back.Slice(0, s.d, 0, r).(*mat.Dense)
 	turned.Scale(2*s.Xi, turned)
-	linalg.AddMulTo(turned, s.gradient, coef)
+	linalg.Threads(0).AddMulTo(turned, s.gradient, coef)
 	s.back.Slice(0, s.d, r, r+s.kappa).(*mat.Dense).Copy(s.gradient)
 	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
 	fresh, other, least := s.back, s.spare, 0.0
 	for range 2 { // the second time for what rounding left of the first
 		_, width := fresh.Dims()
 		sizes, along := columnNorms(fresh), mat.NewDense(kept, width, nil)
-		linalg.InnerTo(along, old, fresh)
+		linalg.Threads(0).InnerTo(along, old, fresh)
 		along.Scale(-1, along)
-		linalg.AddMulTo(fresh, old, along)
+		linalg.Threads(0).AddMulTo(fresh, old, along)
 		if least > wellApart {
 			break
 		}
@@ -280,7 +280,7 @@ func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least fl
 	}
 	scaleColumns(a, scales)
 	gram := mat.NewDense(cols, cols, nil)
-	linalg.GramTo(gram, a)
+	linalg.Threads(0).GramTo(gram, a)
 	values, vectors, ok := eigen(gram)
 	if !ok {
 		return nil, 0
@@ -294,7 +294,7 @@ func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least fl
 		return nil, 0
 	}
 	basis = dst.Slice(0, rows, 0, kept).(*mat.Dense)
-	linalg.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
+	linalg.Threads(0).MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
 	return basis, values[kept-1]
 }
 
@@ -317,8 +317,8 @@ func (s *profiledState) reduce(used int) *reduced {
 		objective: s.Xi*s.squared + s.regression.objective,
 		xi:        s.Xi, rank: s.rank,
 	}
-	linalg.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	linalg.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
+	linalg.Threads(0).GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	linalg.Threads(0).InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
 	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
 	return m
 }
@@ -335,7 +335,7 @@ func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	hessian := mat.NewDense(used, used, nil)
 	weighted := mat.NewDense(s.e, used, nil)
 	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	linalg.GramTo(hessian, weighted)
+	linalg.Threads(0).GramTo(hessian, weighted)
 	for j := range used {
 		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
 	}
@@ -403,7 +403,7 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	bound = m.objective - m.lower - m.xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
 
 	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
-	if err := linalg.PolarTo(polar, polar); err != nil {
+	if err := linalg.Threads(0).PolarTo(polar, polar); err != nil {
 		return nil, 0, false
 	}
 	turned.Mul(coordinates, polar.T())
@@ -441,8 +441,8 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 		both = coordinates
 	}
 	_, width := both.Dims()
-	linalg.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
-	linalg.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
+	linalg.Threads(0).MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
+	linalg.Threads(0).MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
 	s.swap()
 	s.previous = width - r
 	s.straighten()
@@ -464,7 +464,7 @@ func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
 	gram := mat.NewDense(width, width, nil)
-	linalg.GramTo(gram, directions)
+	linalg.Threads(0).GramTo(gram, directions)
 	var drift float64
 	for i := range width {
 		for j := range width {
@@ -491,7 +491,7 @@ func (s *profiledState) straighten() {
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
 		turned := mat.NewDense(rows, width, nil)
-		linalg.MulTo(turned, a, root)
+		linalg.Threads(0).MulTo(turned, a, root)
 		a.Copy(turned)
 	}
 }

@@ -173,7 +173,7 @@ func (g *regression) factorize() {
 	}
 	g.weigh(g.weighted, g.design)
 	gram := mat.NewDense(m, m, nil)
-	linalg.GramTo(gram, g.weighted)
+	linalg.Threads(0).GramTo(gram, g.weighted)
 	shift := 2*g.ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
 	for j := range m {
 		gram.Set(j, j, gram.At(j, j)+shift)

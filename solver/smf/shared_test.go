@@ -14,7 +14,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -25,7 +24,7 @@ var variants = []smf.Variant{smf.VariantW, smf.VariantH}
 // sharedCase is one case of the authors' inputs, in our orientation.
 type sharedCase struct {
 	folder string
-	x      linalg.Operator
+	x      mat.Matrix
 	data   smf.Data
 	rank   int
 }
@@ -66,7 +65,7 @@ func (c sharedCase) start(t *testing.T) (topics, scores *mat.Dense, head *solver
 	return topics, scores, head
 }
 
-func read(t testing.TB, path string) linalg.Operator {
+func read(t testing.TB, path string) mat.Matrix {
 	t.Helper()
 	x, err := matrixio.Read(path)
 	if err != nil {
@@ -77,7 +76,7 @@ func read(t testing.TB, path string) linalg.Operator {
 
 func readDense(t testing.TB, path string) *mat.Dense {
 	t.Helper()
-	return read(t, path).(linalg.Dense).Dense
+	return read(t, path).(*mat.Dense)
 }
 
 func readLabels(t testing.TB, path string) []int {
@@ -90,7 +89,7 @@ func readLabels(t testing.TB, path string) []int {
 	return labels
 }
 
-func solve(t testing.TB, x linalg.Operator, settings solver.Settings, m *smf.Method) *solver.Result {
+func solve(t testing.TB, x mat.Matrix, settings solver.Settings, m *smf.Method) *solver.Result {
 	t.Helper()
 	r, err := solver.Solve(t.Context(), x, settings, m)
 	if err != nil {
@@ -123,7 +122,6 @@ type golden struct {
 	TestCode      [][]float64 `json:"test_code"`
 	TestOdds      [][]float64 `json:"test_activation"`
 	TestPred      []int       `json:"test_pred"`
-	Exhaustive    []int       `json:"exh_pred"`
 }
 
 func readGolden(t *testing.T, c sharedCase) map[string]golden {
@@ -231,9 +229,6 @@ func (c sharedCase) checkPredictions(t *testing.T, g golden, m *smf.Model) {
 	if m.Variant == smf.VariantH {
 		if d := gap(p.Scores.T(), dense(g.TestCode)); d > 1e-8 {
 			t.Errorf("codes of test documents are off by %g", d)
-		}
-		if classes := m.Code(p); fmt.Sprint(classes) != fmt.Sprint(g.Exhaustive) {
-			t.Errorf("classes of supervised coding %v, want %v", classes, g.Exhaustive)
 		}
 	}
 }

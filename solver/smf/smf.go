@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // ErrLabels is returned for labels that cannot be learnt from.
@@ -58,13 +59,11 @@ type Settings struct {
 	Xi float64
 	// Ridge is ν ≥ 0. Without it coefficients of separable data grow without bound.
 	Ridge float64
-	// Update is the algorithm; "" means UpdateGradient where Step or Bounds is set, and UpdateProfiled otherwise.
+	// Update is the algorithm; "" means UpdateGradient if Step is set, and UpdateProfiled otherwise.
 	Update Update
 	// Step is the step length τ of UpdateGradient for A, B and Γ alike. 0 means one length for A and B and another for
 	// Γ, both short enough that the objective never rises.
 	Step float64
-	// Bounds limits A, B and Γ under UpdateGradient.
-	Bounds Bounds
 	// StartHead are the coefficients of iteration 0; nil means zero. They belong to the start topics and scores of the
 	// solver's settings.
 	StartHead *solver.Head
@@ -88,20 +87,16 @@ func New(data Data, s Settings) (*Method, error) {
 	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step, 1) {
 		return nil, fmt.Errorf("%w: xi %v, ridge %v, step %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step)
 	}
-	if err := s.Bounds.check(); err != nil {
-		return nil, err
-	}
-	gradient := s.Step > 0 || !s.Bounds.none()
 	switch s.Update {
 	case "":
 		s.Update = UpdateProfiled
-		if gradient {
+		if s.Step > 0 {
 			s.Update = UpdateGradient
 		}
 	case UpdateGradient:
 	case UpdateProfiled, UpdateBlocks:
-		if gradient {
-			return nil, fmt.Errorf("%w: update %q takes no step length and no bounds", solver.ErrSettings, s.Update)
+		if s.Step > 0 {
+			return nil, fmt.Errorf("%w: update %q takes no step length", solver.ErrSettings, s.Update)
 		}
 	default:
 		return nil, fmt.Errorf("%w: update %q is none of profiled, gradient, blocks", solver.ErrSettings, s.Update)
@@ -138,8 +133,24 @@ func (d *Data) check() error {
 	return checkAux(d.Aux, len(d.Labels))
 }
 
-// Balanced returns weights of documents for Data that give each class in labels the same total, and all n of them the total n.
-func Balanced(labels []int) []float64 {
+// ClassWeights says how documents weigh in the label loss by their classes.
+type ClassWeights string
+
+const (
+	// Unweighted counts every document as 1.
+	Unweighted ClassWeights = "none"
+	// Balanced gives each class the same total weight, and all n documents the total n.
+	Balanced ClassWeights = "balanced"
+)
+
+// Known reports whether w is a value of this package; "" stands for Unweighted.
+func (w ClassWeights) Known() bool { return w == "" || w == Unweighted || w == Balanced }
+
+// Weights returns Data.Weights for documents with these labels, nil unless w is Balanced.
+func (w ClassWeights) Weights(labels []int) []float64 {
+	if w != Balanced {
+		return nil
+	}
 	counts := map[int]float64{}
 	for _, y := range labels {
 		counts[y]++
@@ -217,8 +228,8 @@ func startFactors(ctx context.Context, p *solver.Problem) (topics, scores *mat.D
 // task is a problem in the form that both variants share; see the package comment for X̂, d and e.
 type task struct {
 	Settings
-	x        linalg.Operator // X, n×p
-	side     linalg.Operator // X̂, d×e
+	x        matrix.Operator // X, n×p
+	side     linalg.Products // X̂, d×e
 	n, d, e  int
 	k, rank  int        // rank is at most d, so that a basis of that width exists; k is what was asked
 	kappa    int        // κ
@@ -289,13 +300,13 @@ func withOnes(aux *mat.Dense, n int) *mat.Dense {
 }
 
 // transposed is Xᵀ.
-type transposed struct{ linalg.Operator }
+type transposed struct{ linalg.Products }
 
 func (x transposed) Dims() (p, n int) {
-	n, p = x.Operator.Dims()
+	n, p = x.Products.Dims()
 	return p, n
 }
 
-func (x transposed) MulTo(dst, d *mat.Dense) { x.Operator.MulTransTo(dst, d) }
+func (x transposed) MulTo(dst, d *mat.Dense) { x.Products.MulTransTo(dst, d) }
 
-func (x transposed) MulTransTo(dst, d *mat.Dense) { x.Operator.MulTo(dst, d) }
+func (x transposed) MulTransTo(dst, d *mat.Dense) { x.Products.MulTo(dst, d) }

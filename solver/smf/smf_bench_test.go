@@ -8,14 +8,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // text returns n documents of p terms, about 50 of them in each, of length one, with q binary features and a label that one
 // document in twenty has: the shape of the paper's job postings.
-func text(n, p, q int) (*linalg.CSR, smf.Data) {
+func text(n, p, q int) (*matrix.CSR, smf.Data) {
 	random := rand.New(rand.NewPCG(1, 2))
 	indptr, indices, values := []int{0}, []int32(nil), []float64(nil)
 	data := smf.Data{Labels: make([]int, n), Aux: mat.NewDense(n, q, nil)}
@@ -43,7 +43,7 @@ func text(n, p, q int) (*linalg.CSR, smf.Data) {
 			data.Labels[i] = 1
 		}
 	}
-	x, err := linalg.NewCSR(n, p, indptr, indices, values)
+	x, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		panic(err)
 	}
@@ -90,7 +90,7 @@ func BenchmarkGradient(b *testing.B) {
 	}
 }
 
-func benchmark(b *testing.B, x linalg.Operator, rank int, m *smf.Method) {
+func benchmark(b *testing.B, x mat.Matrix, rank int, m *smf.Method) {
 	b.Helper()
 	b.ReportAllocs()
 	updates, least := 0, math.Inf(1)

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
@@ -127,7 +126,7 @@ func every(t *testing.T, check func(t *testing.T, x *mat.Dense, data smf.Data, s
 func TestEndsAtAMinimum(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
-		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, RelTol: 1e-15}, newMethod(t, data, s))
+		r := solve(t, x, solver.Settings{Rank: 4, RelTol: 1e-15}, newMethod(t, data, s))
 		if r.Status.Early() {
 			t.Errorf("status %v", r.Status)
 		}
@@ -154,7 +153,7 @@ func TestEndsAtAMinimum(t *testing.T) {
 		}
 		for _, update := range []smf.Update{smf.UpdateGradient, smf.UpdateBlocks} {
 			s.Update = update
-			other := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, MaxIter: 200, RelTol: 1e-9}, newMethod(t, data, s))
+			other := solve(t, x, solver.Settings{Rank: 4, MaxIter: 200, RelTol: 1e-9}, newMethod(t, data, s))
 			if !(other.Objective >= r.Objective*(1-1e-10)) || other.Objective > 1.3*r.Objective {
 				t.Errorf("%s ends at %g after %d updates, the default at %g", update, other.Objective, other.Iterations, r.Objective)
 			}
@@ -188,7 +187,7 @@ func TestSparseIsDense(t *testing.T) {
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
 		for _, s.Update = range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
 			settings := solver.Settings{Rank: 3, MaxIter: 20}
-			a := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, s))
+			a := solve(t, x, settings, newMethod(t, data, s))
 			b := solve(t, csr(t, x), settings, newMethod(t, data, s))
 			for i, m := range parts(a) {
 				if d := gap(parts(b)[i], m); d > 1e-7 {
@@ -210,7 +209,7 @@ func TestReconstructionAlone(t *testing.T) {
 			"profiled":      {Variant: variant, Xi: 1},
 			"one long step": {Variant: variant, Xi: 1, Step: 0.5},
 		} {
-			r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: 200, RelTol: 1e-14}, newMethod(t, data, s))
+			r := solve(t, x, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: 200, RelTol: 1e-14}, newMethod(t, data, s))
 			if math.Abs(r.Objective/want-1) > 1e-10 {
 				t.Errorf("%s, %s: objective %g, of the singular value decomposition %g", variant, name, r.Objective, want)
 			}
@@ -221,7 +220,7 @@ func TestReconstructionAlone(t *testing.T) {
 // leastResidual returns the least squared residual of rank k.
 func leastResidual(t *testing.T, x *mat.Dense, k int) float64 {
 	t.Helper()
-	r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: k}, solver.SVD{})
+	r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: k}, solver.SVD{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +232,7 @@ func TestSymmetries(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
 		settings := solver.Settings{Rank: 4, RelTol: 1e-15}
-		want := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, data, s))
+		want := solve(t, x, settings, newMethod(t, data, s))
 		n, p := x.Dims()
 
 		order := rand.New(rand.NewPCG(10, 0)).Perm(n)
@@ -253,7 +252,7 @@ func TestSymmetries(t *testing.T) {
 				moved.Aux.SetRow(to, data.Aux.RawRowView(from))
 			}
 		}
-		got := solve(t, linalg.Dense{Dense: shuffled}, settings, newMethod(t, moved, s))
+		got := solve(t, shuffled, settings, newMethod(t, moved, s))
 		for what, d := range map[string]float64{"topics": gap(got.Topics, want.Topics), "scores": gap(got.Scores, scores), "coefficients": gap(got.Head.Coefficients, want.Head.Coefficients)} {
 			if d > 1e-4 { // an objective to rounding says the factors to its root
 				t.Errorf("shuffled documents: %s differ by %g", what, d)
@@ -267,7 +266,7 @@ func TestSymmetries(t *testing.T) {
 		qr.QTo(&q)
 		turned.Mul(x, &q)
 		wantB.Mul(q.T(), b)
-		got = solve(t, linalg.Dense{Dense: &turned}, settings, newMethod(t, data, s))
+		got = solve(t, &turned, settings, newMethod(t, data, s))
 		gotA, gotB, _ := theta(s.Variant, got)
 		wantA := a
 		if s.Variant == smf.VariantW { // A has a row for each term
@@ -286,7 +285,7 @@ func TestSymmetries(t *testing.T) {
 					renamed.Labels[i] = kappa + 1 - y
 				}
 			}
-			got := solve(t, linalg.Dense{Dense: x}, settings, newMethod(t, renamed, s))
+			got := solve(t, x, settings, newMethod(t, renamed, s))
 			for which, m := range parts(got)[2:] { // a row for each class
 				before := parts(want)[2+which]
 				for c := range kappa {
@@ -303,7 +302,7 @@ func TestSymmetries(t *testing.T) {
 func TestGauge(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
-		r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 4, MaxIter: 20}, newMethod(t, data, s))
+		r := solve(t, x, solver.Settings{Rank: 4, MaxIter: 20}, newMethod(t, data, s))
 		left, right := mat.DenseCopyOf(r.Topics), new(mat.Dense)
 		right.Stack(r.Head.Coefficients, r.Scores)
 		if s.Variant == smf.VariantH {
@@ -379,7 +378,7 @@ func TestEdges(t *testing.T) {
 					for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
 						s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update}
 						data := smf.Data{Labels: labels, Classes: 3}
-						r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, MaxIter: 30, RelTol: 1e-9}, newMethod(t, data, s))
+						r := solve(t, x, solver.Settings{Rank: rank, MaxIter: 30, RelTol: 1e-9}, newMethod(t, data, s))
 						what := fmt.Sprintf("%s, labels %v, rank %d, %s, %s", name, labels, rank, variant, update)
 						if r.Status.Early() && r.Status != solver.IterationLimit {
 							t.Errorf("%s: %v", what, r.Status)
@@ -412,8 +411,8 @@ func TestWeights(t *testing.T) {
 	}
 	for _, variant := range variants {
 		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1}
-		a := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3}, newMethod(t, data, s))
-		b := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3}, newMethod(t, other, s))
+		a := solve(t, x, solver.Settings{Rank: 3}, newMethod(t, data, s))
+		b := solve(t, x, solver.Settings{Rank: 3}, newMethod(t, other, s))
 		if !mat.Equal(a.Topics, b.Topics) || !mat.Equal(a.Head.Coefficients, b.Head.Coefficients) {
 			t.Errorf("%s: labels of weight 0 change the result", variant)
 		}
@@ -448,18 +447,17 @@ func TestRefusedInput(t *testing.T) {
 		"step":             {func(_ *smf.Data, s *smf.Settings) { s.Step = math.Inf(1) }, solver.ErrSettings},
 		"update":           {func(_ *smf.Data, s *smf.Settings) { s.Update = "sgd" }, solver.ErrSettings},
 		"step without use": {func(_ *smf.Data, s *smf.Settings) { s.Update, s.Step = smf.UpdateBlocks, 1 }, solver.ErrSettings},
-		"bounds":           {func(_ *smf.Data, s *smf.Settings) { s.Bounds.A = &smf.Range{Min: 1} }, solver.ErrSettings},
 	} {
 		if _, err := smf.New(with(c.change)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
 	}
-	x := linalg.Dense{Dense: normal(1, 5, 3)}
+	x := normal(1, 5, 3)
 	if _, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, newMethod(t, good, settings)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("labels of 4 documents, matrix of 5: error %v", err)
 	}
 	settings.StartHead = &solver.Head{Coefficients: mat.NewDense(1, 3, nil), Intercept: []float64{0}}
-	if _, err := solver.Solve(t.Context(), linalg.Dense{Dense: normal(1, 4, 3)}, solver.Settings{Rank: 2}, newMethod(t, good, settings)); !errors.Is(err, solver.ErrShape) {
+	if _, err := solver.Solve(t.Context(), normal(1, 4, 3), solver.Settings{Rank: 2}, newMethod(t, good, settings)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("start coefficients of 3 topics for 2: error %v", err)
 	}
 }
@@ -472,13 +470,13 @@ func TestLimits(t *testing.T) {
 		for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
 			s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update}
 			for _, limit := range []int{1, 3} {
-				r := solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: limit}, newMethod(t, data, s))
+				r := solve(t, x, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: limit}, newMethod(t, data, s))
 				if r.Iterations != limit || len(r.Trace) != limit+1 || r.Status != solver.IterationLimit {
 					t.Errorf("%s, %s: limit %d, %d updates, %v", variant, update, limit, r.Iterations, r.Status)
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, Init: solver.InitRandom, Recorder: record(func(it solver.Iterate) {
+			r, err := solver.Solve(ctx, x, solver.Settings{Rank: 3, Init: solver.InitRandom, Recorder: record(func(it solver.Iterate) {
 				if it.Iteration == 2 {
 					cancel()
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // caseSeed makes the cases the same in every run.
@@ -159,7 +160,7 @@ func mixed() *mat.Dense {
 }
 
 // csr returns the sparse form of x.
-func csr(t *testing.T, x *mat.Dense) *linalg.CSR {
+func csr(t *testing.T, x *mat.Dense) *matrix.CSR {
 	t.Helper()
 	n, p := x.Dims()
 	indptr := make([]int, 1, n+1)
@@ -174,7 +175,7 @@ func csr(t *testing.T, x *mat.Dense) *linalg.CSR {
 		}
 		indptr = append(indptr, len(values))
 	}
-	s, err := linalg.NewCSR(n, p, indptr, indices, values)
+	s, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		t.Fatal(err)
 	}

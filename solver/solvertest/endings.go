@@ -5,13 +5,12 @@ import (
 	"math"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
 // limits checks that updates are counted as promised.
 func (s *suite) limits(t *testing.T) {
-	x := linalg.Dense{Dense: s.noisy(30, 20)}
+	x := s.noisy(30, 20)
 	for _, limit := range []int{1, 2, 7} {
 		r := s.solve(t, x, solver.Settings{Rank: 3, MaxIter: limit})
 		if r.Iterations != limit || len(r.Trace) != limit+1 || r.Status != solver.IterationLimit {
@@ -30,7 +29,7 @@ func (s *suite) cancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	best := math.Inf(1)
-	r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, Recorder: check(func(it solver.Iterate) {
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: 3, Recorder: check(func(it solver.Iterate) {
 		best = min(best, it.Objective)
 		if !s.Monotone {
 			best = it.Objective
@@ -72,7 +71,7 @@ const maxAsked = 12
 // cancelledStart ends the context before the start, and after each of its updates.
 func (s *suite) cancelledStart(t *testing.T) {
 	x := s.noisy(30, 20)
-	given := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 2})
+	given := s.solve(t, x, solver.Settings{Rank: 3, MaxIter: 2})
 	for name, settings := range map[string]solver.Settings{
 		"none":   {Rank: 3},
 		"kmeans": {Rank: 3, Init: solver.InitKMeans},
@@ -82,7 +81,7 @@ func (s *suite) cancelledStart(t *testing.T) {
 		updates := 0
 		for ; ; updates++ {
 			ctx := &asked{Context: t.Context(), left: updates}
-			r, err := solver.Solve(ctx, linalg.Dense{Dense: x}, settings, s.newMethod(t))
+			r, err := solver.Solve(ctx, x, settings, s.newMethod(t))
 			if err != nil {
 				t.Fatalf("%s, %d updates: %v", name, updates, err)
 			}

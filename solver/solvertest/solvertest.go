@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -86,7 +85,7 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 	}
 }
 
-func (s *suite) solve(t *testing.T, x linalg.Operator, settings solver.Settings) *solver.Result {
+func (s *suite) solve(t *testing.T, x mat.Matrix, settings solver.Settings) *solver.Result {
 	t.Helper()
 	r, err := solver.Solve(t.Context(), x, settings, s.newMethod(t))
 	if err != nil {
@@ -100,7 +99,7 @@ func (s *suite) best(t *testing.T, x *mat.Dense, rank, runs int) *solver.Result 
 	t.Helper()
 	var best *solver.Result
 	for seed := range uint64(runs) {
-		r := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: max(1e-12, s.RelTol)})
+		r := s.solve(t, x, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: max(1e-12, s.RelTol)})
 		if best == nil || r.Objective < best.Objective {
 			best = r
 		}
@@ -164,7 +163,7 @@ func (s *suite) iterates(t *testing.T) {
 	rounding := s.rounding(x)
 	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
 		previous := math.Inf(1)
-		s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 6, Init: init, MaxIter: 60, Recorder: check(func(it solver.Iterate) {
+		s.solve(t, x, solver.Settings{Rank: 6, Init: init, MaxIter: 60, Recorder: check(func(it solver.Iterate) {
 			s.constraints(t, it.Topics, it.Scores)
 			if want := s.Objective(x, it.Topics, it.Scores); math.Abs(it.Objective-want) > rounding {
 				t.Errorf("start %s, iteration %d: objective %.17g, by its definition %.17g", init, it.Iteration, it.Objective, want)
@@ -211,7 +210,7 @@ func (s *suite) end(t *testing.T) {
 	if settings.RelTol == 0 {
 		settings.RelTol = 1e-14
 	}
-	r := s.solve(t, linalg.Dense{Dense: x}, settings)
+	r := s.solve(t, x, settings)
 	if r.Status.Early() {
 		t.Errorf("status %v after %d updates", r.Status, r.Iterations)
 	}
@@ -252,7 +251,7 @@ func (s *suite) sparseIsDense(t *testing.T) {
 	settings := solver.Settings{Rank: 4, MaxIter: 10, Seed: 1}
 	for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
 		settings.Init = init
-		dense := s.solve(t, linalg.Dense{Dense: x}, settings)
+		dense := s.solve(t, x, settings)
 		other := s.solve(t, csr(t, x), settings)
 		s.result(t, x, other)
 		if d := distance(dense.Topics, other.Topics); d > 1e-7 {
@@ -268,11 +267,11 @@ func (s *suite) sparseIsDense(t *testing.T) {
 func (s *suite) scale(t *testing.T) {
 	x := s.noisy(30, 20)
 	settings := solver.Settings{Rank: 3, MaxIter: 10}
-	want := s.solve(t, linalg.Dense{Dense: x}, settings)
+	want := s.solve(t, x, settings)
 	for _, factor := range []float64{1.0 / (1 << 40), 1 << 40, 1e-100, 1e100, 1e-150, 1e150} {
 		var scaled mat.Dense
 		scaled.Scale(factor, x)
-		got := s.solve(t, linalg.Dense{Dense: &scaled}, settings)
+		got := s.solve(t, &scaled, settings)
 		if d := distance(got.Topics, want.Topics); d > 1e-9 {
 			t.Errorf("factor %g: topics differ by %g", factor, d)
 		}
@@ -292,7 +291,7 @@ func (s *suite) edges(t *testing.T) {
 		n, p := x.Dims()
 		for _, rank := range []int{1, min(3, p), p} {
 			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
-				r, err := solver.Solve(t.Context(), linalg.Dense{Dense: x}, solver.Settings{Rank: rank, Init: init, MaxIter: 40}, s.newMethod(t))
+				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40}, s.newMethod(t))
 				if err != nil {
 					t.Errorf("%s, %d×%d, rank %d, start %s: %v", name, n, p, rank, init, err)
 					continue
@@ -318,21 +317,21 @@ func (s *suite) refused(t *testing.T) {
 		return bad
 	}
 	for name, c := range map[string]struct {
-		x        linalg.Operator
+		x        mat.Matrix
 		settings solver.Settings
 		want     error
 	}{
-		"NaN":           {linalg.Dense{Dense: with(math.NaN())}, solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"infinite":      {linalg.Dense{Dense: with(math.Inf(-1))}, solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"NaN":           {with(math.NaN()), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"infinite":      {with(math.Inf(-1)), solver.Settings{Rank: 2}, solver.ErrNonFinite},
 		"sparse NaN":    {csr(t, with(math.NaN())), solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"overflow":      {linalg.Dense{Dense: with(1e200)}, solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"no rank":       {linalg.Dense{Dense: x}, solver.Settings{}, solver.ErrRank},
-		"rank above p":  {linalg.Dense{Dense: x}, solver.Settings{Rank: 7}, solver.ErrRank},
-		"start":         {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, Init: "svd2"}, solver.ErrSettings},
-		"limit":         {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, MaxIter: -1}, solver.ErrSettings},
-		"tolerance":     {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, RelTol: math.NaN()}, solver.ErrSettings},
-		"start shape":   {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, StartTopics: mat.NewDense(5, 2, nil)}, solver.ErrShape},
-		"NaN in scores": {linalg.Dense{Dense: x}, solver.Settings{Rank: 2, StartScores: mat.NewDense(8, 2, slices.Repeat([]float64{math.NaN()}, 16))}, solver.ErrNonFinite},
+		"overflow":      {with(1e200), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"no rank":       {x, solver.Settings{}, solver.ErrRank},
+		"rank above p":  {x, solver.Settings{Rank: 7}, solver.ErrRank},
+		"start":         {x, solver.Settings{Rank: 2, Init: "svd2"}, solver.ErrSettings},
+		"limit":         {x, solver.Settings{Rank: 2, MaxIter: -1}, solver.ErrSettings},
+		"tolerance":     {x, solver.Settings{Rank: 2, RelTol: math.NaN()}, solver.ErrSettings},
+		"start shape":   {x, solver.Settings{Rank: 2, StartTopics: mat.NewDense(5, 2, nil)}, solver.ErrShape},
+		"NaN in scores": {x, solver.Settings{Rank: 2, StartScores: mat.NewDense(8, 2, slices.Repeat([]float64{math.NaN()}, 16))}, solver.ErrNonFinite},
 	} {
 		if _, err := solver.Solve(t.Context(), c.x, c.settings, s.newMethod(t)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
@@ -340,7 +339,7 @@ func (s *suite) refused(t *testing.T) {
 	}
 	s.refusedDomain(t, with)
 	var at *solver.NonFiniteError
-	_, err := solver.Solve(t.Context(), linalg.Dense{Dense: with(math.NaN())}, solver.Settings{Rank: 2}, s.newMethod(t))
+	_, err := solver.Solve(t.Context(), with(math.NaN()), solver.Settings{Rank: 2}, s.newMethod(t))
 	if !errors.As(err, &at) || at.Row != 3 || at.Col != 2 {
 		t.Errorf("NaN in row 3, column 2: error %v", err)
 	}
@@ -354,7 +353,7 @@ func (s *suite) refusedDomain(t *testing.T, with func(v float64) *mat.Dense) {
 	if !ok {
 		return
 	}
-	for _, x := range []linalg.Operator{linalg.Dense{Dense: with(v)}, csr(t, with(v))} {
+	for _, x := range []mat.Matrix{with(v), csr(t, with(v))} {
 		_, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, s.newMethod(t))
 		var at *solver.DomainError
 		if !errors.As(err, &at) || !errors.Is(err, solver.ErrDomain) || at.Row != 3 || at.Col != 2 || at.Value != v {
@@ -366,14 +365,14 @@ func (s *suite) refusedDomain(t *testing.T, with func(v float64) *mat.Dense) {
 // givenStart goes on from the factors of another run.
 func (s *suite) givenStart(t *testing.T) {
 	x := s.noisy(30, 20)
-	first := s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 3, MaxIter: 5})
+	first := s.solve(t, x, solver.Settings{Rank: 3, MaxIter: 5})
 	for name, settings := range map[string]solver.Settings{
 		"topics": {Rank: 3, MaxIter: 5, StartTopics: first.Topics},
 		"scores": {Rank: 3, MaxIter: 5, StartScores: first.Scores},
 		"both":   {Rank: 3, MaxIter: 5, StartTopics: first.Topics, StartScores: first.Scores},
 	} {
 		kept := []*mat.Dense{mat.DenseCopyOf(first.Topics), mat.DenseCopyOf(first.Scores)}
-		r := s.solve(t, linalg.Dense{Dense: x}, settings)
+		r := s.solve(t, x, settings)
 		if r.Trace[0].Objective > first.Objective+s.rounding(x) {
 			t.Errorf("%s: starts at %g, was at %g", name, r.Trace[0].Objective, first.Objective)
 		}
@@ -387,13 +386,13 @@ func (s *suite) givenStart(t *testing.T) {
 // more rows than are summed at once, and more columns than are of one tile.
 func (s *suite) sameBits(t *testing.T) {
 	for _, c := range []struct {
-		x    linalg.Operator
+		x    mat.Matrix
 		rank int
 	}{
 		{csr(t, s.sparse(300, 200)), 20},
-		{linalg.Dense{Dense: s.noisy(120, 100)}, 20},
+		{s.noisy(120, 100), 20},
 		{csr(t, s.sparse(1100, 40)), 8},
-		{linalg.Dense{Dense: s.noisy(40, 1100)}, 8},
+		{s.noisy(40, 1100), 8},
 	} {
 		method := s.newMethod(t)
 		var want *solver.Result
@@ -418,7 +417,7 @@ func (s *suite) sameBits(t *testing.T) {
 
 // concurrent runs one method value in several goroutines.
 func (s *suite) concurrent(t *testing.T) {
-	x, method := linalg.Dense{Dense: s.noisy(30, 20)}, s.newMethod(t)
+	x, method := s.noisy(30, 20), s.newMethod(t)
 	results := make([]*solver.Result, 4)
 	var wg sync.WaitGroup
 	for i := range results {
@@ -443,7 +442,7 @@ func (s *suite) concurrent(t *testing.T) {
 func (s *suite) unmodified(t *testing.T) {
 	x := s.noisy(20, 10)
 	kept := mat.DenseCopyOf(x)
-	s.solve(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 2, MaxIter: 5})
+	s.solve(t, x, solver.Settings{Rank: 2, MaxIter: 5})
 	if !mat.Equal(x, kept) {
 		t.Error("the matrix was modified")
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
@@ -16,7 +16,9 @@ func BenchmarkBinaryUpdate(b *testing.B) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	x, err := linalg.NewCSR(counts.N, counts.P, counts.Indptr, counts.Indices, ones)
+	n, p := counts.Dims()
+	indptr, indices, _ := counts.Arrays()
+	x, err := matrix.NewCSR(n, p, indptr, indices, ones)
 	if err != nil {
 		b.Fatal(err)
 	}

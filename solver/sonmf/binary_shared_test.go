@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
@@ -24,7 +26,7 @@ type binaryRun struct {
 	Cost float64 `json:"objective_cost"`
 
 	eta   float64
-	x     linalg.Operator
+	x     mat.Matrix
 	start solver.Settings
 }
 
@@ -70,7 +72,7 @@ func binaryRuns(t *testing.T, f func(t *testing.T, r binaryRun)) {
 	}
 }
 
-func solveBinary(t *testing.T, x linalg.Operator, settings solver.Settings, s sonmf.BinarySettings) *solver.Result {
+func solveBinary(t *testing.T, x mat.Matrix, settings solver.Settings, s sonmf.BinarySettings) *solver.Result {
 	t.Helper()
 	r, err := solver.Solve(t.Context(), x, settings, newBinary(t, s))
 	if err != nil {
@@ -113,12 +115,14 @@ func TestBinaryNotAboveAuthorsPackage(t *testing.T) {
 func TestBinarySparseText(t *testing.T) {
 	t.Parallel()
 	folder, _ := sharedRuns(t)
-	counts := readTransposed(t, filepath.Join(folder, "..", "text", "counts_words_by_docs.mtx.gz")).(*linalg.CSR)
+	counts := readTransposed(t, filepath.Join(folder, "..", "text", "counts_words_by_docs.mtx.gz")).(*matrix.CSR)
 	ones := make([]float64, counts.NNZ())
 	for i := range ones {
 		ones[i] = 1
 	}
-	x, err := linalg.NewCSR(counts.N, counts.P, counts.Indptr, counts.Indices, ones)
+	n, p := counts.Dims()
+	indptr, indices, _ := counts.Arrays()
+	x, err := matrix.NewCSR(n, p, indptr, indices, ones)
 	if err != nil {
 		t.Fatal(err)
 	}

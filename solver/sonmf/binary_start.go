@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 const (
@@ -54,7 +54,7 @@ func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *
 
 // affine is the matrix factor·X + shift·1·1ᵀ.
 type affine struct {
-	linalg.Operator
+	matrix.Operator
 	factor, shift float64
 }
 

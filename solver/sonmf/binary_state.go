@@ -10,6 +10,7 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Of the line search, as usual for quasi-Newton methods (Nocedal and Wright 2006, "Numerical optimization", sections
@@ -108,7 +109,7 @@ func newPoint(topics, scores *mat.Dense) *logistic.Point {
 	}
 }
 
-func newQuasiNewtonState(x linalg.Operator, topics, scores *mat.Dense) *quasiNewtonState {
+func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNewtonState {
 	n, p := x.Dims()
 	_, k := topics.Dims()
 	s := &quasiNewtonState{
@@ -185,7 +186,7 @@ func (s *quasiNewtonState) differentiate() {
 
 // tangent subtracts F·(FᵀV + VᵀF)/2 from V, which leaves what is tangent to the orthonormal matrices at F.
 func (s *quasiNewtonState) tangent(v *mat.Dense) {
-	linalg.InnerTo(s.small, s.at.Topics, v)
+	linalg.Threads(0).InnerTo(s.small, s.at.Topics, v)
 	k, _ := s.small.Dims()
 	for i := range k {
 		for j := range i + 1 {
@@ -194,7 +195,7 @@ func (s *quasiNewtonState) tangent(v *mat.Dense) {
 			s.small.Set(j, i, mean)
 		}
 	}
-	linalg.MulTo(s.moved, s.at.Topics, s.small)
+	linalg.Threads(0).MulTo(s.moved, s.at.Topics, s.small)
 	v.Sub(v, s.moved)
 }
 
@@ -229,7 +230,7 @@ func (s *quasiNewtonState) precondition() {
 			row[t] = root * score
 		}
 	}
-	linalg.GramTo(s.small, s.weighted)
+	linalg.Threads(0).GramTo(s.small, s.weighted)
 	lift := minCurvature * mat.Trace(s.small) / float64(k)
 	for t := range k {
 		s.small.Set(t, t, s.small.At(t, t)+lift)
@@ -244,7 +245,7 @@ func (s *quasiNewtonState) precondition() {
 
 // apply stores in dst the product of H's first approximation and v.
 func (s *quasiNewtonState) apply(dst, v *factorPair) {
-	linalg.MulTo(dst.topics, v.topics, s.inverse)
+	linalg.Threads(0).MulTo(dst.topics, v.topics, s.inverse)
 	for i, c := range s.curvature {
 		row := dst.scores.RawRowView(i)
 		for t, entry := range v.scores.RawRowView(i) {

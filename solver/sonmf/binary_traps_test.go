@@ -31,7 +31,7 @@ func positive(stream uint64, n, k int) *mat.Dense {
 	return scores
 }
 
-func solveBinary(t *testing.T, x linalg.Operator, settings solver.Settings, s BinarySettings) *solver.Result {
+func solveBinary(t *testing.T, x mat.Matrix, settings solver.Settings, s BinarySettings) *solver.Result {
 	t.Helper()
 	m, err := NewBinary(s)
 	if err != nil {
@@ -48,7 +48,7 @@ func solveBinary(t *testing.T, x linalg.Operator, settings solver.Settings, s Bi
 // reported is that of the factors.
 func TestBinaryFromSaturatedScores(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: coins(23, 20, 12, 0.3)}
+	x := coins(23, 20, 12, 0.3)
 	for _, step := range []BinaryStep{BinaryStepQuasiNewton, BinaryStepFixed} {
 		for _, size := range []float64{1e2, 1e4, 1e150} {
 			scores := positive(24, 20, 3)
@@ -68,7 +68,7 @@ func TestBinaryFromSaturatedScores(t *testing.T) {
 // A fixed step that is too long neither raises the objective nor ends as a success with objective 0.
 func TestBinaryTooLongSteps(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: coins(26, 30, 20, 0.4)}
+	x := coins(26, 30, 20, 0.4)
 	r := solveBinary(t, x, solver.Settings{Rank: 3, MaxIter: 200, RelTol: 1e-6}, BinarySettings{Step: BinaryStepFixed, Eta: 1e4})
 	if r.Status != solver.SearchFailed || r.Status.Err() == nil {
 		t.Errorf("status %v, want search-failed", r.Status)
@@ -82,7 +82,7 @@ func TestBinaryTooLongSteps(t *testing.T) {
 // Steps so long that no trial is finite are no stationary point.
 func TestBinaryStepsWithoutEnd(t *testing.T) {
 	t.Parallel()
-	x := linalg.Dense{Dense: coins(28, 30, 20, 0.3)}
+	x := coins(28, 30, 20, 0.3)
 	for _, eta := range []float64{1e200, 1e300, math.MaxFloat64} {
 		r := solveBinary(t, x, solver.Settings{Rank: 3}, BinarySettings{Step: BinaryStepFixed, Eta: eta})
 		if r.Status != solver.SearchFailed || r.Iterations != 0 {
@@ -94,7 +94,7 @@ func TestBinaryStepsWithoutEnd(t *testing.T) {
 // A trial that is not finite is not judged by the objective of the one before.
 func TestBinaryTrialThatOverflows(t *testing.T) {
 	t.Parallel()
-	s := newQuasiNewtonState(linalg.Dense{Dense: coins(29, 30, 20, 0.3)}, orthonormal(t, 30, 20, 3), positive(31, 30, 3))
+	s := newQuasiNewtonState(linalg.OperatorOf(coins(29, 30, 20, 0.3), 0), orthonormal(t, 30, 20, 3), positive(31, 30, 3))
 	s.trial.Objective = -1
 	s.step.topics.Set(0, 0, math.NaN())
 	s.try(1)
@@ -112,7 +112,7 @@ func TestBinarySeparableDocuments(t *testing.T) {
 			x.Set(i, j, 1)
 		}
 	}
-	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: 6, MaxIter: 2000}, BinarySettings{})
+	r := solveBinary(t, x, solver.Settings{Rank: 6, MaxIter: 2000}, BinarySettings{})
 	if r.Status == solver.SearchFailed || r.Status == solver.NonFinite || r.MeanObjective > 1e-6 || !(r.Objective >= 0) {
 		t.Errorf("status %v, mean objective %g", r.Status, r.MeanObjective)
 	}
@@ -126,7 +126,7 @@ func TestBinaryFailedSearchIsAStatus(t *testing.T) {
 		"wrong":        func(s *quasiNewtonState) { blasScale(s, -1) },
 		"not a number": func(s *quasiNewtonState) { blasScale(s, math.NaN()) },
 	} {
-		s := newQuasiNewtonState(linalg.Dense{Dense: coins(27, 20, 10, 0.5)}, orthonormal(t, 28, 10, 2), positive(29, 20, 2))
+		s := newQuasiNewtonState(linalg.OperatorOf(coins(27, 20, 10, 0.5), 0), orthonormal(t, 28, 10, 2), positive(29, 20, 2))
 		topics, scores, objective := mat.DenseCopyOf(s.at.Topics), mat.DenseCopyOf(s.at.Scores), s.at.Objective
 		spoil(s)
 		if got := s.Update(); got != solver.SearchFailed {
@@ -149,14 +149,14 @@ func TestBinaryDoesNotStopAtTheStart(t *testing.T) {
 	t.Parallel()
 	const n, p, k = 300, 200, 4
 	x := coins(30, n, p, 0.02)
-	linear := &solver.Problem{X: linalg.Dense{Dense: x}, Settings: solver.Settings{Rank: k, Init: solver.InitSVD}}
+	linear := &solver.Problem{X: linalg.OperatorOf(x, 0), Settings: solver.Settings{Rank: k, Init: solver.InitSVD}}
 	topics, err := linear.OrthonormalTopics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	scores := mat.NewDense(n, k, nil)
 	scores.Mul(x, topics)
-	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, MaxIter: 100, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores}, BinarySettings{})
+	r := solveBinary(t, x, solver.Settings{Rank: k, MaxIter: 100, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores}, BinarySettings{})
 	if first := r.Trace[0].Objective / (n * p); math.Abs(first-math.Ln2) > 0.05 {
 		t.Fatalf("starts at %g: no test of what it is for", first)
 	}
@@ -184,7 +184,7 @@ func TestBinaryFindsProbabilities(t *testing.T) {
 		}
 		return 0
 	}, x)
-	r := solveBinary(t, linalg.Dense{Dense: x}, solver.Settings{Rank: k, RelTol: solver.DefaultRelTol}, BinarySettings{})
+	r := solveBinary(t, x, solver.Settings{Rank: k, RelTol: solver.DefaultRelTol}, BinarySettings{})
 	found := mat.NewDense(n, p, nil)
 	found.Mul(r.Scores, r.Topics.T())
 	linalg.LogisticTo(found.RawMatrix().Data, found.RawMatrix().Data)

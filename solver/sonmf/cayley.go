@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 const (
@@ -76,17 +77,17 @@ func newCayleyCurve(topics *mat.Dense) *cayleyCurve {
 		lower:          solution.Slice(k, 2*k, 0, k).(*mat.Dense),
 		pivots:         make([]int, 2*k),
 	}
-	linalg.GramTo(c.topicsGram, topics)
+	linalg.Threads(0).GramTo(c.topicsGram, topics)
 	return c
 }
 
 // aim computes FᵀR and RᵀR of a new gradient.
 func (c *cayleyCurve) aim(topics *mat.Dense) {
-	linalg.InnerTo(c.topicsGradient, topics, c.gradient)
-	linalg.GramTo(c.gradientGram, c.gradient)
+	linalg.Threads(0).InnerTo(c.topicsGradient, topics, c.gradient)
+	linalg.Threads(0).GramTo(c.gradientGram, c.gradient)
 }
 
-func newCayleyState(x linalg.Operator, topics *mat.Dense, tau float64) *cayleyState {
+func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleyState {
 	n, _ := x.Dims()
 	_, k := topics.Dims()
 	s := &cayleyState{
@@ -115,15 +116,15 @@ func (s *cayleyState) Update() solver.Status {
 	s.x.MulTo(s.scores, s.topics)
 	positivePart(s.scores, s.scores)
 	s.x.MulTransTo(s.cross, s.scores)
-	linalg.GramTo(s.gram, s.scores)
+	linalg.Threads(0).GramTo(s.gram, s.scores)
 	s.cross.Scale(1/s.unit, s.cross)
 	s.gram.Scale(1/s.unit, s.gram)
-	linalg.MulTo(s.gradient, s.topics, s.gram)
+	linalg.Threads(0).MulTo(s.gradient, s.topics, s.gram)
 	s.gradient.Sub(s.gradient, s.cross)
 	s.gradient.Scale(2, s.gradient)
 	s.aim(s.topics)
-	linalg.InnerTo(s.topicsCross, s.topics, s.cross)
-	linalg.InnerTo(s.gradientCross, s.gradient, s.cross)
+	linalg.Threads(0).InnerTo(s.topicsCross, s.topics, s.cross)
+	linalg.Threads(0).InnerTo(s.gradientCross, s.gradient, s.cross)
 
 	curvature := mat.Norm(s.gram, 2)
 	if s.tau == 0 && curvature > 0 {
@@ -209,16 +210,16 @@ func (c *cayleyCurve) solve(tau float64) bool {
 // form stores in next Y(τ) of the topics, from what solve found, and its Gram matrix. Where it has drifted it is made
 // orthonormal again. It reports false where it is not finite.
 func (c *cayleyCurve) form(topics *mat.Dense, tau float64) bool {
-	linalg.MulTo(c.next, c.gradient, c.upper)
-	linalg.AddMulTo(c.next, topics, c.lower)
+	linalg.Threads(0).MulTo(c.next, c.gradient, c.upper)
+	linalg.Threads(0).AddMulTo(c.next, topics, c.lower)
 	c.next.Scale(-tau, c.next)
 	c.next.Add(topics, c.next)
-	linalg.GramTo(c.nextGram, c.next)
+	linalg.Threads(0).GramTo(c.nextGram, c.next)
 	if drift := linalg.DistanceFromIdentity(c.nextGram); !(drift <= maxDrift) {
 		if err := c.polar.To(c.next, c.next); err != nil {
 			return false
 		}
-		linalg.GramTo(c.nextGram, c.next)
+		linalg.Threads(0).GramTo(c.nextGram, c.next)
 	}
 	return true
 }

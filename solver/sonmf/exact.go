@@ -5,6 +5,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // The extrapolation of Ang and Gillis 2019, "Accelerating nonnegative matrix factorization algorithms using
@@ -42,7 +43,7 @@ type exactState struct {
 	weight, bound float64
 }
 
-func newExactState(x linalg.Operator, topics *mat.Dense, extrapolate bool) *exactState {
+func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exactState {
 	n, _ := x.Dims()
 	_, k := topics.Dims()
 	s := &exactState{

@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/sonmf"
@@ -61,7 +60,7 @@ func sharedRuns(t *testing.T) (folder string, runs map[string]run) {
 }
 
 // readTransposed reads a matrix of words × documents as documents × words.
-func readTransposed(t *testing.T, path string) linalg.Operator {
+func readTransposed(t *testing.T, path string) mat.Matrix {
 	t.Helper()
 	x, err := matrixio.Read(path)
 	if err != nil {
@@ -76,7 +75,7 @@ func readFactor(t *testing.T, path string) *mat.Dense {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x.(linalg.Dense).Dense
+	return x.(*mat.Dense)
 }
 
 // TestFollowsAuthorsPackage makes the package's line search from the package's start: the objectives of its trace, and
@@ -147,7 +146,7 @@ func updates() int {
 	return allUpdates
 }
 
-func solve(t *testing.T, x linalg.Operator, settings solver.Settings, step sonmf.Settings) *solver.Result {
+func solve(t *testing.T, x mat.Matrix, settings solver.Settings, step sonmf.Settings) *solver.Result {
 	t.Helper()
 	if settings.Rank == 0 {
 		_, settings.Rank = settings.StartTopics.Dims()

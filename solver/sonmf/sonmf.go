@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Step names the update of the topics.
@@ -77,7 +77,7 @@ func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 
 // iterate is what both kinds of state hold.
 type iterate struct {
-	x              linalg.Operator
+	x              matrix.Operator
 	topics, scores *mat.Dense
 	objective      float64
 }

@@ -11,11 +11,12 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
 // notes returns the tf-idf rows of 5,000 notes of about 25 terms each out of 5,000, whose frequencies fall as 1/rank.
-func notes(b *testing.B) *linalg.CSR {
+func notes(b *testing.B) *matrix.CSR {
 	b.Helper()
 	const n, p, terms = 5000, 5000, 27
 	random := rand.New(rand.NewPCG(1, 1))
@@ -45,7 +46,7 @@ func notes(b *testing.B) *linalg.CSR {
 	for e, j := range indices {
 		values[e] *= math.Log(n / df[j])
 	}
-	x, err := linalg.NewCSR(n, p, indptr, indices, values)
+	x, err := matrix.NewCSR(n, p, indptr, indices, values)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func BenchmarkUpdate(b *testing.B) {
 
 // BenchmarkProducts times the four products that no exact update can do without: X·F, Xᵀ·G, CᵀC and C·(k×k).
 func BenchmarkProducts(b *testing.B) {
-	x := notes(b)
+	x := linalg.OperatorOf(notes(b), 0)
 	n, p := x.Dims()
 	for _, k := range []int{10, 50, 150} {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -91,12 +92,12 @@ func BenchmarkProducts(b *testing.B) {
 		for name, product := range map[string]func(){
 			"XF": func() { x.MulTo(scores, topics) },
 			"XG": func() { x.MulTransTo(cross, scores) },
-			"CC": func() { linalg.GramTo(gram, topics) },
+			"CC": func() { linalg.Threads(0).GramTo(gram, topics) },
 			"CM": func() { cross.Mul(topics, gram) },
 			"all": func() {
 				x.MulTo(scores, topics)
 				x.MulTransTo(cross, scores)
-				linalg.GramTo(gram, topics)
+				linalg.Threads(0).GramTo(gram, topics)
 				cross.Mul(topics, gram)
 			},
 		} {

@@ -8,33 +8,32 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/internal/lab/synth"
-	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Aux returns the auxiliary columns of generated notes.
-func Aux() []notes.Aux {
-	return []notes.Aux{
-		{Column: "age", Kind: models.Numeric, Name: "age"},
-		{Column: "sex", Kind: models.Categorical, Name: "sex"},
-		{Column: "acuity", Kind: models.Numeric, Name: "acuity"},
-		{Column: "vitals.hr", Kind: models.Numeric, Name: "vitals.hr"},
-		{Column: "vitals.spo2", Kind: models.Numeric, Name: "vitals.spo2"},
+// Aux returns the auxiliary features of generated notes.
+func Aux() []train.Aux {
+	return []train.Aux{
+		{Name: "age", Kind: models.Numeric},
+		{Name: "sex", Kind: models.Categorical},
+		{Name: "acuity", Kind: models.Numeric},
+		{Name: "vitals.hr", Kind: models.Numeric},
+		{Name: "vitals.spo2", Kind: models.Numeric},
 	}
 }
 
 // Rows returns the first n notes of the generator in the form that training reads.
-func Rows(g *synth.Generator, n int) ([]notes.Row, error) {
-	rows := make([]notes.Row, 0, n)
+func Rows(g *synth.Generator, n int) ([]train.Row, error) {
+	rows := make([]train.Row, 0, n)
 	for i := range n {
 		n := g.At(i)
 		arrived, err := time.Parse(time.RFC3339, n.ArrivedAt)
 		if err != nil {
 			return nil, fmt.Errorf("reading a generated note: %w", err)
 		}
-		row := notes.Row{Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
+		row := train.Row{Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
 		for _, a := range Aux() {
 			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
 		}

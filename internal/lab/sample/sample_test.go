@@ -43,7 +43,11 @@ func TestRowsAreWhatFilesHold(t *testing.T) {
 		if err := errors.Join(export(t.Context(), f, generator(t), n), f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		table, err := notes.Read([]string{path}, notes.Columns{Aux: Aux()})
+		var columns notes.Columns
+		for _, a := range Aux() {
+			columns.Aux = append(columns.Aux, notes.Aux{Column: a.Name, Kind: a.Kind, Name: a.Name})
+		}
+		table, err := notes.Read([]string{path}, columns)
 		if err != nil {
 			t.Fatal(err)
 		}

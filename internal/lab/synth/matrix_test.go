@@ -7,11 +7,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-func matrix(t *testing.T, s MatrixSettings) []byte {
+func drawn(t *testing.T, s MatrixSettings) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := WriteMatrix(t.Context(), &b, s); err != nil {
@@ -23,20 +23,22 @@ func matrix(t *testing.T, s MatrixSettings) []byte {
 func TestWriteMatrix(t *testing.T) {
 	t.Parallel()
 	s := MatrixSettings{Documents: 300, Terms: 200, Topics: 10, Seed: 1}
-	data := matrix(t, s)
+	data := drawn(t, s)
 	read, err := matrixio.ReadMTX(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, ok := read.(*linalg.CSR)
-	if !ok || x.N != s.Documents || x.P != s.Terms {
+	x, ok := read.(*matrix.CSR)
+	n, p := read.Dims()
+	if !ok || n != s.Documents || p != s.Terms {
 		t.Fatalf("read %T, want a sparse matrix of %d×%d", read, s.Documents, s.Terms)
 	}
-	df := make([]int, x.P)
-	for _, j := range x.Indices {
+	df := make([]int, p)
+	_, indices, _ := x.Arrays()
+	for _, j := range indices {
 		df[j]++
 	}
-	for i := range x.N {
+	for i := range n {
 		columns, values := x.Row(i)
 		if len(values) < 2 || len(values) >= 3*minTokens {
 			t.Fatalf("row %d holds %d terms", i, len(values))
@@ -46,7 +48,7 @@ func TestWriteMatrix(t *testing.T) {
 		counts, least := make([]float64, len(values)), math.Inf(1)
 		for c, v := range values {
 			squares += v * v
-			counts[c] = v / (math.Log(float64(1+x.N)/float64(1+df[columns[c]])) + 1)
+			counts[c] = v / (math.Log(float64(1+n)/float64(1+df[columns[c]])) + 1)
 			least = min(least, counts[c])
 		}
 		if math.Abs(squares-1) > 1e-12 {
@@ -60,14 +62,14 @@ func TestWriteMatrix(t *testing.T) {
 	}
 	longer := s
 	longer.MinTokens = 2 * minTokens
-	if read, err := matrixio.ReadMTX(bytes.NewReader(matrix(t, longer))); err != nil || read.(*linalg.CSR).NNZ() < x.NNZ()*3/2 {
+	if read, err := matrixio.ReadMTX(bytes.NewReader(drawn(t, longer))); err != nil || read.(*matrix.CSR).NNZ() < x.NNZ()*3/2 {
 		t.Errorf("twice as many tokens: %v, or hardly more entries than %d", err, x.NNZ())
 	}
-	if again := matrix(t, s); !bytes.Equal(again, data) {
+	if again := drawn(t, s); !bytes.Equal(again, data) {
 		t.Error("equal seeds give other matrices")
 	}
 	s.Seed = 2
-	if other := matrix(t, s); bytes.Equal(other, data) {
+	if other := drawn(t, s); bytes.Equal(other, data) {
 		t.Error("another seed gives the same matrix")
 	}
 }

@@ -22,7 +22,7 @@ const (
 	tileRows, tileColumns = 128, 1024
 )
 
-var serial linalg.Serial // a lane has one goroutine
+const serial = linalg.Threads(1) // a lane has one goroutine
 
 // Point is a pair of factors and what one pass over the cells tells about it. With M = Scores·Topicsᵀ and E = σ(M) − X,
 // the fields that are not nil become what they say.
@@ -64,13 +64,10 @@ type lane struct {
 	tile, cross, left, right, sum mat.Dense
 }
 
-// New returns the loss for X of 0 and 1 and factors of k columns. It panics for an X whose entries cannot be read.
-func New(x linalg.Operator, k int) *Loss {
+// New returns the loss for X of 0 and 1 and factors of k columns.
+func New(x mat.Matrix, k int) *Loss {
 	n, p := x.Dims()
 	l := &Loss{rows: linalg.RowsOf(x), work: n * p, transposed: mat.NewDense(k, p, nil)}
-	if l.rows == nil {
-		panic("logistic: matrix without rows")
-	}
 	size := (n + laneCount - 1) / laneCount
 	rows, columns := min(tileRows, size), min(tileColumns, p)
 	for from := 0; from < n; from += size {
@@ -98,7 +95,7 @@ func (l *Loss) Evaluate(at *Point) {
 		at.ScoresCurvature.Zero()
 	}
 	k, _ := l.transposed.Dims()
-	linalg.Parallel(len(l.lanes), l.work*k, func(from, to int) {
+	linalg.Threads(0).Parallel(len(l.lanes), l.work*k, func(from, to int) {
 		for _, w := range l.lanes[from:to] {
 			w.evaluate(l, at)
 		}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 func normal(stream uint64, rows, cols int) *mat.Dense {
@@ -31,7 +32,7 @@ func coins(stream uint64, rows, cols int) *mat.Dense {
 }
 
 // sparse returns x in compressed rows.
-func sparse(t *testing.T, x *mat.Dense) *linalg.CSR {
+func sparse(t *testing.T, x *mat.Dense) *matrix.CSR {
 	t.Helper()
 	n, p := x.Dims()
 	indptr := []int{0}
@@ -45,7 +46,7 @@ func sparse(t *testing.T, x *mat.Dense) *linalg.CSR {
 		}
 		indptr = append(indptr, len(values))
 	}
-	s, err := linalg.NewCSR(n, p, indptr, columns, values)
+	s, err := matrix.NewCSR(n, p, indptr, columns, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestDerivatives(t *testing.T) {
 	t.Parallel()
 	const n, p, k, h = 37, tileColumns + 40, 3, 1e-4
 	x, topics, scores := coins(20, n, p), normal(21, p, k), normal(22, n, k)
-	for name, operator := range map[string]linalg.Operator{"dense": linalg.Dense{Dense: x}, "sparse": sparse(t, x)} {
+	for name, operator := range map[string]mat.Matrix{"dense": x, "sparse": sparse(t, x)} {
 		loss := New(operator, k)
 		at := newPoint(topics, scores)
 		at.ScoresCurvature = mat.NewDense(n, k, nil)
@@ -121,7 +122,7 @@ func TestPartsOfAPoint(t *testing.T) {
 	const n, p, k = 300, tileColumns + 40, 5
 	topics, scores := normal(2, p, k), normal(3, n, k)
 	for name, x := range map[string]*mat.Dense{"coins": coins(1, n, p), "zeros": mat.NewDense(n, p, nil)} {
-		dense, all := New(linalg.Dense{Dense: x}, k), newPoint(topics, scores)
+		dense, all := New(x, k), newPoint(topics, scores)
 		dense.Evaluate(all)
 		loss, forTopics, forScores := New(sparse(t, x), k), newPoint(topics, scores), newPoint(topics, scores)
 		forTopics.ScoresGradient, forTopics.Curvature, forScores.TopicsGradient = nil, nil, nil

@@ -23,6 +23,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/service/app"
 )
 
@@ -309,7 +311,7 @@ func TestRefit(t *testing.T) {
 	hold("the first models", before)
 
 	// The sums are those of another model, as when a copy is on its way; the other instrument's model is whole.
-	sums := filepath.Join(s.config.Questionnaires.Models[brief], questionnaire.SumsFile)
+	sums := filepath.Join(s.config.Questionnaires.Models[brief], model.SumsFile)
 	whole, err := os.ReadFile(sums)
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +332,7 @@ func TestRefit(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") || !strings.Contains(lines[0], questionnaire.ModelFile) {
+	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") || !strings.Contains(lines[0], model.ModelFile) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the instrument and the file", lines)
 	}
 
@@ -362,7 +364,7 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			s.config.Questionnaires.Models[mind] += "x"
 			s.config.Questionnaires.Models[brief] += "y"
 		}, []string{"questionnaires.models.mind", "questionnaires.models.brief"}},
-		"damaged": {func(s *site) { write(s.T, filepath.Join(s.dir, mind, questionnaire.LoadingsFile), []byte("x")) }, []string{"questionnaires.models.mind", questionnaire.LoadingsFile, "sha256"}},
+		"damaged": {func(s *site) { write(s.T, filepath.Join(s.dir, mind, model.LoadingsFile), []byte("x")) }, []string{"questionnaires.models.mind", model.LoadingsFile, "sha256"}},
 		"of visits": {func(s *site) {
 			f, err := fits[mind]()
 			if err != nil {
@@ -370,7 +372,7 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			}
 			visits := *f
 			visits.Visits, visits.VisitItems = &questionnaire.Visits{Time: "age", Edges: []float64{6, 18}}, f.Items
-			if err := visits.Write(s.Context(), s.config.Questionnaires.Models[brief]); err != nil {
+			if err := folder.Write(s.Context(), s.config.Questionnaires.Models[brief], &visits); err != nil {
 				s.Fatal(err)
 			}
 		}, []string{"questionnaires.models.brief", "longitudinal", "one visit"}},

@@ -59,7 +59,7 @@ func ExampleSet() {
 
 	// Many notes, as the command line answers them.
 	in := strings.NewReader("\n" + `{"schema_version":"1","visit_id":"V2"}`)
-	counts, err := set.Lines(ctx, classifier.Options{}, in, os.Stdout)
+	counts, err := set.Predict(ctx, classifier.Options{}, scoring.Batch{Lines: in, Out: os.Stdout})
 	fmt.Printf("%+v %v\n", counts, err)
 	// Output:
 	// V1 admit 0.88 by _other

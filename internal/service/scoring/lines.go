@@ -14,10 +14,11 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 const (
-	// maxLine is the longest line that is kept: a longer one cannot hold a note, whose text ends at 64 KiB.
+	// maxLine is the longest line that is kept: a longer one cannot hold a note, whose text is at most 64 KiB.
 	maxLine = 4 << 20
 	// maxBatch is how many lines are scored at once.
 	maxBatch = 1024
@@ -28,40 +29,88 @@ const (
 	byteOrderMark = "\ufeff"
 )
 
-// Counts tells what became of lines.
+// Batch is notes to score and where their predictions go. One of Lines and Notes is set, and one of Out and Rows.
+type Batch struct {
+	// Lines holds a note in each line, a JSON object. A byte order mark before the first line and blank lines are skipped.
+	Lines io.Reader
+	// Notes gives one note after another, from a table.
+	Notes Notes
+
+	// Out takes a line for each note: its prediction, or for a note that cannot be scored
+	//
+	//	{"line":N,"error":{"code":"…","detail":"…"}}
+	//
+	// with the number of its line from 1, blank lines included.
+	Out io.Writer
+	// Rows takes the predictions as rows of a table. It must not keep the slice.
+	Rows func([]Row) error
+
+	// Progress, if not nil, is told how many notes were answered.
+	Progress func(done int)
+	// Refused, if not nil, is told the line of the first note that could not be scored, and why.
+	Refused func(line int, why string)
+}
+
+// Notes is a source of notes: *notes.Reader.
+type Notes interface {
+	// Next reads the next note into n and returns its line. It returns io.EOF behind the last note. A *table.Error with a
+	// Line concerns one note, of which n then holds at most the visit; any other error ends the batch.
+	Next(n *msg.Note) (line int, err error)
+}
+
+// Row is a prediction, or the error of a note that could not be scored, as a row of a table.
+type Row struct {
+	VisitID     string   `parquet:"visit_id,optional"`
+	Probability *float64 `parquet:"probability,optional"`
+	Decision    string   `parquet:"decision,optional"`
+	Logit       *float64 `parquet:"logit,optional"`
+	Model       string   `parquet:"model,optional"`
+	Version     string   `parquet:"version,optional"`
+	Abstained   *bool    `parquet:"abstained,optional"`
+	Error       string   `parquet:"error,optional"`
+}
+
+// Counts tells what became of the notes.
 type Counts struct {
 	Scored  int
 	Refused int // answered by an error
-	Blank   int
+	Blank   int // lines without a note
 }
 
-// Lines reads notes from r, one JSON object a line, and writes to w for each the prediction, or for a line that
-// cannot be scored
-//
-//	{"line":N,"error":{"code":"…","detail":"…"}}
-//
-// in the order of the input. N counts from 1, blank lines included; a byte order mark before the first is skipped.
-// What has come is answered without waiting for more. It scores on GOMAXPROCS goroutines; the bytes do not depend on
-// how many.
-func (s *Set) Lines(ctx context.Context, options classifier.Options, r io.Reader, w io.Writer) (Counts, error) {
-	l := &lines{in: bufio.NewReaderSize(r, readBuffer), workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
+// Predict answers all notes of a batch in their order. What has come is answered without waiting for more. It scores on
+// GOMAXPROCS goroutines; the answers do not depend on how many.
+func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) (Counts, error) {
+	l := &lines{workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
 	for i := range l.workers {
-		l.workers[i].scorer = s.Scorer(options)
+		l.workers[i].scorer, l.workers[i].rowed = s.Scorer(options), b.Rows != nil
+	}
+	read := l.readLines
+	if b.Notes != nil {
+		read = func() error { return l.readNotes(b.Notes) }
+	} else {
+		l.in = bufio.NewReaderSize(b.Lines, readBuffer)
 	}
 	var counts Counts
 	for {
 		if err := ctx.Err(); err != nil {
 			return counts, err
 		}
-		readErr := l.read()
+		readErr := read()
 		l.score()
 		for i := range l.used {
-			if _, err := w.Write(l.workers[i].out); err != nil {
+			w := &l.workers[i]
+			if err := w.write(b); err != nil {
 				return counts, fmt.Errorf("writing predictions: %w", err)
 			}
-			counts.Scored += l.workers[i].counts.Scored
-			counts.Refused += l.workers[i].counts.Refused
-			counts.Blank += l.workers[i].counts.Blank
+			if w.counts.Refused > 0 && counts.Refused == 0 && b.Refused != nil {
+				b.Refused(w.refused, w.why)
+			}
+			counts.Scored += w.counts.Scored
+			counts.Refused += w.counts.Refused
+			counts.Blank += w.counts.Blank
+		}
+		if b.Progress != nil {
+			b.Progress(counts.Scored + counts.Refused)
 		}
 		if errors.Is(readErr, io.EOF) {
 			return counts, nil
@@ -77,6 +126,7 @@ type lines struct {
 	batch   []line
 	data    []byte // of the batch
 	number  int    // of the last line read
+	note    msg.Note
 	workers []lineWorker
 	used    int // workers that the batch was shared among
 }
@@ -84,11 +134,31 @@ type lines struct {
 // line is data[from:to] of a batch.
 type line struct {
 	number, from, to int
-	tooLong          bool
+	visit            string // of a note from a table
+	err              error  // why it is no note, if that is known
 }
 
-// read fills the batch with what is there, at least one line.
-func (l *lines) read() error {
+// readNotes fills the batch with notes in the form of lines, so that they pass the same checks.
+func (l *lines) readNotes(notes Notes) error {
+	l.batch, l.data = l.batch[:0], l.data[:0]
+	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
+		number, err := notes.Next(&l.note)
+		next := line{number: number, from: len(l.data), visit: l.note.VisitID}
+		if at, ok := errors.AsType[*table.Error](err); ok && at.Line > 0 {
+			next.number, next.err = at.Line, at
+		} else if err != nil {
+			return err
+		} else {
+			l.data = l.note.AppendJSON(l.data)
+		}
+		next.to = len(l.data)
+		l.batch = append(l.batch, next)
+	}
+	return nil
+}
+
+// readLines fills the batch with what is there, at least one line.
+func (l *lines) readLines() error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
 	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
 		if len(l.batch) > 0 {
@@ -101,7 +171,7 @@ func (l *lines) read() error {
 		for {
 			part, err := l.in.ReadSlice('\n')
 			if len(l.data)-next.from+len(part) > maxLine {
-				next.tooLong = true
+				next.err = &msg.Error{Reason: msg.TooLarge}
 			} else {
 				l.data = append(l.data, part...)
 			}
@@ -109,7 +179,7 @@ func (l *lines) read() error {
 				continue
 			}
 			next.to = len(l.data)
-			if err == nil || next.to > next.from || next.tooLong {
+			if err == nil || next.to > next.from || next.err != nil {
 				l.number++
 				next.number = l.number
 				l.batch = append(l.batch, next)
@@ -125,7 +195,7 @@ func (l *lines) read() error {
 
 // score shares the batch among the workers, each taking lines that follow one another.
 func (l *lines) score() {
-	// A worker wants enough lines to be worth waking.
+	// A worker needs enough lines to be worth waking.
 	const least = 16
 	l.used = max(1, min(len(l.workers), len(l.batch)/least))
 	var wg sync.WaitGroup
@@ -142,60 +212,109 @@ func (l *lines) part(i int) []line {
 
 type lineWorker struct {
 	scorer     *Scorer
+	rowed      bool // answers are rows, not lines
 	note       msg.Note
 	prediction msg.Prediction
 	out        []byte
+	rows       []Row
 	counts     Counts
+	refused    int    // the line of the first note that was refused
+	why        string // it was
 }
 
 func (w *lineWorker) run(data []byte, batch []line) {
-	w.out, w.counts = w.out[:0], Counts{}
+	w.out, w.rows, w.counts = w.out[:0], w.rows[:0], Counts{}
 	for _, l := range batch {
 		text := bytes.TrimRight(data[l.from:l.to], "\r\n")
 		if l.number == 1 {
 			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 		}
-		if !l.tooLong && len(bytes.TrimSpace(text)) == 0 {
+		if l.err == nil && len(bytes.TrimSpace(text)) == 0 {
 			w.counts.Blank++
 			continue
 		}
-		if err := w.answer(text, l.tooLong); err != nil {
-			w.counts.Refused++
-			w.out = appendRefusal(w.out, l.number, err)
-		} else {
+		err := w.score(text, l.err)
+		if err == nil {
 			w.counts.Scored++
-			w.out = w.prediction.AppendJSON(w.out)
+		} else if w.counts.Refused++; w.counts.Refused == 1 {
+			w.refused, w.why = l.number, reasonOf(err).String()
 		}
-		w.out = append(w.out, '\n')
+		switch p := &w.prediction; {
+		case w.rowed && err != nil:
+			w.rows = append(w.rows, Row{VisitID: l.visit, Error: fmt.Sprintf("line %d: %s", l.number, reasonOf(err))})
+		case w.rowed:
+			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), ""})
+		case err != nil:
+			w.out = append(appendRefusal(w.out, l.number, err), '\n')
+		default:
+			w.out = append(p.AppendJSON(w.out), '\n')
+		}
 	}
 }
 
-func (w *lineWorker) answer(text []byte, tooLong bool) error {
-	if tooLong {
-		return &msg.Error{Reason: msg.TooLarge}
+// score fills the prediction of a note's line, unless the line was refused before.
+func (w *lineWorker) score(text []byte, err error) error {
+	if err != nil {
+		return err
 	}
-	if err := msg.DecodeNote(text, &w.note); err != nil {
+	if err := msg.DecodeOwnNote(text, &w.note); err != nil {
 		return err
 	}
 	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
 }
 
-// appendRefusal appends the line of an error. Codes and details are our own words and need no escapes.
-func appendRefusal(dst []byte, number int, err error) []byte {
-	code, detail := msg.ScoringFailed, ""
-	if e, ok := errors.AsType[*msg.Error](err); ok {
-		code, detail = e.Reason, details[e.Reason]
-		if e.Field != "" {
-			detail += ": " + e.Field
-		}
+// write hands the answers on.
+func (w *lineWorker) write(b Batch) error {
+	if w.rowed {
+		return b.Rows(w.rows)
 	}
+	_, err := b.Out.Write(w.out)
+	return err
+}
+
+// reason is why a note was refused.
+type reason struct {
+	code   msg.Reason
+	detail string
+}
+
+func (r reason) String() string { return string(r.code) + ": " + r.detail }
+
+// reasonOf returns the reason of an error. Codes and details are our own words, and names of columns.
+func reasonOf(err error) reason {
+	if at, ok := errors.AsType[*table.Error](err); ok {
+		r := reason{msg.WrongType, at.Err.Error()}
+		switch {
+		case errors.Is(err, table.ErrEncoding):
+			r.code = msg.InvalidUTF8
+		case errors.Is(err, table.ErrNotObject):
+			r.code = msg.NotJSON
+		}
+		if at.Column != "" {
+			r.detail += ": " + at.Column
+		}
+		return r
+	}
+	if e, ok := errors.AsType[*msg.Error](err); ok {
+		r := reason{e.Reason, details[e.Reason]}
+		if e.Field != "" {
+			r.detail += ": " + e.Field
+		}
+		return r
+	}
+	return reason{code: msg.ScoringFailed, detail: ""}
+}
+
+// appendRefusal appends the line of an error.
+func appendRefusal(dst []byte, number int, err error) []byte {
+	r := reasonOf(err)
 	dst = append(dst, `{"line":`...)
 	dst = strconv.AppendInt(dst, int64(number), 10)
 	dst = append(dst, `,"error":{"code":"`...)
-	dst = append(dst, code...)
-	dst = append(dst, `","detail":"`...)
-	dst = append(dst, detail...)
-	return append(dst, `"}}`...)
+	dst = append(dst, r.code...)
+	dst = append(dst, `","detail":`...)
+	dst = msg.Text(r.detail).AppendJSON(dst)
+	return append(dst, `}}`...)
 }
 
 var details = map[msg.Reason]string{

@@ -23,7 +23,7 @@ import (
 func answers(t *testing.T, s *Set, in io.Reader) ([]string, Counts) {
 	t.Helper()
 	var out bytes.Buffer
-	counts, err := s.Lines(t.Context(), classifier.Options{}, in, &out)
+	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: in, Out: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestLinesAnswersBeforeTheEnd(t *testing.T) {
 	answer, out := io.Pipe()
 	done := make(chan error)
 	go func() {
-		_, err := s.Lines(t.Context(), classifier.Options{}, in, out)
+		_, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: in, Out: out})
 		_ = out.CloseWithError(err)
 		done <- err
 	}()
@@ -244,23 +244,23 @@ func TestLinesErrors(t *testing.T) {
 	t.Parallel()
 	s := setOf(t, models.Other)
 	in := strings.Repeat(note("a", "", "hip")+"\n", maxBatch+1)
-	if _, err := s.Lines(t.Context(), classifier.Options{}, strings.NewReader(in), &failing{}); !errors.Is(err, errFull) {
+	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: &failing{}}); !errors.Is(err, errFull) {
 		t.Errorf("writing: %v", err)
 	}
 	broken := errors.New("broken")
 	var out bytes.Buffer
-	counts, err := s.Lines(t.Context(), classifier.Options{}, io.MultiReader(strings.NewReader(in), iotest.ErrReader(broken)), &out)
+	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: io.MultiReader(strings.NewReader(in), iotest.ErrReader(broken)), Out: &out})
 	if !errors.Is(err, broken) || counts.Scored != maxBatch+1 || strings.Count(out.String(), "\n") != maxBatch+1 {
 		t.Errorf("reading: %v, after %+v", err, counts)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if counts, err := s.Lines(ctx, classifier.Options{}, strings.NewReader(in), io.Discard); !errors.Is(err, context.Canceled) || counts != (Counts{}) {
+	if counts, err := s.Predict(ctx, classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: io.Discard}); !errors.Is(err, context.Canceled) || counts != (Counts{}) {
 		t.Errorf("cancelled: %v, %+v", err, counts)
 	}
 	// Cancelled amid the input: what was read is answered, no more is read.
 	ctx, cancel = context.WithCancel(t.Context())
-	counts, err = s.Lines(ctx, classifier.Options{}, strings.NewReader(in), writerFunc(func(b []byte) (int, error) { cancel(); return len(b), nil }))
+	counts, err = s.Predict(ctx, classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: writerFunc(func(b []byte) (int, error) { cancel(); return len(b), nil })})
 	if !errors.Is(err, context.Canceled) || counts.Scored == 0 || counts.Scored > maxBatch {
 		t.Errorf("cancelled on the way: %v, %+v", err, counts)
 	}

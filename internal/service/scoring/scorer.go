@@ -22,10 +22,10 @@ type route struct {
 	complaint msg.Value
 }
 
-// opened is a model's scorer and how its auxiliary values are read from a note.
+// opened is a model's scorer, and the names and values of its auxiliary columns.
 type opened struct {
 	scorer *classifier.Scorer
-	aux    []func(*msg.Note, msg.Value) msg.Value
+	aux    []string
 	values []msg.Value
 }
 
@@ -41,8 +41,8 @@ func (s *Set) Scorer(options classifier.Options) *Scorer {
 func (s *Scorer) Set() *Set { return s.set }
 
 // Score answers a note in p, whose slices it reuses, with scoredAt as the time. The rest of the answer is a
-// pure function of note and set. Strings of p alias the note and the model. The error is a *msg.Error: NoModel where
-// neither the complaint nor all complaints have a model.
+// pure function of note and set. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if there is
+// a model neither for the complaint nor for all complaints.
 func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	r := s.route(n.Complaint)
 	if r.opened == nil {
@@ -55,7 +55,7 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	return nil
 }
 
-// Probability returns the calibrated probability of admission alone, and false where the note has no model.
+// Probability returns the calibrated probability of admission alone, and false if the note has no model.
 func (s *Scorer) Probability(n *msg.Note) (float64, bool) {
 	r := s.route(n.Complaint)
 	if r.opened == nil {
@@ -67,8 +67,8 @@ func (s *Scorer) Probability(n *msg.Note) (float64, bool) {
 
 // read sets the auxiliary values of a note.
 func (r *route) read(n *msg.Note) {
-	for i, read := range r.aux {
-		r.values[i] = read(n, r.complaint)
+	for i, name := range r.aux {
+		r.values[i] = value(n, name, r.complaint)
 	}
 }
 
@@ -76,13 +76,13 @@ func (s *Scorer) route(complaint string) route {
 	if r, ok := s.routes[complaint]; ok {
 		return r
 	}
-	complaint = strings.Clone(complaint) // what is kept must not hold on to the message it came in
+	complaint = strings.Clone(complaint) // a kept string must not hold on to its message
 	r := route{complaint: classifier.Complaint(complaint)}
 	if model := s.set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
 			r.opened = &opened{scorer: model.Scorer(s.options), values: make([]msg.Value, len(model.Aux()))}
 			for _, c := range model.Aux() {
-				r.aux = append(r.aux, reader(c.Name))
+				r.aux = append(r.aux, c.Name)
 			}
 			s.open[model] = r.opened
 		}
@@ -93,49 +93,28 @@ func (s *Scorer) route(complaint string) route {
 	return r
 }
 
-// reader returns how the value of an auxiliary column is read from a note: the field of that name, or nothing.
-func reader(name string) func(n *msg.Note, complaint msg.Value) msg.Value {
+// value returns the value of an auxiliary column of a note: the field of that name, null if the note has no such field or
+// value.
+func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
 	if name == models.ComplaintColumn {
-		return func(_ *msg.Note, complaint msg.Value) msg.Value { return complaint }
+		return complaint
 	}
-	read := fields[name]
-	if read == nil {
-		return func(*msg.Note, msg.Value) msg.Value { return msg.Value{} }
+	if v := n.Number(name); v != nil && v.Set {
+		return msg.Number(v.Value)
 	}
-	return func(n *msg.Note, _ msg.Value) msg.Value { return read(n) }
+	if s := n.Word(name); s != nil && *s != "" {
+		return msg.Text(*s)
+	}
+	return msg.Value{}
 }
 
-// Value returns the value of an auxiliary column of a note: the field of that name, null where there is none.
+// Value returns the value of an auxiliary column of a note, null if there is none.
 func Value(n *msg.Note, name string) msg.Value {
-	return reader(name)(n, classifier.Complaint(n.Complaint))
+	return value(n, name, classifier.Complaint(n.Complaint))
 }
 
 // HasField reports whether a note has a field for an auxiliary column of this name.
-func HasField(name string) bool { return name == models.ComplaintColumn || fields[name] != nil }
-
-var fields = map[string]func(*msg.Note) msg.Value{
-	"age":           func(n *msg.Note) msg.Value { return number(n.Age) },
-	"sex":           func(n *msg.Note) msg.Value { return text(n.Sex) },
-	"acuity":        func(n *msg.Note) msg.Value { return number(n.Acuity) },
-	"site":          func(n *msg.Note) msg.Value { return text(n.Site) },
-	"vitals.sbp":    func(n *msg.Note) msg.Value { return number(n.Vitals.SBP) },
-	"vitals.dbp":    func(n *msg.Note) msg.Value { return number(n.Vitals.DBP) },
-	"vitals.hr":     func(n *msg.Note) msg.Value { return number(n.Vitals.HR) },
-	"vitals.rr":     func(n *msg.Note) msg.Value { return number(n.Vitals.RR) },
-	"vitals.temp_c": func(n *msg.Note) msg.Value { return number(n.Vitals.TempC) },
-	"vitals.spo2":   func(n *msg.Note) msg.Value { return number(n.Vitals.SpO2) },
-}
-
-func number(o msg.Optional) msg.Value {
-	if !o.Set {
-		return msg.Value{}
-	}
-	return msg.Number(o.Value)
-}
-
-func text(s string) msg.Value {
-	if s == "" {
-		return msg.Value{}
-	}
-	return msg.Text(s)
+func HasField(name string) bool {
+	var n msg.Note
+	return name == models.ComplaintColumn || n.Number(name) != nil || n.Word(name) != nil
 }

@@ -3,7 +3,7 @@ package matrixio
 import (
 	"sort"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // coordinates holds the entries of a sparse matrix in file order, rows and columns from 0.
@@ -40,7 +40,7 @@ func (c *coordinates) mirror() {
 
 // csr returns the n×p matrix of the entries, or an error with the line of the first that is a repeat. It sorts by
 // counting, on columns and then on rows, at O(n + p + nnz).
-func (c *coordinates) csr(n, p int) (*linalg.CSR, error) {
+func (c *coordinates) csr(n, p int) (*matrix.CSR, error) {
 	next := starts(c.columns, p)
 	order := make([]int, len(c.values)) // the entries by column
 	for e, j := range c.columns {
@@ -59,7 +59,7 @@ func (c *coordinates) csr(n, p int) (*linalg.CSR, error) {
 		indices[to], values[to] = j, c.values[e]
 		next[i]++
 	}
-	return linalg.NewCSR(n, p, indptr, indices, values)
+	return matrix.NewCSR(n, p, indptr, indices, values)
 }
 
 // line returns the line of entry e.

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 )
 
@@ -28,6 +30,6 @@ func ExampleRead() {
 		return
 	}
 	documents, terms := matrixio.Transposed(x).Dims()
-	fmt.Println(documents, "documents,", terms, "terms, squared norm", x.NormSquared())
-	// Output: 2 documents, 3 terms, squared norm 5.8125
+	fmt.Println(documents, "documents,", terms, "terms, sum", mat.Sum(x))
+	// Output: 2 documents, 3 terms, sum 3.75
 }

@@ -25,13 +25,13 @@ const (
 
 // ReadMTX reads a MatrixMarket file (Boisvert, Pozo and Remington 1996, "The Matrix Market exchange formats"): matrix,
 // coordinate or array; real, integer or pattern (ones); general or symmetric. A coordinate matrix becomes a
-// *linalg.CSR, with the zeros that are written out kept; an array becomes a linalg.Dense.
+// *matrix.CSR, with the zeros that are written out kept; an array becomes a *mat.Dense.
 //
 // It returns an *Error that wraps ErrFormat for a file that is not so: indices out of range, a repeated entry, an
 // entry above the diagonal of a symmetric matrix, fewer or more entries than the size line says, more rows or
 // columns than 2²⁰ and eight times the entries, no rows or columns; ErrUnsupported for complex, hermitian and
 // skew-symmetric ones; linalg.ErrNonFinite for NaN and infinities.
-func ReadMTX(r io.Reader) (linalg.Operator, error) {
+func ReadMTX(r io.Reader) (mat.Matrix, error) {
 	m := &mtxReader{in: bufio.NewReaderSize(r, bufferSize)}
 	if err := m.readHeader(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (m *mtxReader) readSize() error {
 	return nil
 }
 
-func (m *mtxReader) readCoordinate() (linalg.Operator, error) {
+func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 	var (
 		e      coordinates
 		fields = make([][]byte, 0, 4)
@@ -214,7 +214,7 @@ func (m *mtxReader) readCoordinate() (linalg.Operator, error) {
 	return e.csr(m.rows, m.columns)
 }
 
-func (m *mtxReader) readArray() (linalg.Operator, error) {
+func (m *mtxReader) readArray() (mat.Matrix, error) {
 	// The values stand column by column, of a symmetric matrix from the diagonal down.
 	var (
 		values []float64
@@ -264,7 +264,7 @@ func (m *mtxReader) readArray() (linalg.Operator, error) {
 			values = values[1:]
 		}
 	}
-	return linalg.Dense{Dense: x}, nil
+	return x, nil
 }
 
 // value parses a number of the file's field.

@@ -1,0 +1,94 @@
+"""Compares wardcast with five peers on notes that are later than those of the training.
+
+    pip install scikit-learn lightgbm fasttext-wheel
+    python3 docs/scripts/peers.py ./wardcast neiss.csv 2020-01-01
+
+All of them learn from the notes before the date, with the complaint, the sex and the age (scikit-learn and LightGBM:
+with its square too). The notes from that date on are tested. AUROC has its 95 % interval by DeLong.
+"""
+import csv
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import fasttext
+import lightgbm
+import numpy as np
+import scipy.sparse as sp
+import scipy.stats
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss
+
+
+def wardcast(program, train, test, folder):
+    with open(folder + "/train.csv", "w", newline="") as f:
+        table = csv.DictWriter(f, train[0].keys())
+        table.writeheader()
+        table.writerows(train)
+    subprocess.run([program, "train", "--input", folder + "/train.csv", "--model-dir", folder + "/models",
+                    "--aux-columns", "age:numeric,sex:categorical"], check=True, stdout=subprocess.DEVNULL)
+    notes = [{"schema_version": "1", **{k: v for k, v in row.items() if k not in ("label", "age")},
+              "arrived_at": row["arrived_at"] + "T12:00:00Z", "age": float(row["age"]) if row["age"] else None}
+             for row in test]
+    lines = subprocess.run([program, "predict", "--model-dir", folder + "/models"], check=True, text=True,
+                           input="".join(json.dumps(n) + "\n" for n in notes), stdout=subprocess.PIPE).stdout
+    return np.array([json.loads(line)["probability"] for line in lines.splitlines()])
+
+
+def peers(train, test, folder):
+    labels = [int(row["label"]) for row in train]
+    middle = statistics.median(float(row["age"]) for row in train if row["age"])
+    age = lambda row: float(row["age"] or middle)
+    aux = lambda rows: [{"sex=" + row["sex"]: 1, "complaint=" + row["complaint"]: 1, "age": age(row) / 50,
+                         "age squared": (age(row) / 50) ** 2} for row in rows]
+    columns = DictVectorizer().fit(aux(train))
+    words = TfidfVectorizer(min_df=2, sublinear_tf=True)
+    pairs = TfidfVectorizer(min_df=2, sublinear_tf=True, ngram_range=(1, 2))
+    characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=5, sublinear_tf=True)
+    text = lambda rows: [row["text"] for row in rows]
+    kinds = {"words": [words], "pairs of words": [pairs], "words and characters": [words, characters]}
+    for name, vectorizers in kinds.items():
+        x = sp.hstack([v.fit_transform(text(train)) for v in vectorizers] + [columns.transform(aux(train))]).tocsr()
+        z = sp.hstack([v.transform(text(test)) for v in vectorizers] + [columns.transform(aux(test))]).tocsr()
+        head = LogisticRegressionCV(Cs=[.3, 1, 3, 10], cv=3, scoring="neg_log_loss", solver="liblinear")
+        yield "scikit-learn, logistic regression on " + name, head.fit(x, labels).predict_proba(z)[:, 1]
+        if name == "pairs of words":
+            trees = lightgbm.LGBMClassifier(n_estimators=200, learning_rate=.03, colsample_bytree=.3, subsample=.8,
+                                            subsample_freq=1, n_jobs=2, random_state=1, verbose=-1)
+            trees.fit(x.astype(np.float32), labels)
+            yield "LightGBM on pairs of words", trees.predict_proba(z.astype(np.float32))[:, 1]
+    line = lambda row: re.sub(r"\s+", " ", f"sex_{row['sex']} age_{int(age(row) // 10)} "
+                              f"c_{row['complaint'].replace(' ', '_')} {row['text'].lower()}")
+    with open(folder + "/train.txt", "w") as f:
+        f.writelines(f"__label__{row['label']} {line(row)}\n" for row in train)
+    model = fasttext.train_supervised(folder + "/train.txt", wordNgrams=2, epoch=15, lr=.3, dim=50, minn=3, maxn=5,
+                                      bucket=200000, thread=1, seed=1, verbose=0)
+    probability = lambda row: dict((l, p) for p, l in model.f.predict(line(row) + "\n", 2, 0., "strict"))["__label__1"]
+    yield "fastText, pairs of words and characters", np.array([probability(row) for row in test])
+
+
+def delong(labels, scores):
+    """AUROC and the half width of its 95 % interval."""
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    ranks, m, n = scipy.stats.rankdata(np.r_[positive, negative]), len(positive), len(negative)
+    above = (ranks[:m] - scipy.stats.rankdata(positive)) / n
+    below = 1 - (ranks[m:] - scipy.stats.rankdata(negative)) / m
+    return above.mean(), 1.96 * np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n)
+
+
+program, path, date = sys.argv[1:]
+rows = [row for row in csv.DictReader(open(path)) if re.search(r"\w\w", row["text"])]
+train, test = [r for r in rows if r["arrived_at"] < date], [r for r in rows if r["arrived_at"] >= date]
+labels = np.array([int(row["label"]) for row in test])
+print(f"{len(train)} notes to learn from, {len(test)} to test on, {labels.mean():.3f} of them positive\n")
+print("| method | AUROC | log loss |\n| --- | --- | --- |")
+with tempfile.TemporaryDirectory() as folder:
+    results = [("wardcast train", wardcast(program, train, test, folder))] + list(peers(train, test, folder))
+for name, scores in results:
+    area, half = delong(labels, scores)
+    print(f"| {name} | {area:.4f} ± {half:.3f} | {log_loss(labels, np.clip(scores, 1e-6, 1 - 1e-6)):.4f} |")

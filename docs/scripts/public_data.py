@@ -1,0 +1,39 @@
+"""Writes neiss.csv and vaers.csv, the tables behind docs/results.md, from the public files.
+
+    python3 docs/scripts/public_data.py neiss_2017_2020.csv vaers_er_1990_1996.csv
+
+Words that give the outcome away are removed. A NEISS narrative is cut at "DX": diagnosis and disposition are written
+after triage.
+"""
+import csv
+import re
+import sys
+
+HEADER = ["visit_id", "arrived_at", "complaint", "text", "age", "sex", "label"]
+
+
+def cut(path, out, text, columns, giveaway, until=None):
+    pattern = re.compile(giveaway, re.I)
+    with open(path) as source, open(out, "w", newline="") as target:
+        table = csv.writer(target)
+        table.writerow(HEADER)
+        for row in csv.DictReader(source):
+            note = row[text]
+            end = note.upper().find(until) if until else -1
+            note = pattern.sub(" ", note[:end] if end > 10 else note)
+            visit, arrived, complaint, age, sex, label = columns(row)
+            table.writerow([visit, arrived, complaint, note, age, sex, label])
+
+
+def neiss(row):
+    return ["v" + row["CPSC_Case_Number"], row["Treatment_Date"], row["Body_Part"].lower(),
+            row["Age"] or 0, row["Sex"][:1], row["admit"]]
+
+
+def vaers(row):
+    return [row["VAERS_ID"], row["RECVDATE"], "", row["AGE_YRS"], row["SEX"], row["hosp"]]
+
+
+cut(sys.argv[1], "neiss.csv", "Narrative", neiss,
+    r"\b(ADM\w*|HOSP\w*|DISCH\w*|TRANSF\w*|DIED|DECEASED|EXPIRED|ICU)\b", "DX")
+cut(sys.argv[2], "vaers.csv", "SYMPTOM_TEXT", vaers, r"\b(hosp\w*|admit\w*|admis\w*|discharg\w*)\b")

@@ -1,0 +1,309 @@
+package factorize
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/rank"
+)
+
+// FactorAnalysis is a method that Rank takes in addition to those of package methods.
+const FactorAnalysis = "fa"
+
+// Criterion compares ranks.
+type Criterion string
+
+// The criteria. The best value is the least for bcv, bic and map, and the largest for ccc and dispersion; parallel counts the
+// eigenvalues above those of random data. If several ranks have the best value, the smallest of them is chosen, or the largest
+// for ccc and dispersion. Squared residuals that are only rounding count as equal.
+const (
+	BCV        Criterion = "bcv"        // error of bi-cross-validation; for least squares
+	BIC        Criterion = "bic"        // BIC₁; for least squares
+	CCC        Criterion = "ccc"        // cophenetic correlation of repeated runs from random starts; for scores ≥ 0
+	Dispersion Criterion = "dispersion" // dispersion of the same runs; for scores ≥ 0
+	Parallel   Criterion = "parallel"   // parallel analysis; for FactorAnalysis
+	MAP        Criterion = "map"        // mean squared partial correlation; for FactorAnalysis
+)
+
+// Defaults that commands offer.
+const (
+	DefaultRuns  = 20
+	DefaultFolds = 3
+
+	// defaultMost is the largest rank that is tried by default.
+	defaultMost = 20
+)
+
+// RankOptions says what Rank does. Zero values mean what the fields say.
+type RankOptions struct {
+	// Method is FactorAnalysis or one of methods.Names.
+	Method string
+	// Input is the path of the matrix, and Orientation what its rows are; "" means DocumentsByTerms. For FactorAnalysis rows are
+	// participants and columns items, and a CSV file may have missing answers.
+	Input       string
+	Orientation Orientation
+	// Criterion is one of Criteria(Method).
+	Criterion Criterion
+	// Ranks are the candidates, ascending; empty means 2 … 20, or as many as the matrix leaves room for. For FactorAnalysis they
+	// select points of the curve, and empty means all; the choice of parallel rests on all eigenvalues in any case.
+	Ranks []int
+	// Seed starts all generators.
+	Seed uint64
+	// Init is the start of bcv and bic, "" means solver.InitSVD; ccc and dispersion begin at random.
+	Init solver.Init
+	// MaxIter and RelTol are those of solver.Settings; RelTol 0 is off.
+	MaxIter int
+	RelTol  float64
+	// Runs is the number of runs for each rank of ccc and dispersion; 0 means DefaultRuns.
+	Runs int
+	// Folds is the number of groups of rows and of columns for bcv; 0 means DefaultFolds.
+	Folds int
+	// Correlation and Draws are for FactorAnalysis: see rank.ParallelSettings.
+	Correlation factoranalysis.Kind
+	Draws       int
+	// Threads is the number of threads of the whole process while Rank runs; 0 leaves it as it is.
+	Threads int
+	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
+	Progress func(done, total int)
+	// Version is the program's version, for the report.
+	Version string
+}
+
+// RankReport is the outcome of Rank.
+type RankReport struct {
+	Method    string    `json:"method"`
+	Criterion Criterion `json:"criterion"`
+	// Rank is the choice.
+	Rank int `json:"rank"`
+	// OneStandardErrorRank is the least rank whose bcv is within one standard error of the best; nil for other criteria.
+	OneStandardErrorRank *int        `json:"one_standard_error_rank,omitempty"`
+	Curve                []RankPoint `json:"curve"`
+	// Unconverged counts the runs that met no tolerance within MaxIter updates.
+	Unconverged int `json:"unconverged"`
+	// Warnings are for users to read.
+	Warnings []string     `json:"warnings"`
+	Seconds  RankSeconds  `json:"seconds"`
+	Settings RankSettings `json:"settings"`
+	Version  string       `json:"version"`
+}
+
+// RankPoint is the criterion at one rank; for parallel it is the eigenvalue of that number.
+type RankPoint struct {
+	Rank  int     `json:"rank"`
+	Value float64 `json:"value"`
+	// StandardError belongs to bcv. Reference is the percentile of the random eigenvalues of parallel. FourthPower is map with
+	// fourth powers.
+	StandardError *float64 `json:"standard_error,omitempty"`
+	Reference     *float64 `json:"reference,omitempty"`
+	FourthPower   *float64 `json:"fourth_power,omitempty"`
+}
+
+// RankSeconds is the wall time of reading and of everything else.
+type RankSeconds struct {
+	Load  float64 `json:"load"`
+	Solve float64 `json:"solve"`
+}
+
+// RankSettings are the options that the criterion uses, with their defaults filled in.
+type RankSettings struct {
+	Input       string              `json:"input"`
+	Documents   int                 `json:"documents"`
+	Terms       int                 `json:"terms"`
+	Seed        uint64              `json:"seed"`
+	Init        solver.Init         `json:"init,omitempty"`
+	MaxIter     int                 `json:"max_iter,omitempty"`
+	RelTol      float64             `json:"rel_tol,omitempty"`
+	Runs        int                 `json:"runs,omitempty"`
+	Folds       int                 `json:"folds,omitempty"`
+	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
+	Draws       int                 `json:"draws,omitempty"`
+}
+
+// Criteria returns the criteria of a method.
+func Criteria(method string) []Criterion {
+	if method == FactorAnalysis {
+		return []Criterion{Parallel, MAP}
+	}
+	var out []Criterion
+	if methods.Domain(method) != solver.Binary {
+		out = append(out, BCV, BIC)
+	}
+	if _, nonNegative := signs(method); nonNegative {
+		out = append(out, CCC, Dispersion)
+	}
+	return out
+}
+
+// signs returns which factors are never negative.
+func signs(method string) (topics, scores bool) {
+	topics, scores = methods.NonNegative(method)
+	return topics, scores || method == methods.SONMF
+}
+
+// Rank reads a matrix and chooses the number of topics or factors. When ctx ends, it returns the cause. Errors about options
+// wrap solver.ErrSettings.
+func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Threads > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Threads))
+	}
+	begin := time.Now()
+	read := matrixio.Read
+	if o.Method == FactorAnalysis {
+		read = matrixio.ReadAnswers
+	}
+	x, err := read(o.Input)
+	if err != nil {
+		return nil, err
+	}
+	// The entries are checked here, where rows and columns are still those of the file.
+	if outside, ok := errors.AsType[*solver.DomainError](methods.Domain(o.Method).Check(x)); ok && o.Method != FactorAnalysis {
+		return nil, fmt.Errorf("ranking %q by %s: %w: row %d, column %d is %v, must be %v for %s",
+			o.Input, o.Criterion, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, outside.Domain, o.Method)
+	}
+	if o.Orientation == TermsByDocuments {
+		x = matrixio.Transposed(x)
+	}
+	loaded := time.Now()
+	n, p := x.Dims()
+	r := &RankReport{
+		Method: o.Method, Criterion: o.Criterion, Warnings: []string{}, Version: o.Version,
+		Settings: RankSettings{Input: o.Input, Documents: n, Terms: p, Seed: o.Seed},
+	}
+	if o.Method == FactorAnalysis {
+		err = o.rankFactors(ctx, x, r)
+	} else {
+		err = o.rankTopics(ctx, x, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ranking %q by %s: %w", o.Input, o.Criterion, err)
+	}
+	r.Seconds = RankSeconds{Load: loaded.Sub(begin).Seconds(), Solve: time.Since(loaded).Seconds()}
+	return r, nil
+}
+
+// check refuses options without meaning.
+func (o *RankOptions) check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", solver.ErrSettings, fmt.Sprintf(format, args...))
+	}
+	known := append(methods.Names(), FactorAnalysis)
+	criteria := Criteria(o.Method)
+	switch {
+	case !slices.Contains(known, o.Method):
+		return fail("method %q is none of %s", o.Method, strings.Join(known, ", "))
+	case len(criteria) == 0:
+		return fail("method %q has no criterion: its scores may be negative, and it does not minimize squares", o.Method)
+	case !slices.Contains(criteria, o.Criterion):
+		return fail("method %q has no criterion %q, only %s", o.Method, o.Criterion, strings.Trim(strings.ReplaceAll(fmt.Sprint(criteria), " ", ", "), "[]"))
+	case o.Orientation != "" && o.Orientation != DocumentsByTerms && o.Orientation != TermsByDocuments:
+		return fail("input orientation %q is neither %s nor %s", o.Orientation, DocumentsByTerms, TermsByDocuments)
+	case o.Threads < 0 || o.Threads > solver.MaxThreads:
+		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
+	case o.Runs < 0 || o.Runs == 1 || o.Folds < 0 || o.MaxIter < 0:
+		return fail("%d runs, %d folds, %d updates", o.Runs, o.Folds, o.MaxIter)
+	case (o.Criterion == CCC || o.Criterion == Dispersion) && slices.Contains(o.Ranks, 1):
+		return fail("criterion %q of rank 1: all runs agree on one topic", o.Criterion)
+	case math.IsInf(o.RelTol, 1):
+		return fail("tolerance %v", o.RelTol)
+	}
+	for i, k := range o.Ranks {
+		if k < 1 || i > 0 && k <= o.Ranks[i-1] {
+			return fail("rank %d is less than 1 or does not ascend", k)
+		}
+	}
+	return nil
+}
+
+// choose takes the rank with the least value, the first of several, or with the largest value, the last of several. It warns
+// if there are several.
+func (r *RankReport) choose(largest bool) RankPoint {
+	var best RankPoint
+	var equal []int
+	for i, point := range r.Curve {
+		order := cmp.Compare(point.Value, best.Value)
+		if largest {
+			order = -order
+		}
+		switch {
+		case i == 0 || order < 0:
+			best, equal = point, []int{point.Rank}
+		case order == 0:
+			if equal = append(equal, point.Rank); largest {
+				best = point
+			}
+		}
+	}
+	if r.Rank = best.Rank; len(equal) > 1 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%v are equal by %s: %d is chosen by rule", equal, r.Criterion, r.Rank))
+	}
+	return best
+}
+
+// rankFactors fills in the report of parallel or map.
+func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankReport) error {
+	dense, ok := x.(*mat.Dense)
+	if !ok {
+		return fmt.Errorf("%w: factor analysis needs a dense matrix", solver.ErrSettings)
+	}
+	s := &r.Settings
+	s.Correlation = cmp.Or(o.Correlation, factoranalysis.Pearson)
+	var correlations *factoranalysis.Correlations
+	if o.Criterion == MAP {
+		var err error
+		if correlations, err = factoranalysis.Correlate(dense, s.Correlation); err != nil {
+			return err
+		}
+		a, err := rank.MAP(correlations.R)
+		if err != nil {
+			return err
+		}
+		for m := range a.Squares {
+			r.Curve = append(r.Curve, RankPoint{Rank: m, Value: a.Squares[m], FourthPower: &a.FourthPowers[m]})
+		}
+	} else {
+		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)
+		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Progress: o.Progress})
+		if err != nil {
+			return err
+		}
+		r.Rank, correlations = a.Suggested, a.Correlations
+		for m := range a.Eigenvalues {
+			r.Curve = append(r.Curve, RankPoint{Rank: m + 1, Value: a.Eigenvalues[m], Reference: &a.Reference[m]})
+		}
+	}
+	if len(o.Ranks) > 0 {
+		r.Curve = slices.DeleteFunc(r.Curve, func(p RankPoint) bool { return !slices.Contains(o.Ranks, p.Rank) })
+	}
+	if len(r.Curve) == 0 {
+		return fmt.Errorf("%w: %w: %v of %d items", solver.ErrSettings, solver.ErrRank, o.Ranks, s.Terms)
+	}
+	if o.Criterion == MAP {
+		r.choose(false)
+	}
+	if r.Rank == 0 {
+		r.Warnings = append(r.Warnings, "no factor stands out")
+	}
+	if unknown := len(correlations.Unknown); unknown > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d pairs of items have too few common answers for a correlation: 0 is taken for them", unknown))
+	}
+	if correlations.Smoothed() {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the least eigenvalue of the correlations is %.3g: they were smoothed", correlations.LeastEigenvalue))
+	}
+	return nil
+}

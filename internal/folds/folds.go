@@ -1,0 +1,164 @@
+// Package folds deals rows into the parts of a cross-validation, and checks and reads such parts: for each row the number of its
+// fold, counted from 0.
+//
+// Every function is a pure function of its arguments: equal seeds give equal folds.
+package folds
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// The second words of the generators' seeds set the folds apart from other uses of the same seed.
+const (
+	stratifiedStream = 0x666f6c6473 // "folds"
+	spreadStream     = 0x666f_6c64  // "fold"
+)
+
+// Stratified deals the rows into k folds that hold nearly the same share of each class; n_c of the rows are of class c. Rows of one
+// group stay in one fold; nil groups are all of one row. It returns nil unless 2 ≤ k ≤ count, the number of groups.
+//
+// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f Σ_c (rows of c in f / n_c)²
+// smallest; ties go to the fold with fewer rows, then to the smaller number. Without groups the folds' numbers of rows of a class
+// differ by at most one. The cost is O(n log n + groups·k·classes).
+func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold []int, count int) {
+	number := map[C]int{} // of a class, in the order in which they occur
+	class := make([]int, len(y))
+	var total []float64 // rows of each class
+	for i, c := range y {
+		at, seen := number[c]
+		if !seen {
+			at = len(total)
+			number[c] = at
+			total = append(total, 0)
+		}
+		class[i] = at
+		total[at]++
+	}
+	members := groupRows(groups, len(y))
+	if k < 2 || k > len(members) {
+		return nil, len(members)
+	}
+	random := rand.New(rand.NewPCG(seed, stratifiedStream))
+	random.Shuffle(len(members), func(a, b int) { members[a], members[b] = members[b], members[a] })
+	slices.SortStableFunc(members, func(a, b []int) int { return cmp.Compare(len(b), len(a)) })
+
+	folds := make([][]float64, k) // rows of each class
+	rows := make([]int, k)
+	for f := range folds {
+		folds[f] = make([]float64, len(total))
+	}
+	assigned := make([]int, len(y))
+	add := make([]float64, len(total))
+	for _, group := range members {
+		clear(add)
+		for _, i := range group {
+			add[class[i]]++
+		}
+		best, least := 0, math.Inf(1)
+		for f, has := range folds {
+			var growth float64
+			for c, a := range add {
+				growth += a * (2*has[c] + a) / (total[c] * total[c])
+			}
+			if growth < least || growth == least && rows[f] < rows[best] {
+				best, least = f, growth
+			}
+		}
+		for c, a := range add {
+			folds[best][c] += a
+		}
+		rows[best] += len(group)
+		for _, i := range group {
+			assigned[i] = best
+		}
+	}
+	return assigned, len(members)
+}
+
+// groupRows returns the rows of each group, groups in the order of their first row.
+func groupRows(groups []string, n int) [][]int {
+	var members [][]int
+	at := map[string]int{}
+	for i := range n {
+		if groups == nil {
+			members = append(members, []int{i})
+			continue
+		}
+		g, seen := at[groups[i]]
+		if !seen {
+			g = len(members)
+			at[groups[i]] = g
+			members = append(members, nil)
+		}
+		members[g] = append(members[g], i)
+	}
+	return members
+}
+
+// Spread deals the rows of each class, 0 … classes−1, evenly over k folds at random. A class begins at the fold after the one where
+// the class before it ended.
+func Spread(y []int, classes, k int, seed uint64) []int {
+	of := make([]int, len(y))
+	random := rand.New(rand.NewPCG(seed, spreadStream))
+	next := 0
+	for class := range classes {
+		var members []int
+		for i, c := range y {
+			if c == class {
+				members = append(members, i)
+			}
+		}
+		random.Shuffle(len(members), func(a, b int) { members[a], members[b] = members[b], members[a] })
+		for _, i := range members {
+			of[i] = next % k
+			next++
+		}
+	}
+	return of
+}
+
+// Partition returns a random partition of 0 … n−1 into k parts that differ by at most one in size, each ascending.
+func Partition(random *rand.Rand, n, k int) [][]int {
+	order, out := random.Perm(n), make([][]int, k)
+	for f := range out {
+		out[f] = order[f*n/k : (f+1)*n/k]
+		slices.Sort(out[f])
+	}
+	return out
+}
+
+// Count returns the number of folds, from 2 to the number of rows. It is an error if the folds of the rows are not numbered from 0
+// or one of them has no row.
+func Count(of []int) (int, error) {
+	count := slices.Max(of) + 1
+	if count < 2 || count > len(of) {
+		return 0, fmt.Errorf("%d folds for %d rows", count, len(of))
+	}
+	used := make([]bool, count)
+	for i, f := range of {
+		if f < 0 {
+			return 0, fmt.Errorf("fold %d at row %d", f, i)
+		}
+		used[f] = true
+	}
+	if f := slices.Index(used, false); f >= 0 {
+		return 0, fmt.Errorf("fold %d has no row", f)
+	}
+	return count, nil
+}
+
+// Split returns the rows outside a fold and those in it, both ascending.
+func Split(of []int, fold int) (outside, inside []int) {
+	for i, f := range of {
+		if f == fold {
+			inside = append(inside, i)
+		} else {
+			outside = append(outside, i)
+		}
+	}
+	return outside, inside
+}

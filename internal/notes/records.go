@@ -1,0 +1,83 @@
+package notes
+
+import (
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// records is the rows of a file whose columns have roles.
+type records struct {
+	in     *table.Reader
+	row    table.Row
+	wanted []string // columns that some row of a growing table must bring
+}
+
+// newRecords returns the rows of a table that must have the columns always, and those of others that are required: a table
+// that grows must have them in some row.
+func newRecords(in *table.Reader, always, others []role) (*records, error) {
+	r := &records{in: in}
+	for _, c := range slices.Concat(always, others) {
+		switch {
+		case !c.required || in.Index(c.name) >= 0:
+		case in.Grows() && !slices.Contains(always, c):
+			r.wanted = append(r.wanted, c.name)
+		default:
+			return nil, &table.Error{File: in.File(), Line: in.HeaderLine(), Column: c.name, Err: table.ErrNoColumn}
+		}
+	}
+	return r, nil
+}
+
+// next reads the next row; behind the last it returns io.EOF, or an error for a column that no row had.
+func (r *records) next() (err error) {
+	if r.row, err = r.in.Next(); errors.Is(err, io.EOF) {
+		for _, name := range r.wanted {
+			if r.in.Index(name) < 0 {
+				return &table.Error{File: r.in.File(), Column: name, Err: table.ErrNoColumn}
+			}
+		}
+	}
+	return err
+}
+
+func (r *records) fail(column string, err error) error {
+	return &table.Error{File: r.in.File(), Line: r.row.Line, Column: column, Err: err}
+}
+
+// cell returns a cell of the row as it stands, "" if there is no such column.
+func (r *records) cell(column string) string {
+	if i := r.in.Index(column); i >= 0 && i < len(r.row.Cells) {
+		return r.row.Cells[i]
+	}
+	return ""
+}
+
+// value returns a cell without spaces around it, "" for each spelling of a missing value.
+func (r *records) value(column string) string {
+	s := strings.TrimSpace(r.cell(column))
+	switch strings.ToLower(s) {
+	case "na", "n/a", "nan", "null", ".":
+		return ""
+	}
+	return s
+}
+
+// number returns a cell's number, unset for a missing value.
+func (r *records) number(column string) (msg.Optional, error) {
+	s := r.value(column)
+	if s == "" {
+		return msg.Optional{}, nil
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return msg.Optional{}, r.fail(column, ErrNotNumber)
+	}
+	return msg.Some(v), nil
+}

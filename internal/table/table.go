@@ -1,0 +1,307 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Options changes how a file is read. The zero value reads a file with a header.
+type Options struct {
+	// IsHeader reports whether the first line of separated values is a header; nil means that it is. Without a header
+	// the columns are named 1, 2, 3.
+	IsHeader func(first []string) bool
+	// Hash, if not nil, has seen every stored byte of the file when Next returns io.EOF.
+	Hash hash.Hash
+}
+
+// Row is one row of a table.
+type Row struct {
+	// Line is where the row begins in the file, from 1; in Parquet it is the number of the row.
+	Line int
+	// Cells are in the order of Reader.Header and as many. They are valid until the next call of Next; their strings stay.
+	Cells []string
+}
+
+// Error is bad input at a place. It quotes no cell.
+type Error struct {
+	File   string
+	Line   int    // of the row, or of the header; 0 for the file as a whole
+	Column string // "" if no single column is at fault
+	Err    error
+}
+
+// Error returns, for instance, `answers.csv, line 13, column "q006": not a number`.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		unit := "line"
+		if formatOf(e.File) == parquetFormat {
+			unit = "row"
+		}
+		fmt.Fprintf(&b, ", %s %d", unit, e.Line)
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, ", column %q", e.Column)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The reasons of an Error that this package returns, beside those of the file system, of compression and of encoding/csv.
+var (
+	ErrNoRows      = errors.New("no rows")
+	ErrNoColumn    = errors.New("no such column")
+	ErrColumnTwice = errors.New("two columns of this name")
+	ErrEncoding    = errors.New("not UTF-8: convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8")
+	ErrUTF16       = errors.New("UTF-16, not UTF-8: convert the file, for instance with iconv -f UTF-16 -t UTF-8")
+	ErrBinary      = errors.New("not a text file: save the table as CSV in UTF-8")
+	ErrLineEnds    = errors.New("lines end in carriage returns alone: save the table as CSV in UTF-8")
+	ErrNotObject   = errors.New("not a JSON object")
+	ErrManyFields  = fmt.Errorf("more than %d names of fields", maxFields)
+	ErrTooLong     = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
+	ErrParquet     = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
+)
+
+// Reader reads a table row by row. It is not safe for concurrent use.
+type Reader struct {
+	file       string
+	header     []string
+	headerLine int
+	index      map[string]int // of the columns with a name
+	format     fileFormat
+	rows       interface{ next() (Row, error) }
+	pending    *Row // read by Open, not yet returned
+	any        bool // a row was read, or found bad
+	raw        io.Reader
+	closers    []func() error
+}
+
+type fileFormat int
+
+const (
+	separatedFormat fileFormat = iota
+	tabFormat
+	objectFormat
+	parquetFormat
+)
+
+// formatOf returns the format that a file's name tells, compressed or not.
+func formatOf(name string) fileFormat {
+	switch ext, _ := Extensions(name); ext {
+	case ".tsv", ".tab":
+		return tabFormat
+	case ".jsonl", ".ndjson", ".json":
+		return objectFormat
+	case ".parquet":
+		return parquetFormat
+	}
+	return separatedFormat
+}
+
+// Extensions returns the end of a file's name in lower case, without that of a compression, and that of the compression, ""
+// if there is none.
+func Extensions(name string) (ext, compression string) {
+	name = strings.ToLower(filepath.Base(name))
+	if compression = filepath.Ext(name); compression == ".gz" || compression == ".zst" {
+		return filepath.Ext(strings.TrimSuffix(name, compression)), compression
+	}
+	return compression, ""
+}
+
+// Open opens the table in a file; the caller must close it. It reads the header, of JSON lines the first row. Errors are
+// *Error.
+func Open(path string, o Options) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at.Err
+		}
+		return nil, &Error{File: path, Err: err}
+	}
+	r, err := open(f, path, o)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.closers = append(r.closers, f.Close)
+	return r, nil
+}
+
+func open(f *os.File, path string, o Options) (*Reader, error) {
+	if _, compression := Extensions(path); formatOf(path) != parquetFormat || compression != "" {
+		return New(f, path, o)
+	}
+	r := &Reader{file: path, format: parquetFormat}
+	if o.Hash != nil {
+		if _, err := io.Copy(o.Hash, f); err != nil {
+			return nil, &Error{File: path, Err: err}
+		}
+	}
+	header, rows, err := openParquet(f)
+	if err != nil {
+		return nil, &Error{File: path, Err: err}
+	}
+	r.rows = rows
+	r.closers = append(r.closers, rows.close)
+	return r, r.setHeader(header)
+}
+
+// New is Open for a reader of text that stands for a file of that name.
+func New(in io.Reader, name string, o Options) (*Reader, error) {
+	r := &Reader{file: name, format: formatOf(name)}
+	if o.Hash != nil {
+		in = io.TeeReader(in, o.Hash)
+	}
+	r.raw = in
+	if r.format == parquetFormat {
+		return nil, &Error{File: name, Err: fmt.Errorf("%w: it must be a plain file", ErrParquet)}
+	}
+	if err := r.openText(o); err != nil {
+		return nil, errors.Join(r.at(err), r.Close())
+	}
+	return r, nil
+}
+
+func (r *Reader) openText(o Options) error {
+	plain, err := Decompress(r.raw, r.file)
+	if err != nil {
+		return err
+	}
+	r.closers = append(r.closers, plain.Close)
+	in, err := newInput(plain)
+	if err != nil {
+		return err
+	}
+	if r.format == objectFormat {
+		r.index = map[string]int{}
+		r.rows = &objects{in: in, table: r}
+		first, err := r.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = ErrNoRows
+			}
+			return err
+		}
+		r.pending, r.headerLine = &first, first.Line
+		return nil
+	}
+	rows, err := newSeparated(in, r.format)
+	if err != nil {
+		return err
+	}
+	first, err := rows.next()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = ErrNoRows
+		}
+		return r.at(err)
+	}
+	r.rows, r.headerLine = rows, first.Line
+	header := slices.Clone(first.Cells)
+	if o.IsHeader != nil && !o.IsHeader(header) {
+		for i := range header {
+			header[i] = fmt.Sprint(i + 1)
+		}
+		r.pending, r.any = &Row{first.Line, slices.Clone(first.Cells)}, true
+	}
+	return r.setHeader(header)
+}
+
+// setHeader names the columns.
+func (r *Reader) setHeader(names []string) error {
+	r.index = make(map[string]int, len(names))
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if _, twice := r.index[name]; twice && name != "" {
+			return &Error{File: r.file, Line: r.headerLine, Column: name, Err: ErrColumnTwice}
+		}
+		r.addColumn(name)
+	}
+	return nil
+}
+
+func (r *Reader) addColumn(name string) int {
+	i := len(r.header)
+	r.header = append(r.header, name)
+	if name != "" {
+		r.index[name] = i
+	}
+	return i
+}
+
+// File returns the name of the file.
+func (r *Reader) File() string { return r.file }
+
+// Header returns the names of the columns, without spaces around them; no two are the same, but several may be empty. Rows
+// of JSON lines may bring columns that are appended to it.
+func (r *Reader) Header() []string { return r.header }
+
+// HeaderLine returns the line of the header, of JSON lines that of the first row; 0 in Parquet.
+func (r *Reader) HeaderLine() int { return r.headerLine }
+
+// Grows reports whether later rows may bring columns, as those of JSON lines do.
+func (r *Reader) Grows() bool { return r.format == objectFormat }
+
+// Index returns the place of a column in the header, -1 if there is no such column.
+func (r *Reader) Index(column string) int {
+	if i, ok := r.index[column]; ok {
+		return i
+	}
+	return -1
+}
+
+// Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next goes
+// on behind it. Any other error is final: one of reading, or ErrNoRows for a table without rows.
+func (r *Reader) Next() (Row, error) {
+	if r.pending != nil {
+		row := *r.pending
+		r.pending = nil
+		return row, nil
+	}
+	row, err := r.rows.next()
+	if err == nil {
+		r.any = true
+		return row, nil
+	}
+	if !errors.Is(err, io.EOF) {
+		r.any = true
+		return Row{}, r.at(err)
+	}
+	if r.raw != nil { // what follows compressed data is part of the file too
+		if _, err := io.Copy(io.Discard, r.raw); err != nil {
+			return Row{}, r.at(err)
+		}
+	}
+	if !r.any {
+		return Row{}, r.at(ErrNoRows)
+	}
+	return Row{}, io.EOF
+}
+
+// at returns err as an *Error of the file.
+func (r *Reader) at(err error) error {
+	if at, ok := errors.AsType[*Error](err); ok {
+		at.File = r.file
+		return at
+	}
+	return &Error{File: r.file, Err: err}
+}
+
+// Close releases the file.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, c := range r.closers {
+		errs = append(errs, c())
+	}
+	r.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,168 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxRow bounds the bytes of a row: some 900,000 numbers of full precision, and far more than a note.
+	maxRow = 16 << 20
+	// readBuffer is the unit of reading. The header's separator and line end are looked for in the first one.
+	readBuffer = 1 << 16
+	// maxWindow bounds what a decoder of zstd keeps: what zstd itself reads without --long.
+	maxWindow = 128 << 20
+)
+
+// Decompress returns the plain bytes of a file of this name: those of r, unless the name ends in .gz or .zst. The caller must
+// close it, and r.
+func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
+	switch _, compression := Extensions(name); compression {
+	case ".gz":
+		return gzip.NewReader(bufio.NewReaderSize(r, readBuffer))
+	case ".zst":
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}
+	return io.NopCloser(r), nil
+}
+
+// input is plain text behind a byte order mark. The buffer reads from bounded.
+type input struct {
+	*bufio.Reader
+	*bounded
+}
+
+// bounded reads text and counts what a row takes.
+type bounded struct {
+	r    io.Reader
+	left int // bytes that may be read until the row ends
+	// doubtful is set once a chunk was not UTF-8 by itself. A rune across two chunks sets it too, so that cells must then
+	// be looked at one by one; as long as it is not set, all are valid.
+	doubtful bool
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, ErrTooLong
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	b.doubtful = b.doubtful || !utf8.Valid(p[:n])
+	return n, err
+}
+
+// newInput drops a byte order mark, and refuses UTF-16 and files that are no text.
+func newInput(r io.Reader) (*input, error) {
+	in := &input{bounded: &bounded{r: r, left: maxRow}}
+	in.Reader = bufio.NewReaderSize(in.bounded, readBuffer)
+	head, err := in.Peek(readBuffer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	line, _, _ := bytes.Cut(head, []byte{'\n'})
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return nil, &Error{Line: 1, Err: ErrUTF16}
+	case bytes.IndexByte(line, 0) >= 0:
+		return nil, &Error{Line: 1, Err: ErrBinary}
+	case bytes.HasPrefix(head, []byte("\ufeff")):
+		_, err = in.Discard(len("\ufeff"))
+		return in, err
+	}
+	return in, nil
+}
+
+// invalid returns the first of the cells that is not UTF-8, -1 for none.
+func (in *input) invalid(cells []string) int {
+	if in.doubtful {
+		for i, cell := range cells {
+			if !utf8.ValidString(cell) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// separated is rows of separated values, the header first.
+type separated struct {
+	in     *input
+	csv    *csv.Reader
+	header []string
+}
+
+func newSeparated(in *input, f fileFormat) (*separated, error) {
+	head, _ := in.Peek(readBuffer)
+	line, _, ends := bytes.Cut(head, []byte{'\n'})
+	if !ends && bytes.IndexByte(bytes.TrimSuffix(line, []byte{'\r'}), '\r') >= 0 {
+		return nil, &Error{Line: 1, Err: ErrLineEnds}
+	}
+	s := &separated{in: in, csv: csv.NewReader(in.Reader)}
+	s.csv.ReuseRecord = true
+	if s.csv.Comma = '\t'; f != tabFormat {
+		s.csv.Comma = separator(head)
+	}
+	return s, nil
+}
+
+// separator returns the commonest of comma, tab and semicolon outside quotes in the first line that is not blank; the first of
+// those that are equally common, and so a comma if there is none.
+func separator(head []byte) rune {
+	const candidates = ",\t;"
+	var count [len(candidates)]int
+	quoted := false
+	for _, c := range bytes.TrimLeft(head, "\r\n") {
+		if c == '"' {
+			quoted = !quoted
+		}
+		if c == '\n' && !quoted {
+			break
+		}
+		if i := strings.IndexByte(candidates, c); i >= 0 && !quoted {
+			count[i]++
+		}
+	}
+	best := 0
+	for i := range count {
+		if count[i] > count[best] {
+			best = i
+		}
+	}
+	return rune(candidates[best])
+}
+
+func (s *separated) next() (Row, error) {
+	s.in.left = maxRow
+	cells, err := s.csv.Read()
+	if p, ok := errors.AsType[*csv.ParseError](err); ok {
+		err = p.Err
+		if errors.Is(err, csv.ErrFieldCount) {
+			err = fmt.Errorf("%w: %d, and the header has %d", err, len(cells), len(s.header))
+		}
+		return Row{}, &Error{Line: p.StartLine, Err: err}
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	if s.header == nil {
+		s.header = append([]string{}, cells...)
+	}
+	line, _ := s.csv.FieldPos(0)
+	if i := s.in.invalid(cells); i >= 0 {
+		return Row{}, &Error{Line: line, Column: strings.ToValidUTF8(strings.TrimSpace(s.header[i]), "\ufffd"), Err: ErrEncoding}
+	}
+	return Row{line, cells}, nil
+}

@@ -1,0 +1,156 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// ErrFormat is returned for arrays that are not compressed sparse rows.
+var ErrFormat = errors.New("malformed sparse matrix")
+
+// CSR is a sparse n×p matrix in compressed rows. It implements gonum's mat.Matrix.
+type CSR struct {
+	n, p    int
+	indptr  []int     // n+1
+	indices []int32   // nnz
+	values  []float64 // nnz
+
+	transposed func() *CSR // Xᵀ, made when first asked for
+	norm       func() float64
+}
+
+var (
+	_ mat.Matrix = (*CSR)(nil)
+	_ Rows       = (*CSR)(nil)
+)
+
+// NewCSR returns the n×p matrix whose row i holds values[indptr[i]:indptr[i+1]] in the columns
+// indices[indptr[i]:indptr[i+1]]. It keeps the arrays: they must not be changed afterwards.
+//
+// It returns an error that wraps ErrFormat and names the row unless indptr ascends from 0 to nnz and the columns of
+// each row ascend strictly within [0, p); n and p are at most 2³¹−1. Values are not checked: the solvers refuse NaN
+// and infinities. The cost is O(n + nnz).
+//
+//nolint:revive // five arguments: the sizes and the three arrays are what the format consists of
+func NewCSR(n, p int, indptr []int, indices []int32, values []float64) (*CSR, error) {
+	if n < 0 || n > math.MaxInt32 || p < 0 || p > math.MaxInt32 || len(indptr) != n+1 || len(indices) != len(values) {
+		return nil, fmt.Errorf("%w: %d rows, %d columns, %d row starts, %d columns of entries, %d values", ErrFormat, n, p, len(indptr), len(indices), len(values))
+	}
+	if indptr[0] != 0 || indptr[n] != len(values) {
+		return nil, fmt.Errorf("%w: row starts run from %d to %d, not from 0 to %d", ErrFormat, indptr[0], indptr[n], len(values))
+	}
+	for i := range n {
+		if indptr[i] > indptr[i+1] || indptr[i+1] > len(values) {
+			return nil, fmt.Errorf("%w: row %d ends before it starts or past the end", ErrFormat, i)
+		}
+		last := int32(-1)
+		for _, j := range indices[indptr[i]:indptr[i+1]] {
+			if j <= last || int(j) >= p {
+				return nil, fmt.Errorf("%w: column %d after %d in row %d of width %d", ErrFormat, j, last, i, p)
+			}
+			last = j
+		}
+	}
+	return newCSR(n, p, indptr, indices, values), nil
+}
+
+func newCSR(n, p int, indptr []int, indices []int32, values []float64) *CSR {
+	x := &CSR{n: n, p: p, indptr: indptr, indices: indices, values: values}
+	x.transposed = sync.OnceValue(x.transpose)
+	x.norm = sync.OnceValue(func() float64 {
+		var sum float64
+		for _, v := range x.values {
+			sum += v * v
+		}
+		return sum
+	})
+	return x
+}
+
+// Dims returns n and p.
+func (x *CSR) Dims() (n, p int) { return x.n, x.p }
+
+// At returns entry (i, j), 0 if it is not stored. It searches the row: O(log of its length). Like gonum's matrices, it
+// panics if i or j is out of range.
+func (x *CSR) At(i, j int) float64 {
+	if uint(i) >= uint(x.n) {
+		panic(mat.ErrRowAccess) //nolint:forbidigo // what mat.Matrix promises
+	}
+	if uint(j) >= uint(x.p) {
+		panic(mat.ErrColAccess) //nolint:forbidigo // what mat.Matrix promises
+	}
+	columns, values := x.Row(i)
+	if at, ok := slices.BinarySearch(columns, int32(j)); ok {
+		return values[at]
+	}
+	return 0
+}
+
+// T returns Xᵀ as a view, as gonum's matrices do. Transpose returns it as a CSR.
+func (x *CSR) T() mat.Matrix { return mat.Transpose{Matrix: x} }
+
+// NNZ returns the number of stored entries.
+func (x *CSR) NNZ() int { return len(x.values) }
+
+// Row returns the columns and values of the stored entries of row i. They alias X and must not be modified.
+func (x *CSR) Row(i int) (columns []int32, values []float64) {
+	from, to := x.indptr[i], x.indptr[i+1]
+	return x.indices[from:to], x.values[from:to]
+}
+
+// Arrays returns the arrays that X consists of; see NewCSR. They alias X and must not be modified.
+func (x *CSR) Arrays() (indptr []int, indices []int32, values []float64) {
+	return x.indptr, x.indices, x.values
+}
+
+// SelectRows returns the matrix of the given rows in the given order. A row may be taken more than once.
+func (x *CSR) SelectRows(rows []int) *CSR {
+	indptr := make([]int, len(rows)+1)
+	for i, r := range rows {
+		indptr[i+1] = indptr[i] + x.indptr[r+1] - x.indptr[r]
+	}
+	indices := make([]int32, 0, indptr[len(rows)])
+	values := make([]float64, 0, indptr[len(rows)])
+	for _, r := range rows {
+		columns, v := x.Row(r)
+		indices = append(indices, columns...)
+		values = append(values, v...)
+	}
+	return newCSR(len(rows), x.p, indptr, indices, values)
+}
+
+// Transpose returns Xᵀ, whose row j holds column j of X. It is computed once and shared, at O(p + nnz) and as much
+// memory as X.
+func (x *CSR) Transpose() *CSR { return x.transposed() }
+
+func (x *CSR) transpose() *CSR {
+	indptr := make([]int, x.p+1)
+	for _, j := range x.indices {
+		indptr[j+1]++
+	}
+	for j := range x.p {
+		indptr[j+1] += indptr[j]
+	}
+	next := slices.Clone(indptr)
+	indices := make([]int32, len(x.indices))
+	values := make([]float64, len(x.values))
+	for i := range x.n {
+		columns, v := x.Row(i)
+		for c, j := range columns {
+			indices[next[j]] = int32(i)
+			values[next[j]] = v[c]
+			next[j]++
+		}
+	}
+	t := newCSR(x.p, x.n, indptr, indices, values)
+	t.transposed = func() *CSR { return x }
+	return t
+}
+
+// NormSquared returns the sum of the squares of the entries, summed once in storage order.
+func (x *CSR) NormSquared() float64 { return x.norm() }

@@ -1,0 +1,15 @@
+// Package matrix holds the matrices that the solvers take from their callers: a sparse matrix, CSR, and the small
+// interfaces by which any other matrix may offer fast products and rows.
+//
+// Orientation: X is n×p, rows are documents (participants), columns are terms (items). Every function of the solvers
+// that takes a gonum mat.Matrix treats it by its type:
+//
+//   - *mat.Dense is used without a copy;
+//   - *CSR stays sparse;
+//   - an Operator is known by its products, and by its rows if it also implements Rows;
+//   - gonum's transpose of a *CSR is used as the sparse matrix CSR.Transpose;
+//   - any other matrix is read once through At and held as a dense copy: n·p numbers. So is an Operator without Rows by
+//     the few methods that look at single entries.
+//
+// A CSR is immutable and safe for concurrent use.
+package matrix

@@ -1,0 +1,235 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// Basis says which eigenvalues parallel analysis compares.
+type Basis string
+
+// The bases.
+const (
+	// Components takes the eigenvalues of R, as Horn did.
+	Components Basis = "components"
+	// Factors takes those of R with the communalities of one minres factor on the diagonal.
+	Factors Basis = "factors"
+)
+
+// Defaults of ParallelSettings.
+const (
+	DefaultDraws      = 100
+	DefaultPercentile = 0.95
+)
+
+// ParallelSettings controls Parallel. Zero values mean what the fields say.
+type ParallelSettings struct {
+	// Correlation is the kind of correlation; "" means Pearson.
+	Correlation factoranalysis.Kind
+	// Basis chooses the eigenvalues; "" means Factors.
+	Basis Basis
+	// Permute draws answers by permuting those of each item, instead of from the normal distribution. Polychoric
+	// correlations always permute.
+	Permute bool
+	// Draws is the number of random data sets; 0 means 100.
+	Draws int
+	// Percentile of the random eigenvalues that one of the data must exceed, in (0, 1); 0 means 0.95.
+	Percentile float64
+	// Seed starts the generators.
+	Seed uint64
+	// Progress, when not nil, is called after each draw, one call at a time.
+	Progress func(done, total int)
+}
+
+// ParallelAnalysis is the outcome of Parallel.
+type ParallelAnalysis struct {
+	// Suggested is the number of leading eigenvalues that exceed their reference.
+	Suggested int
+	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p.
+	Eigenvalues, Reference []float64
+	// Correlations are those of the data.
+	Correlations *factoranalysis.Correlations
+}
+
+// Parallel compares the eigenvalues of the data with those of random data without any factor: J. L. Horn, "A rationale and
+// test for the number of factors in factor analysis", 1965, with a percentile in place of the mean (L. W. Glorfeld, 1995).
+// Draws have the shape of x, n×p, and its missing answers: independent normal variables, or the answers of each item
+// permuted among those who gave one (A. Buja and N. Eyuboglu, 1992).
+//
+// Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends, its
+// cause is returned. Errors are those of Correlate; settings out of range wrap solver.ErrSettings. The cost is that of
+// Correlate for each draw, and a one-factor solution for Factors.
+func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelAnalysis, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	data, err := factoranalysis.Correlate(x, s.Correlation)
+	if err != nil {
+		return nil, fmt.Errorf("correlating: %w", err)
+	}
+	p := data.R.SymmetricDim()
+	a := &ParallelAnalysis{Correlations: data, Reference: make([]float64, p)}
+	if a.Eigenvalues, err = s.eigenvalues(data.R); err != nil {
+		return nil, fmt.Errorf("finding eigenvalues: %w", err)
+	}
+	random := make([][]float64, s.Draws)
+	err = each(ctx, jobs{count: s.Draws, progress: s.Progress}, func(_ context.Context, d int) (err error) {
+		random[d], err = s.draw(x, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("drawing random answers: %w", err)
+	}
+	sample := make([]float64, s.Draws)
+	for m := range p {
+		for d := range sample {
+			sample[d] = random[d][m]
+		}
+		slices.Sort(sample)
+		a.Reference[m] = stat.Quantile(s.Percentile, stat.Empirical, sample, nil)
+	}
+	for a.Suggested < p && a.Eigenvalues[a.Suggested] > a.Reference[a.Suggested] {
+		a.Suggested++
+	}
+	return a, nil
+}
+
+// complete fills in the defaults.
+func (s *ParallelSettings) complete() error {
+	s.Correlation, s.Basis = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Basis, Factors)
+	s.Draws, s.Percentile = cmp.Or(s.Draws, DefaultDraws), cmp.Or(s.Percentile, DefaultPercentile)
+	s.Permute = s.Permute || s.Correlation == factoranalysis.Polychoric
+	switch {
+	case s.Basis != Components && s.Basis != Factors:
+		return fmt.Errorf("%w: basis %q is neither %s nor %s", solver.ErrSettings, s.Basis, Components, Factors)
+	case s.Draws < 0:
+		return fmt.Errorf("%w: %d draws", solver.ErrSettings, s.Draws)
+	case !(s.Percentile > 0 && s.Percentile < 1):
+		return fmt.Errorf("%w: percentile %v is not between 0 and 1", solver.ErrSettings, s.Percentile)
+	}
+	return nil
+}
+
+// eigenvalues returns those of the basis, descending.
+func (s *ParallelSettings) eigenvalues(r *mat.SymDense) ([]float64, error) {
+	if s.Basis == Factors {
+		values, err := factoranalysis.ReducedEigenvalues(r, 1)
+		slices.Reverse(values)
+		return values, err
+	}
+	var components mat.EigenSym
+	if !components.Factorize(r, false) {
+		return nil, errEigen
+	}
+	values := components.Values(nil)
+	slices.Reverse(values)
+	return values, nil
+}
+
+// draw returns the eigenvalues of the d-th random data set.
+func (s *ParallelSettings) draw(x *mat.Dense, d int) ([]float64, error) {
+	n, p := x.Dims()
+	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))
+	y := mat.DenseCopyOf(x)
+	var known []int
+	for j := range p {
+		known = known[:0]
+		for i := range n {
+			if !math.IsNaN(x.At(i, j)) {
+				known = append(known, i)
+			}
+		}
+		for e, i := range known {
+			if !s.Permute {
+				y.Set(i, j, random.NormFloat64())
+				continue
+			}
+			other := known[e+random.IntN(len(known)-e)]
+			v := y.At(i, j)
+			y.Set(i, j, y.At(other, j))
+			y.Set(other, j, v)
+		}
+	}
+	c, err := factoranalysis.Correlate(y, s.Correlation)
+	if err != nil {
+		return nil, err
+	}
+	return s.eigenvalues(c.R)
+}
+
+var errEigen = errors.New("eigenvalues of the correlations do not converge")
+
+// PartialCorrelations is the outcome of MAP: entry m is the mean of the squares, and of the fourth powers, of the
+// correlations that are left when the first m principal components are taken out.
+type PartialCorrelations struct {
+	Squares, FourthPowers []float64
+	// Suggested and SuggestedFourth are the numbers of components with the least of these, the first of several.
+	Suggested, SuggestedFourth int
+}
+
+// degenerate is the partial variance of an item up to which it may be rounding.
+const degenerate = 1e-10
+
+// MAP is the minimum average partial test on correlations R, p×p: W. F. Velicer, "Determining the number of components from
+// the matrix of partial correlations", 1976, and with fourth powers W. F. Velicer, C. A. Eaton and J. L. Fava, 2000.
+//
+// The lists begin with no component, R itself, and end with p−2, or before a component that leaves nothing of some item. The
+// cost is p³.
+func MAP(r *mat.SymDense) (*PartialCorrelations, error) {
+	p := r.SymmetricDim()
+	var components mat.EigenSym
+	if !components.Factorize(r, true) {
+		return nil, fmt.Errorf("finding components: %w", errEigen)
+	}
+	var vectors mat.Dense
+	components.VectorsTo(&vectors)
+	values := components.Values(nil)
+	rest := mat.NewSymDense(p, nil)
+	rest.CopySym(r)
+	a := &PartialCorrelations{}
+	for m := 0; m <= p-2; m++ {
+		if m > 0 {
+			rest.SymRankOne(rest, -values[p-m], vectors.ColView(p-m))
+		}
+		squares, fourth, ok := partial(rest)
+		if !ok {
+			break
+		}
+		a.Squares, a.FourthPowers = append(a.Squares, squares), append(a.FourthPowers, fourth)
+		if squares < a.Squares[a.Suggested] {
+			a.Suggested = m
+		}
+		if fourth < a.FourthPowers[a.SuggestedFourth] {
+			a.SuggestedFourth = m
+		}
+	}
+	return a, nil
+}
+
+// partial returns the means of the second and fourth powers of the correlations of a covariance matrix.
+func partial(c *mat.SymDense) (squares, fourth float64, ok bool) {
+	p := c.SymmetricDim()
+	for i := range p {
+		if c.At(i, i) <= degenerate {
+			return 0, 0, false
+		}
+		for j := range i {
+			v := c.At(i, j) * c.At(i, j) / (c.At(i, i) * c.At(j, j))
+			squares += v
+			fourth += v * v
+		}
+	}
+	pairs := float64(p*(p-1)) / 2
+	return squares / pairs, fourth / pairs, true
+}
