@@ -17,12 +17,12 @@ type AuxValues struct {
 	Kind   models.AuxKind
 	Values []msg.Value
 	Visits []string // of the rows
-	// MinVisits is the number of visits that a level needs: one that fewer share could tell who they are.
+	// MinVisits is the number of visits that a level needs: a rarer level could identify a patient.
 	MinVisits int
 }
 
-// NewAuxColumn learns levels and means from training values. A categorical column that
-// holds numbers (acuity 1 to 5) has their shortest decimal texts as levels.
+// NewAuxColumn learns levels and means from training values. A categorical column that holds numbers (acuity 1 to 5) has
+// the shortest decimal texts of these as levels.
 //
 // All features are centred by their training means, so that a missing value and a level never seen in training
 // contribute exactly nothing.
@@ -74,7 +74,7 @@ func checkAux(c *models.AuxColumn) error {
 	case models.Categorical:
 		width = len(c.Levels)
 	default:
-		return fmt.Errorf("%w: auxiliary column %q is of kind %q", ErrModel, c.Name, c.Kind)
+		return fmt.Errorf("%w: auxiliary column %q has the unknown kind %q", ErrModel, c.Name, c.Kind)
 	}
 	if len(c.Mean) != width {
 		return fmt.Errorf("%w: auxiliary column %q has %d means and %d levels", ErrModel, c.Name, len(c.Mean), len(c.Levels))
@@ -92,8 +92,8 @@ func checkAux(c *models.AuxColumn) error {
 	return nil
 }
 
-// feature returns which feature v sets and to what; ok is false for a value that is missing, of the wrong
-// type, or of an unknown level.
+// feature returns the index of the feature that v sets, and its value; ok is false for a value that is missing, of the
+// wrong type, or of an unknown level.
 func feature(c *models.AuxColumn, v msg.Value) (at int, x float64, ok bool) {
 	if c.Kind == models.Numeric {
 		x, ok = v.Number()
@@ -129,8 +129,8 @@ func levelOf(v msg.Value) string {
 	return s
 }
 
-// Complaint returns the value of models.ComplaintColumn, one for all spellings that differ only in case and white
-// space.
+// Complaint returns the value of models.ComplaintColumn. Spellings that differ only in case and white space give the same
+// value.
 func Complaint(spelled string) msg.Value {
 	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {
 		return msg.Text(folded)

@@ -23,7 +23,7 @@ const (
 	tensorShares    = "topic_prevalence"  // [1,k], absent without topics
 )
 
-// ToBundle stores the parts in b: vocabulary, tensors, and what of the manifest a Load needs.
+// ToBundle stores the parts in b: vocabulary, tensors, and the fields of the manifest that Load needs.
 func (p *Parts) ToBundle(b *models.Bundle) error {
 	if err := p.checkClasses(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func wordShape(kappa, p int) []int {
 	return []int{kappa, p}
 }
 
-// BundleTopics returns the topics F (p×k) of a bundle, nil where it has none. They alias its tensor.
+// BundleTopics returns the topics F (p×k) of a bundle, nil if it has none. They alias its tensor.
 func BundleTopics(b *models.Bundle) (*mat.Dense, error) {
 	p, k := len(b.Vocabulary), b.Manifest.Rank
 	if k == 0 {
@@ -90,7 +90,7 @@ func BundleTopics(b *models.Bundle) (*mat.Dense, error) {
 	return mat.NewDense(p, k, topics), nil
 }
 
-// Load returns the model of a bundle. The error wraps ErrModel, or tells what textproc or models refuse.
+// Load returns the model of a bundle. The error wraps ErrModel, or is one of textproc or models.
 func Load(b *models.Bundle) (*Model, error) {
 	m := &b.Manifest
 	fail := func(err error) (*Model, error) {

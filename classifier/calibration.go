@@ -14,7 +14,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// ErrCalibration is returned for a calibration that is no rising map into [0, 1].
+// ErrCalibration is returned for a calibration that is not a rising map into [0, 1].
 var ErrCalibration = errors.New("malformed calibration")
 
 // Calibrate returns the calibrated probability of a logit, in [0, 1]: the logistic function of it, of a linear
@@ -36,17 +36,17 @@ func Calibrate(c *models.Calibration, logit float64) float64 {
 	}
 }
 
-// checkCalibration returns an error that wraps ErrCalibration for what is no calibration of kappa log-odds.
+// checkCalibration returns an error that wraps ErrCalibration unless c maps kappa log-odds to probabilities.
 func checkCalibration(c *models.Calibration, kappa int) error {
 	offsets := 0
 	if kappa > 1 && c.Kind == models.Platt {
 		offsets = kappa
 	}
 	if kappa > 1 && c.Kind == models.Isotonic {
-		return fmt.Errorf("%w: an isotonic one is of two classes, not of %d", ErrCalibration, kappa+1)
+		return fmt.Errorf("%w: an isotonic map needs two classes, not %d", ErrCalibration, kappa+1)
 	}
 	if len(c.Offsets) != offsets {
-		return fmt.Errorf("%w: %s with %d offsets, want %d", ErrCalibration, c.Kind, len(c.Offsets), offsets)
+		return fmt.Errorf("%w: %s with %d offsets, must be %d", ErrCalibration, c.Kind, len(c.Offsets), offsets)
 	}
 	if err := finite("offsets", c.Offsets); err != nil {
 		return fmt.Errorf("%w: %w", ErrCalibration, err)
@@ -84,20 +84,20 @@ func sigmoid(x float64) float64 {
 const (
 	// plattTolerance is the largest change of a coefficient at which the fit has ended.
 	plattTolerance = 1e-10
-	// plattRidge, times the identity, keeps the step finite where all logits are equal.
+	// plattRidge, times the identity, keeps the step finite if all logits are equal.
 	plattRidge = 1e-12
 )
 
-// FitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
+// fitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
 // sum of the probabilities at that of its smoothed targets; the isotonic one keeps it up to the lines between its points
 // and its distance from 0 and 1.
-func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
+func fitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
 	if len(logits) == 0 || len(logits) != len(positive) {
-		return models.Calibration{}, fmt.Errorf("%w: %d logits and %d outcomes to fit it to", ErrCalibration, len(logits), len(positive))
+		return models.Calibration{}, fmt.Errorf("%w: %d logits for %d outcomes", ErrCalibration, len(logits), len(positive))
 	}
 	for i, x := range logits {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return models.Calibration{}, fmt.Errorf("%w: logit %d to fit it to is %v", ErrCalibration, i, x)
+			return models.Calibration{}, fmt.Errorf("%w: logit %d is %v", ErrCalibration, i, x)
 		}
 	}
 	switch kind {
@@ -111,10 +111,9 @@ func FitCalibration(kind models.CalibrationKind, logits []float64, positive []bo
 	return models.Calibration{}, fmt.Errorf("%w: kind %q is none of %s, %s, %s", ErrCalibration, kind, models.Uncalibrated, models.Platt, models.Isotonic)
 }
 
-// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on
-// Platt's targets (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even where the classes are separable. A
-// slope that comes out negative is replaced by 0: such logits carry nothing, and calibration must not rise
-// against them.
+// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's targets
+// (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is replaced by
+// 0: such logits carry nothing, and the probability must not fall when the logit rises.
 func fitPlatt(logits []float64, positive []bool) models.Calibration {
 	var n1, n0 float64
 	for _, y := range positive {

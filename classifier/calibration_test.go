@@ -16,7 +16,7 @@ import (
 
 func fitted(t fataler, kind models.CalibrationKind, logits []float64, positive []bool) models.Calibration {
 	t.Helper()
-	c, err := FitCalibration(kind, logits, positive)
+	c, err := fitCalibration(kind, logits, positive)
 	if err != nil {
 		t.Fatalf("fitting: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestFitCalibrationRefuses(t *testing.T) {
 		"uneven":  {models.Platt, []float64{1, 2}, []bool{true}},
 		"NaN":     {models.Platt, []float64{math.NaN(), 1}, []bool{true, false}},
 	} {
-		if got, err := FitCalibration(c.kind, c.logits, c.positive); !errors.Is(err, ErrCalibration) {
+		if got, err := fitCalibration(c.kind, c.logits, c.positive); !errors.Is(err, ErrCalibration) {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}

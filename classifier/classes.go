@@ -17,8 +17,8 @@ import (
 //
 //	dst = softmax(0, a·η_1 + b_1, …, a·η_κ + b_κ)
 //
-// with one slope a for all and an offset b_c for each, a = 1 and b = 0 where there is no calibration. They are in [0, 1]
-// and sum to 1 up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst is one longer than logOdds, and no alias of it.
+// with one slope a for all and an offset b_c for each, a = 1 and b = 0 without calibration. They are in [0, 1] and sum to 1
+// up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst is one longer than logOdds, and no alias of it.
 func CalibrateTo(dst []float64, c *models.Calibration, logOdds []float64) {
 	if c.Kind == models.Isotonic {
 		dst[1] = Calibrate(c, logOdds[0])
@@ -57,26 +57,26 @@ func softmax(x []float64) {
 }
 
 // FitClasses returns the calibration of the given kind that maps out-of-fold log-odds, n×κ, of the classes against the
-// reference to labels in 0…κ, 0 being the reference. For κ = 1 it is FitCalibration's. Isotonic maps are of κ = 1 alone.
-// Platt's keeps, for each class, the sum of its probabilities at that of its smoothed targets, unless its slope is 0. The
-// error wraps ErrCalibration. The cost is O(nκ²) for each of about ten steps.
+// reference to labels in 0…κ, 0 being the reference. Isotonic maps exist for κ = 1 only. Platt's keeps, for each class, the
+// sum of its probabilities at that of its smoothed targets, unless its slope is 0. The error wraps ErrCalibration. The cost
+// is O(nκ²) for each of about ten steps.
 func FitClasses(kind models.CalibrationKind, logOdds *mat.Dense, labels []int) (models.Calibration, error) {
 	n, kappa := logOdds.Dims()
 	if n == 0 || n != len(labels) {
-		return models.Calibration{}, fmt.Errorf("%w: log-odds of %d rows and %d labels to fit it to", ErrCalibration, n, len(labels))
+		return models.Calibration{}, fmt.Errorf("%w: log-odds of %d rows for %d labels", ErrCalibration, n, len(labels))
 	}
 	positive := make([]bool, n)
 	for i, label := range labels {
 		if label < 0 || label > kappa {
-			return models.Calibration{}, fmt.Errorf("%w: label %d to fit it to is %d, of %d classes", ErrCalibration, i, label, kappa+1)
+			return models.Calibration{}, fmt.Errorf("%w: label %d is %d, must be one of %d classes", ErrCalibration, i, label, kappa+1)
 		}
 		positive[i] = label == 1
 	}
 	if kappa == 1 {
-		return FitCalibration(kind, mat.Col(nil, 0, logOdds), positive)
+		return fitCalibration(kind, mat.Col(nil, 0, logOdds), positive)
 	}
 	for i := range n {
-		if err := finite(fmt.Sprintf("log-odds %d to fit it to", i), logOdds.RawRowView(i)); err != nil {
+		if err := finite(fmt.Sprintf("log-odds of row %d", i), logOdds.RawRowView(i)); err != nil {
 			return models.Calibration{}, fmt.Errorf("%w: %w", ErrCalibration, err)
 		}
 	}

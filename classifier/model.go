@@ -15,7 +15,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// ErrModel is returned for parts that do not fit together.
+// ErrModel is returned for parts of a model that do not fit together.
 var ErrModel = errors.New("malformed model")
 
 // Parts is all that a model is made of.
@@ -23,14 +23,14 @@ type Parts struct {
 	Info       msg.Model            // name, version, method and hash, copied into every prediction
 	Vectorizer *textproc.Vectorizer // p terms
 	Topics     *mat.Dense           // F, p×k; nil for a model of words alone
-	Prevalence []float64            // k, what Prevalence returns; nil where it is not known
+	Prevalence []float64            // k, as returned by Prevalence; nil if unknown
 	Aux        []models.AuxColumn
-	// Heads give the log-odds of each class against the reference: one head for each class but the reference, in the
-	// order of Classes. A yes/no model has one, that of admission.
+	// Heads give the log-odds of each class against the reference: one head for each class except the reference, in the
+	// order of Classes. A yes/no model has one head, for admission.
 	Heads []Head
 	// Classes are the names of the κ+1 outcomes, the reference first; nil for a yes/no model.
 	Classes []string
-	// Admission tells of each class whether it means a bed; nil for a yes/no model.
+	// Admission says for each class whether it means a bed; nil for a yes/no model.
 	Admission   []bool
 	Calibration models.Calibration
 	Threshold   float64 // a note is "admit" from this probability of admission on
@@ -86,7 +86,7 @@ func New(parts Parts) (*Model, error) {
 	}
 	switch {
 	case parts.Prevalence != nil && len(parts.Prevalence) != m.rank:
-		return nil, fmt.Errorf("%w: prevalence of %d topics in place of %d", ErrModel, len(parts.Prevalence), m.rank)
+		return nil, fmt.Errorf("%w: prevalence of %d topics, must be %d", ErrModel, len(parts.Prevalence), m.rank)
 	case !(parts.Threshold >= 0 && parts.Threshold <= 1):
 		return nil, fmt.Errorf("%w: threshold %v", ErrModel, parts.Threshold)
 	}
@@ -120,12 +120,12 @@ func New(parts Parts) (*Model, error) {
 	return m, nil
 }
 
-// checkClasses returns an error that wraps ErrModel unless there is one head for each class but the reference, and the
-// classes have names and tell of admission.
+// checkClasses returns an error that wraps ErrModel unless there is one head for each class except the reference, and every
+// class has a name and a mark of admission.
 func (p *Parts) checkClasses() error {
 	if p.Classes == nil && p.Admission == nil {
 		if len(p.Heads) != 1 {
-			return fmt.Errorf("%w: %d heads of a model of yes and no", ErrModel, len(p.Heads))
+			return fmt.Errorf("%w: %d heads in a yes/no model, must be 1", ErrModel, len(p.Heads))
 		}
 		return nil
 	}
@@ -150,7 +150,7 @@ func (p *Parts) admissionClasses() []string {
 }
 
 // checkHead returns an error that wraps ErrModel for a head that does not fit k topics, p terms and q auxiliary features,
-// or holds what is no number.
+// or holds a value that is not finite.
 func (p *Parts) checkHead(at, k, terms, q int) error {
 	h := &p.Heads[at]
 	switch {
@@ -181,7 +181,7 @@ func turned(values []float64) []float64 {
 	return negative
 }
 
-// finite returns an error for the first value that is no number.
+// finite returns an error for the first value that is NaN or infinite.
 func finite(name string, values []float64) error {
 	for i, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -191,9 +191,9 @@ func finite(name string, values []float64) error {
 	return nil
 }
 
-// label names topic t by the words of largest positive weight, as its direction, its prevalence and a positive score are
-// of that end: the two ends of a topic of mixed signs are different things. Only a topic without positive weights is named
-// by the words of the other end.
+// label names topic t by the words of largest positive weight, because its direction, its prevalence and a positive score
+// belong to that end; the two ends of a topic of mixed signs mean different things. Only a topic without positive weights
+// is named by the words of the other end.
 func (m *Model) label(t int) string {
 	all := m.TopTerms(t, len(m.terms))
 	mixed := slices.ContainsFunc(all, func(w TermWeight) bool { return w.Weight > 0 })

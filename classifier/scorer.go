@@ -15,7 +15,7 @@ import (
 // probability comes from the intercept and the auxiliary values alone.
 const NoKnownTerms = "no_known_terms"
 
-// Other is the label of the entry that holds what a limit left out.
+// Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
 // Limits caps how many entries of an explanation are sent; the contribution of the others is sent as one
@@ -26,11 +26,11 @@ type Limits struct {
 	Words  int // single words of a prediction
 }
 
-// Options says what a prediction tells of its reasons.
+// Options says how a prediction is explained.
 type Options struct {
 	Limits
-	// Class is the outcome to explain; "" is the most probable one, as is the name of a class that the model does not
-	// know. A yes/no model explains admission whatever it is.
+	// Class is the outcome to explain; "" and unknown names mean the most probable one. A yes/no model always explains
+	// admission.
 	Class string
 }
 
@@ -45,7 +45,7 @@ type Scorer struct {
 	logOdds             []float64 // κ, against the reference
 	probabilities       []float64 // κ+1
 	topics              []float64 // contributions of the topics
-	terms               []float64 // contributions of the row's terms to one topic, or by themselves
+	terms               []float64 // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
 }
 
@@ -77,8 +77,8 @@ func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 	return min(sum, 1)
 }
 
-// read computes scores and features of a note and returns what the first head makes of them, with the text's row, valid
-// until the next call.
+// read computes scores and features of a note. It returns the log-odds of the first head and the row of the text, which is
+// valid until the next call.
 func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	m := s.model
 	h := &m.parts.Heads[0]
@@ -111,8 +111,8 @@ func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	return logit, row
 }
 
-// calibrate computes the log-odds and probabilities of all classes of the note that was read, of which it takes the first
-// log-odds.
+// calibrate computes the log-odds and probabilities of all classes for the note that was read; first is the log-odds of the
+// first head.
 func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	s.logOdds[0] = first
 	for c := 1; c < len(s.logOdds); c++ {
@@ -128,9 +128,9 @@ func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
 }
 
-// Score fills in everything of p that the model knows: all but the note's own fields and the time. It reuses
-// the slices of p. aux holds one value per auxiliary column. Entries are ordered by |contribution|, ties by
-// topic or column; of equally probable classes the first is explained.
+// Score fills in p, except for the note's own fields and the time. It reuses the slices of p. aux holds one value per
+// auxiliary column. Entries are ordered by |contribution|, ties by topic or column; if several classes are equally
+// probable, the first is explained.
 func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	parts := &s.model.parts
 	logit, row := s.read(text, aux)
@@ -161,9 +161,9 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	s.explainAux(h, aux, p)
 }
 
-// chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head.
-// The log-odds of the reference against itself are 0 and explain nothing: it is held against its strongest rival, by the
-// head of that one with the sign turned.
+// chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head. The
+// log-odds of the reference against itself are 0 and explain nothing, so it is compared with the most probable other class,
+// by the head of that class with the sign turned.
 func (s *Scorer) chooseClass(p *msg.Prediction) *Head {
 	m := s.model
 	p.Classes = p.Classes[:0]
@@ -225,7 +225,7 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 }
 
-// nextTopic appends a topic to p.Topics, with the terms' memory of the one that stood there before.
+// nextTopic appends a topic to p.Topics and reuses the memory of the terms that were there.
 func (s *Scorer) nextTopic(p *msg.Prediction) *msg.Topic {
 	if n := len(p.Topics); n < cap(p.Topics) {
 		p.Topics = p.Topics[:n+1]
@@ -275,9 +275,9 @@ const maxInsertions = 32
 // ranking is memory for choosing the largest of some contributions.
 type ranking []int
 
-// largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum
-// of the others; more tells whether there are others that are not 0. A remainder of one is shown as itself. limit 0
-// is no limit. The cost is that of one pass and few insertions, or of sorting where much is shown.
+// largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum of the
+// others; more tells whether there are others that are not 0. If only one value is left over, it is shown itself. limit 0
+// is no limit. The cost is one pass and a few insertions, or a sort for a large limit.
 func (r *ranking) largest(values []float64, limit int) (shown []int, rest float64, more bool) {
 	nonzero, total := 0, 0.0
 	for _, v := range values {
@@ -297,28 +297,24 @@ func (r *ranking) largest(values []float64, limit int) (shown []int, rest float6
 			}
 		}
 		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(math.Abs(values[b]), math.Abs(values[a])) })
-		*r = shown
-		shown = shown[:limit]
-		for _, i := range shown {
-			total -= values[i]
+	} else {
+		for i, v := range values {
+			size := math.Abs(v)
+			if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {
+				continue
+			}
+			if len(shown) < limit {
+				shown = append(shown, i)
+			}
+			at := len(shown) - 1
+			for ; at > 0 && size > math.Abs(values[shown[at-1]]); at-- {
+				shown[at] = shown[at-1]
+			}
+			shown[at] = i
 		}
-		return shown, msg.Round(total), nonzero > limit
-	}
-	for i, v := range values {
-		size := math.Abs(v)
-		if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {
-			continue
-		}
-		if len(shown) < limit {
-			shown = append(shown, i)
-		}
-		at := len(shown) - 1
-		for ; at > 0 && size > math.Abs(values[shown[at-1]]); at-- {
-			shown[at] = shown[at-1]
-		}
-		shown[at] = i
 	}
 	*r = shown
+	shown = shown[:limit]
 	for _, i := range shown {
 		total -= values[i]
 	}

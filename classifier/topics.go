@@ -6,10 +6,10 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Direction is where a topic moves the predictions of notes with a positive score on it.
+// Direction says how a positive score on a topic moves a prediction.
 type Direction string
 
-// The directions. A note with a negative score, one with the words of negative weight, is moved the other way.
+// The directions. A negative score, from words of negative weight, moves the prediction the other way.
 const (
 	TowardAdmission Direction = "admission"
 	TowardDischarge Direction = "discharge"
@@ -20,14 +20,14 @@ const (
 type Topic struct {
 	Topic int    `json:"topic"` // from 1, as in predictions
 	Label string `json:"label"` // as in predictions
-	// Coefficient is what a score of 1 adds to the log-odds of admission. Of several classes it is the mean coefficient
-	// of those of admission less that of the others, the reference's being 0: what a score of 1 adds to the log-odds of
-	// admission where the classes on either side are equally probable.
+	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes it is the mean coefficient of
+	// the classes of admission minus that of the others, with 0 for the reference. This is what a score of 1 adds to the
+	// log-odds of admission if the classes on either side are equally probable.
 	Coefficient float64 `json:"coefficient"`
 	// Coefficients are those of each class against the reference, in the model's order; nil for a yes/no model.
 	Coefficients []ClassCoefficient `json:"coefficients,omitempty"`
-	// Prevalence is the share of the training notes that the topic leads, see Prevalence; nil for a model that does
-	// not hold it.
+	// Prevalence is the share of the training notes that the topic leads, see the function Prevalence; nil if the model
+	// does not hold it.
 	Prevalence *float64    `json:"prevalence"`
 	Direction  Direction   `json:"direction"`
 	Terms      []TopicTerm `json:"terms"` // by |weight|
@@ -104,10 +104,9 @@ func direction(coefficient float64) Direction {
 	return Nowhere
 }
 
-// Prevalence returns for each of k topics the share of n notes that it leads: those whose score is positive and
-// larger than on any other topic, ties to the first. Scores are n×k, topics p×k; a score counts in units of its
-// topic's length, since only for orthonormal topics all lengths are 1. The shares sum to at most 1: a note without a
-// positive score is led by none.
+// Prevalence returns for each of k topics the share of n notes that it leads: those whose score is positive and larger than
+// on any other topic; ties go to the first. Scores are n×k, topics p×k. A score is divided by the length of its topic,
+// which is 1 only for orthonormal topics. The shares sum to at most 1: no topic leads a note without a positive score.
 func Prevalence(scores, topics *mat.Dense) []float64 {
 	n, k := scores.Dims()
 	lengths := make([]float64, k)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,23 +18,13 @@ import (
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
-
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
 
 // TestBrokerComesLate starts a consumer before its broker.
 func TestBrokerComesLate(t *testing.T) {
 	t.Parallel()
-	address, dir := freeAddress(t), t.TempDir()
+	address, dir := ingesttest.FreeAddress(t), t.TempDir()
 	start := func() *embedded.Broker {
 		b, err := embedded.Start(embedded.Config{Dir: dir, Listen: address, Logger: discard})
 		if err != nil {
@@ -113,7 +102,7 @@ func (p *process) kill() {
 // same place, and the stream goes on.
 func TestEmbeddedBrokerSurvivesKill(t *testing.T) {
 	t.Parallel()
-	p := &process{t: t, dir: t.TempDir(), address: freeAddress(t)}
+	p := &process{t: t, dir: t.TempDir(), address: ingesttest.FreeAddress(t)}
 	p.start()
 	t.Cleanup(func() { p.kill() })
 	c := attach(t, ingest.Connection{Brokers: []string{p.address}}, nil)

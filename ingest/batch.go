@@ -14,15 +14,14 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// maxKeptInput bounds the storage of input that a batch keeps for its next use:
-// a full batch and the record that filled it.
+// maxKeptInput bounds the input storage that a batch keeps for its next use: a full batch and the record that filled
+// it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
-// maxAttempts is how often a record is handled whose errors are retryable.
+// maxAttempts is how often a record with retryable errors is handled.
 const maxAttempts = 5
 
-// batch collects the outcome of records until it is written. Its storage is
-// used again by the next.
+// batch collects what becomes of records until it is written. The next batch uses its storage again.
 type batch struct {
 	input    []byte   // keys and values of the records
 	outputs  []Output // storage of answers and letters, used up to n
@@ -39,8 +38,8 @@ func (b *batch) full() bool {
 	return b.n == len(b.outputs) || len(b.input) >= maxBatchInputBytes || b.outBytes >= maxBatchOutputBytes
 }
 
-// lent reports whether an attempt at writing the batch failed. It may still be
-// reading the records, answers and letters even where a later one succeeded.
+// lent reports whether an attempt at writing the batch failed. That attempt may still be reading the records, answers
+// and letters, even if a later one succeeded.
 func (b *batch) lent() bool {
 	for i := range b.outputs[:b.n] {
 		if b.outputs[i].lent {
@@ -50,7 +49,7 @@ func (b *batch) lent() bool {
 	return slices.ContainsFunc(b.letters, func(o *Output) bool { return o.lent })
 }
 
-// reset empties the batch and leaves its storage behind where that is lent.
+// reset empties the batch. It gives up the storage if that is lent.
 func (b *batch) reset() {
 	if b.lent() {
 		*b = batch{outputs: make([]Output, len(b.outputs))}
@@ -59,7 +58,7 @@ func (b *batch) reset() {
 	if cap(b.input) > maxKeptInput {
 		b.input = nil
 	}
-	// Now, while the records are there: reset looks whose storage a value has.
+	// This comes first, while the records are there: Output.reset checks whose storage a value has.
 	for i := range b.outputs[:b.n] {
 		b.outputs[i].reset()
 	}
@@ -118,11 +117,11 @@ func (b *batch) answer(o *Output) {
 	b.outBytes += o.size()
 }
 
-// letter is what a dead letter says beside its record.
+// letter is what a dead letter says in addition to its record.
 type letter struct {
 	verdict  Verdict
 	attempts int
-	topic    string // that the record came from
+	topic    string // of the record
 }
 
 // deadLetter adds the dead letter of a record.
@@ -146,17 +145,15 @@ func (b *batch) deadLetter(r Record, l letter) {
 	b.outBytes += o.size()
 }
 
-// panicError is a panic of the handler. Like any error that says nothing
-// else, it makes its record a dead letter with reason scoring_failed.
+// panicError is a panic of the handler. It says nothing else, so its record becomes a dead letter with reason
+// scoring_failed.
 type panicError struct{}
 
 func (panicError) Error() string { return "the handler panicked" }
 
-// protect calls the worker and turns its panic into an error. A worker that
-// panicked may have left its memory half-written: another takes its place. The panic's
-// value may hold what the record held, so only its type is logged, with the
-// functions and lines it passed through; of Go's own errors, which hold
-// indices and types, the text too.
+// protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
+// half-written, so a new one takes its place. The panic's value may hold parts of the record: only its type is logged,
+// with the stack. The text of Go's own errors, which holds only indices and types, is logged too.
 func (p *partition) protect(r *Record, out *Output) (err error) {
 	defer func() {
 		v := recover()

@@ -16,27 +16,25 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request and its answer. kafka-go tells the
-	// broker half of it, so that the broker gives up first.
+	// requestTimeout bounds one request and its answer. kafka-go gives the broker half of it, so that the broker gives
+	// up first.
 	requestTimeout = 10 * time.Second
-	// metadataTTL bounds how long a request may go to a broker that no longer
-	// leads its partition.
+	// metadataTTL bounds how long requests go to a broker that no longer leads its partition.
 	metadataTTL = 2 * time.Second
 
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = time.Second
 )
 
-// Client talks to a cluster over connections that all its users share. It is
-// safe for concurrent use.
+// Client talks to a cluster over connections that all its users share. It is safe for concurrent use.
 type Client struct {
 	kafka     *kafka.Client
 	transport *kafka.Transport
 	conn      Connection
 }
 
-// NewClient returns a client; it does not connect. Where topics are given, it
-// looks only after these, which matters in a cluster with very many.
+// NewClient returns a client; it does not connect. If topics are given, it keeps metadata of these only, which matters
+// in a cluster with very many.
 func NewClient(conn Connection, topics ...string) (*Client, error) {
 	d, err := conn.Dialer()
 	if err != nil {
@@ -56,9 +54,8 @@ func NewClient(conn Connection, topics ...string) (*Client, error) {
 // Close closes the connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Await waits until a broker answers, saying in the log what it waits for. It
-// returns the error that no waiting can cure (refused credentials, a
-// certificate that does not fit), or the context's.
+// Await waits until a broker answers, and logs what it waits for. It returns an error that waiting cannot cure (refused
+// credentials, a certificate that does not fit), or that of ctx.
 func (c *Client) Await(ctx context.Context, log *slog.Logger) error {
 	for attempt := 0; ; attempt++ {
 		err := c.conn.Probe(ctx)
@@ -74,8 +71,8 @@ func (c *Client) Await(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// pause waits before another attempt: twice as long each time up to
-// maxBackoff, of which a random half is left out so that clients spread.
+// pause waits before another attempt: twice as long each time, up to maxBackoff. It leaves out a random part of up to
+// half, so that clients do not retry together.
 func pause(ctx context.Context, attempt int) error {
 	d := maxBackoff
 	if attempt < 16 {
@@ -92,8 +89,8 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// loud reports whether a failed attempt is worth a log line: not the first
-// few, within which a leader that moved is found again, and not every later one.
+// loud reports whether to log a failed attempt. The first few are not logged, since a leader that moved is found again
+// within them, and later only every tenth is.
 func loud(attempt int) bool { return attempt%10 == 5 }
 
 // Topic is a topic to be created.
@@ -109,14 +106,12 @@ type Topic struct {
 const (
 	// DefaultPartitions is how many partitions a topic gets.
 	DefaultPartitions = 4
-	// DeadLetterMaxMessageBytes is the limit for a topic of dead letters: a
-	// dead letter is its record and a few headers, so it must exceed the limit
-	// of any topic that feeds it, 1 MiB unless a site raised it.
+	// DeadLetterMaxMessageBytes is the limit for a topic of dead letters. A dead letter is a record and a few headers,
+	// so the limit must exceed that of any topic that feeds it: 1 MiB unless a site raised it.
 	DeadLetterMaxMessageBytes = 8 << 20
 )
 
-// CreateTopics creates the topics that do not exist yet and leaves the others
-// as they are.
+// CreateTopics creates the topics that do not exist yet, and leaves the others as they are.
 func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	req := &kafka.CreateTopicsRequest{}
 	for _, t := range topics {
@@ -170,12 +165,11 @@ func (e *MissingTopicsError) Error() string {
 	return fmt.Sprintf("topics %s do not exist", strings.Join(e.Topics, ", "))
 }
 
-// settleAttempts is how often a topic is looked for before it is missing, over
-// some three seconds: a broker learns of a new topic a little after the others.
+// settleAttempts is how often a topic is looked up before it counts as missing, over about three seconds: brokers learn
+// of a new topic at different times.
 const settleAttempts = 7
 
-// settle asks which topics are missing until none is. It returns a
-// *MissingTopicsError where some stay so.
+// settle asks which topics are missing until none is. If some stay missing, it returns a *MissingTopicsError.
 func settle(ctx context.Context, ask func() (missing []string, err error)) error {
 	for attempt := 1; ; attempt++ {
 		missing, err := ask()
@@ -191,12 +185,12 @@ func settle(ctx context.Context, ask func() (missing []string, err error)) error
 	}
 }
 
-// CheckTopics returns a *MissingTopicsError where a topic does not exist.
+// CheckTopics returns a *MissingTopicsError if a topic does not exist.
 func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
 	return settle(ctx, func() ([]string, error) { return c.missing(ctx, names) })
 }
 
-// missing returns the topics that a broker does not know, asking it afresh.
+// missing returns the topics that a broker does not know. It asks over a fresh connection.
 func (c *Client) missing(ctx context.Context, names []string) ([]string, error) {
 	fresh, err := NewClient(c.conn, names...)
 	if err != nil {
@@ -210,8 +204,7 @@ func (c *Client) missing(ctx context.Context, names []string) ([]string, error) 
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), nil
 }
 
-// partitions returns the number of partitions of each topic that exists, from
-// what the transport knows.
+// partitions returns the number of partitions of each topic that exists, as far as the transport knows.
 func (c *Client) partitions(ctx context.Context, names ...string) (map[string]int, error) {
 	m, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
 	if err != nil {
@@ -229,7 +222,7 @@ func (c *Client) partitions(ctx context.Context, names ...string) (map[string]in
 	return counts, nil
 }
 
-// bounds returns the first offset of a partition and the one after its last.
+// bounds returns the first offset of a partition, and the offset after its last record.
 func (c *Client) bounds(ctx context.Context, topic string, partition int) (first, end int64, err error) {
 	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
 		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
@@ -248,8 +241,7 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 	return 0, 0, errors.New("listing offsets: no answer for the partition")
 }
 
-// maxMessageBytes returns max.message.bytes of the topics, as far as the
-// cluster tells, or a *MissingTopicsError.
+// maxMessageBytes returns the max.message.bytes of the topics that the cluster tells it of, or a *MissingTopicsError.
 func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
 	req := &kafka.DescribeConfigsRequest{}
 	for _, t := range topics {

@@ -20,8 +20,8 @@ const (
 	joinGroupBackoff      = 500 * time.Millisecond
 )
 
-// Limits and default of Config.SessionTimeout. Brokers accept 6 s and more by
-// default. The upper limit makes the partitions of a killed member move soon.
+// Limits and default of Config.SessionTimeout. Brokers accept 6 s or more by default. The upper limit keeps the wait
+// for the partitions of a killed member short.
 const (
 	MinSessionTimeout     = time.Second
 	MaxSessionTimeout     = 10 * time.Second
@@ -33,12 +33,12 @@ type Config struct {
 	Connection Connection
 	// Group is the name of the consumer group.
 	Group string
-	// Input, Output and DeadLetters are KafkaTopics, all different.
+	// Input, Output and DeadLetters are different KafkaTopics.
 	Input, Output, DeadLetters string
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Registerer takes the metrics; nil for none.
+	// Registerer takes the metrics; it may be nil.
 	Registerer prometheus.Registerer
 
 	// Compression of the answers is one of Compressions; "" means none.
@@ -47,15 +47,13 @@ type Config struct {
 	// SessionTimeout is how long a member keeps its partitions after its death;
 	// 0 means DefaultSessionTimeout. Heartbeats go out six times as often.
 	SessionTimeout time.Duration
-	// DrainTimeout bounds the end of Run; 0 is 20 s.
+	// DrainTimeout bounds the end of Run; 0 means 20 s.
 	DrainTimeout time.Duration
-	// StallTimeout is how long a partition that has records may make no
-	// progress before the group is joined anew; 0 is one minute. A partition
-	// that waits for a larger limit of the dead letters is none of these.
+	// StallTimeout is how long a partition that has records may make no progress before the consumer joins the group
+	// again; 0 means one minute. A blocked partition (see the package comment) does not count.
 	StallTimeout time.Duration
-	// PartitionWatchInterval is how often the number of partitions is looked
-	// at; 0 is 5 s.
-	// Longer than metadataTTL, or an older reading may be taken for a change.
+	// PartitionWatchInterval is how often the number of partitions is read; 0 means 5 s. It must be longer than
+	// metadataTTL, or old metadata may look like a change.
 	PartitionWatchInterval time.Duration
 }
 
@@ -65,11 +63,11 @@ func (cfg *Config) validate() error {
 	case cfg.Group == "":
 		return errors.New("no consumer group")
 	case cfg.Input == "" || cfg.Output == "" || cfg.DeadLetters == "":
-		return errors.New("want the topics of input, output and dead letters")
+		return errors.New("the topics of input, output and dead letters are required")
 	case cfg.Input == cfg.Output || cfg.Input == cfg.DeadLetters || cfg.Output == cfg.DeadLetters:
 		return errors.New("input, output and dead letters must be different topics")
 	case cfg.Handler == nil || cfg.Logger == nil:
-		return errors.New("want a handler and a logger")
+		return errors.New("a handler and a logger are required")
 	case cfg.SessionTimeout != 0 && cfg.SessionTimeout < MinSessionTimeout || cfg.SessionTimeout > MaxSessionTimeout:
 		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout, MaxSessionTimeout)
 	case cfg.DrainTimeout < 0 || cfg.StallTimeout < 0 || cfg.PartitionWatchInterval < 0:
@@ -82,20 +80,20 @@ func (cfg *Config) validate() error {
 	return nil
 }
 
-// Consumer is one member of the consumer group: it reads the input topic, has
-// the handler answer each record, writes the answers and commits.
+// Consumer is one member of the consumer group. It reads the input topic, lets the handler answer each record, writes
+// the answers and commits.
 type Consumer struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
 	client  *Client
 	answers *Producer
-	// letters compresses: a dead letter carries its record, which the topic it
-	// came from took, and a few headers; brokers measure it compressed.
+	// letters compresses: a dead letter is a record that its own topic accepted and a few headers, and brokers measure
+	// it compressed.
 	letters *Producer
 	ready   atomic.Bool
-	shared  atomic.Pointer[int] // partitions of the input that this member shared out as the leader; nil where it was not asked to
-	// Limits of the log lines about dead letters and failed commits.
+	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
+	// These limit the log lines about dead letters and failed commits.
 	refused, uncommitted *rateLimit
 	fatal                context.CancelCauseFunc
 }
@@ -128,16 +126,14 @@ func New(cfg Config) (*Consumer, error) {
 	return c, nil
 }
 
-// Ready reports whether the group has been joined: partitions are assigned, or
-// there are more members than partitions. It is false while the group cannot
-// be reached.
+// Ready reports whether the consumer has joined the group: it has partitions, or the group has more members than
+// partitions. Ready is false while the group cannot be reached.
 func (c *Consumer) Ready() bool { return c.ready.Load() }
 
-// Run consumes until ctx ends; then it finishes what is in hand, commits,
-// leaves the group and returns nil, at the latest after DrainTimeout. It waits
-// for brokers that are away, at the start and later. It returns an error where
-// waiting is no use: a topic does not exist, credentials are refused, the
-// handler's error was fatal, or draining took too long. Run may be called once.
+// Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
+// DrainTimeout. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
+// topic does not exist, credentials are refused, the handler returned a fatal error, or draining took too long. Run may
+// be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.client.Close()
 	if err := c.prepare(ctx); err != nil {
@@ -153,9 +149,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: dialer, Topics: []string{c.cfg.Input},
 		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / 6,
-		// A member that waits for the others to join sends no heartbeats, and the embedded broker drops it for that:
-		// the wait must end well before the session. A generation takes up to a heartbeat to hear that it is over, and
-		// half a session to end.
+		// While a member waits for the others to join it sends no heartbeats, and the embedded broker would drop it for
+		// that. So the wait must end well before the session. A member may need one heartbeat to learn that its
+		// generation is over, and half a session to end it.
 		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
 		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
 		GroupBalancers: []kafka.GroupBalancer{balancer{c: c}},
@@ -192,7 +188,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 			break
 		}
 		if loud(attempt) {
-			c.log.Warn("checking topics does not succeed", "attempt", attempt, "err", err)
+			c.log.Warn("cannot check the topics yet", "attempt", attempt, "err", err)
 		}
 		if err := pause(ctx, attempt); err != nil {
 			return err
@@ -209,7 +205,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// generations runs one generation of the group after the other until ctx ends.
+// generations runs one generation of the group after another until ctx ends.
 func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) {
 	warned := &rateLimit{every: 10 * time.Second}
 	for {
@@ -231,8 +227,8 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 	}
 }
 
-// leave closes the group: kafka-go ends the generation, waits for its workers
-// and leaves. Where the network is gone that can take minutes, so it is bounded.
+// leave closes the group: kafka-go ends the generation, waits for its workers and leaves. Without a network that can
+// take minutes, so leave bounds it.
 func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	done := make(chan error, 1)
 	go func() { done <- group.Close() }()
@@ -246,15 +242,15 @@ func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	}
 }
 
-// rateLimit lets one event through in a while and counts the others.
+// rateLimit lets one event through in each period and counts the others.
 type rateLimit struct {
 	every time.Duration
 	last  atomic.Int64
 	count atomic.Int64
 }
 
-// allow reports whether to tell of this event, and how many there were since
-// the last one told, this one included.
+// allow reports whether to log this event, and how many events there were since the last one logged, including this
+// one.
 func (r *rateLimit) allow() (int64, bool) {
 	n := r.count.Add(1)
 	last, now := r.last.Load(), time.Now().UnixNano()

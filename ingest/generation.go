@@ -9,33 +9,32 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// commitInterval is how often progress is committed: what a crash makes the
-// next owner answer again.
+// commitInterval is how often progress is committed. After a crash the next owner answers the records of this interval
+// again.
 const commitInterval = 100 * time.Millisecond
 
-// generation is one assignment of partitions: its workers mark progress, its
-// committer commits it, both never after it was revoked.
+// generation is one assignment of partitions. Its workers mark progress and its committer commits it; neither does
+// after the generation was revoked.
 type generation struct {
 	c      *Consumer
 	commit func(map[string]map[int]int64) error // of the kafka.Generation
-	shared *int                                 // partitions of all members; nil where this is not the leader
+	shared *int                                 // partitions of all members; nil if this is not the leader
 
 	mu         sync.Mutex
 	revoked    bool
 	partitions map[int]*progress
 }
 
-// progress is where one partition stands.
+// progress is how far one partition is.
 type progress struct {
-	next      int64 // offset of the first record that is not answered; -1 before any was
+	next      int64 // offset of the first record without an answer; -1 before the first answer
 	committed int64
-	moved     time.Time // when next last moved, or everything was answered
-	blocked   bool      // by a dead letter that its topic does not take
+	moved     time.Time // when next last moved, or when all records were answered
+	blocked   bool      // by a dead letter that is too large for its topic
 }
 
-// start begins the workers and the committer of gen. They run as one function
-// of the generation: when it returns, kafka-go ends the generation, and
-// kafka-go waits for it before it closes the connection or joins the next.
+// start starts the workers and the committer of gen, as one function of the generation. When it returns, kafka-go ends
+// the generation; before kafka-go closes the connection or joins the next, it waits for it.
 func (c *Consumer) start(gen *kafka.Generation) {
 	c.metrics.rebalances.Inc()
 	assigned := gen.Assignments[c.cfg.Input]
@@ -45,10 +44,9 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	gen.Start(func(ctx context.Context) { g.run(ctx, assigned) })
 }
 
-// balancer shares partitions out by range and keeps how many there were. The
-// leader of the group alone is asked to share out, so it alone knows which
-// partitions have an owner; kafka-go's own watch counts them later, and takes
-// those that were added in between for owned.
+// balancer assigns partitions by range and keeps how many there were. Only the leader of the group assigns, so it alone
+// knows which partitions have an owner. kafka-go's own watch counts partitions later, and takes those that were added
+// in between for owned.
 type balancer struct {
 	kafka.RangeGroupBalancer
 
@@ -57,7 +55,7 @@ type balancer struct {
 
 // AssignGroups implements kafka.GroupBalancer.
 func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
-	n := 0 // also where the topic is not there
+	n := 0 // stays 0 if the topic is gone
 	for _, p := range partitions {
 		if p.Topic == b.c.cfg.Input {
 			n++
@@ -67,10 +65,9 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 	return b.RangeGroupBalancer.AssignGroups(members, partitions)
 }
 
-// changed waits until the input has not as many partitions as were shared out,
-// none where it is gone, and reports whether that was before ctx ended. Where
-// the leader joins anew, all members do, and begin where the group's offsets
-// of the topic are then.
+// changed waits until the number of partitions differs from the number assigned (0 if the topic is gone), and reports
+// whether that happened before ctx ended. When the leader joins again, all members do, and begin at the offsets that
+// the group has then.
 func (g *generation) changed(ctx context.Context) bool {
 	ticker := time.NewTicker(g.c.cfg.PartitionWatchInterval)
 	defer ticker.Stop()
@@ -81,10 +78,10 @@ func (g *generation) changed(ctx context.Context) bool {
 		case <-ticker.C:
 			counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
 			if err != nil {
-				continue // a broker that is away says nothing of the topic
+				continue // the broker is away, the topic may be there
 			}
 			if n := counts[g.c.cfg.Input]; n != *g.shared {
-				g.c.log.Warn("the input topic has another number of partitions: joining the group anew", "before", *g.shared, "partitions", n)
+				g.c.log.Warn("the number of partitions of the input topic has changed: joining the group again", "before", *g.shared, "partitions", n)
 				return true
 			}
 		}
@@ -99,13 +96,12 @@ func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, ass
 	return g
 }
 
-// run consumes until ctx, the generation's, ends or a partition stalls.
+// run consumes until the generation's ctx ends or a partition stalls.
 func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignment) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// What was handled when the generation ends is still produced, and marked
-	// if that succeeds soon: heartbeats have ended, so this must be over
-	// before the session is.
+	// Records that were handled when the generation ends are still produced, and marked if that succeeds soon.
+	// Heartbeats have ended by then, so this must be over before the session is.
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 
@@ -129,7 +125,7 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			g.commitMarked()
 			if g.stalled() {
 				g.c.metrics.stalls.Inc()
-				g.c.log.Warn("a partition with records makes no progress: joining the group anew", "timeout", g.c.cfg.StallTimeout)
+				g.c.log.Warn("a partition with records makes no progress: joining the group again", "timeout", g.c.cfg.StallTimeout)
 				cancel()
 			}
 		}
@@ -143,12 +139,12 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 	select {
 	case <-done:
 	case <-late.C:
-		g.c.log.Error("a handler does not return: leaving it behind")
+		g.c.log.Error("a handler does not return: going on without it")
 	}
 	g.revoke()
 }
 
-// revoke ends marking, then commits for the last time.
+// revoke ends marking, then commits one last time.
 func (g *generation) revoke() {
 	g.mu.Lock()
 	g.revoked = true
@@ -168,8 +164,7 @@ func (g *generation) mark(partition int, next int64) {
 	}
 }
 
-// begin records where a partition's worker begins to read. That alone is
-// nothing to commit.
+// begin records where a worker begins to read. That alone is nothing to commit.
 func (g *generation) begin(partition int, next int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -186,7 +181,7 @@ func (g *generation) seen(partition int, next, end int64) {
 	}
 }
 
-// block records that a partition is blocked, or no longer is.
+// block records whether a partition is blocked.
 func (g *generation) block(partition int, blocked bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -194,8 +189,8 @@ func (g *generation) block(partition int, blocked bool) {
 	p.blocked, p.moved = blocked, time.Now()
 }
 
-// stalled reports whether some partition has made no progress for too long. A
-// blocked one waits for somebody, which joining the group anew would not change.
+// stalled reports whether some partition has made no progress for too long. A blocked one does not count: it waits for
+// somebody, and joining the group again would not help.
 func (g *generation) stalled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -229,7 +224,7 @@ func (g *generation) commitMarked() {
 		}
 		g.c.metrics.commits.WithLabelValues(result).Inc()
 		if n, ok := g.c.uncommitted.allow(); ok {
-			g.c.log.Warn("committing offsets does not succeed", "err", err, "result", result, "errors_since", n)
+			g.c.log.Warn("cannot commit offsets", "err", err, "result", result, "errors_since", n)
 		}
 		return
 	}

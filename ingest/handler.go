@@ -13,9 +13,8 @@ import (
 // Header is a record header.
 type Header = kafka.Header
 
-// Record is one message of the input topic. Key, Value and header values are
-// valid until Handle returns and must not be changed; Value is nil or empty
-// for a tombstone.
+// Record is one message of the input topic. Key, Value and header values are valid until Handle returns and must not be
+// changed. Value is nil or empty for a tombstone.
 type Record struct {
 	Key     []byte
 	Value   []byte
@@ -26,18 +25,17 @@ type Record struct {
 	Offset    int64
 }
 
-// Output is the message that answers a record. It comes to Handle empty, with
-// the storage of an earlier one: append to Value rather than replace it. Key
-// and Value may be the record's own; nothing else in it may alias memory that
-// the worker uses again.
+// Output is the message that answers a record. Handle gets it empty, with the storage of an earlier one: append to
+// Value rather than replace it. Key and Value may be the record's own; nothing else in it may alias memory that the
+// worker uses again.
 type Output struct {
 	Key     []byte
 	Value   []byte
 	Headers []Header
 
-	record  Record // that it answers
+	record  Record // the one answered
 	storage []byte // of header values
-	lent    bool   // to an attempt at producing that failed and may still read it
+	lent    bool   // to a failed attempt at producing that may still read it
 }
 
 // AddHeader appends a header with a copy of value.
@@ -57,8 +55,8 @@ func (o *Output) AddHeaderString(name, value string) {
 // maxKeptStorage bounds the value buffer that an Output keeps for its next use.
 const maxKeptStorage = 16 << 10
 
-// reset empties o for its next use. It keeps the value's storage unless that
-// is large or the record's, which another batch will overwrite.
+// reset empties o for its next use. It keeps the value's storage unless that is large, or belongs to the record, which
+// another batch will overwrite.
 func (o *Output) reset() {
 	value := o.Value[:0]
 	if cap(value) > maxKeptStorage || sameArray(value, o.record.Value) || sameArray(value, o.record.Key) {
@@ -67,13 +65,12 @@ func (o *Output) reset() {
 	*o = Output{Value: value, Headers: o.Headers[:0], storage: o.storage[:0]}
 }
 
-// sameArray reports whether a and b end at the same place of the same array,
-// as slices of one allocation do.
+// sameArray reports whether a and b end at the same place of the same array, as slices of one allocation do.
 func sameArray(a, b []byte) bool {
 	return cap(a) > 0 && cap(b) > 0 && &a[:cap(a)][cap(a)-1] == &b[:cap(b)][cap(b)-1]
 }
 
-// size is the room that o takes in a produce request, from above.
+// size is an upper bound of the bytes that o takes in a produce request.
 func (o *Output) size() int {
 	// 32 bytes cover a record's own lengths and deltas, 10 a header's two lengths.
 	n := 32 + len(o.Key) + len(o.Value)
@@ -85,29 +82,26 @@ func (o *Output) size() int {
 
 // Handler makes the workers that answer records.
 type Handler interface {
-	// NewWorker returns a worker for one partition. It is called whenever a
-	// partition is assigned, and after a panic, which ends its worker.
+	// NewWorker returns a worker for one partition. It is called whenever a partition is assigned, and after a panic of
+	// the former worker.
 	NewWorker() Worker
 }
 
-// Worker answers the records of one partition, one after the other, from one
-// goroutine, so that it may own scratch memory.
+// Worker answers the records of one partition in turn, from one goroutine, so it may own scratch memory.
 type Worker interface {
-	// Handle answers record r in out, or returns the error that decides what
-	// becomes of r: see Disposition. It must be a pure function of the record,
-	// since a record may come again, and return soon: it is not interrupted.
+	// Handle answers record r in out, or returns an error that decides what becomes of r: see Disposition. It must be a
+	// pure function of the record, since a record may come again. It must return soon: nothing interrupts it.
 	Handle(r *Record, out *Output) error
 }
 
-// Action is what becomes of a record whose handling ended with an error.
+// Action is what becomes of a record whose handling returned an error.
 type Action int
 
 // The actions.
 const (
 	// DeadLetter sends the record to the dead letters.
 	DeadLetter Action = iota
-	// Retry handles the record again after a pause; after five attempts it is a
-	// dead letter.
+	// Retry handles the record again after a pause. After five attempts the record becomes a dead letter.
 	Retry
 	// Fatal ends Consumer.Run with the error; the record stays uncommitted.
 	Fatal
@@ -125,7 +119,7 @@ func (a Action) String() string {
 	return "unknown"
 }
 
-// Reason codes that ingest itself gives; the handler's are its own.
+// Codes that ingest itself gives; a handler has its own.
 const (
 	ReasonScoringFailed = string(msg.ScoringFailed)
 	stageDecode         = "decode"
@@ -137,24 +131,22 @@ const (
 type Verdict struct {
 	Action       Action
 	Reason       string // msg.HeaderReason
-	Field        string // msg.HeaderField, left out where empty
+	Field        string // msg.HeaderField, left out if empty
 	Stage        string // msg.HeaderStage
-	ModelVersion string // msg.HeaderModelVersion, left out where empty
+	ModelVersion string // msg.HeaderModelVersion, left out if empty
 }
 
-// Disposition decides what becomes of the record that err belongs to, by the
-// methods that err or an error in its chain has:
+// Disposition decides what becomes of the record that err belongs to, by the methods that err or an error in its chain
+// has:
 //
 //	Fatal() bool          true: stop the process
 //	Retryable() bool      true: handle it again
-//	Reason() string       code for dlq-reason, else scoring_failed
-//	Stage() string        code for dlq-stage, else handle
+//	Reason() string       code for dlq-reason, otherwise scoring_failed
+//	Stage() string        code for dlq-stage, otherwise handle
 //	ModelVersion() string for dlq-model-version
 //
-// A *msg.Error has its reason and field, and the stage decode. An error with none of
-// these is a dead letter with reason scoring_failed,
-// never an endless retry. Neither the error's text nor the record's content
-// goes anywhere.
+// A *msg.Error gives its reason and field, and the stage decode. An error with none of these is a dead letter with
+// reason scoring_failed, never an endless retry. Neither the error's text nor the record's content is written anywhere.
 func Disposition(err error) Verdict {
 	v := Verdict{Action: DeadLetter, Reason: ReasonScoringFailed, Stage: stageHandle}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
@@ -183,8 +175,8 @@ func Disposition(err error) Verdict {
 	return v
 }
 
-// isCode reports whether s can be a fixed code: a short lower-case word with
-// underscores. A text that slipped in, which could hold a patient's words, is not.
+// isCode reports whether s can be a fixed code: a short lower-case word with underscores. Any other text could hold a
+// patient's words.
 func isCode(s string) bool {
 	return len(s) >= 3 && len(s) <= 31 && !slices.ContainsFunc([]byte(s), func(b byte) bool {
 		return (b < 'a' || b > 'z') && b != '_' && (b < '0' || b > '9')

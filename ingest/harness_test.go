@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
 
 func TestMain(m *testing.M) {
@@ -123,13 +123,13 @@ type member struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	err      error
-	log      *logText
+	log      *ingesttest.Log
 }
 
 // start runs a consumer until stop or the end of the test.
 func (c *cluster) start(h ingest.Handler, change ...func(*ingest.Config)) *member {
 	c.Helper()
-	m := &member{c: c, registry: prometheus.NewRegistry(), done: make(chan struct{}), log: &logText{}}
+	m := &member{c: c, registry: prometheus.NewRegistry(), done: make(chan struct{}), log: &ingesttest.Log{}}
 	cfg := ingest.Config{
 		Connection: c.conn, Group: c.group, Input: c.in, Output: c.out, DeadLetters: c.dlq, Handler: h,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)), Registerer: m.registry,
@@ -167,60 +167,16 @@ func (m *member) stop() {
 	}
 }
 
-// metric returns the sum of a metric's values, those with the label value
-// only where one is given.
+// metric returns the sum of a metric's values, only of those with the label value if one is given.
 func (m *member) metric(name string, label ...string) float64 {
-	families, err := m.registry.Gather()
-	if err != nil {
-		m.c.Fatal(err)
-	}
-	var sum float64
-	for _, f := range families {
-		if f.GetName() != "wardcast_ingest_"+name {
-			continue
-		}
-		for _, x := range f.GetMetric() {
-			if len(label) > 0 && x.GetLabel()[0].GetValue() != label[0] {
-				continue
-			}
-			sum += x.GetCounter().GetValue() + x.GetGauge().GetValue() + float64(x.GetHistogram().GetSampleCount())
-		}
-	}
-	return sum
-}
-
-// logText collects a log.
-type logText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	m.c.Helper()
+	return ingesttest.Metric(m.c, m.registry, "wardcast_ingest_"+name, label...)
 }
 
 // await returns when f is true.
 func (c *cluster) await(what string, f func() bool) {
 	c.Helper()
-	deadline := time.NewTimer(60 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			c.Fatalf("%s: not within a minute", what)
-		}
-	}
+	ingesttest.Await(c, what, f)
 }
 
 // send produces messages to the input topic.

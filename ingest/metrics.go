@@ -8,7 +8,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// reasonOther is the label for a reason that is not one of the contract's.
+// reasonOther is the label for any reason outside the contract.
 const reasonOther = "other"
 
 // metrics holds what the package comment lists.
@@ -57,17 +57,17 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		endToEnd:      histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its answer.", prometheus.ExponentialBuckets(1e-3, 2, 17)),
 		inFlight:      gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "wardcast", Subsystem: "ingest", Name: "lag_records", Help: "Records in the input topic that are not answered yet.",
+			Namespace: "wardcast", Subsystem: "ingest", Name: "lag_records", Help: "Records in the input topic without an answer yet.",
 		}, []string{"partition"}),
-		skipped:     counters("skipped_offsets_total", "Offsets passed over because the broker has nothing there.", "cause"),
+		skipped:     counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.", "cause"),
 		rebalances:  counter("rebalances_total", "Generations of the consumer group joined."),
 		assigned:    gauge("assigned_partitions", "Partitions assigned to this process."),
 		commits:     counters("commits_total", "Offset commits by result.", "result"),
-		retries:     counter("produce_retries_total", "Produce requests tried again."),
+		retries:     counter("produce_retries_total", "Produce requests that were retried."),
 		fetchErrors: counter("fetch_errors_total", "Fetch requests that failed."),
 		panics:      counter("handler_panics_total", "Panics recovered in the handler."),
 		stalls:      counter("stalls_total", "Generations left because a partition with records made no progress."),
-		blocked:     gauge("blocked_partitions", "Partitions that wait because a dead letter is larger than its topic takes."),
+		blocked:     gauge("blocked_partitions", "Partitions that wait because a dead letter is too large for its topic."),
 		reasons:     make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
@@ -105,7 +105,7 @@ const (
 	causeAbsent    = "absent"    // compacted away, or a transaction's marker
 
 	commitOK     = "ok"
-	commitStale  = "stale" // refused: the partition belongs to another member by now
+	commitStale  = "stale" // refused: the partition now belongs to another member
 	commitFailed = "failed"
 )
 

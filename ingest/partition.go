@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// A batch is what is handled between two produce requests. It ends with
-	// the records of a fetch or at the first of these limits, which bound the
-	// memory of a partition and how long the end of its generation waits.
+	// A batch is the records handled between two produce requests. It ends with the records of a fetch, or at the first
+	// of these limits. They bound the memory of a partition, and how long the end of its generation waits.
 	maxBatchRecords     = 512
 	maxBatchInputBytes  = 1 << 20
 	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
 	fetchMaxBytes = 1 << 20
-	// fetchMaxWait is how long the broker holds a fetch while there is nothing
-	// to read; it answers at once when something comes.
+	// fetchMaxWait is how long the broker holds a fetch while there is nothing to read; it answers at once when a
+	// record comes.
 	fetchMaxWait = 500 * time.Millisecond
 )
 
-// errStopped ends the work on a partition at a record that must not be passed over.
+// errStopped ends the work on a partition at a record that must not be skipped.
 var errStopped = errors.New("stopped")
 
 // partition reads one partition during one generation.
@@ -36,7 +35,7 @@ type partition struct {
 	g      *generation
 	id     int
 	worker Worker
-	next   int64 // offset to be handled next; negative: where the partition begins
+	next   int64 // offset to handle next; if negative, the partition's first
 
 	batch    batch
 	consumed prometheus.Counter
@@ -53,8 +52,7 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	}
 }
 
-// run handles records until ctx ends. What it holds then it writes while
-// produce lasts.
+// run handles records until ctx ends. Records in hand are still written while produce lasts.
 func (p *partition) run(ctx, produce context.Context) {
 	if p.next >= 0 {
 		p.g.begin(p.id, p.next)
@@ -78,7 +76,7 @@ func (p *partition) run(ctx, produce context.Context) {
 		}
 		p.c.metrics.fetchErrors.Inc()
 		if loud(failures) {
-			p.c.log.Warn("fetching does not succeed", "partition", p.id, "offset", p.next, "attempt", failures, "err", err)
+			p.c.log.Warn("cannot fetch records", "partition", p.id, "offset", p.next, "attempt", failures, "err", err)
 		}
 		if pause(ctx, failures) != nil {
 			return
@@ -87,9 +85,8 @@ func (p *partition) run(ctx, produce context.Context) {
 	}
 }
 
-// locate finds where to read where the group has no offset yet, or one that
-// the broker does not have: it begins with the oldest record, so that what is
-// still there is not lost, and says what is gone.
+// locate finds where to read if the group has no offset yet, or an offset that the broker does not have. It begins with
+// the oldest record, so that no record that is still there is lost, and logs what is gone.
 func (p *partition) locate(ctx context.Context) error {
 	first, end, err := p.c.client.bounds(ctx, p.c.cfg.Input, p.id)
 	if err != nil {
@@ -101,9 +98,9 @@ func (p *partition) locate(ctx context.Context) error {
 		p.c.metrics.skipped.WithLabelValues(causeRetention).Add(float64(first - p.next))
 		p.c.log.Error("records were deleted before they were read", "partition", p.id, "offset", p.next, "records", first-p.next)
 	case p.next > end:
-		p.c.log.Error("the committed offset is past the end: the topic was cut or made anew; reading all of it", "partition", p.id, "offset", p.next, "end", end)
+		p.c.log.Error("the committed offset is past the end: the topic was truncated or recreated; reading all of it", "partition", p.id, "offset", p.next, "end", end)
 	default:
-		return kafka.OffsetOutOfRange // of a replica that lags, or no longer
+		return kafka.OffsetOutOfRange // from a replica that lagged
 	}
 	p.next = first
 	p.g.begin(p.id, p.next)
@@ -127,8 +124,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 		return err
 	}
 	if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 && p.next == before && ctx.Err() == nil {
-		// All was read and nothing was for us: the marker of a transaction, or
-		// records that were compacted away.
+		// All was read and nothing was for us: the marker of a transaction, or compacted records.
 		p.c.metrics.skipped.WithLabelValues(causeAbsent).Inc()
 		p.next++
 		p.g.mark(p.id, p.next)
@@ -138,8 +134,8 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 	return nil
 }
 
-// consume handles records batch by batch. It returns nil after the last one or
-// when ctx ends, else it has not come to the end.
+// consume handles records batch by batch. It returns nil after the last record or when ctx ends, otherwise the error
+// that kept it from the end.
 func (p *partition) consume(ctx, produce context.Context, records kafka.RecordReader) error {
 	for ctx.Err() == nil {
 		r, err := records.ReadRecord()
@@ -176,8 +172,8 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 	return p.flush(produce)
 }
 
-// handle has the worker answer a record, or decides what becomes of it. It
-// returns errStopped where the record must not be passed over.
+// handle lets the worker answer a record, or decides what becomes of it. It returns errStopped if the record must not
+// be skipped.
 func (p *partition) handle(ctx context.Context, r Record) error {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
@@ -207,9 +203,8 @@ func (p *partition) handle(ctx context.Context, r Record) error {
 	}
 }
 
-// flush writes the answers and dead letters of the batch, waits until they are
-// acknowledged, and marks the batch. Its error is that of produce, whose end
-// leaves the batch unmarked, not to be used again.
+// flush writes the answers and dead letters of the batch, waits until they are acknowledged, and marks the batch. It
+// fails only when produce ends; the batch is then unmarked and must not be used again.
 func (p *partition) flush(produce context.Context) error {
 	n := p.batch.len()
 	if n == 0 {
@@ -245,10 +240,9 @@ func (p *partition) flush(produce context.Context) error {
 	return nil
 }
 
-// bury writes the dead letters. One that its topic does not take stops the
-// partition until somebody raises the topic's limit: passing it over would
-// lose it, and ending the process would stop the other partitions, here and,
-// after the next rebalance, everywhere.
+// bury writes the dead letters. If one is too large for its topic, the partition waits until somebody raises the limit.
+// Skipping the letter would lose it; ending the process would stop the other partitions, here and, after the next
+// rebalance, everywhere.
 func (p *partition) bury(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil
@@ -271,10 +265,10 @@ func (p *partition) bury(produce context.Context) error {
 			p.g.block(p.id, true)
 		}
 		if attempt == 0 || loud(attempt) {
-			p.c.log.Error("partition waits: a dead letter is larger than its topic takes; raise the topic's max.message.bytes",
+			p.c.log.Error("partition waits: a dead letter is too large for its topic; raise the topic's max.message.bytes",
 				"kafka_topic", large.Topic, "bytes", large.Bytes, "partition", p.id, "offset", large.message.record.Offset)
 		}
-		_ = pause(produce, attempt) // Produce tells the end of it
+		_ = pause(produce, attempt) // if it ended, Produce fails
 	}
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]

@@ -14,11 +14,11 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// maxBatchBytes bounds one batch of a produce request, before compression.
-// Brokers take 1 MiB (1048588 bytes) unless told otherwise.
+// maxBatchBytes bounds one batch of a produce request, before compression. Brokers accept 1 MiB (1048588 bytes) by
+// default.
 const maxBatchBytes = 900 << 10
 
-// TooLargeError is the refusal of a message by the broker because of its size.
+// TooLargeError is the broker's refusal of a message because of its size.
 type TooLargeError struct {
 	Topic   string
 	Bytes   int
@@ -26,7 +26,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("a message of %d bytes is larger than topic %q takes: raise its max.message.bytes", e.Bytes, e.Topic)
+	return fmt.Sprintf("a message of %d bytes is too large for topic %q: raise its max.message.bytes", e.Bytes, e.Topic)
 }
 
 // Compressions returns the names of the compressions of messages.
@@ -41,17 +41,16 @@ func codec(name string) (kafka.Compression, error) {
 	return [...]kafka.Compression{0, kafka.Snappy, kafka.Lz4, kafka.Zstd}[i], nil
 }
 
-// Producer writes messages and waits until all in-sync replicas have them. It
-// is safe for concurrent use.
+// Producer writes messages and waits until all in-sync replicas have them. It is safe for concurrent use.
 //
-// A message without a key goes to the partition of the record that it answers,
-// any other to the one that Java's default partitioner would choose (murmur2
-// of the key), so that everything about one key is in one partition and in order.
+// A message without a key goes to the partition of the record that it answers. Any other goes to the partition that
+// Java's default partitioner would choose (murmur2 of the key), so that all messages with one key are in one partition,
+// in order.
 type Producer struct {
 	client  *Client
 	log     *slog.Logger
 	retried func() // called before each further attempt
-	// compression is what batches are compressed with.
+	// compression of the batches.
 	compression kafka.Compression
 }
 
@@ -60,12 +59,10 @@ func NewProducer(client *Client, log *slog.Logger) *Producer {
 	return &Producer{client: client, log: log, retried: func() {}}
 }
 
-// Produce writes messages to topic in their order and returns when all are
-// acknowledged. Until then it tries again, however long the cluster is away:
-// only the end of ctx or a *TooLargeError ends it. A message whose
-// acknowledgement was lost is written twice. After an error any part of the
-// messages may have been written. Messages belong to the producer for good: a
-// request that timed out may still read them when a later one has succeeded.
+// Produce writes messages to topic in their order and returns when all are acknowledged. It retries for as long as the
+// cluster is away; only the end of ctx or a *TooLargeError stops it. A message whose acknowledgement was lost is
+// written twice. After an error any part of the messages may have been written. The messages belong to the producer
+// from then on: a request that timed out may still read them after a later one succeeded.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
 		return nil
@@ -100,7 +97,7 @@ func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output
 	return errors.Join(all...)
 }
 
-// byPartition splits messages by the partition of their key, n partitions in all.
+// byPartition splits messages by the partition of their key, out of n.
 func byPartition(messages []*Output, n int) map[int][]*Output {
 	batches := make(map[int][]*Output, n)
 	ids := make([]int, n)
@@ -117,7 +114,7 @@ func byPartition(messages []*Output, n int) map[int][]*Output {
 	return batches
 }
 
-// toPartition writes messages to one partition in batches that brokers take.
+// toPartition writes messages to one partition, in batches that brokers accept.
 func (p *Producer) toPartition(ctx context.Context, topic string, partition int, messages []*Output) error {
 	for len(messages) > 0 {
 		n, size := 1, messages[0].size()
@@ -133,8 +130,8 @@ func (p *Producer) toPartition(ctx context.Context, topic string, partition int,
 	return nil
 }
 
-// batch writes one batch, again and again until it is acknowledged. A batch of
-// several messages that is too large for the topic is halved.
+// batch writes one batch and retries until it is acknowledged. A batch of several messages that is too large for the
+// topic is halved.
 func (p *Producer) batch(ctx context.Context, topic string, partition int, messages []*Output) error {
 	for attempt := 0; ; attempt++ {
 		res, err := p.client.kafka.Produce(ctx, &kafka.ProduceRequest{
@@ -166,19 +163,19 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 	}
 }
 
-// again counts and logs a failed attempt and waits before the next.
+// again counts and logs a failed attempt, and waits before the next.
 func (p *Producer) again(ctx context.Context, topic string, attempt int, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	p.retried()
 	if loud(attempt) {
-		p.log.Warn("producing does not succeed", "kafka_topic", topic, "attempt", attempt, "err", err)
+		p.log.Warn("cannot produce", "kafka_topic", topic, "attempt", attempt, "err", err)
 	}
 	return pause(ctx, attempt)
 }
 
-// recordReader hands messages to kafka-go's encoder without allocating for each.
+// recordReader hands messages to kafka-go's encoder without an allocation for each.
 type recordReader struct {
 	messages   []*Output
 	next       int
@@ -201,7 +198,7 @@ type buffer struct{ bytes.Reader }
 
 func (b *buffer) bytes(data []byte) kafka.Bytes {
 	if data == nil {
-		return nil // an interface that is nil: the null of Kafka
+		return nil // a nil interface is Kafka's null
 	}
 	b.Reset(data)
 	return b

@@ -8,7 +8,7 @@ const redacted = "<secret>"
 // string(s) is the password itself.
 type Secret string
 
-// String returns "<secret>", or "" where there is none.
+// String returns "<secret>", or "" for an empty password.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

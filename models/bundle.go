@@ -3,14 +3,12 @@ package models
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/wardcast/wardcast/models/safetensors"
 )
 
-// Bundle is one version of a model. What the tensors and the raw JSON mean is between those who fit a model and those
-// who score with it.
+// Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model and
+// those who score with it.
 type Bundle struct {
 	Manifest   Manifest
 	Vocabulary []Term
@@ -39,26 +37,14 @@ type Tensor struct {
 	Data  any
 }
 
-// Float64 returns the values of the named tensor, which are not copied. It is an error if there is no such tensor, its
-// shape is another (a dimension given as -1 may be any), or a value is not a finite float64.
+// Float64 returns the values of the named tensor, which are not copied. It is an error if the tensor is missing, has
+// another shape (-1 stands for any size), or holds a value that is not a finite float64.
 func (t Tensors) Float64(name string, shape ...int) ([]float64, error) {
 	x, ok := t[name]
 	if !ok {
 		return nil, fmt.Errorf("tensor %q: %w", name, ErrNotFound)
 	}
-	v, ok := x.Data.([]float64)
-	if !ok {
-		return nil, fmt.Errorf("tensor %q: type %T, want float64", name, x.Data)
-	}
-	if !slices.EqualFunc(x.Shape, shape, func(got, want int) bool { return got == want || want == -1 }) {
-		return nil, fmt.Errorf("tensor %q: shape %v, want %v", name, x.Shape, shape)
-	}
-	for i, f := range v {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("tensor %q: value %d is %v", name, i, f)
-		}
-	}
-	return v, nil
+	return (&safetensors.Tensor{Name: name, Shape: x.Shape, Data: x.Data}).Float64(shape...)
 }
 
 // list returns the tensors for safetensors.Write, in no order.

@@ -49,7 +49,7 @@ func (d *Dir) Versions(ctx context.Context, model string) ([]string, error) {
 	return d.folders(ctx, filepath.Join(d.path, model), validVersion)
 }
 
-// folders returns the sorted names of the sub-directories of path that valid accepts. Symbolic links are none.
+// folders returns the sorted names of the sub-directories of path that valid accepts, without symbolic links.
 func (d *Dir) folders(ctx context.Context, path string, valid func(string) bool) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -100,9 +100,9 @@ func (d *Dir) Champion(ctx context.Context, model string) (string, error) {
 	return version, nil
 }
 
-// lost returns an error if the pointer, which is not there, was lost. Only the model of all complaints can tell: others
-// do without a champion, and have none where a crash came between their first promotion's record and the pointer. A
-// damaged history is named elsewhere.
+// lost returns an error if the missing pointer was lost. Only the model of all complaints can tell. Other models need no
+// champion, and have none if a crash came between the record of their first promotion and the pointer. A damaged history is
+// reported elsewhere.
 func (d *Dir) lost(ctx context.Context, model string) error {
 	if model != Other {
 		return nil
@@ -144,8 +144,8 @@ func isAbsent(err error) bool {
 	return errors.Is(err, ErrNotFound) && !damaged
 }
 
-// Promote implements Store. The history is written first: a crash in between leaves a promotion on record that did not
-// take effect, never one in effect without record.
+// Promote implements Store. The history is written first: a crash in between leaves a record of a promotion that did not
+// take effect, never a promotion without a record.
 func (d *Dir) Promote(ctx context.Context, model string, e Event) error {
 	if _, err := d.Load(ctx, model, e.Version); err != nil {
 		return fmt.Errorf("promoting: %w", err)
@@ -155,7 +155,7 @@ func (d *Dir) Promote(ctx context.Context, model string, e Event) error {
 		return err
 	}
 	defer unlock()
-	// A damaged pointer has no previous version, and is what promoting mends.
+	// A damaged pointer has no previous version; promoting repairs it.
 	e.Previous, _ = d.Champion(ctx, model)
 	if e.Action == "" {
 		e.Action = Promoted
@@ -213,7 +213,7 @@ func (d *Dir) Record(ctx context.Context, model string, e Event) error {
 	return d.appendHistory(model, e)
 }
 
-// appendHistory writes e behind the last whole line: what a crash has left without an end is cut off.
+// appendHistory writes e after the last whole line. A line that a crash left without an end is cut off.
 func (d *Dir) appendHistory(model string, e Event) (err error) {
 	defer func() {
 		if err != nil {
@@ -274,8 +274,8 @@ func (d *Dir) History(ctx context.Context, model string) ([]Event, error) {
 	return events, nil
 }
 
-// lock excludes other writers of the model until the returned function is called, and clears away what dead ones have
-// left.
+// lock excludes other writers of the model until the returned function is called, and removes the temporary files of dead
+// ones.
 func (d *Dir) lock(ctx context.Context, model string) (unlock func(), err error) {
 	dir := filepath.Join(d.path, model)
 	l := flock.New(filepath.Join(dir, lockFile))
@@ -304,7 +304,7 @@ func (d *Dir) Verify(ctx context.Context, progress func(done, total int)) ([]*Fi
 	}
 	done, total := 0, 0
 	for _, e := range entries {
-		versions, _ := d.Versions(ctx, e.Name()) // what cannot be listed is named below
+		versions, _ := d.Versions(ctx, e.Name()) // errors are reported below
 		total += len(versions)
 	}
 	step := func() {
@@ -346,7 +346,7 @@ func (d *Dir) verifyModel(ctx context.Context, model string, step func()) ([]*Fi
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case strings.HasPrefix(name, "."):
-		case name == championFile: // read below, for it may be lost
+		case name == championFile: // read below, since it may be missing
 		case name == historyFile:
 			_, err = d.History(ctx, model)
 		case !e.IsDir() || !validVersion(name):

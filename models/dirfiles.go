@@ -96,7 +96,7 @@ func (b *Bundle) readManifest(dir, model string) error {
 		return err
 	}
 	if m.Name != model || VersionName(m.CreatedAt, b.SHA256) != b.Version {
-		return fmt.Errorf("%w: it is of model %q, created at %v", ErrManifest, m.Name, m.CreatedAt)
+		return fmt.Errorf("%w: it belongs to model %q, created at %v", ErrManifest, m.Name, m.CreatedAt)
 	}
 	b.Manifest = *m
 	return nil
@@ -187,7 +187,8 @@ func addVersion(ctx context.Context, dir, version string, files map[string][]byt
 	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 }
 
-// encode returns the files of the bundle by name, and sets what depends on them: format, hashes, files and version.
+// encode returns the files of the bundle by name, and sets the fields that depend on them: format, hashes, files and
+// version.
 func (b *Bundle) encode() (map[string][]byte, error) {
 	m := &b.Manifest
 	if err := m.check(); err != nil {
@@ -246,13 +247,13 @@ func readFile(path string, limit int64) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	case info.Size() > limit:
-		return nil, fmt.Errorf("%d bytes, want at most %d", info.Size(), limit)
+		return nil, fmt.Errorf("%d bytes, must be at most %d", info.Size(), limit)
 	}
 	data, err := os.ReadFile(path)
 	return data, reason(err)
 }
 
-// reason cuts the path from an error, which FileError tells already.
+// reason cuts the path from an error, since FileError names it already.
 func reason(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// VersionStatus says what a version is to its model.
+// VersionStatus is the role of a version in its model.
 type VersionStatus string
 
 // The statuses.
@@ -24,13 +24,13 @@ type VersionInfo struct {
 	Version   string        `json:"version"`
 	Champion  bool          `json:"champion"`
 	Status    VersionStatus `json:"status"`
-	Reason    string        `json:"reason"` // of the last event about it, or what is damaged
+	Reason    string        `json:"reason"` // of the last event about it, or the damage
 	CreatedAt time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first. It reads names and histories only. Where
-// a model's champion or history is damaged, the Reason of its versions names the damage, Champion and Status say what
-// the rest tells, and the error joins what is damaged. Where nothing can be listed at all the list is nil.
+// List returns all versions of all models of a store, by model, oldest first. It reads names and histories only. If the
+// champion or the history of a model is damaged, the Reason of its versions names the damage, Champion and Status rest on
+// the intact files, and the error joins all damage. If nothing can be listed, the list is nil.
 func List(ctx context.Context, s Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {

@@ -38,8 +38,8 @@ type Manifest struct {
 	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
 	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
 	Aux              []AuxColumn     `json:"aux,omitempty"`
-	Classes          []string        `json:"classes,omitempty"`           // of the outcome, the reference first; none for a yes/no model
-	AdmissionClasses []string        `json:"admission_classes,omitempty"` // those of the classes that mean a bed
+	Classes          []string        `json:"classes,omitempty"`           // of the outcome, the reference first; empty for a yes/no model
+	AdmissionClasses []string        `json:"admission_classes,omitempty"` // the classes that mean a bed
 	Metrics          json.RawMessage `json:"metrics,omitempty"`           // with confidence intervals
 	Parent           string          `json:"parent,omitempty"`            // version that this one was held against
 	CreatedAt        time.Time       `json:"created_at"`
@@ -59,7 +59,7 @@ type Training struct {
 type CalibrationKind string
 
 // The kinds: 1/(1+e^-z); 1/(1+e^-(Intercept+Slope·z)); piecewise linear. For several classes, the softmax of 0 for the
-// reference and of z, or Offsets+Slope·z, for the others; isotonic maps are of yes and no alone.
+// reference and of z, or Offsets+Slope·z, for the others; isotonic maps exist only for yes/no models.
 const (
 	Uncalibrated CalibrationKind = "none"
 	Platt        CalibrationKind = "platt"
@@ -85,8 +85,8 @@ const (
 	Categorical AuxKind = "categorical"
 )
 
-// ComplaintColumn is the auxiliary column that tells a model of all complaints which one it reads. It is there by
-// itself.
+// ComplaintColumn is the auxiliary column by which a model of all complaints knows the complaint of a note. It is added
+// automatically.
 const ComplaintColumn = "complaint"
 
 // AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical one
@@ -98,7 +98,7 @@ type AuxColumn struct {
 	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
 }
 
-// File is what the manifest knows about a file beside it.
+// File describes a file next to the manifest.
 type File struct {
 	SHA256 string `json:"sha256"` // hexadecimal, lower case
 	Size   int64  `json:"size"`   // bytes
@@ -133,7 +133,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if major, _, _ := strings.Cut(head.Format, "."); major != Format {
-		return nil, fmt.Errorf("%w: format %q, want %q", ErrManifest, head.Format, Format)
+		return nil, fmt.Errorf("%w: format %q, must be %q", ErrManifest, head.Format, Format)
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {
@@ -161,7 +161,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// check returns an error for what no model can have, whoever wrote it.
+// check returns an error for values that no model can have.
 func (m *Manifest) check() error {
 	problem := ""
 	switch {
@@ -197,10 +197,10 @@ func (m *Manifest) check() error {
 // maxClasses bounds the classes of a model: the rounded probabilities of so many sum to 1 within 1e-9.
 const maxClasses = 1000
 
-// ErrClassName is wrapped by the errors about what is no name of a class.
+// ErrClassName is wrapped by the errors of CheckClass.
 var ErrClassName = errors.New("a name of a class")
 
-// longestClass is the most bytes of the name of a class, which every prediction bears.
+// longestClass is the largest length in bytes of the name of a class, which every prediction carries.
 const longestClass = 256
 
 // CheckClass returns an error that wraps ErrClassName, and does not tell the name, unless it can be that of a class: a
@@ -208,7 +208,7 @@ const longestClass = 256
 func CheckClass(name string) error {
 	switch {
 	case name == "" || len(name) > longestClass:
-		return fmt.Errorf("%w of %d bytes, and %d are the most", ErrClassName, len(name), longestClass)
+		return fmt.Errorf("%w of %d bytes, must be 1 to %d", ErrClassName, len(name), longestClass)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("%w that is not UTF-8", ErrClassName)
 	case strings.ContainsFunc(name, unicode.IsControl):
@@ -220,7 +220,7 @@ func CheckClass(name string) error {
 // CheckClasses returns an error unless these are the names of several classes, no two the same.
 func CheckClasses(names []string) error {
 	if n := len(names); n < 2 || n > maxClasses {
-		return fmt.Errorf("%d classes, want 2 to %d", n, maxClasses)
+		return fmt.Errorf("%d classes, must be 2 to %d", n, maxClasses)
 	}
 	for i, name := range names {
 		if err := CheckClass(name); err != nil {
@@ -240,11 +240,11 @@ func CheckAdmission(classes, admission []string) error {
 	}
 	for i, c := range admission {
 		if !slices.Contains(classes, c) || slices.Contains(admission[:i], c) {
-			return fmt.Errorf("admission class %q is there twice, or none of the classes %q", c, classes)
+			return fmt.Errorf("admission class %q appears twice or is not one of the classes %q", c, classes)
 		}
 	}
 	if n := len(admission); n == 0 || n == len(classes) {
-		return fmt.Errorf("%d of %d classes mean admission, want some and not all", n, len(classes))
+		return fmt.Errorf("%d of %d classes mean admission, must be at least one and not all", n, len(classes))
 	}
 	return nil
 }

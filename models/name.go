@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Other is the name of the model for complaints without one of their own.
+// Other is the name of the model for complaints without a model of their own.
 const Other = "_other"
 
 // Bounds of a model's name in bytes: of all of it, and of what Slug keeps of the complaint.
@@ -23,10 +23,9 @@ const (
 //	"n/v"                      n-v_56310e0e
 //	""                         _other
 //
-// Words of a-z and 0-9 are joined by '-'. Where that loses anything of the folded complaint, eight digits of its
-// SHA-256 follow behind a '_', which no lossless name holds. Complaints that lose something and have the words that are
-// left in common are kept apart by these 32 bits only: a thousand of them would share a name somewhere with a
-// probability of 1e-4.
+// Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, eight digits of its SHA-256
+// follow after a '_', which no lossless name holds. Complaints that lose something and share the remaining words are told
+// apart by these 32 bits only: a thousand of them would share a name somewhere with a probability of 1e-4.
 func Slug(complaint string) string {
 	words := strings.Fields(strings.ToLower(complaint))
 	if len(words) == 0 {

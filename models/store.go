@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrNotFound is wrapped where there is no such model, version, champion or tensor.
+// ErrNotFound is wrapped if there is no such model, version, champion or tensor.
 var ErrNotFound = errors.New("not found")
 
 // Store keeps versions of models. Implementations are safe for concurrent use.
@@ -22,25 +22,25 @@ type Store interface {
 	// Save adds a version and returns its name. It sets Version and SHA256 of the bundle, and in its manifest the
 	// format, the vocabulary's hash and the files. Saving the same bundle again changes nothing.
 	Save(ctx context.Context, b *Bundle) (version string, err error)
-	// Champion returns the version of the model that is in use, an error that wraps ErrNotFound if there is none. For
-	// the model of all complaints that is a *FileError where the history tells of one: it was lost.
+	// Champion returns the version of the model that is in use, an error that wraps ErrNotFound if there is none. For the
+	// model of all complaints the error is a *FileError if the history tells of a champion, which was lost.
 	Champion(ctx context.Context, model string) (version string, err error)
 	// Champions returns the champion of each model that has one. It reads no version, so that it is cheap to poll for
 	// changes. Damaged pointers are left out of the map and joined in the error.
 	Champions(ctx context.Context) (map[string]string, error)
-	// Promote makes e.Version, which must load, the champion of the model and records e, with Previous set, and Action
-	// and Time where they are zero.
+	// Promote makes e.Version, which must load, the champion of the model and records e, with Previous set, and Action and
+	// Time if they are zero.
 	Promote(ctx context.Context, model string, e Event) error
-	// Retire leaves the model without a champion, so that its notes are scored by the model of all complaints, and
-	// records e, with Version set, and Action and Time where they are zero. The versions stay. The error wraps
-	// ErrNotFound if there is no champion; a damaged pointer is removed.
+	// Retire leaves the model without a champion, so that its notes are scored by the model of all complaints, and records
+	// e, with Version set, and Action and Time if they are zero. The versions stay. The error wraps ErrNotFound if there is
+	// no champion; a damaged pointer is removed.
 	Retire(ctx context.Context, model string, e Event) error
-	// Record appends e to the history, with Time set where it is zero.
+	// Record appends e to the history, with Time set if it is zero.
 	Record(ctx context.Context, model string, e Event) error
 	// History returns what was recorded for a model, oldest first.
 	History(ctx context.Context, model string) ([]Event, error)
-	// Verify checks all files of the store and returns the damaged ones. Unfinished temporary files are none. Where
-	// progress is not nil, it is called after each version with how many of all are done.
+	// Verify checks all files of the store and returns the damaged ones. Unfinished temporary files do not count. progress,
+	// if not nil, is called after each version.
 	Verify(ctx context.Context, progress func(done, total int)) ([]*FileError, error)
 }
 
@@ -68,7 +68,7 @@ type Event struct {
 // FileError says what is wrong with a file of the store.
 type FileError struct {
 	Model   string
-	Version string // "" for files beside the versions
+	Version string // "" for files outside the versions
 	File    string
 	Err     error
 }

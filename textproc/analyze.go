@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxWord is the length in bytes, after folding, from which on a run of letters is no word but noise. The
-	// longest word of common medical dictionaries has 45 letters.
+	// maxWord is the greatest length of a word in bytes, after folding. A longer run of letters is noise. The longest word
+	// of common medical dictionaries has 45 letters.
 	maxWord = 64
 	// negationScope is how many words that are no stop words a denial reaches. NegEx (Chapman et al. 2001) uses
 	// five words of any kind in dictated reports; lists after "denies" in triage notes are longer.
@@ -21,7 +21,7 @@ const (
 
 // word is all that follows from a folded word of a note, before its neighbours are seen.
 type word struct {
-	terms  []term // what it stands for; none for a stop word
+	terms  []term // that it stands for; none for a stop word
 	opens  bool   // begins a denied scope
 	closes bool   // ends one
 	raw    string
@@ -30,7 +30,7 @@ type word struct {
 
 // term is a stem and its columns.
 type term struct {
-	columns [2]int32 // as it stands and negated; -1 where the vocabulary lacks it
+	columns [2]int32 // as it is and negated; -1 if the vocabulary lacks it
 	text    string
 }
 
@@ -85,8 +85,8 @@ func opensDenial(word string) bool {
 	return false
 }
 
-// closesDenial reports whether the word begins what is affirmed again. So do . ; : ! ? and a new line; commas, and
-// and or do not, for a denial often covers a list.
+// closesDenial reports whether the word ends a denial. So do . ; : ! ? and a new line; commas, and and or do not, for a
+// denial often covers a list.
 func closesDenial(word string) bool {
 	switch word {
 	case "but", "however", "except", "although", "though", "yet", "because", "reports", "reported", "states", "stated", "says",

@@ -15,8 +15,8 @@
 //	negation optional: terms denied in the note become terms of their own, "denies pain" gives not_pain
 //	n-grams  optional: up to three neighbouring terms of a clause joined by a space
 //
-// A token is what remains of a word, a term a distinct token text, the vocabulary the terms that have columns.
-// X is n×p: rows are notes, columns terms. n is counted in distinct visits wherever a frequency is meant.
+// A token is the rest of a word after these steps, a term is a distinct token text, and the vocabulary is the terms that
+// have columns. X is n×p: rows are notes, columns terms. n is counted in distinct visits wherever a frequency is meant.
 //
 // # Invariants
 //
@@ -24,6 +24,6 @@
 // holds. A Vectorizer is immutable and safe for concurrent use; a Transformer belongs to one goroutine.
 // Errors never quote notes or terms.
 //
-// Terms come from patients' notes. MinDF counts distinct visits, and a surface form is kept only if as many
-// visits use it, so that neither holds what fewer patients share.
+// Terms come from patients' notes. MinDF counts distinct visits, and a surface form is kept only if as many visits use it,
+// so that neither holds a word that fewer patients share.
 package textproc

@@ -46,7 +46,7 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	tallies, visits := countVisits(docs, draft)
 	vocabulary := choose(tallies, visits, s)
 	if len(vocabulary) == 0 {
-		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d visits none is in at least %d visits and in at most %v of them",
+		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d visits none is in at least %d visits and in at most a share of %v of them",
 			ErrEmptyVocabulary, len(tallies), len(docs), visits, s.MinDF, s.MaxDF)
 	}
 	idf := make([]float64, len(vocabulary))

@@ -222,16 +222,6 @@ func TestSettingsJSON(t *testing.T) {
 	}
 }
 
-func TestVocabularyHash(t *testing.T) {
-	t.Parallel()
-	// printf 'chest\npain\n' | sha256sum
-	const want = "78954bb297c0870353a759593ba2014afd2b71c26a92096cba5f3807ee732207"
-	got := textproc.VocabularyHash([]textproc.Term{{Text: "chest", DF: 2}, {Text: "pain"}})
-	if got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestVectorizerIsShared(t *testing.T) {
 	t.Parallel()
 	docs := notes("chest pain", "knee pain, straße", "fell on hip")

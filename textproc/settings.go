@@ -13,18 +13,18 @@ var (
 	ErrSettings = errors.New("invalid text settings")
 	// ErrEmptyVocabulary says that no term is left, or that none was given.
 	ErrEmptyVocabulary = errors.New("empty vocabulary")
-	// ErrVocabulary says that a vocabulary and its idf are no product of Fit.
+	// ErrVocabulary says that a vocabulary and its idf cannot come from Fit.
 	ErrVocabulary = errors.New("invalid vocabulary")
 )
 
-// Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, for it
-// would give other rows.
+// Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, because it would give
+// other rows.
 const (
 	Tokenizer = "wardcast-1"                                   // scanner, folding, negation scopes
 	Stemmer   = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
 )
 
-// Weighting says what the value of a term in a row is.
+// Weighting names the value of a term in a row.
 type Weighting string
 
 // The weightings. Binary is 1 for every term of the note; IDF, SublinearTF and Norm do not apply to it.
@@ -56,8 +56,8 @@ const (
 // maxNGrams bounds Settings.NGrams: longer phrases of a triage note do not repeat.
 const maxNGrams = 3
 
-// Settings say how text becomes rows. They are saved with a model and, with the vocabulary and idf, define the
-// rows completely. DefaultSettings is the start; the zero value is refused.
+// Settings say how text becomes rows. They are saved with a model and, with the vocabulary and idf, define the rows
+// completely. Start from DefaultSettings; the zero value is refused.
 //
 // The value of term j in a note that has it c > 0 times is
 //

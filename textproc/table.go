@@ -5,9 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// table maps folded words to what follows from them, by open addressing at a load of at most one half. A word of up
-// to eight bytes is its own key, so that finding it touches one slot and nothing else: lookups are most of the cost of
-// a row.
+// table maps folded words to their resolved form, by open addressing at a load of at most one half. A word of up to eight
+// bytes is its own key, so that finding it touches one slot and nothing else: lookups are most of the cost of a row.
 type table struct {
 	seed   maphash.Seed
 	factor uint64 // odd, random: spreads keys so that nobody can choose words that collide

@@ -51,7 +51,7 @@ func (v *Vectorizer) Transformer() *Transformer {
 	return &Transformer{v: v, cache: newTable(), bound: cacheWords}
 }
 
-// lookup returns what follows from a folded word. A full cache starts anew.
+// lookup returns the resolved form of a folded word. A full cache is emptied first.
 func (t *Transformer) lookup(raw []byte) *word {
 	if w := t.v.words.lookup(raw); w != nil {
 		return w

@@ -1,10 +1,7 @@
 package textproc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -18,15 +15,6 @@ type Term struct {
 	Text    string   `json:"term"`    // stem, "not_" and stem, or several joined by spaces
 	Surface []string `json:"surface"` // its commonest forms in the notes, folded, commonest first; at least one
 	DF      int      `json:"df"`      // distinct visits that have it
-}
-
-// VocabularyHash returns the SHA-256, in hex, of the texts of the terms in column order, each followed by a newline.
-func VocabularyHash(vocabulary []Term) string {
-	h := sha256.New()
-	for _, t := range vocabulary {
-		_, _ = io.WriteString(h, t.Text+"\n") // a hash never fails
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Vectorizer turns notes into rows over a fixed vocabulary. It is immutable and safe for concurrent use.
@@ -67,7 +55,7 @@ func New(s Settings, vocabulary []Term, idf []float64) (*Vectorizer, error) {
 		case t.Text == "" || !utf8.ValidString(t.Text):
 			return nil, fmt.Errorf("%w: the term of column %d is empty or not UTF-8", ErrVocabulary, j)
 		case again:
-			return nil, fmt.Errorf("%w: the term of column %d is there twice", ErrVocabulary, j)
+			return nil, fmt.Errorf("%w: the term of column %d appears twice", ErrVocabulary, j)
 		case t.DF < 0:
 			return nil, fmt.Errorf("%w: column %d has a document frequency of %d", ErrVocabulary, j, t.DF)
 		case !(idf[j] >= 0) || math.IsInf(idf[j], 1):
@@ -94,7 +82,7 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 			return nil, fmt.Errorf("%w: synonyms: %w", ErrSettings, err)
 		}
 		if _, again := table[key]; again {
-			return nil, fmt.Errorf("%w: synonyms: %q is there twice in different letter case", ErrSettings, key)
+			return nil, fmt.Errorf("%w: synonyms: %q appears twice in different letter case", ErrSettings, key)
 		}
 		table[key] = words
 		if strings.Contains(key, "/") {
@@ -144,14 +132,14 @@ func (v *Vectorizer) column(text string) int32 {
 	return -1
 }
 
-// Settings returns the settings with the synonyms and stop words that are in force, built-in ones written out, so
-// that a later version with other built-in ones gives the same rows. They are not to be changed.
+// Settings returns the settings with the synonyms and stop words that are in force, built-in ones written out, so that a
+// later version with other built-in ones gives the same rows. They must not be changed.
 func (v *Vectorizer) Settings() Settings { return v.settings }
 
-// Vocabulary returns the terms in column order. It is not to be changed.
+// Vocabulary returns the terms in column order. It must not be changed.
 func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
 
-// IDF returns the inverse document frequencies in column order. It is not to be changed.
+// IDF returns the inverse document frequencies in column order. It must not be changed.
 func (v *Vectorizer) IDF() []float64 { return v.idf }
 
 // Transform returns the rows of texts, on one thread.

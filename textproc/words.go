@@ -55,7 +55,7 @@ func LoadSynonyms(r io.Reader) (map[string]string, error) {
 		}
 		word, words, found := strings.Cut(line, "=")
 		if !found {
-			return nil, fmt.Errorf("reading synonyms: line %d: no = between a word and what stands for it", number)
+			return nil, fmt.Errorf("reading synonyms: line %d: no = between a word and its meaning", number)
 		}
 		word, words = foldString(strings.TrimSpace(word)), foldString(strings.TrimSpace(words))
 		if err := checkSynonym(word, words); err != nil {

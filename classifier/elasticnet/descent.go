@@ -10,7 +10,7 @@ import (
 // coordinate is one column as the descent works on it, standardized: (x − shift)·inverse. A dense column is
 // centred and scaled in place, so that its shift is 0 and its inverse is 1; a sparse one implicitly.
 type coordinate struct {
-	// What a pass reads and writes stands first and together.
+	// The fields that a pass reads and writes come first, together.
 	column
 	// Of the quadratic approximation number version: the entries times the roots of its weights, their dot
 	// product with the roots, and the curvature.
@@ -22,8 +22,8 @@ type coordinate struct {
 
 	version        int
 	start          float64 // beta at the start of the quadratic approximation
-	center, spread float64 // what was taken out of the column as given, explicitly or not
-	gradient       float64 // |correlation with the residual| where the strong rule last needed it
+	center, spread float64 // of the column as given
+	gradient       float64 // |correlation with the residual| when the strong rule last needed it
 	frozen         bool    // without variance; its coefficient stays 0
 	strong         bool    // kept by the strong rule at this or an earlier λ
 	ever           bool    // not zero at this or an earlier λ
@@ -108,7 +108,7 @@ func (d *descent) start(ctx context.Context) (float64, error) {
 	return largest / max(d.alpha, minAlphaLambda), nil
 }
 
-// roundingGradient is a correlation of a standardized column with the labels that is no more than rounding.
+// roundingGradient is a correlation of a standardized column with the labels that may be rounding alone.
 const roundingGradient = 1e-14
 
 // solve moves the estimate to λ, warm from the estimate at last. The columns that the strong rule dropped are

@@ -14,10 +14,10 @@ type Status int
 const (
 	// Complete paths hold every λ of the sequence.
 	Complete Status = iota
-	// Flat paths ended where the next λ explained less than 1e-5 more of the null deviance, and no more than the λ before
-	// it had: the first λ of ridge explain little, but ever more.
+	// Flat paths ended when a λ added less than 1e-5 to the share of the null deviance that is explained, and no more than
+	// the λ before it. (The first λ of ridge add little, but more each time.)
 	Flat
-	// Saturated paths ended where more than 0.999 of the null deviance was explained.
+	// Saturated paths ended when more than 0.999 of the null deviance was explained.
 	Saturated
 	// Unconverged paths ended before a λ that the passes did not suffice for; it is not in the path.
 	Unconverged
@@ -224,7 +224,7 @@ func (p *Path) ended() bool {
 	return true
 }
 
-// gain is what λ number l explained more than the one before.
+// gain is the deviance ratio of λ number l minus that of the one before.
 func (p *Path) gain(l int) float64 { return p.DevianceRatio[l] - p.DevianceRatio[l-1] }
 
 var (

@@ -33,7 +33,7 @@ func (e *NonFiniteError) Error() string {
 // Unwrap returns ErrNonFinite.
 func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
 
-// Problem is what a model is fitted to.
+// Problem is the data that a model is fitted to.
 type Problem struct {
 	Design *Design
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
@@ -130,7 +130,7 @@ func (s Settings) check(p int) error {
 	}
 	for l, v := range s.Lambda {
 		if !(v >= 0) || math.IsInf(v, 0) || l > 0 && v >= s.Lambda[l-1] {
-			return fmt.Errorf("%w: lambda %v at %d does not fall or is no number ≥ 0", ErrSettings, v, l)
+			return fmt.Errorf("%w: lambda %v at %d does not fall or is not a number ≥ 0", ErrSettings, v, l)
 		}
 	}
 	return nil

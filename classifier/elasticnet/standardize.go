@@ -82,7 +82,7 @@ func bothClasses(y []float64) error {
 	return nil
 }
 
-// factorScale returns what penalty factors are multiplied by so that they sum to their number.
+// factorScale returns the factor that makes penalty factors sum to their number.
 func factorScale(factors []float64) float64 {
 	var sum float64
 	for _, f := range factors {

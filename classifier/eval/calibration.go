@@ -47,7 +47,7 @@ func calibrate(y []bool, p []float64) Calibration {
 const (
 	newtonSteps     = 100
 	newtonTolerance = 1e-12 // on the change of a coefficient
-	lossRounding    = 1e-12 // rise of a sum of many terms that is no more than rounding
+	lossRounding    = 1e-12 // relative rise of a sum of many terms that may be rounding
 )
 
 // calibrationIntercept solves Σ σ(a + x) = Σ y, which rises in a, by Newton's method kept between bounds.

@@ -7,25 +7,25 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ClassMetrics are the measures of one set of predictions of several classes. A row is called of its most probable class,
-// of several the first. The JSON names are stable. Measures that the data leave undefined are nil.
+// ClassMetrics are the measures of one set of predictions of several classes. The predicted class of a row is the most
+// probable one, the first of several. The JSON names are stable. Measures that the data leave undefined are nil.
 type ClassMetrics struct {
 	N        int     `json:"n"`
 	Accuracy float64 `json:"accuracy"`
-	// BalancedAccuracy is the mean of the classes' shares of rows called rightly, over the classes that occur.
+	// BalancedAccuracy is the mean over the classes that occur of the share of their rows that are predicted rightly.
 	BalancedAccuracy float64 `json:"balanced_accuracy"`
 	// LogLoss = −Σ ln p(class of the row)/n, p clipped to [2⁻⁵², 1−2⁻⁵²], in nats.
 	LogLoss float64 `json:"log_loss"`
 	// Brier = Σ_i Σ_c (p_ic − 1(y_i = c))²/n, in [0,2]: for two classes twice that of Metrics (Brier 1950).
 	Brier float64 `json:"brier"`
-	// AUROC is the mean of the classes', each against all others; nil unless every class occurs.
+	// AUROC is the mean over the classes, each against all others; nil unless every class occurs.
 	AUROC   *float64      `json:"auroc,omitempty"`
 	Classes []ClassMetric `json:"classes"`
-	// Confusion holds for each class (row) how many of its rows are called of each class (column).
+	// Confusion holds for each class (row) how many of its rows are predicted as each class (column).
 	Confusion [][]int `json:"confusion"`
 }
 
-// ClassMetric is what is measured of one class against all others.
+// ClassMetric holds the measures of one class against all others.
 type ClassMetric struct {
 	Class         string    `json:"class"`
 	N             int       `json:"n"`
@@ -38,7 +38,7 @@ const sumTolerance = 1e-6
 
 // MeasureClasses returns all measures of the n×m probabilities p of the classes y, 0 … m−1, that have the given names.
 // groups name the patient (visit) of each row for the intervals; nil treats the rows as independent. It returns ErrShape
-// for sizes that do not fit, ErrProbability for rows that are no distribution and ErrArgument for a class out of range.
+// for sizes that do not fit, ErrProbability for rows that are not distributions, and ErrArgument for a class out of range.
 // The cost is O(m·n log n).
 func MeasureClasses(y []int, p *mat.Dense, names, groups []string) (ClassMetrics, error) {
 	n, m := p.Dims()
@@ -71,7 +71,7 @@ func MeasureClasses(y []int, p *mat.Dense, names, groups []string) (ClassMetrics
 			out.Brier += (v - truth) * (v - truth) / float64(n)
 		}
 		if math.Abs(sum-1) > sumTolerance {
-			return ClassMetrics{}, fmt.Errorf("%w: a sum of %v in place of 1 at row %d", ErrProbability, sum, i)
+			return ClassMetrics{}, fmt.Errorf("%w: a sum of %v, must be 1, at row %d", ErrProbability, sum, i)
 		}
 		out.LogLoss -= math.Log(min(max(row[class], probabilityClip), 1-probabilityClip)) / float64(n)
 		out.Confusion[class][called]++

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Criterion says what a threshold is chosen for.
+// Criterion is the measure that a threshold maximizes.
 type Criterion string
 
 // The criteria for thresholds.
 const (
-	// MaxAccuracy maximizes the share of rows called rightly. It is the default, because accuracy is what reports
-	// at a threshold compare; a site with costs in mind sets its threshold from the decision curve.
+	// MaxAccuracy maximizes the share of right decisions. It is the default because published results at a threshold
+	// compare accuracy. A site with costs in mind sets its threshold from the decision curve.
 	MaxAccuracy Criterion = "accuracy"
 	// MaxYouden maximizes sensitivity + specificity − 1 (Youden 1950), which weighs the classes equally whatever
 	// their size.
@@ -21,9 +21,9 @@ const (
 // ChooseThreshold returns the threshold that is best on the given rows, which must be training rows: out-of-fold
 // predictions, never the rows that the result is reported on. "" is MaxAccuracy.
 //
-// Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1; of
-// equally good ones the nearest to ½ is taken, and of two equally near the smaller. MaxYouden returns ErrOneClass
-// unless both classes occur. The cost is O(n log n).
+// Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1; among equally
+// good ones the nearest to ½ wins, and of two equally near the smaller. MaxYouden returns ErrOneClass unless both classes
+// occur. The cost is O(n log n).
 func ChooseThreshold(y []bool, p []float64, criterion Criterion) (float64, error) {
 	if err := check(y, p); err != nil {
 		return 0, err

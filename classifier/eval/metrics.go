@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Errors of the input, wrapped with the row where there is one.
+// Errors of the input, wrapped with the row if one is to blame.
 var (
 	ErrShape       = errors.New("shapes do not fit")
 	ErrProbability = errors.New("probability is not in [0,1]")
@@ -27,8 +27,8 @@ type Metrics struct {
 	Positives  int     `json:"positives"`
 	Prevalence float64 `json:"prevalence"`
 
-	// At the threshold: the shares of rows called rightly, of positives called positive, of negatives called
-	// negative, of positive calls that are right, and of negative calls that are right.
+	// At the threshold: the share of right decisions, of positive rows called positive, of negative rows called negative,
+	// of positive calls that are right, and of negative calls that are right.
 	Threshold   float64  `json:"threshold"`
 	Accuracy    float64  `json:"accuracy"`
 	Sensitivity *float64 `json:"sensitivity,omitempty"`

@@ -34,7 +34,7 @@ func TestReproduceICQF(t *testing.T) {
 	} {
 		fail(t, cli.ExitUsage, append(args, flag), want)
 	}
-	fail(t, cli.ExitUsage, []string{"icqf-table1", "--methods="}, "--methods")
+	fail(t, cli.ExitUsage, []string{"icqf-table1", "--methods="}, "0 methods")
 	fail(t, cli.ExitUsage, append(args, "--sets", filepath.Join(out, "none")), "none")
 	fail(t, cli.ExitUsage, append(args, "--sets", out), "dN_S_M.csv")
 	fail(t, cli.ExitFailed, append(args, "--out", clitest.File(t, "taken", "")), "taken")

@@ -23,7 +23,7 @@ func TestReproduceSimulations(t *testing.T) {
 	if got := succeed(t, "", append(args, "--parts", "table-3,initialization", "--out", dir)...); !strings.HasPrefix(got, "Table 3: scenario (3)\nMETHOD ") || !strings.Contains(got, "\n\nSection 8.2: ") {
 		t.Errorf("tables %q", got)
 	}
-	for _, name := range []string{"results.json", "tables.csv", "curves.csv", "figure-3-k4.svg", "figure-5-scenario1.svg"} {
+	for _, name := range []string{"results.json", "tables.csv", "curves.csv", "figure-3.svg", "figure-5.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
@@ -34,7 +34,7 @@ func TestReproduceSimulations(t *testing.T) {
 	got := clitest.Object(t, succeed(t, "", append(args, "--parts", "rank-deficient", "--threads", "1", "--output=json")...))
 	clitest.WantFields(t, "simulations", got, "settings", "tables", "figures")
 
-	for flag, want := range map[string]string{"--trials=0": "0 and 1 trials", "--updates=0": "--updates 0", "--size=0": "--size 0", "--study-trials=0": "--study-trials 0", "--parts=": "--parts", "--parts=table-9": "table-9", "--ranks=33": "rank 33", "--updates=-1": "-1 updates"} {
+	for flag, want := range map[string]string{"--trials=0": "0 and 1 trials", "--updates=0": "0 updates", "--size=0": "0×0", "--study-trials=0": "1 and 0 trials", "--parts=": "0 parts", "--parts=table-9": "table-9", "--ranks=33": "33] of matrices", "--updates=-1": "-1 updates", "--threads=-1": "-1 threads"} {
 		fail(t, cli.ExitUsage, append(args, flag), want)
 	}
 	fail(t, cli.ExitFailed, append(args, "--parts", "table-3", "--out", clitest.File(t, "taken", "")), "taken")
@@ -63,7 +63,7 @@ func TestReproduceTriage(t *testing.T) {
 	}
 
 	for flag, want := range map[string]string{
-		"--seed=2": "cells.jsonl", "--runs=0": "0 runs", "--folds=1": "1 folds", "--ranks=0": "rank 0", "--methods=bow": "bow", "--methods=lda": "lda", "--aux-columns=age:numeric": "--aux-columns",
+		"--seed=2": "cells.jsonl", "--runs=0": "0 runs", "--folds=1": "of 1 folds", "--ranks=0": "rank 0", "--methods=bow": "bow", "--methods=lda": "lda", "--aux-columns=age:numeric": "--aux-columns",
 	} {
 		fail(t, cli.ExitUsage, append(args, flag), want)
 	}
@@ -99,7 +99,7 @@ func TestReproduceConvergence(t *testing.T) {
 	}
 
 	for flag, want := range map[string]string{
-		"--iterations=0": "0 updates", "--xi=1,-1": "ξ = -1", "--xi=": "--xi", "--documents=0": "--documents", "--terms=3": "3 terms", "--seed=2": "runs.jsonl", "--start=svd": "runs.jsonl",
+		"--iterations=0": "0 updates", "--xi=1,-1": "ξ = -1", "--xi=": "no ξ", "--documents=0": "0 job postings", "--terms=3": "3 terms", "--start=kmeans": "--start", "--seed=2": "runs.jsonl", "--start=svd": "runs.jsonl",
 		"--mnist-labels=" + clitest.File(t, "labels", ""): "--mnist-images",
 	} {
 		fail(t, cli.ExitUsage, append(args, flag), want)

@@ -196,7 +196,7 @@ func TestFactorizeFlags(t *testing.T) {
 		"step of another":  {[]string{"--method", "nmf", "--step", "exact"}, "no step to choose"},
 		"penalty of sonmf": {[]string{"--l1-topics", "1"}, "no ℓ1 penalties"},
 		"negative penalty": {[]string{"--method", "l1-nmf", "--l1-scores=-3"}, "-3"},
-		"restarts of one":  {[]string{"--restarts", "3"}, "take start random or kmeans"},
+		"restarts of one":  {[]string{"--restarts", "3"}, "choose the start random or kmeans"},
 		"no restart":       {[]string{"--restarts=-1"}, "--restarts is -1"},
 		"zero restarts":    {[]string{"--restarts", "0"}, "--restarts is 0"},
 		"zero updates":     {[]string{"--max-iter", "0"}, "--max-iter is 0"},
@@ -294,11 +294,11 @@ func TestFactorizeLabels(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"none":            {cli.ExitUsage, []string{"--method", "smf-w"}, []string{"wants labels"}},
-		"weights of nmf":  {cli.ExitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{"class weights", "learns no labels"}},
+		"none":            {cli.ExitUsage, []string{"--method", "smf-w"}, []string{"needs labels"}},
+		"weights of nmf":  {cli.ExitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{"class weights", "does not use labels"}},
 		"weights":         {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--class-weights", "equal"}, []string{"--class-weights", "balanced"}},
-		"of sonmf":        {cli.ExitUsage, []string{"--labels", y}, []string{"learns no labels"}},
-		"xi of nmf":       {cli.ExitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "learns no labels"}},
+		"of sonmf":        {cli.ExitUsage, []string{"--labels", y}, []string{"does not use labels"}},
+		"xi of nmf":       {cli.ExitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "does not use labels"}},
 		"xi":              {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"}},
 		"name for a step": {cli.ExitUsage, []string{"--method", "smf-h", "--labels", y, "--step", "cayley"}, []string{"cayley", "number"}},
 		"number as name":  {cli.ExitUsage, []string{"--method", "sonmf", "--step", "0.1"}, []string{"0.1", "cayley"}},

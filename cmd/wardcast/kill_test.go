@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
@@ -93,7 +95,7 @@ func openStream(t *testing.T, bootstrap string) *stream {
 	s.group, s.input, s.answered, s.dlq = name+"group", name+"input", name+"answers", name+"dlq"
 	s.Client = reader(t, bootstrap, s)
 	admin, topics := kadm.NewClient(s.Client), []string{s.input, s.answered, s.dlq}
-	res, err := admin.CreateTopics(t.Context(), streamPartitions, -1, nil, topics...)
+	res, err := admin.CreateTopics(t.Context(), ingest.DefaultPartitions, -1, nil, topics...)
 	if err = errors.Join(err, res.Error()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,16 +111,8 @@ func openStream(t *testing.T, bootstrap string) *stream {
 // reader returns a client of the stream that reads the answers from their beginning.
 func reader(t *testing.T, bootstrap string, s *stream) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ConsumeTopics(s.answered, s.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return ingesttest.Reader(t, strings.Split(bootstrap, ","), s.answered, s.dlq)
 }
-
-const streamPartitions = 4
 
 // scorer starts one that reads the stream.
 func (s *stream) scorer() *process {
@@ -265,13 +259,7 @@ func bare(value string) string { return scoredAt.ReplaceAllString(value, "") }
 // committed returns the sum of the group's offsets.
 func (s *stream) committed() int {
 	s.t.Helper()
-	offsets, err := kadm.NewClient(s.Client).FetchOffsets(s.t.Context(), s.group)
-	if err = errors.Join(err, offsets.Error()); err != nil {
-		s.t.Fatal(err)
-	}
-	sum := int64(0)
-	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
-	return int(sum)
+	return ingesttest.Committed(s.t, s.Client, s.group)
 }
 
 // TestKill streams notes, and responses to a questionnaire, through two scorers that are killed while they answer, and by turns

@@ -396,7 +396,7 @@ func TestEvaluate(t *testing.T) {
 		"both splits":    {[]string{"--test", notes, "--split-time", "80%"}, "--split-time", cli.ExitUsage},
 		"no percentage":  {[]string{"--split-time", "many%"}, "many%", cli.ExitUsage},
 		"no time":        {[]string{"--split-time", "tomorrow"}, "tomorrow", cli.ExitUsage},
-		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or none to test on", cli.ExitUsage},
+		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or no notes to test on", cli.ExitUsage},
 		"unknown method": {[]string{"--methods", "oracle"}, "oracle", cli.ExitUsage},
 		"tf-idf for 0/1": {[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", cli.ExitUsage},
 		"no folds":       {[]string{"--folds", "1"}, "--folds 1", cli.ExitUsage},

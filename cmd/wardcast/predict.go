@@ -39,7 +39,7 @@ type predictCmd struct {
 	Input    string     `help:"Score the notes in this file: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst. Without it, standard input: JSON lines." xor:"notes" placeholder:"FILE"`
 	Out      string     `help:"Write the predictions to this file, in the format of its name, as --input. Without it, standard output: JSON lines." placeholder:"FILE"`
 	Class    string     `help:"Outcome that models of several outcomes explain, in place of the most probable one of each note." placeholder:"NAME"`
-	Output   cli.Format `help:"How --text is answered: json is the line of the prediction, table is for people." default:"json" placeholder:"table|json" short:"o"`
+	Output   cli.Format `help:"How --text is answered: json is the line of the prediction, table is for people." enum:"table,json" default:"json" short:"o"`
 }
 
 // oneNote is the flags of a note on the command line.
@@ -222,6 +222,13 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		return err
 	}
 	parts := wordSums(&p)
+	if shown := c.Words; shown > 0 && len(parts) > shown {
+		rest := summand{what: "other words"}
+		for _, part := range parts[shown:] {
+			rest.contribution += part.contribution
+		}
+		parts = append(parts[:shown:shown], rest)
+	}
 	for _, a := range p.Aux {
 		value := "unknown"
 		if s, ok := a.Value.Text(); ok {
@@ -233,16 +240,8 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	}
 	sortLargest(parts)
 	rows := [][]string{signed("every note", p.Intercept)}
-	rest := summand{what: "all else"}
-	for i, part := range parts {
-		if c.limits.Words == 0 || i < c.limits.Words {
-			rows = append(rows, signed(part.what, part.contribution))
-		} else {
-			rest.contribution += part.contribution
-		}
-	}
-	if rest.contribution != 0 {
-		rows = append(rows, signed(rest.what, rest.contribution))
+	for _, part := range parts {
+		rows = append(rows, signed(part.what, part.contribution))
 	}
 	return cli.PrintTable(out, []string{"LOGIT", "FROM"}, append(rows, signed("sum", p.Logit)))
 }

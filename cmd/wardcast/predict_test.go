@@ -1,14 +1,25 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -55,4 +66,201 @@ func TestPredictClass(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", dir, "--text", "hip", "--class", "hme"}, `--class: unknown class "hme": the champions predict ["home" "ward" "other hospital"]`)
+}
+
+// inFormats writes the rows, the header first, as CSV with semicolons, JSON lines and Parquet, and returns the files.
+func inFormats(t *testing.T, rows [][]string) []string {
+	t.Helper()
+	type note struct {
+		Visit string   `parquet:"visit_id"`
+		Text  string   `parquet:"text"`
+		Age   *float64 `parquet:"Age,optional"`
+		Sex   string   `parquet:"sex,optional"`
+	}
+	var csv, lines strings.Builder
+	var all []note
+	for i, row := range rows {
+		csv.WriteString(strings.Join(row, ";") + "\n")
+		if i == 0 {
+			continue
+		}
+		n := note{Visit: row[0], Text: row[1], Sex: row[3]}
+		age := "null"
+		if v, err := strconv.ParseFloat(row[2], 64); err == nil {
+			n.Age, age = &v, row[2]
+		}
+		all = append(all, n)
+		fmt.Fprintf(&lines, `{"visit_id":%q,"text":%q,"Age":%s,"sex":%q}`+"\n", row[0], row[1], age, row[3])
+	}
+	columns := filepath.Join(t.TempDir(), "in.parquet")
+	if err := parquet.WriteFile(columns, all); err != nil {
+		t.Fatal(err)
+	}
+	return []string{clitest.File(t, "in.csv", csv.String()), clitest.File(t, "in.jsonl", lines.String()), columns}
+}
+
+// withoutTime blots out when predictions were made.
+func withoutTime(lines string) string {
+	return regexp.MustCompile(`"scored_at":"[^"]+"`).ReplaceAllString(lines, `"scored_at":""`)
+}
+
+// cells reads a table as rows by column.
+func cells(t *testing.T, path string) (all []map[string]string) {
+	t.Helper()
+	r, err := table.Open(path, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := map[string]string{}
+		for i, name := range r.Header() {
+			m[name] = row.Cells[i]
+		}
+		all = append(all, m)
+	}
+}
+
+// Files of every format, in and out, give what standard input gives.
+func TestPredictFiles(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	rows := [][]string{{"visit_id", "text", "Age", "sex"}, {"v1", "fall, hip pain", "80", "F"}, {"v2", "cough", "", "M"}, {"v3", "fall", "30.5", ""}}
+	want := withoutTime(succeed(t, `{"visit_id":"v1","text":"fall, hip pain","age":80,"sex":"F"}`+"\n"+`{"visit_id":"v2","text":"cough","sex":"M"}`+"\n"+`{"schema_version":"1","visit_id":"v3","text":"fall","age":30.5}`+"\n", "predict", "--model-dir", dir))
+	for _, in := range inFormats(t, rows) {
+		if got := withoutTime(succeed(t, "", "predict", "--model-dir", dir, "--input", in)); got != want {
+			t.Errorf("%s gives %s\nwant %s", in, got, want)
+		}
+		out := filepath.Join(t.TempDir(), "out.jsonl")
+		if printed := succeed(t, "", "predict", "--model-dir", dir, "--input", in, "--out", out); printed != "" {
+			t.Errorf("with --out %q is printed", printed)
+		}
+		if got := withoutTime(string(clitest.Read(t, out))); got != want {
+			t.Errorf("%s to JSON lines gives %s\nwant %s", in, got, want)
+		}
+		for _, name := range []string{"out.csv", "out.parquet", "out.tsv.gz"} {
+			out := filepath.Join(t.TempDir(), name)
+			succeed(t, "", "predict", "--model-dir", dir, "--input", in, "--out", out)
+			predicted := cells(t, out)
+			if len(predicted) != 3 {
+				t.Fatalf("%s to %s gives %d rows", in, name, len(predicted))
+			}
+			for i, line := range strings.Split(strings.TrimSpace(want), "\n") {
+				p := clitest.Object(t, line)
+				model := p["model"].(map[string]any)
+				if d := cmp.Diff(map[string]string{
+					"visit_id": p["visit_id"].(string), "probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string), "logit": fmt.Sprint(p["logit"]),
+					"model": model["name"].(string), "version": model["version"].(string), "abstained": fmt.Sprint(p["abstained"]), "error": "",
+				}, predicted[i]); d != "" {
+					t.Errorf("%s to %s, row %d: %s", in, name, i, d)
+				}
+			}
+		}
+	}
+}
+
+// A bad row is answered in its place, and the others are scored.
+func TestPredictBadRows(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	const secret = "zzsecretname"
+	in := clitest.File(t, "in.csv", "visit_id,text,age\nv1,fall "+secret+",old\nv2,fall,3\nv3\nv4,,1\n\nv5,\xe4,1\nv6,hip,9\n")
+	for name, check := range map[string]func(path string){
+		"out.jsonl": func(path string) {
+			lines := strings.Split(strings.TrimSpace(string(clitest.Read(t, path))), "\n")
+			for i, want := range []string{
+				`{"line":2,"error":{"code":"wrong_type","detail":"not a number: age"}}`, `{"schema_version":"1","visit_id":"v2"`,
+				`{"line":4,"error":{"code":"wrong_type","detail":"wrong number of fields: 1, and the header has 3"}}`,
+				`{"line":5,"error":{"code":"empty_text","detail":"the text is empty: text"}}`,
+				`{"line":7,"error":{"code":"invalid_utf8"`, `{"schema_version":"1","visit_id":"v6"`,
+			} {
+				if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+					t.Errorf("line %d of %q, want %s", i, lines, want)
+				}
+			}
+		},
+		"out.parquet": func(path string) {
+			rows := cells(t, path)
+			for i, want := range []string{"line 2: wrong_type: not a number: age", "", "line 4: wrong_type: wrong number", "line 5: empty_text: ", "line 7: invalid_utf8: ", ""} {
+				if i >= len(rows) || !strings.HasPrefix(rows[i]["error"], want) || (want == "") != (rows[i]["probability"] != "") {
+					t.Errorf("row %d of %v, want the error %q", i, rows, want)
+				}
+			}
+			if rows[0]["visit_id"] != "v1" || rows[3]["visit_id"] != "v4" {
+				t.Errorf("visits of bad rows: %v", rows)
+			}
+		},
+	} {
+		out := filepath.Join(t.TempDir(), name)
+		r := wardcast(t, "", "predict", "--model-dir", dir, "--input", in, "--out", out)
+		if r.Code != cli.ExitFailed || !strings.Contains(r.Stderr, "in.csv") || !strings.Contains(r.Stderr, "not a number: age") || strings.Contains(r.Stderr, secret) {
+			t.Errorf("exit %d: %s", r.Code, r.Stderr)
+		}
+		check(out)
+	}
+}
+
+func TestPredictRefuses(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	in, out := clitest.File(t, "in.csv", "visit_id,text\nv1,fall\n"), filepath.Join(t.TempDir(), "out.csv")
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"input is output":       {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out is the file of --input"},
+		"an unknown format":     {[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must end in"},
+		"no folder":             {[]string{"--input", in, "--out", filepath.Join(dir, "none", "x.csv")}, cli.ExitFailed, "no such file"},
+		"a path as format":      {[]string{"--input", in, "--output", out}, cli.ExitUsage, "--output is a format (table or json); to write a file use --out"},
+		"a table of many notes": {[]string{"--input", in, "--output", "table"}, cli.ExitUsage, "--output=table prints one note"},
+		"a text and a file":     {[]string{"--input", in, "--text", "fall"}, cli.ExitUsage, "can't be used together"},
+		"an age without text":   {[]string{"--age", "7"}, cli.ExitUsage, "go with --text"},
+		"columns without file":  {[]string{"--text-column", "x"}, cli.ExitUsage, "go with --input"},
+		"an unknown vital":      {[]string{"--text", "fall", "--vitals", "hr=90,pulse=90"}, cli.ExitUsage, `unknown vital "pulse": the known ones are sbp, dbp, hr, rr, temp_c, spo2`},
+		"a bad vital":           {[]string{"--text", "fall", "--vitals", "hr=fast"}, cli.ExitUsage, "hr=fast is not a number"},
+		"a vital of NaN":        {[]string{"--text", "fall", "--vitals", "hr=NaN"}, cli.ExitUsage, "hr=NaN is not a number"},
+		"no file":               {[]string{"--input", in + "x", "--out", out}, cli.ExitFailed, "in.csvx: no such file"},
+		"no text column":        {[]string{"--input", clitest.File(t, "note.csv", "note\nx\n"), "--out", out}, cli.ExitFailed, `note.csv, line 1, column "text": no such column`},
+		"two text columns":      {[]string{"--input", clitest.File(t, "two.csv", "text,text\nx,y\n"), "--out", out}, cli.ExitFailed, `two.csv, line 1, column "text": two columns`},
+		"no rows":               {[]string{"--input", clitest.File(t, "header.csv", "text\n"), "--out", out}, cli.ExitFailed, "header.csv: no rows"},
+		"empty":                 {[]string{"--input", clitest.File(t, "empty.csv", ""), "--out", out}, cli.ExitFailed, "empty.csv: no rows"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fail(t, c.code, append([]string{"predict", "--model-dir", dir}, c.args...), c.want)
+		})
+	}
+	fail(t, cli.ExitUsage, []string{"models", "list", "--model-dir", dir, "--output", "x.json"}, "--output is a format (table or json); to write a file redirect standard output")
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a command that fails leaves %s: %v", out, err)
+	}
+}
+
+// A note on the command line takes what is known of the patient.
+func TestPredictOneNote(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	args := []string{"predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall", "--age", "78", "--sex", "F", "--acuity", "2", "--vitals", "hr=110,spo2=91"}
+	want := withoutTime(succeed(t, `{"visit_id":"command-line","text":"fall, hip pain","complaint":"Fall","age":78,"sex":"F","acuity":2,"vitals":{"hr":110,"spo2":91}}`, "predict", "--model-dir", dir))
+	for _, format := range [][]string{nil, {"--output", "json"}} {
+		if got := withoutTime(succeed(t, "", append(args, format...)...)); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+	p := clitest.Object(t, want)
+	text := succeed(t, "", append(args, "--output", "table", "--words", "0")...)
+	for _, part := range []string{fmt.Sprintf("The probability of admission is %.1f %%.", 100*p["probability"].(float64)), "hip", "age 78", fmt.Sprintf("%+.2f  sum", p["logit"].(float64))} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", " ", "--output", "table"}, "empty_text")
 }

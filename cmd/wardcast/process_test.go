@@ -6,37 +6,18 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-// written is what was written, by whatever goroutine.
-type written struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-// Write implements io.Writer.
-func (w *written) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(b)
-}
-
-func (w *written) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.String()
-}
-
 // process is a command that runs beside the test, and what it has said.
 type process struct {
-	written
+	ingesttest.Log
 	t    *testing.T
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -56,7 +37,7 @@ func start(t *testing.T, args ...string) *process {
 	}()
 	t.Cleanup(func() {
 		p.kill()
-		text := p.text()
+		text := p.String()
 		if t.Failed() {
 			t.Logf("log of wardcast %s:\n%s", args[0], text)
 		}
@@ -75,7 +56,7 @@ func (p *process) says(pattern string) string {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for re := regexp.MustCompile(pattern); ; {
-		if m := re.FindStringSubmatch(p.text()); m != nil {
+		if m := re.FindStringSubmatch(p.String()); m != nil {
 			return m[len(m)-1]
 		}
 		select {
@@ -136,7 +117,7 @@ func TestInterrupt(t *testing.T) {
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
 	p.signal(os.Interrupt)
-	if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+	if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }

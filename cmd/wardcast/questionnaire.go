@@ -13,6 +13,12 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/meta"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
@@ -27,8 +33,8 @@ type questionnaireCmd struct {
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
-// answers is the flags that say where answers are and what their columns mean.
-type answers struct {
+// answerFlags are the flags that say where answers are and what their columns mean.
+type answerFlags struct {
 	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
 	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again; patterns that all do take out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
 	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not; without such a column participants are numbered by row, and meta refuses the fit)." placeholder:"NAME"`
@@ -55,8 +61,8 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 }
 
 // columns returns what the flags say.
-func (a *answers) columns(d *cli.Deps) (questionnaire.Columns, error) {
-	c := questionnaire.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
+func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
+	c := answers.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
 		return c, err
@@ -79,7 +85,7 @@ func (a *answers) columns(d *cli.Deps) (questionnaire.Columns, error) {
 
 // readCodebook reads a codebook, and says in the log which of its columns are ignored.
 func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
-	items, ignored, err := questionnaire.ReadCodebook(path)
+	items, ignored, err := answers.ReadCodebook(path)
 	if len(ignored) > 0 {
 		d.Log.Warn("columns of the codebook are ignored", "file", path, "columns", ignored)
 	}
@@ -100,8 +106,8 @@ type learning struct {
 }
 
 // options returns what the flags say.
-func (l *learning) options() (questionnaire.Options, error) {
-	o := questionnaire.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
+func (l *learning) options() (fit.Options, error) {
+	o := fit.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
 	var err error
 	if l.MaxIter < 1 {
 		return o, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
@@ -116,12 +122,12 @@ func (l *learning) options() (questionnaire.Options, error) {
 }
 
 // read returns what the flags of both say.
-func (l *learning) read(d *cli.Deps, a *answers) (questionnaire.Options, error) {
+func (l *learning) read(d *cli.Deps, a *answerFlags) (fit.Options, error) {
 	o, err := l.options()
 	if err == nil {
 		o.Input = a.Input
 		o.Columns, err = a.columns(d)
-		o.Remark = func(of questionnaire.Remarks) { warn(d, a.Input, of) }
+		o.Remark = func(of answers.Remarks) { warn(d, a.Input, of) }
 	}
 	return o, err
 }
@@ -146,7 +152,7 @@ func parseBetas(s string) ([]float64, error) {
 const mostLines = 20
 
 // warn says in the log what should be known of a file.
-func warn(d *cli.Deps, file string, of questionnaire.Remarks) {
+func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if n := len(of.Unanswered); n > 0 {
 		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
@@ -186,11 +192,11 @@ type result struct {
 }
 
 // prepare completes the options, and returns the bar that shows their progress. The inputs are the files that are read.
-func (r *result) prepare(d *cli.Deps, o *questionnaire.Options, inputs ...string) (*cli.Progress, error) {
+func (r *result) prepare(d *cli.Deps, o *fit.Options, inputs ...string) (*cli.Progress, error) {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
 		return nil, cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
 	}
-	if err := questionnaire.CheckFolder(r.Out, inputs...); err != nil {
+	if err := folder.Check(r.Out, inputs...); err != nil {
 		return nil, cli.Usage(err)
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
@@ -200,7 +206,7 @@ func (r *result) prepare(d *cli.Deps, o *questionnaire.Options, inputs ...string
 }
 
 // report says what was learnt and written.
-func (r *result) report(d *cli.Deps, f *questionnaire.Fitted) error {
+func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	s := &f.Summary
 	if s.Status == solver.IterationLimit.String() {
 		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
@@ -222,7 +228,7 @@ func (r *result) report(d *cli.Deps, f *questionnaire.Fitted) error {
 }
 
 type questionnaireFitCmd struct {
-	answers
+	answerFlags
 	learning
 	result
 }
@@ -231,7 +237,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps) error { retu
 
 // run fits; the visits may be nil.
 func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *questionnaire.Visits) error {
-	o, err := c.read(d, &c.answers)
+	o, err := c.read(d, &c.answerFlags)
 	if err != nil {
 		return err
 	}
@@ -240,12 +246,12 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 	if err != nil {
 		return err
 	}
-	fitted, err := questionnaire.Fit(ctx, o)
+	fitted, err := fit.Fit(ctx, o)
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if err := fitted.Write(ctx, c.Out); err != nil {
+	if err := folder.Write(ctx, c.Out, fitted); err != nil {
 		return err
 	}
 	return c.report(d, fitted)
@@ -273,20 +279,20 @@ type questionnaireMetaCmd struct {
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
-	o := questionnaire.MetaOptions{Models: c.Models, Compact: c.Compact}
+	o := meta.Options{Models: c.Models, Compact: c.Compact}
 	var err error
 	if o.Options, err = c.options(); err != nil {
 		return err
 	}
 	var read []string
 	for _, dir := range c.Models {
-		read = append(read, filepath.Join(dir, questionnaire.ScoresFile))
+		read = append(read, filepath.Join(dir, model.ScoresFile))
 	}
 	bar, err := c.prepare(d, &o.Options, read...)
 	if err != nil {
 		return err
 	}
-	fitted, err := questionnaire.Meta(ctx, o)
+	fitted, err := meta.Run(ctx, o)
 	bar.Finish()
 	if err != nil {
 		return err
@@ -294,7 +300,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if n := len(fitted.Summary.Compact); n < c.Compact {
 		d.Log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
 	}
-	if err := fitted.Write(ctx, c.Out); err != nil {
+	if err := folder.Write(ctx, c.Out, fitted); err != nil {
 		return err
 	}
 	return c.report(d, fitted)
@@ -309,16 +315,16 @@ type questionnaireScoreCmd struct {
 }
 
 func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
-	model, err := questionnaire.Load(c.Model)
+	m, err := model.Load(c.Model)
 	if err != nil {
 		return err
 	}
 	if c.Out != "" {
-		if err := questionnaire.CheckScoresFile(c.Out, c.Input, c.Model); err != nil {
+		if err := folder.CheckScores(c.Out, c.Input, c.Model); err != nil {
 			return cli.Usage(err)
 		}
 	}
-	scores, err := model.Score(c.Input, c.ID, c.MissingCode)
+	scores, err := score.File(m, c.Input, c.ID, c.MissingCode)
 	if err != nil {
 		return err
 	}
@@ -326,30 +332,31 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
-	if c.Out == "" {
-		data, err := scores.CSV()
-		if err == nil {
-			_, err = d.Out.Write(data)
-		}
+	data, err := scores.CSV()
+	switch {
+	case err != nil:
 		return err
+	case c.Out != "":
+		return folder.WriteFile(c.Out, data)
 	}
-	return scores.Write(c.Out)
+	_, err = d.Out.Write(data)
+	return err
 }
 
 type questionnaireRankCmd struct {
-	answers
+	answerFlags
 	learning
 	cli.Output
 }
 
 func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
-	o, err := c.read(d, &c.answers)
+	o, err := c.read(d, &c.answerFlags)
 	if err != nil {
 		return err
 	}
 	bar := cli.NewProgress(d.Err, "fits")
 	o.Progress = bar.Set
-	ranked, err := questionnaire.Rank(ctx, o)
+	ranked, err := fit.Rank(ctx, o)
 	bar.Finish()
 	if err != nil {
 		return err

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 type questionnaireEvaluateCmd struct {
-	answers
+	answerFlags
 	learning
 	cli.Output
 	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the value given." placeholder:"LIST"`
@@ -20,12 +25,12 @@ type questionnaireEvaluateCmd struct {
 }
 
 func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
-	o := questionnaire.EvaluateOptions{Methods: c.Methods, Repeats: c.Repeats}
+	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
 	if c.Repeats < 1 {
 		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
 	}
 	var err error
-	if o.Options, err = c.read(d, &c.answers); err != nil {
+	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
 		return err
 	}
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
@@ -33,7 +38,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	bar := cli.NewProgress(d.Err, "fits")
 	o.Progress = bar.Set
-	e, err := questionnaire.Evaluate(ctx, o)
+	e, err := evaluate.Run(ctx, o)
 	bar.Finish()
 	if err != nil {
 		return err
@@ -50,7 +55,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	for _, label := range e.Labels {
 		head = append(head, "AUROC "+label)
 	}
-	cell := func(m questionnaire.Measure) string {
+	cell := func(m evaluate.Measure) string {
 		switch m.Count {
 		case 0:
 			return "-"
@@ -78,7 +83,7 @@ type questionnaireReportCmd struct {
 }
 
 func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
-	m, err := questionnaire.Load(c.Model)
+	m, err := model.Load(c.Model)
 	if err != nil {
 		return err
 	}
@@ -88,20 +93,14 @@ func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 			return err
 		}
 		if err := m.Describe(items); err != nil {
-			return &questionnaire.Error{File: c.Codebook, Err: err}
+			return &table.Error{File: c.Codebook, Err: err}
 		}
 	}
-	var e *questionnaire.Evaluation
+	var e *evaluate.Evaluation
 	if c.Evaluation != "" {
-		if e, err = m.ReadEvaluation(c.Evaluation); err != nil {
+		if e, err = report.ReadEvaluation(m, c.Evaluation); err != nil {
 			return err
 		}
 	}
-	if c.Out == "" {
-		c.Out = c.Model
-	}
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
-	return m.WriteReport(c.Out, e)
+	return folder.WriteReport(cmp.Or(c.Out, c.Model), m, e)
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
-	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
 )
 
 // Two questionnaires, each of half of the items, make a second stage; its compact set stands in the JSON and in a table.
@@ -35,15 +36,15 @@ func TestQuestionnaireMeta(t *testing.T) {
 	if !ok || first["item"] == nil || first["questionnaire"] == nil || first["explained"] == nil || first["correlations"] == nil {
 		t.Errorf("meta prints %v", compact[0])
 	}
-	table, err := os.ReadFile(filepath.Join(out, questionnaire.CompactFile))
+	table, err := os.ReadFile(filepath.Join(out, model.CompactFile))
 	if err != nil || !strings.HasPrefix(string(table), "rank,questionnaire,item,text,explained,factor1,factor2\n1,") {
-		t.Errorf("%s holds %q: %v", questionnaire.CompactFile, table, err)
+		t.Errorf("%s holds %q: %v", model.CompactFile, table, err)
 	}
 	more := wardcast(t, "", slices.Concat(meta, []string{"--compact", "9"})...)
 	if all, _ := clitest.Object(t, more.Stdout)["compact"].([]any); len(all) >= 9 || !strings.Contains(more.Stderr, "fewer items") {
 		t.Errorf("of nine items %d are chosen, and the log says %q", len(all), more.Stderr)
 	}
-	scores := filepath.Join(dirs[1], questionnaire.ScoresFile)
+	scores := filepath.Join(dirs[1], model.ScoresFile)
 	data, err := os.ReadFile(scores)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestQuestionnaireLongitudinal(t *testing.T) {
 	}
 	again := t.TempDir()
 	succeed(t, "", "questionnaire", "report", "--model", out, "--out", again)
-	for _, name := range []string{questionnaire.AgesFile, questionnaire.AgesPlot} {
+	for _, name := range []string{report.AgesFile, report.AgesPlot} {
 		first, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +103,7 @@ func TestQuestionnaireInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-p.done
-		if code, said := p.cmd.ProcessState.ExitCode(), p.text(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+		if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 			t.Errorf("exits %d and says %q", code, said)
 		}
 	}

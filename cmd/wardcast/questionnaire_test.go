@@ -15,7 +15,8 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
-	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
 )
 
 // answersFile writes answers of two factors, in a folder of the test's own: q1 … q6, age, sex and a label.
@@ -55,11 +56,11 @@ func TestQuestionnaire(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	fitted := slices.Concat([]string{"questionnaire", "fit"}, flags, []string{"--factors", "2", "--out", dir, "--trace"})
 	printed := succeed(t, "", append(fitted, "--output=json")...)
-	result, err := os.ReadFile(filepath.Join(dir, questionnaire.ResultFile))
+	result, err := os.ReadFile(filepath.Join(dir, model.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s, p questionnaire.Summary
+	var s, p model.Summary
 	if err := json.Unmarshal(result, &s); err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +68,11 @@ func TestQuestionnaire(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Objective != p.Objective || s.Factors != 2 || len(s.Trace) != s.Iterations+1 || s.Missing == 0 {
-		t.Errorf("%s holds %+v, printed is %+v", questionnaire.ResultFile, s, p)
+		t.Errorf("%s holds %+v, printed is %+v", model.ResultFile, s, p)
 	}
 	for _, name := range []string{
-		questionnaire.ScoresFile, questionnaire.TableFile, questionnaire.ReportFile, questionnaire.HeatMapFile, questionnaire.HeatMapImage,
-		questionnaire.ModelFile, questionnaire.LoadingsFile, questionnaire.SumsFile,
+		model.ScoresFile, model.TableFile, report.File, report.HeatMapFile, report.HeatMapImage,
+		model.ModelFile, model.LoadingsFile, model.SumsFile,
 	} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
@@ -108,7 +109,7 @@ func TestQuestionnaire(t *testing.T) {
 		t.Fatal(err)
 	}
 	succeed(t, "", "questionnaire", "report", "--model", dir, "--evaluation", file, "--out", filepath.Join(dir, "again"))
-	page, err := os.ReadFile(filepath.Join(dir, "again", questionnaire.ReportFile))
+	page, err := os.ReadFile(filepath.Join(dir, "again", report.File))
 	if err != nil || !strings.Contains(string(page), "Held-out participants") {
 		t.Errorf("the report tells nothing of the evaluation: %v", err)
 	}
@@ -136,7 +137,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two fits or more, not 1")
 	fail(t, cli.ExitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
 	fail(t, cli.ExitFailed, fit("--items", "nothing*"), "nothing*")
-	fail(t, cli.ExitFailed, []string{"questionnaire", "score", "--model", out, path}, questionnaire.SumsFile)
+	fail(t, cli.ExitFailed, []string{"questionnaire", "score", "--model", out, path}, model.SumsFile)
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a refused fit leaves its folder: %v", err)
 	}
@@ -151,7 +152,7 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, book, link := filepath.Join(dir, questionnaire.ScoresFile), filepath.Join(dir, questionnaire.TableFile), filepath.Join(dir, "link")
+	table, book, link := filepath.Join(dir, model.ScoresFile), filepath.Join(dir, model.TableFile), filepath.Join(dir, "link")
 	for path, data := range map[string][]byte{table: answers, book: []byte("item\nq1\nq2\nq3\n")} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -167,34 +168,34 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	fit := func(input, out string, more ...string) []string {
 		return slices.Concat([]string{"questionnaire", "fit", input, "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", out}, more)
 	}
-	fail(t, cli.ExitUsage, fit(table, dir, "--items", "q*"), questionnaire.ScoresFile, "replaced")
-	fail(t, cli.ExitUsage, fit(table, link, "--items", "q*"), questionnaire.ScoresFile)
-	fail(t, cli.ExitUsage, fit(other, dir, "--codebook", book), questionnaire.TableFile)
-	fail(t, cli.ExitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), questionnaire.ScoresFile)
+	fail(t, cli.ExitUsage, fit(table, dir, "--items", "q*"), model.ScoresFile, "replaced")
+	fail(t, cli.ExitUsage, fit(table, link, "--items", "q*"), model.ScoresFile)
+	fail(t, cli.ExitUsage, fit(other, dir, "--codebook", book), model.TableFile)
+	fail(t, cli.ExitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), model.ScoresFile)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
 		t.Errorf("refused fits leave %v: %v", entries, err)
 	}
 
-	model, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
-	succeed(t, "", fit(other, model, "--items", "q1,q2,q3")...)
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	succeed(t, "", fit(other, first, "--items", "q1,q2,q3")...)
 	succeed(t, "", fit(other, second, "--items", "q4,q5,q6")...)
-	before := contents(t, model)
-	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", model, second, "--factors", "2", "--beta", "0.01", "--out", model}, questionnaire.ScoresFile)
+	before := contents(t, first)
+	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", first, second, "--factors", "2", "--beta", "0.01", "--out", first}, model.ScoresFile)
 	score := func(input, out string) []string {
-		return []string{"questionnaire", "score", "--model", model, "--out", out, input}
+		return []string{"questionnaire", "score", "--model", first, "--out", out, input}
 	}
 	fail(t, cli.ExitUsage, score(other, other), "other.csv", "replaced")
-	fail(t, cli.ExitUsage, score(table, filepath.Join(link, questionnaire.ScoresFile)), "replaced")
-	for _, name := range []string{questionnaire.ScoresFile, questionnaire.ModelFile, questionnaire.ResultFile} {
-		fail(t, cli.ExitUsage, score(other, filepath.Join(model, name)), name, "model")
+	fail(t, cli.ExitUsage, score(table, filepath.Join(link, model.ScoresFile)), "replaced")
+	for _, name := range []string{model.ScoresFile, model.ModelFile, model.ResultFile} {
+		fail(t, cli.ExitUsage, score(other, filepath.Join(first, name)), name, "model")
 	}
-	if diff := cmp.Diff(before, contents(t, model)); diff != "" {
+	if diff := cmp.Diff(before, contents(t, first)); diff != "" {
 		t.Errorf("refused commands change the model:\n%s", diff)
 	}
 	if data, err := os.ReadFile(table); err != nil || !bytes.Equal(data, answers) {
 		t.Errorf("the answers are others: %v", err)
 	}
-	succeed(t, "", score(other, filepath.Join(model, "later.csv"))...)
+	succeed(t, "", score(other, filepath.Join(first, "later.csv"))...)
 }
 
 // contents returns the files of a folder by their names.

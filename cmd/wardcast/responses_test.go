@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
@@ -104,7 +105,7 @@ http: {listen: ""}
 // TestServeQuestionnaires fits a model, serves it with the scorer's own broker, and fits it anew while it serves.
 func TestServeQuestionnaires(t *testing.T) {
 	t.Parallel()
-	model, address := fitted(t), freeAddress(t)
+	model, address := fitted(t), ingesttest.FreeAddress(t)
 	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: '', poll: 20ms}\nquestionnaires: {models: {%s: %s}}\nhttp: {listen: ''}\n", address, instrument, model))
 	if out := succeed(t, "", "check-config", config); !strings.Contains(out, "is valid") {
 		t.Errorf("check-config says %q", out)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
@@ -20,7 +20,7 @@ import (
 // TestServe runs the scorer with its own broker as a process, and kills it.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), freeAddress(t)
+	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), ingesttest.FreeAddress(t)
 	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\nlog: {level: error}\n", address, store))
 	// The level that is given goes before the file's.
 	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics", "--log-level", "info").ready()
@@ -71,17 +71,6 @@ func TestServeErrors(t *testing.T) {
 	}
 	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", "0.0.0.0:9092"}, "0.0.0.0:9092", "--insecure")
 	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", broker}, broker)
-}
-
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // it only held the port
-	return l.Addr().String()
 }
 
 // TestBroker uses the embedded broker by a client of another family.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxMessageBytes is the largest batch a topic takes unless it says otherwise.
+	// maxMessageBytes is the largest batch of a topic without a limit of its own.
 	maxMessageBytes = 4 << 20
 	// retentionInterval is how often records past their retention are dropped.
 	retentionInterval = time.Hour
@@ -29,22 +29,19 @@ const DefaultRetention = 7 * 24 * time.Hour
 
 // Config says where the broker stores and listens.
 type Config struct {
-	// Dir is the folder for the data, made where it does not exist; empty
-	// keeps everything in memory.
+	// Dir is the folder for the data, created if missing; empty keeps everything in memory.
 	Dir string
 	// Listen is the host:port to listen on; port 0 takes a free one.
 	Listen string
-	// Advertise is the host that clients are told to connect to, where it is
-	// not that of Listen. It is needed where Listen is all addresses.
+	// Advertise is the host that clients are told to connect to, if it is not that of Listen. It is required if Listen
+	// is all addresses.
 	Advertise string
-	// Sync waits for the disk at every write: what is acknowledged survives a
-	// power failure too, at the cost of throughput.
+	// Sync waits for the disk at every write: acknowledged records survive even a power failure, at the cost of
+	// throughput.
 	Sync bool
-	// Retention is how long records are kept, checked once an hour; 0 is
-	// DefaultRetention.
+	// Retention is how long records are kept, checked once an hour; 0 means DefaultRetention.
 	Retention time.Duration
-	// User and Password, where set, are demanded from clients by SASL
-	// SCRAM-SHA-256.
+	// Clients must log in as User with Password by SASL SCRAM-SHA-256, unless both are empty.
 	User, Password string
 	Logger         *slog.Logger
 }
@@ -59,8 +56,7 @@ type Broker struct {
 	ticks   sync.WaitGroup
 }
 
-// Start starts a broker and returns when it listens. A folder that another
-// broker uses is refused.
+// Start starts a broker and returns when it listens. It refuses a folder that another broker uses.
 func Start(cfg Config) (*Broker, error) {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
@@ -68,7 +64,7 @@ func Start(cfg Config) (*Broker, error) {
 	}
 	if cfg.Advertise == "" {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			return nil, errors.New("a broker that listens on all addresses wants one to advertise")
+			return nil, errors.New("a broker that listens on all addresses needs one to advertise")
 		}
 		cfg.Advertise = host
 	}
@@ -115,10 +111,10 @@ func Start(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// lock makes the folder and takes its lock, which ends with the process.
+// lock creates the folder and locks it until the process ends.
 func lock(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making broker folder: %w", err)
+		return nil, fmt.Errorf("creating broker folder: %w", err)
 	}
 	l := flock.New(filepath.Join(dir, "lock"))
 	ok, err := l.TryLock()
@@ -154,7 +150,7 @@ func (b *Broker) retain() {
 // Addr returns the host:port for clients.
 func (b *Broker) Addr() string { return b.addr }
 
-// Close stops the broker. What it acknowledged is in its folder.
+// Close stops the broker. All that it acknowledged is in its folder.
 func (b *Broker) Close() {
 	b.close.Do(func() {
 		close(b.done)
@@ -167,8 +163,8 @@ func (b *Broker) Close() {
 // logger passes kfake's errors and warnings on.
 type logger struct{ log *slog.Logger }
 
-// Logf implements kfake.Logger. Errors and warnings concern an operator: state
-// that was not written, files that were cut, members that were late.
+// Logf implements kfake.Logger. Errors and warnings are for the operator: state that was not written, files that were
+// cut off, late members.
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
 	if l.log != nil && (level == kfake.LogLevelError || level == kfake.LogLevelWarn) {
 		l.log.Warn("embedded broker", "err", fmt.Sprintf(format, args...))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// listener is a listener with another host in its address: kfake tells
-// clients to connect to the address of its listener.
+// listener is a listener with another host in its address: kfake tells clients to connect to the address of its
+// listener.
 type listener struct {
 	net.Listener
 	host string
@@ -33,21 +33,18 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// answerTimeout is how long the end of a connection waits for the answer to
-// its last request: longer than a group takes to form anew. Not every request
-// has an answer.
+// answerTimeout is how long a closed connection waits for the answer to its last request: longer than a group needs to
+// form again. Some requests have no answer.
 const answerTimeout = time.Minute
 
-// conn is a connection whose end shows only after the last request has been
-// answered, as in Kafka. A member that is killed while it joins is thereby
-// one that does not heartbeat, and is gone after its session timeout. kfake
-// starts no session where it sees that nobody takes the answer, and would
-// keep the member for good.
+// conn is a connection that shows its end only after the last request has been answered, as in Kafka. A member that is
+// killed while it joins then stops its heartbeats, and is gone after its session timeout. Without this, kfake starts no
+// session for it, since nobody takes the answer, and keeps the member for good.
 type conn struct {
 	net.Conn
 	mu      sync.Mutex
-	pending chan struct{} // closed by the answer to what was read; nil where nothing was
-	closed  bool          // by the broker: no answer comes any more
+	pending chan struct{} // closed by the answer to the last request; nil without a request
+	closed  bool          // by the broker: no more answers
 }
 
 // Read implements net.Conn.

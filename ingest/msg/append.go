@@ -9,16 +9,15 @@ import (
 // Decimals is the number of decimal places that Round keeps.
 const Decimals = 12
 
-// scale is 10^Decimals. A product with it below maxScaled has at most 15
-// digits, of which float64 keeps every one apart.
+// scale is 10^Decimals. A product with it below maxScaled has at most 15 digits, and float64 distinguishes all numbers
+// of up to 15 digits.
 const (
 	scale     = 1e12
 	maxScaled = 1e15
 )
 
-// Round returns v rounded to Decimals places. Numbers of so many places below
-// 1,000 are written at a third of the cost of others, and shorter; a sum of
-// 1,000 of them stays within 1e-9.
+// Round returns v rounded to Decimals places. Such numbers below 1,000 are shorter, and are written at a third of the
+// cost of others. A sum of 1,000 of them stays within 1e-9.
 func Round(v float64) float64 {
 	if m := v * scale; math.Abs(m) < maxScaled {
 		return math.Round(m) / scale
@@ -26,14 +25,13 @@ func Round(v float64) float64 {
 	return v
 }
 
-// appendFloat appends v in the shortest form that reads back as v, laid out
-// as encoding/json does. A value that is not finite becomes null.
+// appendFloat appends v in the shortest form that reads back as v, formatted as encoding/json does. A value that is not
+// finite becomes null.
 func appendFloat(dst []byte, v float64) []byte {
 	abs := math.Abs(v)
-	// If the nearest multiple m of 1/scale reads back as v, it is the shortest
-	// decimal that does, trailing zeros aside: no two decimals of up to 15
-	// digits share a float64. Both operands of m/scale are exact, so that the
-	// quotient is what reading the decimal gives.
+	// If the nearest multiple m of 1/scale reads back as v, it is the shortest decimal that does, apart from trailing
+	// zeros: no two decimals of up to 15 digits share a float64. Both operands of m/scale are exact, so the quotient is
+	// what reading the decimal gives.
 	if x := abs * scale; abs >= minPlain && x < maxScaled {
 		if m := uint64(x + 0.5); float64(m)/scale == abs {
 			return appendScaled(dst, m, v < 0)
@@ -53,8 +51,7 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// Outside these bounds encoding/json writes an exponent, as ECMAScript's
-// Number::toString does.
+// Outside these bounds encoding/json writes an exponent, as ECMAScript's Number::toString does.
 const (
 	minPlain = 1e-6
 	maxPlain = 1e21
@@ -92,8 +89,8 @@ func appendScaled(dst []byte, m uint64, negative bool) []byte {
 // pairs are the two digits of each number below 100.
 const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
-// appendString appends s as a JSON string, escaped as encoding/json does
-// without HTML escapes: invalid UTF-8 becomes U+FFFD.
+// appendString appends s as a JSON string, escaped as encoding/json does without HTML escapes. Invalid UTF-8 becomes
+// U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -135,8 +132,7 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// appendHead opens an object with the version of the schema and the named
-// identifier, as all messages begin.
+// appendHead opens an object with the schema version and the named identifier, as all messages begin.
 func appendHead(dst []byte, version, name, id string) []byte {
 	if version == "" {
 		version = SchemaVersion
@@ -144,8 +140,7 @@ func appendHead(dst []byte, version, name, id string) []byte {
 	return appendText(appendText(dst, `{"schema_version":`, version), name, id)
 }
 
-// The functions below append a member of an object. Its name comes with what
-// separates it from the member before.
+// The functions below append a member of an object. Its name includes what separates it from the member before.
 
 func appendText(dst []byte, name, s string) []byte { return appendString(append(dst, name...), s) }
 
@@ -173,8 +168,7 @@ func appendOptional(dst []byte, name string, o Optional) []byte {
 	return appendNumber(dst, name, o.Value)
 }
 
-// appendList appends a list, each element by one. The name ends in the bracket
-// that opens the list.
+// appendList appends a list, each element by one. The name ends in the bracket that opens the list.
 func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) []byte) []byte {
 	dst = append(dst, name...)
 	for i := range list {

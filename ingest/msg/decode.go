@@ -3,38 +3,39 @@ package msg
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
-// decoder reads the fields of one message. It goes on behind a field of the
-// wrong type, because the message may prove to be no JSON or of a schema in
-// which that type is right.
+// decoder reads the fields of one message. It reads on after a field of the wrong type, because the message may turn
+// out not to be JSON, or to have a schema version in which that type is right.
 type decoder struct {
-	scanner
-	wrong string // the first field of a wrong type, but schema_version before all
-	large string // the first string beyond MaxField
+	jsonscan.Scanner
+	wrong string // the first field of a wrong type; schema_version comes before all others
+	large string // the first string longer than MaxField
 }
 
-// decode reads one JSON object whose fields field consumes. It returns the
-// errors that depend on no field: NotJSON, InvalidUTF8, WrongType.
+// decode reads one JSON object, whose fields field consumes. It returns the errors that depend on no field: NotJSON,
+// InvalidUTF8, WrongType.
 func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
 	if !utf8.Valid(data) {
 		return &Error{Reason: InvalidUTF8}
 	}
-	d.s = string(data)
-	if d.peek() != '{' {
-		if d.skip(0) && d.end() {
+	d.Scanner = jsonscan.New(string(data))
+	if d.Peek() != '{' {
+		if d.Skip(0) && d.End() {
 			return &Error{Reason: WrongType}
 		}
 		return &Error{Reason: NotJSON}
 	}
-	if !d.object(field) || !d.end() {
+	if !d.Object(field) || !d.End() {
 		return &Error{Reason: NotJSON}
 	}
 	return nil
 }
 
-// check returns the error of the fields that all messages share, after
-// decode. Required fields are given as name, value.
+// check returns the error of the fields that all messages share, after decode. Required fields are given as name,
+// value.
 func (d *decoder) check(version string, required ...[2]string) *Error {
 	switch {
 	case d.wrong == "schema_version":
@@ -68,15 +69,15 @@ func known(version string) bool {
 
 // text reads a string of at most limit bytes; null reads as "".
 func (d *decoder) text(name string, dst *string, limit int) bool {
-	switch d.peek() {
+	switch d.Peek() {
 	case '"':
-		s, ok := d.quoted()
+		s, ok := d.Quoted()
 		d.bound(name, s, limit)
 		*dst = s
 		return ok
 	case 'n':
 		*dst = ""
-		return d.literal("null")
+		return d.Literal("null")
 	}
 	return d.mistyped(name)
 }
@@ -90,29 +91,28 @@ func (d *decoder) float(name string, dst *Optional) bool {
 	return ok
 }
 
-// optional reads a number, or null as unset. Anything else, which stands
-// depth levels deep, is skipped and reads as unset too; fits tells of it.
+// optional reads a number, or null as unset. It skips anything else, which is depth levels deep: fits is then false and
+// the number unset.
 func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
 	*dst = Optional{}
-	switch c := d.peek(); {
+	switch c := d.Peek(); {
 	case c == '-' || '0' <= c && c <= '9':
-		v, finite, ok := d.number()
+		v, finite, ok := d.Number()
 		if finite {
 			*dst = Optional{v, true}
 		}
 		return finite, ok
 	case c == 'n':
-		return true, d.literal("null")
+		return true, d.Literal("null")
 	}
-	return false, d.skip(depth)
+	return false, d.Skip(depth)
 }
 
-// value reads a number, a string or null, and skips anything else as optional
-// does.
+// value reads a number, a string or null. It skips anything else, as optional does.
 func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	*dst = Value{}
-	if d.peek() == '"' {
-		s, ok := d.quoted()
+	if d.Peek() == '"' {
+		s, ok := d.Quoted()
 		*dst = Text(s)
 		return true, ok
 	}
@@ -123,18 +123,18 @@ func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	return fits, ok
 }
 
-// fields reads an object whose fields field consumes; null reads as none.
+// fields reads an object, whose fields field consumes; null reads as an empty one.
 func (d *decoder) fields(name string, field func(name string) bool) bool {
-	switch d.peek() {
+	switch d.Peek() {
 	case '{':
-		return d.object(field)
+		return d.Object(field)
 	case 'n':
-		return d.literal("null")
+		return d.Literal("null")
 	}
 	return d.mistyped(name)
 }
 
-// bound notes a string of more than limit bytes.
+// bound records a string of more than limit bytes.
 func (d *decoder) bound(name, s string, limit int) {
 	if len(s) > limit && d.large == "" {
 		d.large = name
@@ -146,5 +146,5 @@ func (d *decoder) mistyped(name string) bool {
 	if d.wrong == "" || name == "schema_version" {
 		d.wrong = name
 	}
-	return d.skip(1)
+	return d.Skip(1)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
 const contractNote = `{"schema_version":"1","visit_id":"V1","site":"A","arrived_at":"2026-11-20T08:01:02Z","complaint":"Lower Extremity Injury",
@@ -186,21 +188,6 @@ func TestDecodeOutcome(t *testing.T) {
 	}
 }
 
-// TestNumbers holds the fast path against strconv by way of encoding/json.
-func TestNumbers(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.StringMatching(`-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?`).Draw(t, "number")
-		var want float64
-		wantErr := json.Unmarshal([]byte(s), &want)
-		p := scanner{s: s}
-		got, finite, ok := p.number()
-		if !ok || p.i != len(s) || finite != (wantErr == nil) || finite && math.Float64bits(got) != math.Float64bits(want) {
-			t.Fatalf("got %v, %v, %v at %d, want %v, %v", got, finite, ok, p.i, want, wantErr)
-		}
-	})
-}
-
 // noteGen draws notes that decode.
 func noteGen() *rapid.Generator[Note] {
 	return rapid.Custom(func(t *rapid.T) Note {
@@ -278,7 +265,7 @@ func checkRefusal(t *testing.T, data []byte, err error) {
 		t.Fatalf("%v for what is no JSON", e)
 	}
 	// Depth is the one thing in which we are stricter than encoding/json.
-	if e.Reason == NotJSON && json.Valid(data) && strings.Count(string(data), "[")+strings.Count(string(data), "{") < maxDepth {
+	if e.Reason == NotJSON && json.Valid(data) && strings.Count(string(data), "[")+strings.Count(string(data), "{") < jsonscan.MaxDepth {
 		t.Fatalf("%v for JSON", e)
 	}
 	if !fixedText(e) {

@@ -27,7 +27,7 @@ const (
 	TypeScores     = "com.wardcast.questionnaire.scores.v1"
 )
 
-// Names of the headers that a dead letter has beside those of the message.
+// Names of the headers that a dead letter has in addition to those of its message.
 const (
 	HeaderReason       = "dlq-reason"
 	HeaderField        = "dlq-field"
@@ -40,14 +40,12 @@ const (
 	HeaderDeadTime     = "dlq-time"
 )
 
-// TimeFormat is the layout of scored_at, ce_time and dlq-time, for times in
-// UTC: RFC 3339 with milliseconds.
+// TimeFormat is the layout of scored_at, ce_time and dlq-time: RFC 3339 with milliseconds, in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// EventID returns the ce_id of the answer that this version of the model gives
-// to the visit or response id: the first 32 hexadecimal digits of the SHA-256
-// of the three strings, each behind its length as a varint. Equal arguments
-// give equal identifiers, so that a consumer can drop repeats.
+// EventID returns the ce_id of the answer of this model and version to the visit or response id: the first 32
+// hexadecimal digits of the SHA-256 of the three strings, each after its length as a varint. Equal arguments give equal
+// identifiers, so that a consumer can drop repeats.
 func EventID(id, model, version string) string {
 	return string(AppendEventID(nil, id, model, version))
 }

@@ -139,7 +139,7 @@ func decodeNote(data []byte, n *Note, version string) error {
 	vital := func(name string) bool {
 		v := n.Vitals.Number(name)
 		if v == nil {
-			return d.skip(2)
+			return d.Skip(2)
 		}
 		wrong := d.wrong
 		ok := d.float(name, v)
@@ -161,7 +161,7 @@ func decodeNote(data []byte, n *Note, version string) error {
 		case "complaint":
 			return d.text(name, &n.Complaint, MaxField)
 		case "text":
-			hasText = d.peek() != 'n'
+			hasText = d.Peek() != 'n'
 			return d.text(name, &n.Text, MaxText)
 		case "age":
 			return d.float(name, &n.Age)
@@ -173,7 +173,7 @@ func decodeNote(data []byte, n *Note, version string) error {
 			n.Vitals = Vitals{}
 			return d.fields(name, vital)
 		}
-		return d.skip(1)
+		return d.Skip(1)
 	})
 	if n.SchemaVersion == "" {
 		n.SchemaVersion = version

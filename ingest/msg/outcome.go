@@ -21,9 +21,8 @@ type Outcome struct {
 	DecidedAt     string      `json:"decided_at,omitzero"` // RFC 3339, kept as it came and not checked
 }
 
-// DecodeOutcome reads an outcome from the JSON object in data into o, by the
-// rules of DecodeNote. Required are visit_id and disposition; a disposition
-// that is none of the constants is WrongType.
+// DecodeOutcome reads an outcome from the JSON object in data into o, by the rules of DecodeNote. visit_id and
+// disposition are required. A disposition that is none of the constants is WrongType.
 func DecodeOutcome(data []byte, o *Outcome) error {
 	*o = Outcome{}
 	var d decoder
@@ -41,7 +40,7 @@ func DecodeOutcome(data []byte, o *Outcome) error {
 		case "decided_at":
 			return d.text(name, &o.DecidedAt, MaxField)
 		}
-		return d.skip(1)
+		return d.Skip(1)
 	})
 	if err == nil {
 		err = d.check(o.SchemaVersion, [2]string{"visit_id", o.VisitID}, [2]string{"disposition", disposition})
@@ -56,8 +55,7 @@ func DecodeOutcome(data []byte, o *Outcome) error {
 	return &Error{WrongType, "disposition"}
 }
 
-// AppendJSON appends the outcome as one JSON object to dst, by the rules of
-// Note.AppendJSON.
+// AppendJSON appends the outcome as one JSON object to dst, by the rules of Note.AppendJSON.
 func (o *Outcome) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, o.SchemaVersion, `,"visit_id":`, o.VisitID)
 	dst = appendText(dst, `,"disposition":`, string(o.Disposition))

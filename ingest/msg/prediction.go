@@ -5,29 +5,26 @@ import (
 	"strconv"
 )
 
-// Decision is the probability held against the threshold.
+// Decision compares the probability of admission with the threshold.
 type Decision string
 
-// The decisions: the probability is at least the threshold, or below it.
+// The probability is at least the threshold, or below it.
 const (
 	Admit    Decision = "admit"
 	NotAdmit Decision = "not_admit"
 )
 
-// Prediction is an answer to a note with the explanation of its logit, as it
-// goes to KafkaTopic triage.predictions. The contributions are signed
-// log-odds before calibration and add up:
+// Prediction is an answer to a note with the explanation of its logit, as it goes to KafkaTopic triage.predictions. The
+// contributions are signed log-odds before calibration and add up:
 //
 //	Intercept + Σ Topics.Contribution + Σ Words.Contribution + Σ Aux.Contribution = Logit
 //
-// and within a topic Σ Terms.Contribution = Contribution, both to rounding.
-// Probability is the calibrated probability, in [0,1].
+// and within a topic Σ Terms.Contribution = Contribution, both up to rounding. Probability is the calibrated
+// probability, in [0,1].
 //
-// A yes/no model predicts admission, and the fields of classes are left out.
-// A model of several outcomes explains one of them, Class: Probability is that
-// of Class, Logit its log-odds against Against. Against is the reference class
-// of the model; where Class is the reference itself, it is the most probable
-// of the others.
+// A yes/no model predicts admission, and the fields of classes are left out. A model of several outcomes explains one
+// of them, Class: Probability is that of Class, and Logit its log-odds against Against. Against is the reference class
+// of the model. If Class is the reference itself, Against is the most probable of the others.
 type Prediction struct {
 	SchemaVersion string  `json:"schema_version"`
 	VisitID       string  `json:"visit_id"`
@@ -37,8 +34,8 @@ type Prediction struct {
 	Model         Model   `json:"model"`
 	Class         string  `json:"class,omitzero"`
 	Against       string  `json:"against,omitzero"`
-	Classes       []Class `json:"classes,omitempty"` // as ordered in the model, the reference first; sums to 1 within 1e-9
-	// AdmissionProbability is the sum over the classes that mean admission, which the threshold is held against.
+	Classes       []Class `json:"classes,omitempty"` // in the model's order, the reference first; sum 1 within 1e-9
+	// AdmissionProbability is the sum over the classes that mean admission. The threshold applies to it.
 	AdmissionProbability Optional `json:"admission_probability,omitzero"`
 	Probability          float64  `json:"probability"`
 	Threshold            float64  `json:"threshold"`
@@ -46,7 +43,7 @@ type Prediction struct {
 	Logit                float64  `json:"logit"`
 	Intercept            float64  `json:"intercept"`
 	Topics               []Topic  `json:"topics"`         // by |Contribution|, largest first
-	Words                []Word   `json:"words,omitzero"` // nil, and left out, where the model carries no single words
+	Words                []Word   `json:"words,omitzero"` // nil, and left out, if the model has no single words
 	Aux                  []Aux    `json:"aux"`
 	KnownTermShare       float64  `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
 	Abstained            bool     `json:"abstained"`
@@ -59,8 +56,7 @@ type Class struct {
 	Probability float64 `json:"probability"`
 }
 
-// Admission returns the calibrated probability of admission, which Decision
-// tells.
+// Admission returns the calibrated probability of admission, on which Decision is based.
 func (p *Prediction) Admission() float64 {
 	if p.AdmissionProbability.Set {
 		return p.AdmissionProbability.Value
@@ -92,17 +88,16 @@ type Term struct {
 	Surface      []string `json:"surface"` // forms in which the term stands in notes
 	Weight       float64  `json:"weight"`  // weight of the term in the topic
 	Contribution float64  `json:"contribution"`
-	// Head is "" or TermHead(Term, Surface), for a writer of many.
+	// Head is "" or TermHead(Term, Surface), which saves time if a term is written often.
 	Head string `json:"-"`
 }
 
-// TermHead returns the beginning of the JSON of a Term or Word, up to its
-// numbers.
+// TermHead returns the beginning of the JSON of a Term or Word, up to its numbers.
 func TermHead(term string, surface []string) string {
 	return string(appendTerm(nil, "", term, surface))
 }
 
-// Word is what a term adds to the logit beside the topics.
+// Word is what a term adds to the logit apart from the topics.
 type Word struct {
 	Term         string   `json:"term"`
 	Surface      []string `json:"surface"`
@@ -117,8 +112,7 @@ type Aux struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// Value is the value of an auxiliary feature: a number, a string, or, as the
-// zero value, null.
+// Value is the value of an auxiliary feature: a number, a string, or null, the zero value.
 type Value struct {
 	text   string
 	number float64
@@ -176,9 +170,8 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 }
 
-// AppendJSON appends the prediction as one JSON object to dst, in the bytes
-// that encoding/json writes without HTML escapes; but nil slices other than
-// Words become [], an empty SchemaVersion becomes SchemaVersion, and a number
+// AppendJSON appends the prediction as one JSON object to dst, in the bytes that encoding/json writes without HTML
+// escapes, except: nil slices other than Words become [], an empty SchemaVersion becomes SchemaVersion, and a number
 // that is not finite becomes null. It allocates only to grow dst.
 func (p *Prediction) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, p.SchemaVersion, `,"visit_id":`, p.VisitID)
@@ -252,7 +245,7 @@ func (a *Aux) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendTerm opens the object of a term, by its head if that is known.
+// appendTerm opens the object of a term, from its head if that is known.
 func appendTerm(dst []byte, head, term string, surface []string) []byte {
 	if head != "" {
 		return append(dst, head...)

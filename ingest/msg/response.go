@@ -1,49 +1,44 @@
 package msg
 
-// Response is what a participant answered to a questionnaire, as it comes
-// from KafkaTopic questionnaire.responses. Absent strings are "".
+// Response is a participant's answers to a questionnaire, as they come from KafkaTopic questionnaire.responses. Absent
+// strings are "".
 type Response struct {
 	SchemaVersion string `json:"schema_version"`
 	ResponseID    string `json:"response_id"`
 	ParticipantID string `json:"participant_id,omitzero"`
 	Instrument    string `json:"instrument"`           // names the questionnaire and chooses the model
 	AnsweredAt    string `json:"answered_at,omitzero"` // RFC 3339, kept as it came and not checked
-	// Answers and Confounds stand in the order of the message. Where a name is repeated, the last of them holds.
+	// Answers and Confounds are in the order of the message. If a name is repeated, the last one counts.
 	Answers   []Answer   `json:"answers"`             // as an object, item: number or null, or mistyped
 	Confounds []Confound `json:"confounds,omitempty"` // as an object, name: number, string or null, or mistyped
 }
 
-// Answer is the answer to one item, absent where it is missing.
+// Answer is the answer to one item, absent if it is missing.
 type Answer struct {
 	Item     string
 	Value    Optional
-	Mistyped bool // the value is neither a number of float64's range nor null, and is not kept
+	Mistyped bool // the value, which is not kept, is neither a number within float64 nor null
 }
 
-// Confound is what is known of the participant besides the answers, such as
-// age; null where it is missing.
+// Confound is what is known of the participant apart from the answers, such as age; null if it is missing.
 type Confound struct {
 	Name     string
 	Value    Value
-	Mistyped bool // the value is no number of float64's range, no string and not null, and is not kept
+	Mistyped bool // the value, which is not kept, is neither a number within float64, a string nor null
 }
 
-// DecodeResponse reads a response from the JSON object in data into r, whose
-// former contents are lost but for the storage of its lists. It does not keep
-// data.
+// DecodeResponse reads a response from the JSON object in data into r. It overwrites r, but uses the storage of its
+// lists again. It does not keep data.
 //
-// The rules and the order of errors are those of DecodeNote, with response_id,
-// instrument and answers as the required fields; last comes NoAnswers, where
-// answers hold nothing but null. An answer or confound of another type, or a
-// long string, is no error: only the model tells which of them are used. What
-// is wrong with a name is told by the field answers or confounds alone, since
-// the names are the sender's. How many there may be is bounded by the size of
-// a message only.
+// The rules and the order of errors are those of DecodeNote; response_id, instrument and answers are the required
+// fields. NoAnswers comes last: all answers are null. An answer or confound of another type, or a long string, is not
+// an error, since only the model knows which of them are used. An error about a name has the field answers or confounds
+// and not the name, which the sender chose. Only the size of a message bounds how many there may be.
 //
-// It takes time linear in len(data), and in the steady state one allocation
-// plus one for each string with a JSON escape.
+// It takes time linear in len(data). In the steady state it allocates once, plus once for each string with a JSON
+// escape.
 func DecodeResponse(data []byte, r *Response) error {
-	// What a longer message left behind is not kept.
+	// Nothing of a longer message before is kept.
 	clear(r.Answers)
 	clear(r.Confounds)
 	*r = Response{Answers: r.Answers[:0], Confounds: r.Confounds[:0]}
@@ -81,14 +76,14 @@ func DecodeResponse(data []byte, r *Response) error {
 		case "answers":
 			clear(r.Answers)
 			r.Answers, answered = r.Answers[:0], false
-			hasAnswers = d.peek() != 'n'
+			hasAnswers = d.Peek() != 'n'
 			return d.fields(name, answer)
 		case "confounds":
 			clear(r.Confounds)
 			r.Confounds = r.Confounds[:0]
 			return d.fields(name, confound)
 		}
-		return d.skip(1)
+		return d.Skip(1)
 	})
 	if err == nil {
 		err = d.check(r.SchemaVersion, [2]string{"response_id", r.ResponseID}, [2]string{"instrument", r.Instrument})

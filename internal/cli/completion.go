@@ -59,7 +59,9 @@ func (c *Complete) Run(d *Deps, command *kong.Context) error {
 	before = slices.DeleteFunc(before, func(w string) bool { return w == "=" }) // bash splits --flag=value
 	for _, w := range candidates(command.Model.Node, before, last) {
 		if strings.HasPrefix(w, last) {
-			fmt.Fprintln(d.Out, w)
+			if _, err := fmt.Fprintln(d.Out, w); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func (f *Format) Decode(ctx *kong.DecodeContext) error {
 
 // Output is the flag of every command that prints data.
 type Output struct {
-	Output Format `help:"Print a table or JSON." placeholder:"table|json" default:"table" short:"o"`
+	Output Format `help:"Print a table or JSON." enum:"table,json" default:"table" short:"o"`
 }
 
 // JSON reports whether data goes out as JSON.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // TestProgress draws bars of a known and of an unknown total.
@@ -22,4 +24,40 @@ func TestProgress(t *testing.T) {
 		t.Errorf("100 predictions are drawn as %q", got)
 	}
 	(&Progress{}).Set(1, 2) // nothing to draw on
+}
+
+// A path given to --output is told where it belongs.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	var g struct {
+		File struct {
+			Output
+			Out string
+		} `cmd:""`
+		Print Output `cmd:""`
+	}
+	parser, err := kong.New(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"file":                  "",
+		"file --output json":    "",
+		"file -o table":         "",
+		"file --output=x.csv":   "--output is a format (table or json); to write a file use --out",
+		"file -o x.csv":         "--output is a format (table or json); to write a file use --out",
+		"print --output x.json": "--output is a format (table or json); to write a file redirect standard output, as in > FILE",
+	} {
+		_, err := parser.Parse(strings.Fields(line))
+		got := ""
+		if err != nil {
+			got = withFileHint(err).Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	if _, err := parser.Parse([]string{"file", "--output", "json"}); err != nil || !g.File.JSON() {
+		t.Errorf("--output json: %v", err)
+	}
 }

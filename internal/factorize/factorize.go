@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Orientation tells what the rows of the input are.
+// Orientation says what the rows of the input are.
 type Orientation string
 
 // The orientations.
@@ -29,7 +29,7 @@ const (
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Options says what to do. Zero values mean what the fields say.
+// Options says what Run does. Zero values mean what the fields say.
 type Options struct {
 	// Method is one of methods.Names or methods.Supervised.
 	Method string
@@ -54,15 +54,15 @@ type Options struct {
 	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
 	// the input; "" means none.
 	StartTopics, StartScores string
-	// Choices are the settings of the method's own. The step of a supervised method is a number: algorithm 1 of the paper
-	// with steps of that length, where "" means the updates that are fastest.
+	// Choices are the settings of the method's own. For supervised methods the step is a number, the step length of the
+	// paper's algorithm 1; "" means the fastest updates.
 	Choices methods.Settings
-	// Supervised are for the methods of methods.Supervised alone.
+	// Supervised holds the options of the methods of methods.Supervised.
 	Supervised
-	// Restarts is how many starts are tried, with the seeds Seed, Seed+1 …; the result of least objective is kept. 0 means 1.
-	// More want a start that the seed decides.
+	// Restarts is the number of starts, with the seeds Seed, Seed+1 …; the result with the least objective is kept. 0 means
+	// 1. More than 1 needs a start that depends on the seed.
 	Restarts int
-	// Out is the folder to write to. It is made where it is missing.
+	// Out is the folder to write to. It is made if it does not exist.
 	Out string
 	// Version is the program's version, for the report.
 	Version string
@@ -75,10 +75,10 @@ type Report struct {
 	Iterations            int                 `json:"iterations"`
 	Objective             float64             `json:"objective"`
 	MeanObjective         float64             `json:"mean_objective"`
-	OrthogonalityResidual *float64            `json:"orthogonality_residual"` // nil where it overflows
-	TrainAccuracy         *float64            `json:"train_accuracy"`         // nil for methods without labels; of smf-h by the codes that predictions derive
+	OrthogonalityResidual *float64            `json:"orthogonality_residual"` // nil if it overflows
+	TrainAccuracy         *float64            `json:"train_accuracy"`         // nil for methods without labels; smf-h uses the codes that predictions derive
 	TestAccuracy          *float64            `json:"test_accuracy,omitempty"`
-	TestAUROC             *float64            `json:"test_auroc,omitempty"` // nil too for more than two classes, and where all are of one
+	TestAUROC             *float64            `json:"test_auroc,omitempty"` // nil for more than two classes, and if all documents are of one class
 	Seconds               Seconds             `json:"seconds"`
 	Trace                 []solver.TracePoint `json:"trace"` // empty unless asked for
 	Settings              Settings            `json:"settings"`
@@ -101,7 +101,7 @@ type Settings struct {
 	Rank        int         `json:"rank"`
 	Init        solver.Init `json:"init"`
 	Seed        uint64      `json:"seed"`
-	SeedKept    uint64      `json:"seed_kept"` // of the restart that is described
+	SeedKept    uint64      `json:"seed_kept"` // of the restart whose result is kept
 	MaxIter     int         `json:"max_iter"`
 	RelTol      float64     `json:"rel_tol"`
 	AbsTol      float64     `json:"abs_tol"`
@@ -141,7 +141,7 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("reading the input: %w", context.Cause(ctx))
 	}
-	undo, err := makeFolder(o.Out) // an hour of updates is no time to learn that it cannot be made
+	undo, err := makeFolder(o.Out) // before an hour of updates, not after
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +174,15 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	return report, nil
 }
 
-// kept is the result of least objective of all starts.
+// kept is the result with the least objective of all starts.
 type kept struct {
 	*solver.Result
 	seed  uint64
 	total solver.Seconds // of all starts
 }
 
-// best returns the result of least objective of all starts, the first of equals. A start that ends without a finite
-// objective is passed over, unless there is no other.
+// best returns the result with the least objective of all starts, the first of several. Starts that end without a finite
+// objective are skipped, unless there is no other.
 func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*kept, error) {
 	var best kept
 	var failed error
@@ -264,8 +264,8 @@ func (o *Options) report(x mat.Matrix, method solver.Method, result *kept) *Repo
 	return report
 }
 
-// check fills in the defaults and returns the method, or of a supervised one the settings as far as they are given. The
-// numbers are left to solver.Solve to check.
+// check fills in the defaults and returns the method, or the given settings of a supervised one. solver.Solve checks the
+// numbers.
 func (o *Options) check() (method solver.Method, supervised smf.Settings, err error) {
 	fail := func(format string, args ...any) (solver.Method, smf.Settings, error) {
 		return nil, supervised, fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
@@ -299,7 +299,7 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 	case o.Restarts < 0:
 		return fail("%d restarts", o.Restarts)
 	case o.Restarts > 1 && (o.Init == solver.InitSVD || o.StartTopics != "" || o.StartScores != "" || o.Method == methods.SVD):
-		return fail("%d restarts from a start that the seed does not decide; take start random or kmeans", o.Restarts)
+		return fail("%d restarts from a start that does not depend on the seed; choose the start random or kmeans", o.Restarts)
 	}
 	if o.supervised() {
 		supervised, err = o.checkSupervised()
@@ -333,21 +333,20 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	return x, settings, o.checkSigns(&settings)
 }
 
-// readStart reads a start factor of so many rows, nil for no path.
+// readStart reads a start factor with the given number of rows, nil for no path.
 func (o *Options) readStart(path string, rows int) (*mat.Dense, error) {
 	m, err := readFactor(path)
 	if m == nil {
 		return nil, err
 	}
 	if r, c := m.Dims(); r != rows || c != o.Rank {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d in place of %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, o.Rank)
+		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, o.Rank)
 	}
 	return m, nil
 }
 
-// checkSigns refuses what a method with non-negative factors cannot begin from: negative entries of a factor that it keeps
-// non-negative, and nothing but zeros, which no update leaves. A single column of zeros is a topic without use, as runs
-// may end with.
+// checkSigns refuses starts of methods with non-negative factors: negative entries of a factor that stays non-negative, and
+// factors of zeros only, which no update changes. A single column of zeros is an unused topic, with which a run may end.
 func (o *Options) checkSigns(s *solver.Settings) error {
 	topics, scores := methods.NonNegative(o.Method)
 	for _, start := range []struct {
@@ -369,7 +368,7 @@ func (o *Options) checkSigns(s *solver.Settings) error {
 		}
 		locked := start.nonNegative || start.other == nil
 		if (topics || scores) && o.Method != methods.SONMFBinary && locked && x.NormSquared() == 0 {
-			return fmt.Errorf("reading %q: %w: every entry is 0, which no update of %s leaves", start.path, solver.ErrDomain, o.Method)
+			return fmt.Errorf("reading %q: %w: every entry is 0, and no update of %s changes that", start.path, solver.ErrDomain, o.Method)
 		}
 	}
 	return nil

@@ -19,10 +19,10 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Auto has a weight chosen by cross-validation on the training data; see smf.Search.
+// Auto lets cross-validation on the training data choose a weight; see smf.Search.
 const Auto = "auto"
 
-// Supervised are the options of the methods of methods.Supervised. Paths are those of matrices as Input is.
+// Supervised holds the options of the methods of methods.Supervised. Paths name matrix files, as Input does.
 type Supervised struct {
 	// Labels is the path of the labels 0 … κ, one for each document, in a line or a column. Every class must occur.
 	Labels string
@@ -32,13 +32,12 @@ type Supervised struct {
 	Xi, Ridge string
 	// TestInput, TestLabels and TestAux are documents to predict; TestInput "" means none.
 	TestInput, TestLabels, TestAux string
-	// StartCoefficients is the path of β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux that of
-	// Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
+	// StartCoefficients is the path of the β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux is
+	// that of Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
 	StartCoefficients, StartAux string
 	// ClassWeights weighs documents in the label loss; "" means smf.Unweighted.
 	ClassWeights smf.ClassWeights
-	// Tried, where it is not nil, is called after each run of the cross-validation with the number of those done and of all,
-	// from several goroutines.
+	// Tried, if not nil, is called after each run of the cross-validation, from several goroutines.
 	Tried func(done, total int)
 }
 
@@ -52,7 +51,7 @@ type SupervisedSettings struct {
 	Update  smf.Update `json:"update"`
 	// ClassWeights are those of the label loss, in the objective and in the log loss of the candidates.
 	ClassWeights smf.ClassWeights `json:"class_weights"`
-	// CrossValidation tells how Xi and Ridge were chosen; nil where both were given.
+	// CrossValidation tells how Xi and Ridge were chosen; nil if both were given.
 	CrossValidation   *CrossValidation `json:"cross_validation,omitempty"`
 	TestInput         string           `json:"test_input,omitempty"`
 	TestLabels        string           `json:"test_labels,omitempty"`
@@ -61,7 +60,7 @@ type SupervisedSettings struct {
 	StartAux          string           `json:"start_aux,omitempty"`
 }
 
-// CrossValidation is how weights were chosen: by the least log loss of the candidates.
+// CrossValidation tells how weights were chosen: by the least log loss of the candidates.
 type CrossValidation struct {
 	Folds      int             `json:"folds"`
 	Chosen     []string        `json:"chosen"` // "xi", "ridge" or both
@@ -71,22 +70,22 @@ type CrossValidation struct {
 // supervised reports whether the method learns labels.
 func (o *Options) supervised() bool { return slices.Contains(methods.Supervised(), o.Method) }
 
-// checkSupervised returns the settings of the method as far as they stand in the options; weights to choose are 0.
+// checkSupervised returns the settings of the method that the options give; weights to choose are 0.
 func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	refuse := func(problem string) (smf.Settings, error) { return s, fmt.Errorf("%w: %s", ErrOptions, problem) }
 	switch {
 	case o.Labels == "":
-		return refuse(o.Method + " wants labels")
+		return refuse(o.Method + " needs labels")
 	case o.Choices.L1Topics != nil || o.Choices.L1Scores != nil:
 		return refuse(o.Method + " has no ℓ1 penalties")
 	case (o.TestInput == "") != (o.TestLabels == ""):
-		return refuse("test documents want an input and labels")
+		return refuse("test documents need both an input and labels")
 	case o.TestAux != "" && o.TestInput == "":
-		return refuse("auxiliary features of no test documents")
+		return refuse("auxiliary features without test documents")
 	case o.TestInput != "" && (o.Aux == "") != (o.TestAux == ""):
-		return refuse("training and test documents want auxiliary features alike")
+		return refuse("auxiliary features are given for training or for test documents only")
 	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
-		return refuse("start coefficients want the start topics and start scores that they belong to")
+		return refuse("start coefficients need the start topics and start scores that they belong to")
 	case !o.ClassWeights.Known():
 		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, smf.Unweighted, smf.Balanced))
 	}
@@ -109,14 +108,14 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	return s, nil
 }
 
-// weight returns the weight that the text says, 0 for Auto.
+// weight parses a weight, 0 for Auto.
 func weight(name, text string) (float64, error) {
 	if text == Auto {
 		return 0, nil
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 1) {
-		return 0, fmt.Errorf("%w: %s %q is neither a number from 0 on nor %s", ErrOptions, name, text, Auto)
+		return 0, fmt.Errorf("%w: %s %q is neither a number ≥ 0 nor %s", ErrOptions, name, text, Auto)
 	}
 	return v, nil
 }
@@ -136,7 +135,7 @@ func (s *Supervised) refuse(method string) error {
 		{"class weights", string(s.ClassWeights)},
 	} {
 		if option[1] != "" {
-			return fmt.Errorf("%w: %s: method %q learns no labels", ErrOptions, option[0], method)
+			return fmt.Errorf("%w: %s: method %q does not use labels", ErrOptions, option[0], method)
 		}
 	}
 	return nil
@@ -152,7 +151,7 @@ type task struct {
 	method     *smf.Method
 }
 
-// loadTask reads what belongs to the n documents of x.
+// loadTask reads labels, auxiliary features and test documents.
 func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	t = &task{settings: s}
 	n, p := x.Dims()
@@ -212,7 +211,7 @@ func (o *Options) readData(input string, n int, labels, aux string) (d smf.Data,
 	return d, nil
 }
 
-// maxLabel bounds labels, so that a file of something else is refused before each class is looked for.
+// maxLabel bounds labels, so that a file with something else is refused before each class is counted.
 const maxLabel = 1 << 20
 
 // readLabels reads the labels in a line or a column.
@@ -243,7 +242,7 @@ func readLabels(path string) ([]int, error) {
 // labelError is about the i-th label of a file.
 func labelError(path string, i int, format string, args ...any) error {
 	at := &matrixio.Error{Path: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1, fmt.Sprintf(format, args...))}
-	if at.Line = matrixio.LineOf(path, i); at.Line == 0 { // of a line, or no CSV file
+	if at.Line = matrixio.LineOf(path, i); at.Line == 0 { // the labels are one line, or not in a CSV file
 		at.Line, at.Column = matrixio.LineOf(path, 0), i+1
 	}
 	return at
@@ -304,12 +303,12 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 		return m, nil
 	}
 	if r != rows || c != kappa {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d in place of %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, kappa)
+		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, kappa)
 	}
 	return mat.DenseCopyOf(m.T()), nil
 }
 
-// choose fills in the weights that are left to it and makes the method.
+// choose fills in the weights that are Auto and makes the method.
 func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings solver.Settings) (err error) {
 	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, ClassWeights: o.ClassWeights, Progress: o.Tried}
 	search.Method.StartHead = nil
@@ -346,7 +345,7 @@ func (t *task) validate(ctx context.Context, x mat.Matrix, search smf.Search) er
 	return nil
 }
 
-// describe adds to a report what belongs to a supervised result.
+// describe adds the settings and accuracies of a supervised result to a report.
 func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver.Result) error {
 	report.Settings.SupervisedSettings = &SupervisedSettings{
 		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update, ClassWeights: o.ClassWeights,
@@ -373,7 +372,7 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 	positive, order := make([]bool, len(t.test.Labels)), mat.Col(nil, 0, test.LogOdds)
 	for i, y := range t.test.Labels {
 		positive[i] = y == 1
-		order[i] = (1 + order[i]/(1+math.Abs(order[i]))) / 2 // in the order of the probabilities, which round to ties from 37 on
+		order[i] = (1 + order[i]/(1+math.Abs(order[i]))) / 2 // in the order of the probabilities, which would round to 1 above 37
 	}
 	area, _, err := eval.AUROC(positive, order, nil)
 	if errors.Is(err, eval.ErrOneClass) {
@@ -383,7 +382,7 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 	return err
 }
 
-// accuracy returns the share of documents of their class.
+// accuracy returns the share of documents whose class is predicted.
 func accuracy(predicted, labels []int) *float64 {
 	right := 0
 	for i, y := range labels {

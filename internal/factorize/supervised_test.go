@@ -421,7 +421,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"too few":             {labels("0\n1\n0\n"), false, "3 labels,"},
 		"words":               {labels("admitted\nyes\n"), false, `y.csv": line 2, column 1`},
 		"table":               {labels("0,1\n0,1\n0,1\n"), false, "one line or one column, not 3×2"},
-		"no labels":           {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w wants labels"},
+		"no labels":           {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
 		"no file":             {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},
 		"aux of others":       {func(o *factorize.Options) { o.Aux = fewer }, false, "auxiliary features of 5 documents (documents-by-terms)"},
 		"no xi":               {func(o *factorize.Options) { o.Xi = "0" }, true, "xi is 0"},
@@ -433,27 +433,27 @@ func TestSupervisedRefuses(t *testing.T) {
 		"penalty":             {func(o *factorize.Options) { o.Choices.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
 		"one of a class":      {func(o *factorize.Options) { o.Labels, o.Xi = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: labels do not serve: class 1 is in one fold alone, with 1 documents"},
 		"diverging":           {func(o *factorize.Options) { o.Choices.Step, o.Xi = "1e9", "" }, false, "objective is not finite"},
-		"no test labels":      {test(x, "", ""), true, "test documents want an input and labels"},
-		"no test input":       {test("", y, ""), true, "test documents want an input and labels"},
-		"no test aux":         {test(x, y, ""), true, "want auxiliary features alike"},
-		"test aux alone":      {test("", "", aux), true, "auxiliary features of no test documents"},
+		"no test labels":      {test(x, "", ""), true, "test documents need both an input and labels"},
+		"no test input":       {test("", y, ""), true, "test documents need both an input and labels"},
+		"no test aux":         {test(x, y, ""), true, "for training or for test documents only"},
+		"test aux alone":      {test("", "", aux), true, "auxiliary features without test documents"},
 		"test terms":          {test(aux, y, aux), false, "1 terms"},
 		"test class":          {test(x, writeFile(t, "y.csv", "0\n1\n2\n0\n0\n0\n"), aux), false, `line 3: labels do not serve: document 3: label 2, the largest of training is 1`},
 		"test count":          {test(x, writeFile(t, "y.csv", "0\n1\n"), aux), false, "2 labels"},
 		"test features":       {test(x, y, x), false, "6 auxiliary features"},
-		"start coefficients":  {func(o *factorize.Options) { o.StartCoefficients = aux }, true, "want the start topics and start scores"},
-		"shape of start aux":  {func(o *factorize.Options) { o.StartAux = aux }, true, "6×1 in place of 2×1"},
-		"restarts of its own": {func(o *factorize.Options) { o.Restarts = 2 }, true, "take start random or kmeans"},
+		"start coefficients":  {func(o *factorize.Options) { o.StartCoefficients = aux }, true, "need the start topics and start scores"},
+		"shape of start aux":  {func(o *factorize.Options) { o.StartAux = aux }, true, "6×1, must be 2×1"},
+		"restarts of its own": {func(o *factorize.Options) { o.Restarts = 2 }, true, "choose the start random or kmeans"},
 		"rank":                {func(o *factorize.Options) { o.Rank = 7 }, true, "rank out of range"},
 		"labels of sonmf": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "sonmf", Input: x, Rank: 1, Supervised: factorize.Supervised{Labels: y}}
-		}, true, `labels: method "sonmf" learns no labels`},
+		}, true, `labels: method "sonmf" does not use labels`},
 		"xi of svd": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "svd", Input: x, Rank: 1, Supervised: factorize.Supervised{Xi: factorize.Auto}}
-		}, true, `xi: method "svd" learns no labels`},
+		}, true, `xi: method "svd" does not use labels`},
 		"start aux of the nmf": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "semi-nmf", Input: x, Rank: 1, Supervised: factorize.Supervised{StartAux: y}}
-		}, true, `start auxiliary coefficients: method "semi-nmf" learns no labels`},
+		}, true, `start auxiliary coefficients: method "semi-nmf" does not use labels`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

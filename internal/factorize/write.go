@@ -22,7 +22,7 @@ const (
 	ResultFile  = "result.json"
 )
 
-// makeFolder makes a folder and those above that are missing. The function it returns removes those that are still empty.
+// makeFolder makes a folder and its missing parents. The function it returns removes those that are still empty.
 func makeFolder(path string) (undo func(), err error) {
 	var made []string
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -33,7 +33,7 @@ func makeFolder(path string) (undo func(), err error) {
 	}
 	undo = func() {
 		for _, dir := range made {
-			_ = os.Remove(dir) // refused where something is in it
+			_ = os.Remove(dir) // fails if it is not empty
 		}
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -43,8 +43,8 @@ func makeFolder(path string) (undo func(), err error) {
 	return undo, nil
 }
 
-// write stores the factors, then the report. An older report goes first, so that none ever describes other factors. A
-// report that cannot be encoded leaves all as it was.
+// write stores the factors, then the report. An older report is removed first, so that a report never describes other
+// factors. If the report cannot be encoded, nothing changes.
 func write(dir string, report *Report, result *solver.Result) error {
 	encoded, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
@@ -65,7 +65,7 @@ func write(dir string, report *Report, result *solver.Result) error {
 	})
 }
 
-// replace writes a file so that it is there whole or not at all.
+// replace writes a file completely or not at all.
 func replace(dir, name string, content func(io.Writer) error) (err error) {
 	defer func() {
 		if err != nil {

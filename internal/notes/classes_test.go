@@ -96,11 +96,11 @@ func TestClassErrors(t *testing.T) {
 		"of one visit":       {"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20), `FILE, column "label": too few visits of a class: "home" has 1, and 10 are the least: leave its rows out and name the other classes, or count them to another class`, Columns{Classes: auto}, ErrRareClass},
 		"one class":          {outcomes("home"), `FILE, column "label": only one class among the labels`, Columns{Classes: auto}, ErrOneClass},
 		"too many":           {many.String(), `FILE, line 102, column "label": more than 100 different labels: name the classes, or another column`, Columns{Classes: auto}, ErrManyClasses},
-		"a list of one":      {three, `FILE, column "label": 1 classes, want 2 to 1000`, Columns{Classes: []string{"home"}}, nil},
+		"a list of one":      {three, `FILE, column "label": 1 classes, must be 2 to 1000`, Columns{Classes: []string{"home"}}, nil},
 		"twice":              {three, `FILE, column "label": class 2, "home", has the name of another`, Columns{Classes: []string{"home", "home"}}, nil},
 		"twice as a number":  {three, `FILE, column "label": class "1.0" is the number of "1"`, Columns{Classes: []string{"0", "1", "1.0"}}, nil},
 		"two lines":          {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a class with a control character`, Columns{Classes: auto}, models.ErrClassName},
-		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, and 256 are the most`, Columns{Classes: auto}, models.ErrClassName},
+		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, models.ErrClassName},
 		"admission unknown":  {three, `FILE, column "label": class "bed", which counts as admitted, is none of the classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
 		"everybody admitted": {three, `FILE, column "label": all classes count as admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
 	} {

@@ -1,22 +1,18 @@
-// Package questionnaire is what `wardcast questionnaire` does: answers in; scores, loadings, a model and a report out.
+// Package questionnaire holds what all its rooms share: items, confounds, labels, visits, codes of missing entries, and
+// reasons to refuse a file.
 //
-// n participants answer m items on a bounded scale, M n×m with NaN where there is no answer; what is known of them besides
-// is C n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, with scores W n×k in [0,1], loadings Q m×k and Qc m×c.
+// n participants answer m items on a bounded scale: M is n×m, with NaN for a missing answer. What else is known about them
+// is C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, with scores W n×k in [0,1] and loadings Q m×k, Qc m×c.
 //
-// Into the output folder Fit's result writes
+//	answers    a file of answers and its codebook → a table
+//	fit        a table → a model; the number of factors
+//	model      the stored model
+//	score      new answers → scores
+//	responses  one message of the stream → scores
+//	meta       several fits → a second stage, and a compact set of items
+//	evaluate   prediction of labels and stability of loadings on held-out participants
+//	report     the HTML report and its drawings
+//	folder     the output folder: written whole or not at all
 //
-//	scores.csv          id, factor1 … factork
-//	loadings.csv        item, factor1 … factork, the columns of the confounds, intercept
-//	model.json          a Model: items, confounds, Summary
-//	model.safetensors   float64 tensors "loadings" [m,k] and "confound_loadings" [m,c]
-//	SHA256SUMS          of these two; Load refuses what does not match
-//	report.html         one file, self-contained; loadings.svg and loadings.png are its heat map
-//	ages.csv, ages.svg  of visits: loadings over the bins of time
-//	compact.csv         of a second stage: items that estimate its scores
-//	result.json         a Summary
-//
-// each complete or not at all, result.json last: where it stands, it describes the files beside it.
-//
-// The solver gets the participants in the order of their answers, so that no bit of the result depends on the order of the
-// file. Errors name file, line and column; no error quotes an answer or an id.
+// The solver gets the participants in the order of their answers, so no bit of a result depends on the order of the file.
 package questionnaire

@@ -3,11 +3,12 @@ package table
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
 // maxFields bounds the names of fields in all rows of JSON lines, each of which has a cell in every row.
@@ -18,10 +19,13 @@ type objects struct {
 	in    *input
 	table *Reader // whose header grows
 	line  int
-	data  []byte   // of the line
+	data  []byte // of the line
+	scan  jsonscan.Scanner
+	text  string   // that scan reads
 	cells []string // of the row
 	row   []int    // the number of the row, from 1, that last had each column
 	count int      // of rows
+	err   error    // of the row, if it is an object
 }
 
 func (o *objects) next() (Row, error) {
@@ -29,32 +33,27 @@ func (o *objects) next() (Row, error) {
 		if err := o.read(); err != nil {
 			return Row{}, err
 		}
-		data := bytes.TrimSpace(o.data)
-		if len(data) == 0 {
-			continue
+		if o.text = string(bytes.TrimSpace(o.data)); o.text != "" {
+			break
 		}
-		o.count++
-		if o.in.doubtful && !utf8.Valid(data) {
-			return Row{}, o.fail(o.columnAt(data), ErrEncoding)
-		}
-		clear(o.cells)
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber()
-		if t, err := d.Token(); err != nil || t != json.Delim('{') {
-			return Row{}, o.fail("", ErrNotObject) // json's own words quote the input
-		}
-		if err := o.object(d, ""); err != nil {
-			return Row{}, err
-		}
-		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return Row{}, o.fail("", ErrNotObject)
-		}
-		return Row{o.line, o.cells}, nil
 	}
+	o.count++
+	clear(o.cells)
+	o.scan, o.err = jsonscan.New(o.text), nil
+	if o.scan.Peek() != '{' || !o.object("", 0) || !o.scan.End() {
+		return Row{}, o.fail("", ErrNotObject)
+	}
+	if o.err == nil && o.in.doubtful && !utf8.ValidString(o.text) {
+		o.err = o.fail("", ErrEncoding)
+		if i := o.in.invalid(o.cells); i >= 0 {
+			o.err = o.fail(o.table.header[i], ErrEncoding)
+		}
+	}
+	return Row{o.line, o.cells}, o.err
 }
 
 func (o *objects) fail(column string, err error) error {
-	return &Error{Line: o.line, Column: column, Err: err}
+	return &Error{Line: o.line, Column: strings.ToValidUTF8(column, "\ufffd"), Err: err}
 }
 
 // read reads a line.
@@ -75,90 +74,48 @@ func (o *objects) read() error {
 	}
 }
 
-// columnAt returns the name of the field with the first bytes that are not UTF-8, as far as it can be told.
-func (o *objects) columnAt(data []byte) string {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if _, err := d.Token(); err != nil {
-		return ""
-	}
-	for d.More() {
-		name, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return ""
+// object reads an object that stands depth levels deep; prefix stands before the names of its fields. It returns false for
+// what is no JSON.
+func (o *objects) object(prefix string, depth int) bool {
+	return o.scan.Object(func(name string) bool {
+		if prefix != "" {
+			name = prefix + name
 		}
-		if !utf8.Valid(value) {
-			column, _ := name.(string)
-			return column
+		start := o.scan.Offset()
+		switch c := o.scan.Peek(); c {
+		case '{':
+			return depth+1 < jsonscan.MaxDepth && o.object(name+".", depth+1)
+		case '"':
+			cell, ok := o.scan.Quoted()
+			o.set(name, cell)
+			return ok
+		case '[', 'n':
+			o.set(name, "")
+			return o.scan.Skip(depth + 1)
+		default:
+			ok := o.scan.Skip(depth + 1)
+			o.set(name, strings.TrimLeft(o.text[start:o.scan.Offset()], " \t\r\n"))
+			return ok
 		}
-	}
-	return ""
+	})
 }
 
-// object reads the fields of an object behind its brace; prefix stands before their names.
-func (o *objects) object(d *json.Decoder, prefix string) error {
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return o.fail("", ErrNotObject)
-		}
-		name, ok := t.(string)
-		if !ok { // the closing brace
-			return nil
-		}
-		name = prefix + name
-		if t, err = d.Token(); err != nil {
-			return o.fail("", ErrNotObject)
-		}
-		cell := ""
-		switch t := t.(type) {
-		case string:
-			cell = t
-		case json.Number:
-			cell = t.String()
-		case bool:
-			cell = strconv.FormatBool(t)
-		case json.Delim:
-			if t == '{' {
-				if err := o.object(d, name+"."); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := skip(d); err != nil {
-				return o.fail("", ErrNotObject)
-			}
-		}
-		i := o.table.Index(name)
-		if i < 0 {
-			if len(o.table.header) == maxFields {
-				return &Error{Err: ErrManyFields}
-			}
-			i = o.table.addColumn(name)
-		}
-		for len(o.cells) <= i {
-			o.cells, o.row = append(o.cells, ""), append(o.row, 0)
-		}
-		if o.row[i] == o.count {
-			return o.fail(name, ErrColumnTwice)
-		}
-		o.cells[i], o.row[i] = cell, o.count
+// set sets a cell of the row.
+func (o *objects) set(name, cell string) {
+	i := o.table.Index(name)
+	switch {
+	case i >= 0:
+	case len(o.table.header) == maxFields:
+		o.err = &Error{Err: ErrManyFields}
+		return
+	default:
+		i = o.table.addColumn(strings.Clone(name))
 	}
-}
-
-// skip reads to the end of a list.
-func skip(d *json.Decoder) error {
-	for depth := 1; depth > 0; {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('['), json.Delim('{'):
-			depth++
-		case json.Delim(']'), json.Delim('}'):
-			depth--
-		}
+	for len(o.cells) <= i {
+		o.cells, o.row = append(o.cells, ""), append(o.row, 0)
 	}
-	return nil
+	if o.row[i] == o.count && o.err == nil {
+		o.err = o.fail(name, ErrColumnTwice)
+	}
+	o.cells[i], o.row[i] = cell, o.count
 }

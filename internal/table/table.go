@@ -97,7 +97,7 @@ const (
 
 // formatOf returns the format that a file's name tells, compressed or not.
 func formatOf(name string) fileFormat {
-	switch ext, _ := extensions(name); ext {
+	switch ext, _ := Extensions(name); ext {
 	case ".tsv", ".tab":
 		return tabFormat
 	case ".jsonl", ".ndjson", ".json":
@@ -108,8 +108,9 @@ func formatOf(name string) fileFormat {
 	return separatedFormat
 }
 
-// extensions returns the end of a file's name in lower case, without and with that of a compression.
-func extensions(name string) (ext, compression string) {
+// Extensions returns the end of a file's name in lower case, without that of a compression, and that of the compression, ""
+// if there is none.
+func Extensions(name string) (ext, compression string) {
 	name = strings.ToLower(filepath.Base(name))
 	if compression = filepath.Ext(name); compression == ".gz" || compression == ".zst" {
 		return filepath.Ext(strings.TrimSuffix(name, compression)), compression
@@ -136,7 +137,7 @@ func Open(path string, o Options) (*Reader, error) {
 }
 
 func open(f *os.File, path string, o Options) (*Reader, error) {
-	if _, compression := extensions(path); formatOf(path) != parquetFormat || compression != "" {
+	if _, compression := Extensions(path); formatOf(path) != parquetFormat || compression != "" {
 		return New(f, path, o)
 	}
 	r := &Reader{file: path, format: parquetFormat}
@@ -171,12 +172,11 @@ func New(in io.Reader, name string, o Options) (*Reader, error) {
 }
 
 func (r *Reader) openText(o Options) error {
-	_, compression := extensions(r.file)
-	plain, closer, err := decompress(r.raw, compression)
+	plain, err := Decompress(r.raw, r.file)
 	if err != nil {
 		return err
 	}
-	r.closers = append(r.closers, closer)
+	r.closers = append(r.closers, plain.Close)
 	in, err := newInput(plain)
 	if err != nil {
 		return err

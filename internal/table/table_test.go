@@ -7,12 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
@@ -24,7 +26,7 @@ func write(t *testing.T, name, content string) string {
 	t.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
-	switch _, compression := extensions(name); compression {
+	switch _, compression := Extensions(name); compression {
 	case ".gz":
 		w = gzip.NewWriter(&b)
 	case ".zst":
@@ -345,6 +347,35 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
+// A damaged file is an error, whatever is damaged.
+func TestParquetDamaged(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := parquet.Write(&b, []visit{{ID: "V1", Text: new("x"), Tags: []string{"a"}}, {ID: "V2"}}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	try := func(data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(path, Options{})
+		check(t, r, err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		data := bytes.Clone(b.Bytes())
+		for range 1 + random.IntN(3) {
+			data[random.IntN(len(data))] = byte(random.Uint32())
+		}
+		try(data)
+	}
+	for cut := range b.Len() {
+		try(b.Bytes()[:cut])
+	}
+	try([]byte("PAR1\xff\xff\xff\xffPAR1")) // a footer of 4 GiB
+}
+
 // check holds what is read against what a Reader promises.
 func check(t *testing.T, r *Reader, err error) {
 	t.Helper()
@@ -367,7 +398,7 @@ func check(t *testing.T, r *Reader, err error) {
 		}
 		last = row.Line
 		for _, cell := range row.Cells {
-			if !strings.EqualFold(strings.ToValidUTF8(cell, ""), cell) {
+			if !utf8.ValidString(cell) {
 				t.Fatalf("a cell that is not UTF-8")
 			}
 		}

@@ -23,23 +23,20 @@ const (
 	maxWindow = 128 << 20
 )
 
-// decompress returns the plain bytes of r.
-func decompress(r io.Reader, compression string) (io.Reader, func() error, error) {
-	switch compression {
+// Decompress returns the plain bytes of a file of this name: those of r, unless the name ends in .gz or .zst. The caller must
+// close it, and r.
+func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
+	switch _, compression := Extensions(name); compression {
 	case ".gz":
-		z, err := gzip.NewReader(bufio.NewReaderSize(r, readBuffer))
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
+		return gzip.NewReader(bufio.NewReaderSize(r, readBuffer))
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return z, func() error { z.Close(); return nil }, nil
+		return z.IOReadCloser(), nil
 	}
-	return r, func() error { return nil }, nil
+	return io.NopCloser(r), nil
 }
 
 // input is plain text behind a byte order mark. The buffer reads from bounded.

@@ -30,7 +30,7 @@ type File struct {
 
 // Create begins a file. The caller must end it with Commit or Abort. It returns ErrName for a name that tells no format.
 func Create(path string) (*File, error) {
-	ext, compression := extensions(path)
+	ext, compression := Extensions(path)
 	if formatOf(path) == separatedFormat && ext != ".csv" || formatOf(path) == parquetFormat && compression != "" {
 		return nil, fmt.Errorf("%s: %w", path, ErrName)
 	}

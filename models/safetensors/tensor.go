@@ -3,7 +3,9 @@ package safetensors
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
 )
 
 // DType is the type of a tensor's values.
@@ -36,6 +38,25 @@ type Tensor struct {
 	Name  string
 	Shape []int
 	Data  any
+}
+
+// Float64 returns the values, which are not copied. It is an error if the shape
+// is another (a dimension given as -1 may be any), or a value is not a finite
+// float64.
+func (t *Tensor) Float64(shape ...int) ([]float64, error) {
+	v, ok := t.Data.([]float64)
+	if !ok {
+		return nil, fmt.Errorf("tensor %q: type %T, want float64", t.Name, t.Data)
+	}
+	if !slices.EqualFunc(t.Shape, shape, func(got, want int) bool { return got == want || want == -1 }) {
+		return nil, fmt.Errorf("tensor %q: shape %v, want %v", t.Name, t.Shape, shape)
+	}
+	for i, f := range v {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("tensor %q: value %d is %v", t.Name, i, f)
+		}
+	}
+	return v, nil
 }
 
 // ErrFormat is wrapped by every error about the contents of a file.

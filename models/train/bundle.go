@@ -10,7 +10,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// bundle is the version that a store keeps.
+// bundle returns the version that a store keeps.
 func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
@@ -66,13 +66,13 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 	return b, nil
 }
 
-// measured is the metrics of admission and, where there are several outcomes, those of all classes.
+// measured holds the metrics of admission and, for several outcomes, those of all classes.
 type measured struct {
 	*eval.Metrics
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 
-// settings is what the manifest says of how the head was made.
+// settings returns the manifest's record of how the head was made.
 func (f *Fitted) settings(s *Settings) (json.RawMessage, error) {
 	var record any = struct {
 		Settings
@@ -89,7 +89,7 @@ func (f *Fitted) settings(s *Settings) (json.RawMessage, error) {
 	return data, nil
 }
 
-// record is the settings that a supervised factorization has, with ξ, ν and the rank that were taken.
+// record returns the settings of a supervised factorization, with the ξ, ν and rank that were chosen.
 func (f *Supervised) record(s *Settings) any {
 	chosen := []string{}
 	if s.Xi == nil {
@@ -123,12 +123,12 @@ func (f *Supervised) record(s *Settings) any {
 	}
 }
 
-// decisionThresholds and calibrationBins are what evaluation.json holds curves at.
+// decisionThresholds and calibrationBins are the points of the curves in evaluation.json.
 var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, .6, .7, .8, .9}
 
 const calibrationBins = 10
 
-// evaluation is what the file of that name says: the metrics, and what the curves of a report are drawn from.
+// evaluation returns the contents of evaluation.json: the metrics, and the data from which a report draws its curves.
 func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)

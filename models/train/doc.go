@@ -1,25 +1,25 @@
-// Package train trains models from labelled notes: text rows, topics, the logistic head over them, and its
-// calibration; one model for all complaints and one for each complaint that is better off with its own. It
-// also cross-validates them against the plain bag of words.
+// Package train trains models from labelled notes: text rows, topics, the logistic head over them, and its calibration. It
+// trains one model for all complaints and a separate one wherever that beats it, and cross-validates models against each
+// other.
 //
 // The stages of one model of n notes, p terms, k topics:
 //
 //	X (n×p)  = textproc.Fit(notes)
 //	F (p×k)  = topics of X by a solver method, columns of length 1, in the order of the version before
 //	Z (n×k)  = X·F                        the scores that prediction computes (paper section 6)
-//	head     = elastic-net path over [Z | X, if words stand beside | auxiliary features],
+//	head     = elastic-net path over [Z | X, if words are features | auxiliary features],
 //	           λ by cross-validation in stratified folds that never split a visit
 //	map      = Platt or isotonic calibration of the out-of-fold logits
 //	cut      = threshold chosen on the calibrated out-of-fold probabilities
 //
-// Supervised factorizations (smf-w, smf-h) find topics and coefficients together, of yes and no or of κ+1 classes:
+// Supervised factorizations (smf-w, smf-h) find topics and coefficients together, for yes and no or for κ+1 classes:
 //
-//	ξ, ν, k  = by the log loss held out in stratified folds that never split a visit, where they are not given
+//	ξ, ν, k  = by the log loss held out in stratified folds that never split a visit, unless given
 //	F (p×k)  = topics of X by package smf with auxiliary features of unit variance, all rows, in the gauge in which codes
 //	           are X·F; scales of X folded into them, columns of length 1
-//	heads    = the coefficients of each class but the reference, on the scores X·F
+//	heads    = the coefficients of each class except the reference, on the scores X·F
 //	map, cut = as above, from the log-odds of the folds' own topics: F has seen the labels
 //
-// All of it is a pure function of rows, Settings and the version before: equal input gives equal bits, whatever
-// GOMAXPROCS is, on one architecture, and there with the vector kernels of linalg or without.
+// All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal bits,
+// whatever GOMAXPROCS is, and with or without the vector kernels of linalg.
 package train

@@ -1,13 +1,13 @@
 package train
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/wardcast/wardcast/models"
 )
 
-// group is the notes of one complaint.
+// group holds the notes of one complaint.
 type group struct {
 	complaint string // as first spelled
 	rows      []int
@@ -19,39 +19,36 @@ func (g *group) enough(documents int) bool {
 	return len(g.rows) >= documents && slices.Min(g.classes) >= minClass
 }
 
-// byComplaint returns the groups by the name of their model. Notes without a complaint belong to none.
+// byComplaint returns the groups in the order of the names of their models. Notes without a complaint belong to no group.
 func byComplaint(d *Data) []group {
-	all, classes := d.Rows, d.labels()
-	at := map[string]int{}
-	var groups []group
-	for i := range all {
-		name := models.Slug(all[i].Complaint)
+	classes := d.labels()
+	found := map[string]*group{}
+	for i, row := range d.Rows {
+		name := models.Slug(row.Complaint)
 		if name == models.Other {
 			continue
 		}
-		g, ok := at[name]
-		if !ok {
-			g = len(groups)
-			at[name] = g
-			groups = append(groups, group{complaint: all[i].Complaint, classes: make([]int, max(len(d.Classes), 2))})
+		if found[name] == nil {
+			found[name] = &group{complaint: row.Complaint, classes: make([]int, max(len(d.Classes), 2))}
 		}
-		groups[g].rows = append(groups[g].rows, i)
-		groups[g].classes[classes[i]]++
+		found[name].rows = append(found[name].rows, i)
+		found[name].classes[classes[i]]++
 	}
-	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Compare(models.Slug(a.complaint), models.Slug(b.complaint))
-	})
+	groups := make([]group, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		groups = append(groups, *found[name])
+	}
 	return groups
 }
 
-// Group is the notes of one complaint.
+// Group holds the notes of one complaint.
 type Group struct {
 	Data
 	Complaint string
-	At        []int // where the rows stand in the table
+	At        []int // positions of the rows in the table
 }
 
-// Groups returns the complaints that have notes enough for a model of their own.
+// Groups returns the complaints with enough notes for a model of their own.
 func Groups(d Data, minDocuments int) []Group {
 	var out []Group
 	d.Pooled = false

@@ -21,20 +21,21 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// Fitted is one trained model and what its training told.
+// Fitted is one trained model and the outcome of its training.
 type Fitted struct {
 	classifier.Parts
 	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
 	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
 	// these probabilities together.
 	OutOfFold []float64
-	// Probabilities holds likewise those of all classes, n×(κ+1), by which OutOfFold is that of admission; nil for yes and
-	// no.
+	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
+	// yes and no.
 	Probabilities *mat.Dense
-	// Supervised tells how topics that know the outcome were chosen; nil for others. They and their coefficients had not
-	// seen a row of OutOfFold at all; ξ, ν, rank and the threshold are chosen on all of it together.
+	// Supervised tells how topics that know the outcome were chosen; nil for other methods. Neither they nor their
+	// coefficients had seen the row of OutOfFold; ξ, ν, rank and the threshold are chosen on all of these probabilities
+	// together.
 	Supervised *Supervised
-	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; 0 where Supervised is set.
+	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
 	Features int
 	// Solver tells how the topics were found; nil for a bag of words.
@@ -63,15 +64,15 @@ type Aux struct {
 // Data is the notes that a model is trained on.
 type Data struct {
 	Rows   []Row
-	Aux    []Aux // what the rows' auxiliary values are
-	Pooled bool  // they are of several complaints: the complaint is an auxiliary feature
+	Aux    []Aux // names and kinds of the rows' auxiliary values
+	Pooled bool  // the rows have several complaints, and the complaint is an auxiliary feature
 	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
 	// nil for yes and no.
 	Classes   []string
 	Admission []bool
-	// Previous is the version before, from which the topics take their numbers; nil for none.
+	// Previous is the version before, from which the topics take their order; nil for none.
 	Previous *models.Bundle
-	// progress is told of the runs of a cross-validation; it may be nil.
+	// progress reports the runs of a cross-validation; it may be nil.
 	progress Progress
 }
 
@@ -81,11 +82,11 @@ func (d Data) subset(at []int) Data {
 	return d
 }
 
-// rows is data as the stages take it.
+// rows holds the data in the form that the stages take.
 type rows struct {
 	all     []Row
 	y       []bool
-	classes []int // of each row: of names, or 1 for admission
+	classes []int // of each row: an index into names, or 1 for admission
 	names   []string
 	beds    []bool // which of names count as admitted
 	visits  []string
@@ -128,7 +129,7 @@ func newRows(d Data, minVisits int) (*rows, error) {
 	return r, nil
 }
 
-// labels returns the class of each row; of yes and no, admission is 1.
+// labels returns the class of each row; for yes and no, admission is 1.
 func (d *Data) labels() []int {
 	out := make([]int, len(d.Rows))
 	for i, r := range d.Rows {
@@ -142,10 +143,10 @@ func (d *Data) labels() []int {
 	return out
 }
 
-// kappa is the number of classes but the reference.
+// kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// visit returns the visit of row i; a row without one is a visit of its own.
+// visit returns the visit of row i. A row without a visit is one of its own.
 func visit(all []Row, i int) string {
 	if all[i].Visit != "" {
 		return all[i].Visit
@@ -171,8 +172,8 @@ func (r *rows) featuresTo(dst []float64, i int) {
 	}
 }
 
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features
-// are centred. Indicators are not, so that they stay sparse; intercept makes up for it.
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
+// Indicators are not, so that they stay sparse; the intercept makes up for it.
 func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, err error) {
 	width := r.auxWidth()
 	scale = make([]float64, width)
@@ -187,7 +188,7 @@ func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, e
 			for f, v := range features[at : at+len(column.Mean)] {
 				sums[at+f] += v * v
 				if column.Kind == models.Categorical {
-					v += column.Mean[f] // 0 or 1 again, the mean where the value is missing
+					v += column.Mean[f] // 0 or 1 again, the mean if the value is missing
 				}
 				if v != 0 {
 					indices, values = append(indices, int32(at+f)), append(values, v)
@@ -210,7 +211,7 @@ func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, e
 	return x, scale, err
 }
 
-// text is the stage of a model that does not know the labels.
+// text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
 	x          *matrix.CSR // n×p
@@ -263,7 +264,8 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		}
 	}
 	if s.Alpha < nearRidge {
-		// The nearer to ridge, the larger the λ at which the path begins: it ends where that of nearRidge does.
+		// The nearer to ridge, the larger the λ at which the path begins. This ratio makes it end at the same λ as the path
+		// of nearRidge.
 		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
 	}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, settings)
@@ -323,7 +325,7 @@ func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, foldOf []int, s *Setting
 	return nil
 }
 
-// admission returns the probability that the classes that count as admitted have together.
+// admission returns the sum of the probabilities of the classes that count as admitted.
 func admission(p []float64, admitted []bool) float64 {
 	var sum float64
 	for c, v := range p {

@@ -8,8 +8,8 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Champion returns the version of a model that is in use, nil where there is none. A *models.FileError in the error
-// tells that it is damaged.
+// Champion returns the version of a model that is in use, nil if there is none. The error holds a *models.FileError if it
+// is damaged.
 func Champion(ctx context.Context, store models.Store, model string) (*models.Bundle, error) {
 	version, err := store.Champion(ctx, model)
 	if errors.Is(err, models.ErrNotFound) {
@@ -25,14 +25,14 @@ func Champion(ctx context.Context, store models.Store, model string) (*models.Bu
 	return b, nil
 }
 
-// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no
-// longer has a model of its own is retired, so that the model of all complaints scores its notes; complaints of
-// which there was no note keep theirs.
+// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer
+// has a model of its own is retired, so that the model of all complaints scores its notes. Complaints without any note keep
+// their champion.
 func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
 	for _, b := range t.Bundles {
 		var err error
 		b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name)
-		// A damaged pointer is no parent, and is what promoting mends.
+		// A damaged pointer is not a parent; promoting repairs it.
 		if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
 			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
 		}
@@ -46,7 +46,7 @@ func (t *Trained) Save(ctx context.Context, store models.Store, by string) error
 			}
 		}
 	}
-	// Promoted once all are there, so that scorers do not mix old and new for longer than they must.
+	// Promote only when all are saved, so that scorers mix old and new for as short a time as possible.
 	for _, b := range t.Bundles {
 		if err := store.Promote(ctx, b.Manifest.Name, models.Event{Version: b.Version, By: by, Reason: "trained on " + fmt.Sprint(b.Manifest.Training.Documents) + " notes"}); err != nil {
 			return fmt.Errorf("promoting model %q: %w", b.Manifest.Name, err)

@@ -53,7 +53,7 @@ func (m Method) Weighting() textproc.Weighting {
 	return textproc.TFIDF
 }
 
-// rows returns those of the weightings that the method takes, its own where there are none.
+// rows returns the weightings that the method takes, its own if none are given.
 func (m Method) rows(weightings []textproc.Weighting) ([]textproc.Weighting, error) {
 	switch {
 	case len(weightings) == 0:
@@ -67,7 +67,7 @@ func (m Method) rows(weightings []textproc.Weighting) ([]textproc.Weighting, err
 }
 
 func (m Method) wantsBinary() string {
-	return fmt.Sprintf("method %q takes %s rows alone", m, textproc.Binary)
+	return fmt.Sprintf("method %q takes only %s rows", m, textproc.Binary)
 }
 
 // Policy says which complaints get a model of their own.
@@ -75,7 +75,7 @@ type Policy string
 
 // The policies.
 const (
-	Auto   Policy = "auto"   // where it beats the model of all complaints on the complaint's own notes
+	Auto   Policy = "auto"   // if it beats the model of all complaints on the complaint's own notes
 	Always Policy = "always" // wherever there are enough notes of both classes
 	Never  Policy = "never"  // nowhere
 )
@@ -83,20 +83,20 @@ const (
 // Settings say how a model is trained. They are recorded in its manifest.
 type Settings struct {
 	Method Method            `json:"method"`
-	Rank   int               `json:"rank"`  // topics; fewer where the notes or terms are fewer
-	Words  bool              `json:"words"` // single words stand beside the topics
+	Rank   int               `json:"rank"`  // topics, at most the number of notes and of terms
+	Words  bool              `json:"words"` // single words are features, next to the topics
 	Text   textproc.Settings `json:"-"`     // the manifest has a place of its own for them
-	// L1Topics and L1Scores are the weights of l1-nmf; nil leaves them to it. No other method has any.
+	// L1Topics and L1Scores are the weights of l1-nmf; nil means its defaults. Other methods refuse them.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
 	// Xi and Ridge are ξ and ν of smf-w and smf-h, on the scale of the rows; nil lets cross-validation choose. Ranks are
-	// the numbers of topics that it may choose from; none means Rank. No other method has any of these.
+	// the numbers of topics that it may choose from; none means Rank. Other methods refuse these.
 	Xi           *float64         `json:"xi,omitempty"`
 	Ridge        *float64         `json:"ridge,omitempty"`
 	Ranks        []int            `json:"ranks,omitempty"`
 	ClassWeights smf.ClassWeights `json:"class_weights,omitempty"` // "" is smf.Unweighted
-	// WarmStart begins from the topics of the previous version where that has as many of the same method. New terms
-	// begin at 0. The singular value decomposition has no start.
+	// WarmStart begins from the topics of the previous version if it has as many, by the same method. New terms begin at 0.
+	// The singular value decomposition takes no start.
 	WarmStart bool `json:"warm_start,omitempty"`
 
 	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
@@ -113,7 +113,7 @@ type Settings struct {
 	Folds int `json:"folds"`
 
 	Calibration  models.CalibrationKind `json:"calibration"`
-	Threshold    eval.Criterion         `json:"threshold"` // what the threshold of the decision is chosen for
+	Threshold    eval.Criterion         `json:"threshold"` // the measure that the threshold of the decision maximizes
 	PerComplaint Policy                 `json:"per_complaint"`
 	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
 	Seed         uint64                 `json:"seed"`
@@ -147,7 +147,7 @@ func (s *Settings) check() error {
 	case s.Method.binary() && s.Text.Weighting != textproc.Binary:
 		problem = s.Method.wantsBinary()
 	case s.Method != L1NMF && (s.L1Topics != nil || s.L1Scores != nil):
-		problem = fmt.Sprintf("method %q has no ℓ1 penalties", s.Method)
+		problem = fmt.Sprintf("ℓ1 penalties apply only to l1-nmf; method %q has none", s.Method)
 	case s.L1Topics != nil && !(*s.L1Topics >= 0):
 		problem = fmt.Sprintf("weight %v of topics is less than 0", *s.L1Topics)
 	case s.L1Scores != nil && !(*s.L1Scores >= 0):
@@ -175,41 +175,41 @@ func (s *Settings) check() error {
 	return fmt.Errorf("%w: %s", ErrSettings, problem)
 }
 
-// supervisedProblem returns what is wrong with the settings that only supervised methods have, or do not have.
+// supervisedProblem checks the settings that only supervised methods take, or only others.
 func (s *Settings) supervisedProblem() string {
 	if !s.Method.Supervised() {
 		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == smf.Balanced {
-			return fmt.Sprintf("method %q has no xi, ridge, class weights or choice of ranks: these are of %s", s.Method, supervisedNames(" and "))
+			return fmt.Sprintf("method %q has no xi, ridge, class weights or choice of ranks: they apply only to %s", s.Method, supervisedNames(" and "))
 		}
 		return ""
 	}
 	switch {
 	case s.Words:
-		return fmt.Sprintf("single words do not stand beside the topics of %s", s.Method)
+		return fmt.Sprintf("%s does not take single words next to its topics", s.Method)
 	case s.FreeAux || s.OneSE:
-		return fmt.Sprintf("method %q has no elastic net", s.Method)
+		return fmt.Sprintf("options of the elastic net do not apply to method %q", s.Method)
 	case s.Xi != nil && !(*s.Xi > 0 && *s.Xi <= math.MaxFloat64):
-		return fmt.Sprintf("xi %v is not a number above 0", *s.Xi)
+		return fmt.Sprintf("xi %v is not a positive number", *s.Xi)
 	case s.Ridge != nil && !(*s.Ridge >= 0 && *s.Ridge <= math.MaxFloat64):
-		return fmt.Sprintf("ridge %v is not a number from 0", *s.Ridge)
+		return fmt.Sprintf("ridge %v is not a number ≥ 0", *s.Ridge)
 	case !s.ClassWeights.Known():
 		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, smf.Unweighted, smf.Balanced)
 	}
 	for i, k := range s.Ranks {
 		if slices.Contains(s.Ranks[:i], k) {
-			return fmt.Sprintf("rank %d is there twice", k)
+			return fmt.Sprintf("rank %d appears twice", k)
 		}
 	}
 	return ""
 }
 
-// checkClasses returns an error where the settings do not serve so many classes, 0 for yes and no.
+// checkClasses returns an error if the settings cannot predict so many classes, 0 for yes and no.
 func (s *Settings) checkClasses(classes int) error {
 	switch {
 	case classes > 0 && !s.Method.Supervised():
-		return fmt.Errorf("%w: method %q knows yes and no alone: several classes want %s", ErrSettings, s.Method, supervisedNames(" or "))
+		return fmt.Errorf("%w: method %q predicts only yes or no: several classes need %s", ErrSettings, s.Method, supervisedNames(" or "))
 	case classes > 2 && s.Calibration == models.Isotonic:
-		return fmt.Errorf("%w: calibration %q is of yes and no alone, not of %d classes", ErrSettings, s.Calibration, classes)
+		return fmt.Errorf("%w: calibration %q is for yes and no only, not for %d classes", ErrSettings, s.Calibration, classes)
 	}
 	return nil
 }

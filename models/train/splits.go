@@ -7,10 +7,10 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// Split is the rows that models are trained on and those that they are tested on. No visit is in both.
+// Split holds the rows that models are trained on and those that they are tested on. No visit is in both.
 type Split struct{ Train, Test []int }
 
-// Repeats is for each repetition the splits that together test every row once.
+// Repeats holds for each repetition the splits that together test every row once.
 type Repeats [][]Split
 
 // CrossValidation returns k stratified folds for each repetition, which never split a visit.
@@ -39,8 +39,8 @@ func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 	return out, nil
 }
 
-// Holdout returns the one split that trains on the rows that inTraining tells and tests on the others, without
-// those whose visit is trained on; dropped counts them. It is an error if either part is empty.
+// Holdout returns one split that trains on the rows that inTraining selects and tests on the others, except those whose
+// visit is trained on; dropped counts these. It is an error if either part is empty.
 func Holdout(all []Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
 	var split Split
 	trained := map[string]bool{}
@@ -60,7 +60,7 @@ func Holdout(all []Row, inTraining func(i int) bool) (_ Repeats, dropped int, er
 		}
 	}
 	if len(split.Train) == 0 || len(split.Test) == 0 {
-		return nil, dropped, fmt.Errorf("%w: no notes to train on, or none to test on", ErrSettings)
+		return nil, dropped, fmt.Errorf("%w: no notes to train on, or no notes to test on", ErrSettings)
 	}
 	return Repeats{{split}}, dropped, nil
 }

@@ -18,12 +18,12 @@ import (
 
 // Supervised tells how a supervised factorization was chosen.
 type Supervised struct {
-	// Best is the candidate that was taken, on the scale of the factorized rows; Candidates are those of smf.Choice.
+	// Best is the candidate that was chosen, on the scale of the factorized rows; Candidates are those of smf.Choice.
 	Best       smf.Candidate
 	Candidates []smf.Candidate
 }
 
-// supervised is a supervised factorization in the making.
+// supervised is the state of a supervised training.
 type supervised struct {
 	*rows
 	*Settings
@@ -41,7 +41,7 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 	return m
 }
 
-// supervise is the last stage where topics know the labels: topics and coefficients together, calibration, threshold.
+// supervise is the last stage for topics that know the labels: topics and coefficients together, calibration, threshold.
 func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
 	m := newSupervised(r, t, s)
 	m.progress = d.progress
@@ -64,7 +64,7 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 	return f, f.calibrate(r, choice.LogOdds, choice.FoldOf, s)
 }
 
-// checkFolds returns an error that wraps smf.ErrLabels and names the outcome for one that is not in two folds.
+// checkFolds returns an error that wraps smf.ErrLabels and names the outcome if one is not in two folds.
 func (m *supervised) checkFolds(folds []int) error {
 	for class, name := range m.names {
 		in := map[int]bool{}
@@ -80,7 +80,7 @@ func (m *supervised) checkFolds(folds []int) error {
 	return nil
 }
 
-// choose cross-validates ξ, ν and the rank, as far as they are not given.
+// choose cross-validates ξ, ν and the rank, unless they are given.
 func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, error) {
 	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, ClassWeights: m.ClassWeights, Progress: m.progress}
 	if m.Xi != nil {
@@ -111,8 +111,8 @@ func (m *supervised) method(c smf.Candidate) smf.Settings {
 	return smf.Settings{Variant: smf.Variant(m.Method), Xi: c.Xi, Ridge: c.Ridge}
 }
 
-// standard returns what linalg.Standardized takes to centre columns and give them equal variance. They are scaled so that
-// the mean square length of a row stays as it is, and with it what ξ and ν mean. Columns that are constant become 0.
+// standard returns the arguments of linalg.NewStandardized that centre columns and give them equal variance. The mean
+// square length of a row stays the same, and with it the meaning of ξ and ν. Constant columns become 0.
 func standard(x mat.Matrix) (means, scales []float64) {
 	means, deviations := linalg.ColumnMoments(x)
 	scales = deviations
@@ -202,7 +202,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 }
 
 // denseAux returns the auxiliary features, centred as the scorer centres them and of unit variance, with the divisor of
-// each; nil where there are none.
+// each; nil without auxiliary features.
 func (r *rows) denseAux() (*mat.Dense, []float64) {
 	width := r.auxWidth()
 	if width == 0 {

@@ -16,7 +16,7 @@ import (
 )
 
 // The solver's bounds: topics for a classifier are stable long before the objective's last digits. Updates that a start
-// makes by itself are beside solverMaxIter.
+// makes by itself come on top of solverMaxIter.
 const (
 	solverMaxIter = 200
 	solverRelTol  = 1e-5
@@ -34,9 +34,9 @@ type Alignment struct {
 	Of         int     `json:"of"`          // topics that both versions have
 }
 
-// factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave
-// their scale open, and the penalty of the head, which weighs topics against words, depends on it. With an earlier
-// version its topics give theirs their order, and with s.WarmStart they are where the solver begins.
+// factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave their scale
+// open, and the penalty of the head, which weighs topics against words, depends on it. The topics of an earlier version
+// give the new ones their order, and with s.WarmStart the solver begins from them.
 func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bundle) (*text, error) {
 	if s.Method == BagOfWords {
 		return t, nil
@@ -66,14 +66,14 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	return &with, nil
 }
 
-// rank returns how many topics there are where so many are asked for: no more than notes or terms.
+// rank returns the number of topics for the number that was asked for: at most the numbers of notes and of terms.
 func (t *text) rank(asked int) int {
 	n, p := t.x.Dims()
 	return min(asked, n, p)
 }
 
-// earlier returns the topics of the version before over the terms of t, nil for none, and the same again where s begins
-// from them: with as many of the same method, which must be one that has a start.
+// earlier returns the topics of the version before over the terms of t, nil for none. start is the same if the solver
+// begins from them, which needs as many topics of the same method, and a method that takes a start.
 func (t *text) earlier(s *Settings, previous *models.Bundle, rank int) (topics, start *mat.Dense, err error) {
 	topics, err = mapped(previous, t.vectorizer.Vocabulary())
 	if err != nil {
@@ -85,7 +85,7 @@ func (t *text) earlier(s *Settings, previous *models.Bundle, rank int) (topics, 
 	return topics, start, nil
 }
 
-// solve runs a method. A run that ends before a minimum is found has topics all the same; the manifest says how it ended.
+// solve runs a method. A run that ends before its minimum still has topics; the manifest says how it ended.
 func solve(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*solver.Result, error) {
 	result, err := solver.Solve(ctx, x, settings, method)
 	switch {
@@ -116,8 +116,8 @@ func unitColumns(a *mat.Dense) (length []float64) {
 	return length
 }
 
-// mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil
-// where there is no version, or one without topics.
+// mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil without a
+// version, or with one without topics.
 func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, error) {
 	if previous == nil {
 		return nil, nil
@@ -140,8 +140,8 @@ func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, er
 	return out, nil
 }
 
-// aligned returns topics with their columns in the order of the earlier ones that they are nearest to, p×l, those
-// that are near to none in the places that are free, and that order: the place that each column had.
+// aligned returns topics with their columns in the order of the earlier ones, p×l, that they are nearest to; topics that
+// are near to none take the free places. The permutation holds the former place of each column.
 func aligned(earlier, topics *mat.Dense) (*mat.Dense, []int, *Alignment) {
 	p, k := topics.Dims()
 	_, l := earlier.Dims()

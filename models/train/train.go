@@ -15,7 +15,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Outcome tells of one complaint what its training led to.
+// Outcome is the result of the training for one complaint.
 type Outcome struct {
 	Model     string        `json:"model"`
 	Complaint string        `json:"complaint"` // "" for the model of all complaints
@@ -23,11 +23,11 @@ type Outcome struct {
 	Positives int           `json:"positives"`
 	Kept      bool          `json:"kept"` // a model of its own is written
 	Why       string        `json:"why"`
-	LogLoss   *float64      `json:"log_loss"`        // of its own model, out of fold; null where none was trained
+	LogLoss   *float64      `json:"log_loss"`        // of its own model, out of fold; null if none was trained
 	Pooled    float64       `json:"pooled_log_loss"` // of the model of all complaints on the same notes, out of fold
 	Metrics   *eval.Metrics `json:"metrics"`         // of admission, out of fold, of the model that will score the complaint
-	// Classes are the metrics of several outcomes likewise, nil for yes and no. Where there are any, LogLoss and Pooled are
-	// of all classes.
+	// Classes are the same metrics for several outcomes, nil for yes and no. With several outcomes LogLoss and Pooled cover
+	// all classes.
 	Classes   *eval.ClassMetrics `json:"classes,omitempty"`
 	Alignment *Alignment         `json:"alignment,omitempty"`
 	Version   string             `json:"version,omitempty"`
@@ -37,27 +37,26 @@ type Outcome struct {
 // Trained is a set of models that score every complaint.
 type Trained struct {
 	Bundles  []*models.Bundle // the model of all complaints first, then by name
-	Outcomes []Outcome        // likewise, every complaint of the table
+	Outcomes []Outcome        // in the same order, every complaint of the table
 }
 
-// Job is what a training is told beside data and settings.
+// Job holds the arguments of a training next to data and settings.
 type Job struct {
 	Created  time.Time // that the manifests bear
 	Version  string    // of the program
 	Progress Progress  // may be nil
-	// Previous returns what Data.Previous is for the model of this name; nil gives none any. It may be called from
-	// several goroutines.
+	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several goroutines.
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 }
 
-// Progress is told how much of the work is done, in models or parts of them. It may be called from several goroutines.
+// Progress is called with the work that is done, in models or parts of them. It may be called from several goroutines.
 type Progress func(done, total int)
 
-// minClass is the number of notes of the rarer class that a model needs: each fold must hold some.
+// minClass is the least number of notes of the rarest class that a model needs, since each fold must hold some.
 const minClass = 10
 
-// Train trains the model of all complaints and, by the policy, one for each complaint. Data.Pooled is taken as
-// true, and Data.Previous from the job.
+// Train trains the model of all complaints and, by the policy, a model for each complaint. It sets Data.Pooled, and
+// Data.Previous from the job.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	d.Pooled = true
 	groups := byComplaint(&d)
@@ -115,7 +114,7 @@ type training struct {
 	total    int          // steps
 }
 
-// supervisedSteps are the steps that the training of a model is reported in where it takes long.
+// supervisedSteps is the number of steps in which the training of a supervised model is reported, since it takes long.
 const supervisedSteps = 100
 
 // tell counts steps that are done and reports it.
@@ -157,7 +156,7 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 	return a
 }
 
-// tryOwn trains the models of the wanted complaints, nil for the others. Its error is the context's.
+// tryOwn trains the models of the wanted complaints, nil for the others. It returns the error of the context.
 func (t *training) tryOwn(ctx context.Context, groups []group, wanted []bool) ([]*attempt, error) {
 	own := make([]*attempt, len(groups))
 	workers, ctx := errgroup.WithContext(ctx)
@@ -186,7 +185,7 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	return o, err
 }
 
-// judge returns which model will score a complaint, and why. own is nil where none was wanted.
+// judge decides which model will score a complaint, and says why. own is nil if no model was trained for it.
 func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error) {
 	d := t.data.subset(g.rows)
 	o := Outcome{Model: models.Slug(g.complaint), Complaint: g.complaint, Documents: len(d.Rows), Positives: positives(d.Rows)}
@@ -233,7 +232,7 @@ func verdict(policy Policy, own, pooled float64) (kept bool, why string) {
 	}
 }
 
-// add appends an outcome and, where there is one, the bundle of its model.
+// add appends an outcome and the bundle of its model, if it has one.
 func (t *training) add(out *Trained, o Outcome, rows []Row, fitted *Fitted) error {
 	out.Outcomes = append(out.Outcomes, o)
 	if fitted == nil {
@@ -247,7 +246,7 @@ func (t *training) add(out *Trained, o Outcome, rows []Row, fitted *Fitted) erro
 	return nil
 }
 
-// predictions are probabilities of rows: of admission and, where there are several, of all classes.
+// predictions are the probabilities of rows: of admission and, for several outcomes, of all classes.
 type predictions struct {
 	admission []float64
 	classes   *mat.Dense // n×(κ+1), nil for yes and no
@@ -268,8 +267,8 @@ func (p predictions) subset(at []int) predictions {
 	return out
 }
 
-// measure sets the metrics of predictions of the rows and returns their log loss, that of all classes where there are
-// several. Intervals take the notes of a visit as one.
+// measure sets the metrics of predictions of the rows and returns their log loss, over all classes if there are several.
+// Intervals treat the notes of a visit as one.
 func (o *Outcome) measure(d *Data, p predictions) (logLoss float64, err error) {
 	visits := make([]string, len(d.Rows))
 	for i := range d.Rows {

@@ -18,14 +18,14 @@ type Kind string
 const (
 	// Pearson is the product-moment correlation.
 	Pearson Kind = "pearson"
-	// Polychoric is that of normal variables of which the answers are the ordered categories.
+	// Polychoric is the correlation of normal variables whose ordered categories are the answers.
 	Polychoric Kind = "polychoric"
 )
 
-// ErrItem is wrapped by an *ItemError.
+// ErrItem is wrapped by every *ItemError.
 var ErrItem = errors.New("item does not serve")
 
-// ItemError tells which item, from 0, cannot be analysed, and why.
+// ItemError names an item, counted from 0, that cannot be analysed, and the reason.
 type ItemError struct {
 	Item   int
 	Reason string
@@ -41,30 +41,31 @@ func (e *ItemError) Unwrap() error { return ErrItem }
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is that of the correlations as they were computed, or completed. Where it is below 1e-8, R was smoothed: what users
-	// should be warned of.
+	// LeastEigenvalue is that of the correlations before smoothing. If it is below 1e-8, R was smoothed, and users should
+	// be warned.
 	LeastEigenvalue float64
-	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them does not
-	// vary among those who did. Before smoothing, R of Correlate holds 0 for them, and R of a Model what its factors say.
+	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them does
+	// not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the correlations
+	// that the factors imply in a Model.
 	Unknown [][2]int
 
 	raw *mat.SymDense // before smoothing
 }
 
-// Smoothed reports whether R is not what the answers give.
+// Smoothed reports whether R was changed to be positive definite.
 func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenvalue }
 
-// leastDeviation is the least standard deviation whose square no rounding at the end of the numbers, 5e-324, shows in.
+// leastDeviation is the least standard deviation whose square is not affected by the rounding of numbers near 5e-324.
 const leastDeviation = 1e-150
 
-// leastEigenvalue is what smaller eigenvalues are raised to: far above rounding, far below what shows in a correlation.
+// leastEigenvalue replaces smaller eigenvalues. It is far above rounding and far below anything visible in a correlation.
 const leastEigenvalue = 1e-8
 
 // Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where both
 // columns are known.
 //
-// Pairwise correlations need not be a correlation matrix. Where their least eigenvalue is below 1e-8, the matrix is
-// smoothed: eigenvalues below it are raised to it, and rows and columns scaled back to a diagonal of ones.
+// Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is smoothed:
+// smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
 //
 // It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
 // answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
@@ -119,7 +120,7 @@ func check(x *mat.Dense) error {
 	_, deviations := moments(x)
 	for j, d := range deviations {
 		if !(d >= leastDeviation && d <= math.MaxFloat64) {
-			return &ItemError{Item: j, Reason: "has answers whose squares overflow or vanish: change its unit"}
+			return &ItemError{Item: j, Reason: "has answers whose squares overflow or vanish; change its unit"}
 		}
 	}
 	return nil
@@ -148,7 +149,7 @@ func moments(x *mat.Dense) (means, deviations []float64) {
 	return means, deviations
 }
 
-// constantShare is the part of a sum of squares below which a variance on the rows of a pair may be rounding alone.
+// constantShare is the share of a sum of squares below which a variance on the rows of a pair may be rounding.
 const constantShare = 1e-12
 
 // pearson returns the correlations over pairwise known rows. With Z the standardized columns, 0 where unknown, and M of
@@ -236,7 +237,7 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	return out, least, nil
 }
 
-// errEigen is returned where the iteration for eigenvalues does not converge.
+// errEigen is returned if the iteration for eigenvalues does not converge.
 var errEigen = errors.New("eigenvalues of the correlations do not converge")
 
 // eigen returns the eigenvalues of a in ascending order and the eigenvectors in columns.

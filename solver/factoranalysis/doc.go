@@ -1,5 +1,5 @@
-// Package factoranalysis is exploratory factor analysis as questionnaires are commonly analysed: correlations, minimum
-// residual factors, promax, regression scores, and two rules for the number of factors.
+// Package factoranalysis is exploratory factor analysis as it is common for questionnaires: correlations, minimum residual
+// factors, promax and regression scores. Package rank has the rules for the number of factors.
 //
 // X is n×p, rows are participants, columns are items, NaN is a missing answer. For k factors
 //
@@ -11,8 +11,8 @@
 //	Φ        Model.Phi                 k×k
 //	ψ        Model.Uniquenesses        p
 //
-// A correlation uses the participants who answered both items. Items are scored however they are keyed: an item that was
-// not reversed has a loading of the other sign.
+// A correlation uses the participants who answered both items. Items may be keyed either way: an item that was not reversed
+// has a loading of the other sign.
 //
 // Arguments are never modified. Equal input and seed give equal bits for every GOMAXPROCS, on one GOARCH and GOAMD64
 // level. All functions are safe for concurrent use.

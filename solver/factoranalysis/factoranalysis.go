@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,13 +46,13 @@ type Model struct {
 	// Heywood lists the items whose uniqueness is at its bound of 0.005: users should be warned that there are too many
 	// factors, or too few participants.
 	Heywood []int
-	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one; NaN
-	// where none has.
+	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one;
+	// NaN if no pair has one.
 	RMSR float64
 	// Iterations counts the updates of the extraction; Converged is whether they ended at a minimum.
 	Iterations int
 	Converged  bool
-	// Correlations are what was factored.
+	// Correlations are the factored ones.
 	Correlations *Correlations
 
 	means, deviations []float64
@@ -68,20 +69,14 @@ const (
 // Fit factors the correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
 // (minres) with uniquenesses of at least 0.005, then the rotation.
 //
-// Pairs of items that nobody answered together, as in designs with planned missing answers, do not count: their
-// correlations are those of the solution, found by filling them in and factoring again until none changes by more than
-// 1e-7.
+// Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
+// correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
-// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an unknown
-// rotation. A search that does not converge is told by Converged, a matrix that is no correlation matrix by
-// Correlations.Smoothed.
+// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an
+// unknown rotation. Converged reports a search that does not converge, and Correlations.Smoothed a matrix that is not a
+// correlation matrix.
 func Fit(x *mat.Dense, s Settings) (*Model, error) {
-	if s.Correlation == "" {
-		s.Correlation = Pearson
-	}
-	if s.Rotation == "" {
-		s.Rotation = RotatePromax
-	}
+	s.Correlation, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Rotation, RotatePromax)
 	if !slices.Contains([]Rotation{RotatePromax, RotateVarimax, RotateNone}, s.Rotation) {
 		return nil, fmt.Errorf("%w: rotation %q is none of %s, %s, %s", solver.ErrSettings, s.Rotation, RotatePromax, RotateVarimax, RotateNone)
 	}
@@ -166,14 +161,7 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 		order[t] = t
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := accounted.At(a, a), accounted.At(b, b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		default:
-			return 0
-		}
+		return cmp.Compare(accounted.At(b, b), accounted.At(a, a))
 	})
 	signs := make([]float64, k)
 	for t := range signs {

@@ -14,7 +14,7 @@ const (
 	// maxNewton bounds the updates; a handful is usual.
 	maxNewton = 500
 
-	// gradientTol ends the search where no residual on the diagonal of a free item is larger.
+	// gradientTol ends the search if no residual on the diagonal of a free item is larger.
 	gradientTol = 1e-9
 
 	// roundingTol is for a search that no step takes further: f is known to 1e-16, so that its minimum is to about 1e-8.
@@ -102,7 +102,7 @@ func ReducedEigenvalues(r *mat.SymDense, k int) ([]float64, error) {
 	return e.values, nil
 }
 
-// startUniquenesses returns (1 − k/2p)/(R⁻¹)ᵢᵢ, Jöreskog's start, or ½ where R has no inverse.
+// startUniquenesses returns (1 − k/2p)/(R⁻¹)ᵢᵢ, Jöreskog's start, or ½ if R has no inverse.
 func startUniquenesses(r *mat.SymDense, k int) []float64 {
 	p := r.SymmetricDim()
 	psi := make([]float64, p)
@@ -141,7 +141,7 @@ func descent(gradient []float64, free []int) []float64 {
 	return step
 }
 
-// search returns the first of the points ψ + step, ψ + step/2 …, each clipped to the bounds, that lowers f enough; nil where
+// search returns the first of the points ψ + step, ψ + step/2 …, each clipped to the bounds, that lowers f enough; nil if
 // none does.
 func search(at *reduced, r *mat.SymDense, psi, step, gradient []float64) (*reduced, []float64, error) {
 	length, start := 1.0, at.objective()
@@ -210,8 +210,8 @@ func (d *reduced) gradient() []float64 {
 	return gradient
 }
 
-// newton returns the step −H⁻¹g on the free items, 0 on the others. Where H is not positive definite, its first term takes
-// its place, which is at least semidefinite, with a ridge.
+// newton returns the step −H⁻¹g on the free items, 0 on the others. If H is not positive definite, its first term with a
+// ridge takes its place, which is at least semidefinite.
 func (d *reduced) newton(gradient []float64, free []int) []float64 {
 	p := len(d.values)
 	u := mat.NewDense(len(free), p, nil)

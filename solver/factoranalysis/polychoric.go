@@ -22,7 +22,8 @@ const (
 	// maxScoring bounds the steps; a step that leaves the bracket is a bisection.
 	maxScoring = 60
 
-	// leastProbability stands for cells that the model all but rules out: what is left of their differences is rounding.
+	// leastProbability replaces the probability of cells that the model nearly rules out, whose differences are only
+	// rounding.
 	leastProbability = 1e-14
 )
 
@@ -112,7 +113,7 @@ func polychoric(items []item) (r *mat.SymDense, unknown [][2]int) {
 	return r, unknown
 }
 
-// table is the contingency table of a pair of items, with what its likelihood needs.
+// table is the contingency table of a pair of items, with the memory for its likelihood.
 type table struct {
 	a, b   *item
 	counts []float64 // rows are the categories of a, width those of b
@@ -137,7 +138,7 @@ func (t *table) fill(a, b *item) {
 	}
 }
 
-// resized returns a slice of length n, s where it is large enough.
+// resized returns a slice of length n, which is s if it is large enough.
 func resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -145,7 +146,7 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// correlation returns ρ of greatest likelihood, NaN where all counts lie in one row or one column.
+// correlation returns the ρ of greatest likelihood, NaN if all counts lie in one row or one column.
 //
 // It is the zero of the derivative, found by Fisher scoring from the correlation of the category numbers, inside a bracket
 // that only shrinks.
@@ -175,7 +176,7 @@ func (t *table) correlation() float64 {
 	return rho
 }
 
-// pearson returns the correlation of the category numbers, NaN where one does not vary.
+// pearson returns the correlation of the category numbers, NaN if one of them does not vary.
 func (t *table) pearson() float64 {
 	var n, sa, sb, saa, sbb, sab float64
 	for e, count := range t.counts {

@@ -123,7 +123,7 @@ func near(t *testing.T, what string, got mat.Matrix, want [][]float64, tolerance
 	t.Helper()
 	r, c := got.Dims()
 	if r != len(want) || c != len(want[0]) {
-		t.Fatalf("%s: %d×%d in place of %d×%d", what, r, c, len(want), len(want[0]))
+		t.Fatalf("%s: %d×%d, must be %d×%d", what, r, c, len(want), len(want[0]))
 	}
 	var worst float64
 	for i := range r {

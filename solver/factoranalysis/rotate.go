@@ -89,8 +89,8 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 //	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = BU.
 //
 // A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
-// power 4. The varimax is Kaiser-normalized, the fit to the target is not. Where B has dependent columns, it is returned
-// with Φ = I.
+// power 4. The varimax is Kaiser-normalized, the fit to the target is not. If B has dependent columns, it is returned with
+// Φ = I.
 func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	_, k := loadings.Dims()
 	pattern, _ = Varimax(loadings)

@@ -16,7 +16,7 @@ import (
 //
 //	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,
 //
-// the best linear prediction of the factors from the items o that the participant answered. Where R was smoothed, its inverse
+// the best linear prediction of the factors from the items o that the participant answered. If R was smoothed, its inverse
 // would weigh noise, and the correlations of the model, ΛΦΛᵀ + Ψ, take its place. Missing answers are not imputed; a score
 // rests on fewer items and is the nearer to 0. A participant without any answer has NaN.
 //
@@ -26,7 +26,7 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()
 	if p != items {
-		return nil, fmt.Errorf("%w: %d items in place of %d", solver.ErrShape, p, items)
+		return nil, fmt.Errorf("%w: %d items, must be %d", solver.ErrShape, p, items)
 	}
 	scores, structure := mat.NewDense(n, k, nil), m.structure()
 	patterns := map[string][]int{} // rows by which items they have
@@ -51,7 +51,7 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 	failed := make([]error, len(order))
 	linalg.Threads(0).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
 		for e := from; e < to; e++ {
-			failed[e] = m.score(scores, x, structure, patternOf(order[e], patterns))
+			failed[e] = m.score(scores, x, structure, order[e], patterns[order[e]])
 		}
 	})
 	for _, err := range failed {
@@ -62,36 +62,29 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// pattern is a set of items with the rows that answered just these.
-type pattern struct{ items, rows []int }
-
-func patternOf(known string, rows map[string][]int) pattern {
-	p := pattern{rows: rows[known]}
-	for j := range len(known) {
+// score fills the rows that answered just the known items.
+func (m *Model) score(scores, x, structure *mat.Dense, known string, rows []int) error {
+	p, k := structure.Dims()
+	var items []int
+	for j := range p {
 		if known[j] == 1 {
-			p.items = append(p.items, j)
+			items = append(items, j)
 		}
 	}
-	return p
-}
-
-// score fills the rows of a pattern.
-func (m *Model) score(scores, x, structure *mat.Dense, o pattern) error {
-	p, k := structure.Dims()
 	weights := m.weights
-	if len(o.items) == 0 {
-		for _, i := range o.rows {
+	if len(items) == 0 {
+		for _, i := range rows {
 			for t := range k {
 				scores.Set(i, t, math.NaN())
 			}
 		}
 		return nil
 	}
-	if len(o.items) < p {
-		r, s := mat.NewSymDense(len(o.items), nil), mat.NewDense(len(o.items), k, nil)
-		for a, i := range o.items {
+	if len(items) < p {
+		r, s := mat.NewSymDense(len(items), nil), mat.NewDense(len(items), k, nil)
+		for a, i := range items {
 			s.SetRow(a, structure.RawRowView(i))
-			for b, j := range o.items[:a+1] {
+			for b, j := range items[:a+1] {
 				r.SetSym(a, b, m.scored.At(i, j))
 			}
 		}
@@ -100,9 +93,9 @@ func (m *Model) score(scores, x, structure *mat.Dense, o pattern) error {
 			return err
 		}
 	}
-	for _, i := range o.rows {
+	for _, i := range rows {
 		row := scores.RawRowView(i)
-		for a, j := range o.items {
+		for a, j := range items {
 			z := (x.At(i, j) - m.means[j]) / m.deviations[j]
 			for t, w := range weights.RawRowView(a) {
 				row[t] += w * z
@@ -121,10 +114,10 @@ func regression(r *mat.SymDense, s *mat.Dense) (*mat.Dense, error) {
 	}
 	err := factor.SolveTo(weights, s)
 	if _, inexact := errors.AsType[mat.Condition](err); inexact {
-		err = nil // weights of items that nearly repeat one another; their sum is what counts
+		err = nil // weights of items that nearly repeat one another; only their sum matters
 	}
 	return weights, err
 }
 
-// errSingular is returned where rounding leaves correlations without an inverse.
+// errSingular is returned if rounding leaves correlations without an inverse.
 var errSingular = errors.New("correlations are singular")

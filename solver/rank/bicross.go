@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -23,7 +24,7 @@ type BiCrossSettings struct {
 	Factors []int
 	// Folds is the number of groups of rows and of groups of columns; each pair of groups is held out once. 0 means 3.
 	Folds int
-	// NonNegativeTopics and NonNegativeScores tell which factors of the method are never negative.
+	// NonNegativeTopics and NonNegativeScores say which factors of the method are never negative.
 	NonNegativeTopics, NonNegativeScores bool
 	// Seed starts the generator of the groups, and every fit.
 	Seed uint64
@@ -40,30 +41,29 @@ const (
 	// groupStream is the second word of the generator's seed.
 	groupStream = 0x6269_6376
 
-	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another is taken as 0.
+	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another counts as 0.
 	dependent = 1e-12
 )
 
-// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells. With
-// the rows and columns of a fold held out, X is
+// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells. It
+// holds one copy of the matrix for each thread. With the rows and columns of a fold held out, X is
 //
 //	A B   A held out, D factorized into scores G and topics F, D ≈ GFᵀ,
 //	C D
 //
 // and A is compared with ĜF̂ᵀ, where Ĝ are the scores that best fit B by the topics F, and F̂ the topics that best fit C by
-// the scores G, both by least squares, non-negative ones where the method's are. Error is the mean squared error of the
-// cells of A, its mean over the folds; StandardError comes from the deviation between folds.
+// the scores G, both by least squares, non-negative if those of the method are. Error is the mean over the folds of the
+// mean squared error of the cells of A; StandardError comes from the deviation between folds.
 //
 // Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,
 // section 3 and, for non-negative factors, section 5.
 //
-// A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above what is left
-// of rows and columns are errors that wrap solver.ErrSettings. It returns ErrFit too, the errors of fit and the cause of ctx when it ends.
+// A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above
+// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx when it
+// ends.
 func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
-	if s.Folds == 0 {
-		s.Folds = defaultFolds
-	}
+	s.Folds = cmp.Or(s.Folds, defaultFolds)
 	if s.Folds < 2 || s.Folds > min(n, p) {
 		return nil, fmt.Errorf("%w: %d folds of %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
 	}

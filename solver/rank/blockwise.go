@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// ErrEmptyFold is returned where a fold would hold out no observed cell.
+	// ErrEmptyFold is returned if a fold would hold out no observed cell.
 	ErrEmptyFold = errors.New("a fold holds nothing out")
 	// ErrFit is returned for a candidate whose error is not finite.
 	ErrFit = errors.New("error is not finite")
@@ -34,8 +34,9 @@ const (
 
 // Method is a factorization that takes matrices with missing cells.
 type Method interface {
-	// Prepare returns what fits candidates of up to so many factors to the training matrix, n×p with NaN at missing cells, the
-	// held-out ones among them. Rows are those of the whole matrix, in its order. A row or column may have no other cell.
+	// Prepare returns a Fitter for candidates of up to maxFactors factors. The training matrix is n×p with NaN at missing
+	// cells and at the held-out ones. It has all rows of the whole matrix, in its order; a row or column may be without any
+	// other cell.
 	Prepare(training *mat.Dense, maxFactors int) (Fitter, error)
 }
 
@@ -57,7 +58,7 @@ type Settings struct {
 	Factors []int
 	Betas   []float64
 	// Folds is the number of folds, RowGroups and ColumnGroups that of the groups whose crossings are the blocks. 0 means
-	// 10, or as many as there are: rows, columns, or groups of one of them for Folds.
+	// 10, or the number of rows, of columns, or for Folds of groups, if that is less.
 	Folds, RowGroups, ColumnGroups int
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
@@ -85,8 +86,8 @@ type Choice struct {
 	Lowest, OneStandardError Point
 	// Curve holds every candidate, ascending by factors and then by β.
 	Curve []Point
-	// Unconverged counts those of the Fits that did not converge: what they left out of their errors may tell candidates
-	// apart.
+	// Unconverged counts those of the Fits that did not converge. Their errors would have fallen further, which may matter
+	// between candidates.
 	Fits, Unconverged int
 }
 
@@ -101,7 +102,7 @@ type Choice struct {
 // Equal input, settings and seed give equal bits for every number of threads. x is not modified.
 //
 // It returns an error that wraps solver.ErrSettings for settings without meaning, ErrEmptyFold, ErrFit, the errors of the
-// method, and that of ctx when it ends first.
+// method, and the cause of ctx when it ends first.
 func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (*Choice, error) {
 	cv := &blockwise{x: x, method: method, Settings: s}
 	if err := cv.prepare(); err != nil {
@@ -160,7 +161,7 @@ func (cv *blockwise) prepare() error {
 	for f := range cv.folds {
 		cv.folds[f].left = len(cv.candidates)
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
-			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d beside it", ErrEmptyFold, held, f+1, cv.Folds, rest)
+			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, cv.Folds, rest)
 		}
 	}
 	cv.errors = mat.NewDense(len(cv.candidates), cv.Folds, nil)
@@ -209,7 +210,7 @@ func binned(strata *mat.Dense) [][]int {
 	return out
 }
 
-// held reports whether a cell is held out in a fold.
+// held reports whether a fold holds a cell out.
 func (cv *blockwise) held(i, j, fold int) bool {
 	return (cv.rowGroup[i]+cv.columnGroup[j])%cv.Folds == fold
 }
@@ -250,7 +251,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f+1, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return err // a fit that was cut short has no error
+		return err // a fit that was cut short tells nothing
 	}
 	var sum float64
 	var cells int
@@ -303,7 +304,7 @@ func newPoint(c Candidate, errors []float64) Point {
 	return Point{c, math.Ldexp(mean, exponent), math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent)}
 }
 
-// choose reads the curve.
+// choose computes the curve and reads the choice from it.
 func (cv *blockwise) choose() *Choice {
 	out := &Choice{Fits: len(cv.candidates) * cv.Folds, Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {

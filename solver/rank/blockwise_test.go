@@ -371,7 +371,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
-	if _, err := rank.BlockwiseCV(t.Context(), empty, &spy{}, with(func(s *rank.Settings) { s.ColumnGroups = 2 })); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold 2 of 10, 20 beside it") {
+	if _, err := rank.BlockwiseCV(t.Context(), empty, &spy{}, with(func(s *rank.Settings) { s.ColumnGroups = 2 })); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold 2 of 10, 20 outside it") {
 		t.Errorf("an empty fold: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

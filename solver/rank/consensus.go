@@ -19,7 +19,7 @@ var ErrSize = errors.New("too many rows")
 // and j into one cluster.
 type Stability struct {
 	// Cophenetic is the correlation, over the pairs of rows, of the distances 1 − c_ij with those at which average linkage
-	// joins i and j; 1 if all runs agree, and where all distances are equal. J.-P. Brunet, P. Tamayo, T. R. Golub and J. P.
+	// joins i and j; 1 if all runs agree or all distances are equal. J.-P. Brunet, P. Tamayo, T. R. Golub and J. P.
 	// Mesirov, "Metagenes and molecular pattern discovery using matrix factorization", 2004.
 	Cophenetic float64
 	// Dispersion is Σ_ij 4·(c_ij − ½)²/n², in [0, 1]; 1 if all runs agree. H. Kim and H. Park, "Sparse non-negative matrix
@@ -30,9 +30,9 @@ type Stability struct {
 // Consensus returns the stability of runs over the same n rows: clusters[r][i] is the cluster of row i in run r, as Assign
 // gives it. Clusters need not have the same numbers in different runs.
 //
-// Rows that share their cluster in every run count as one of their weight, so that of u different histories the cost is u²
-// for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize for u above 30,000, and for runs without rows or of
-// different lengths.
+// Rows that share their cluster in every run are compared once, with their number as weight: u different histories cost u²
+// steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize for u above 30,000, and for runs without rows
+// or of different lengths.
 func Consensus(clusters [][]int) (Stability, error) {
 	histories, weights, err := group(clusters)
 	if err != nil {
@@ -131,8 +131,8 @@ func (d *triangle) set(a, b int, v float64) { d.values[d.index(a, b)] = v }
 // overwrites the distances.
 //
 // It follows chains of nearest neighbours until two are each other's (F. Murtagh, "A survey of recent advances in
-// hierarchical clustering algorithms", 1983), which makes n² steps. Of equally near ones the one before in the chain, then
-// the first is taken.
+// hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain is
+// taken, else the first.
 func (d *triangle) joined(weights []float64) float64 {
 	size := append([]float64(nil), weights...)
 	alive := make([]bool, d.n)

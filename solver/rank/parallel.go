@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// Basis tells which eigenvalues parallel analysis compares.
+// Basis says which eigenvalues parallel analysis compares.
 type Basis string
 
 // The bases.
@@ -106,18 +107,8 @@ func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelA
 
 // complete fills in the defaults.
 func (s *ParallelSettings) complete() error {
-	if s.Correlation == "" {
-		s.Correlation = factoranalysis.Pearson
-	}
-	if s.Basis == "" {
-		s.Basis = Factors
-	}
-	if s.Draws == 0 {
-		s.Draws = DefaultDraws
-	}
-	if s.Percentile == 0 {
-		s.Percentile = DefaultPercentile
-	}
+	s.Correlation, s.Basis = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Basis, Factors)
+	s.Draws, s.Percentile = cmp.Or(s.Draws, DefaultDraws), cmp.Or(s.Percentile, DefaultPercentile)
 	s.Permute = s.Permute || s.Correlation == factoranalysis.Polychoric
 	switch {
 	case s.Basis != Components && s.Basis != Factors:
@@ -137,11 +128,11 @@ func (s *ParallelSettings) eigenvalues(r *mat.SymDense) ([]float64, error) {
 		slices.Reverse(values)
 		return values, err
 	}
-	var e mat.EigenSym
-	if !e.Factorize(r, false) {
+	var components mat.EigenSym
+	if !components.Factorize(r, false) {
 		return nil, errEigen
 	}
-	values := e.Values(nil)
+	values := components.Values(nil)
 	slices.Reverse(values)
 	return values, nil
 }
@@ -183,11 +174,11 @@ var errEigen = errors.New("eigenvalues of the correlations do not converge")
 // correlations that are left when the first m principal components are taken out.
 type PartialCorrelations struct {
 	Squares, FourthPowers []float64
-	// Suggested and SuggestedFourth are where these are least, the first of equals.
+	// Suggested and SuggestedFourth are the numbers of components with the least of these, the first of several.
 	Suggested, SuggestedFourth int
 }
 
-// degenerate is a partial variance of an item that rounding may have made.
+// degenerate is the partial variance of an item up to which it may be rounding.
 const degenerate = 1e-10
 
 // MAP is the minimum average partial test on correlations R, p×p: W. F. Velicer, "Determining the number of components from

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -72,7 +73,7 @@ func BenchmarkHandleResponse(b *testing.B) {
 	}
 	c := config.Default()
 	c.Questionnaires.Models = map[string]string{mind: b.TempDir()}
-	if err := f.Write(b.Context(), c.Questionnaires.Models[mind]); err != nil {
+	if err := folder.Write(b.Context(), c.Questionnaires.Models[mind], f); err != nil {
 		b.Fatal(err)
 	}
 	h, err := app.NewResponseHandler(b.Context(), &c, prometheus.NewRegistry())

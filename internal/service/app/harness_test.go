@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +22,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/lab/synth"
@@ -40,9 +38,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // secret stands in every note that a test streams, and may stand in no log and no metric.
 const secret = "zzsecretname"
-
-// patience is how long anything may take before a test gives up.
-const patience = time.Minute
 
 const (
 	trainingNotes = 800
@@ -96,7 +91,7 @@ type site struct {
 	store    *models.Dir
 	config   config.Config
 	options  app.Options
-	log      *logText
+	log      *ingesttest.Log
 	registry *prometheus.Registry
 	http     *http.Client
 }
@@ -104,14 +99,14 @@ type site struct {
 // newSite returns a site with the models of training 0 as champions.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{T: t, dir: t.TempDir(), config: config.Default(), log: &logText{}, registry: prometheus.NewRegistry()}
+	s := &site{T: t, dir: t.TempDir(), config: config.Default(), log: &ingesttest.Log{}, registry: prometheus.NewRegistry()}
 	s.config.Models.Store, s.config.Models.Poll = filepath.Join(s.dir, "models"), 20*time.Millisecond
 	s.config.HTTP.Listen = ""
 	s.store = models.OpenDir(s.config.Models.Store)
 	s.promote(s.save(generation(t, 0))...)
 	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true}
 	transport := &http.Transport{}
-	s.http = &http.Client{Transport: transport, Timeout: patience}
+	s.http = &http.Client{Transport: transport, Timeout: ingesttest.Patience}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		if t.Failed() {
@@ -155,17 +150,6 @@ func (s *site) broker() {
 	s.config.Kafka.Brokers = []string{b.Addr()}
 }
 
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // it only held the port
-	return l.Addr().String()
-}
-
 // running is a scorer that runs.
 type running struct {
 	*app.App
@@ -196,7 +180,7 @@ func (s *site) start() *running {
 // ready waits until the scorer consumes.
 func (r *running) ready() *running {
 	r.s.Helper()
-	ctx, cancel := context.WithTimeout(r.s.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.s.Context(), ingesttest.Patience)
 	defer cancel()
 	go func() {
 		select {
@@ -217,7 +201,7 @@ func (r *running) stop() {
 	r.cancel()
 	select {
 	case <-r.done:
-	case <-time.After(patience):
+	case <-time.After(ingesttest.Patience):
 		r.s.Fatal("Run does not end")
 	}
 	if r.err != nil {
@@ -233,9 +217,6 @@ type stream struct {
 	predictions, dead []*kgo.Record
 }
 
-// maxMessage is what the largest note of a test needs.
-const maxMessage = 4 << 20
-
 // stream returns a client that reads the answers to notes from their beginning.
 func (s *site) stream() *stream {
 	s.Helper()
@@ -245,14 +226,7 @@ func (s *site) stream() *stream {
 
 func (s *site) client(output string, c *stream) *stream {
 	s.Helper()
-	var err error
-	c.s = s
-	c.Client, err = kgo.NewClient(kgo.SeedBrokers(s.config.Kafka.Brokers...), kgo.ConsumeTopics(output, c.dlq), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.ProducerBatchMaxBytes(maxMessage), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(c.Close)
+	c.s, c.Client = s, ingesttest.Reader(s, s.config.Kafka.Brokers, output, c.dlq)
 	return c
 }
 
@@ -262,7 +236,7 @@ func (c *stream) send(records ...*kgo.Record) {
 	for _, r := range records {
 		r.Topic, r.Context = c.input, nil // a record sent before keeps its context
 	}
-	ctx, cancel := context.WithTimeout(c.s.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.s.Context(), ingesttest.Patience)
 	defer cancel()
 	if err := c.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		c.s.Fatal(err)
@@ -272,7 +246,7 @@ func (c *stream) send(records ...*kgo.Record) {
 // until reads answers until done.
 func (c *stream) until(what string, done func() bool) {
 	c.s.Helper()
-	ctx, cancel := context.WithTimeout(c.s.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.s.Context(), ingesttest.Patience)
 	defer cancel()
 	for !done() {
 		fetches := c.PollFetches(ctx)
@@ -298,13 +272,7 @@ func (c *stream) answers(n int) {
 // committed returns the sum of the group's offsets.
 func (c *stream) committed() int {
 	c.s.Helper()
-	offsets, err := kadm.NewClient(c.Client).FetchOffsets(c.s.Context(), c.group)
-	if err = errors.Join(err, offsets.Error()); err != nil {
-		c.s.Fatal(err)
-	}
-	sum := int64(0)
-	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
-	return int(sum)
+	return ingesttest.Committed(c.s, c.Client, c.group)
 }
 
 // topics returns the names of the broker's KafkaTopics, those of the broker itself aside.
@@ -407,63 +375,14 @@ func (s *site) get(path string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// metric returns the sum of a metric's values, of those only that have all of these label values.
+// metric returns the sum of a metric's values, only of those that have all these label values.
 func (s *site) metric(name string, labels ...string) float64 {
 	s.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		s.Fatal(err)
-	}
-	sum := 0.
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			found := 0
-			for _, l := range m.GetLabel() {
-				if slices.Contains(labels, l.GetValue()) {
-					found++
-				}
-			}
-			if found == len(labels) {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return sum
+	return ingesttest.Metric(s, s.registry, name, labels...)
 }
 
 // await returns when f is true.
 func (s *site) await(what string, f func() bool) {
 	s.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			s.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
-// logText collects a log.
-type logText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	ingesttest.Await(s, what, f)
 }

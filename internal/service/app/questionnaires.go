@@ -13,8 +13,10 @@ import (
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/models"
 )
 
 // questionnaires answers responses with scores, by the model of their instrument that is current when they come.
@@ -22,14 +24,14 @@ type questionnaires struct {
 	folders map[string]string // of the models, by instrument
 	items   int               // named of each factor; 0 is all
 	source  string            // ce_source
-	set     atomic.Pointer[map[string]*questionnaire.Instrument]
+	set     atomic.Pointer[map[string]*responses.Instrument]
 	metrics map[string]*responseMetrics // by instrument
 }
 
 // newQuestionnaires loads the models. The registry may be nil.
 func newQuestionnaires(ctx context.Context, c *config.Config, registry *prometheus.Registry) (*questionnaires, error) {
 	q := &questionnaires{folders: c.Questionnaires.Models, items: c.Scoring.Terms, source: c.Scoring.Source}
-	q.set.Store(&map[string]*questionnaire.Instrument{})
+	q.set.Store(&map[string]*responses.Instrument{})
 	if _, errs := q.renew(ctx); len(errs) > 0 || registry == nil {
 		return q, errors.Join(errs...)
 	}
@@ -46,13 +48,13 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 			return false, []error{err}
 		}
 		folder, old := q.folders[name], set[name]
-		sha256, err := questionnaire.ReadSHA256(folder)
-		if err == nil && old != nil && old.Model().SHA256 == sha256 {
+		sha256, err := model.ReadSHA256(folder)
+		if err == nil && old != nil && old.Info().SHA256 == sha256 {
 			continue
 		}
-		var in *questionnaire.Instrument
+		var in *responses.Instrument
 		if err == nil {
-			in, err = questionnaire.LoadInstrument(name, folder, q.items)
+			in, err = loadInstrument(name, folder, q.items)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("questionnaires.models.%s: %w", name, err))
@@ -66,29 +68,42 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 	return changed, errs
 }
 
+// loadInstrument loads the model in a folder. Its version is named as the model store names versions.
+func loadInstrument(name, folder string, items int) (*responses.Instrument, error) {
+	m, err := model.Load(folder)
+	if err != nil {
+		return nil, err
+	}
+	in, err := responses.New(name, models.VersionName(m.CreatedAt, m.SHA256), m, items)
+	if err != nil {
+		return nil, fmt.Errorf("loading the model in %q: %w", folder, err)
+	}
+	return in, nil
+}
+
 func (q *questionnaires) models() []inUse {
 	var all []inUse
 	for _, in := range *q.set.Load() {
-		all = append(all, inUse{in.Model(), in.Created()})
+		all = append(all, inUse{in.Info(), in.Model().CreatedAt})
 	}
 	return all
 }
 
 // NewWorker returns the worker of one partition.
 func (q *questionnaires) NewWorker() ingest.Worker {
-	return &responseWorker{questionnaires: q, scorers: make(map[string]*questionnaire.Scorer)}
+	return &responseWorker{questionnaires: q, scorers: make(map[string]*responses.Scorer)}
 }
 
 type responseWorker struct {
 	*questionnaires
-	scorers  map[string]*questionnaire.Scorer // by instrument
+	scorers  map[string]*responses.Scorer // by instrument
 	response msg.Response
 	scores   msg.Scores
 	scratch  []byte
 }
 
 // scorer returns the scorer of an instrument, nil where there is none.
-func (w *responseWorker) scorer(name string) *questionnaire.Scorer {
+func (w *responseWorker) scorer(name string) *responses.Scorer {
 	in := (*w.set.Load())[name]
 	if in == nil {
 		return nil
@@ -96,7 +111,7 @@ func (w *responseWorker) scorer(name string) *questionnaire.Scorer {
 	s := w.scorers[name]
 	if s == nil || s.Instrument != in {
 		s = in.Scorer()
-		w.scorers[in.Model().Name] = s // not by the message's own string, which holds all of the message
+		w.scorers[in.Info().Name] = s // not by the message's own string, which holds all of the message
 	}
 	return s
 }
@@ -113,7 +128,7 @@ func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	now := time.Now().UTC().Format(msg.TimeFormat)
 	s := &w.scores
 	if err := scorer.Score(&w.response, now, s); err != nil {
-		return refused(err, stageScore, scorer.Model().Version)
+		return refused(err, stageScore, scorer.Info().Version)
 	}
 	out.Value = s.AppendJSON(out.Value)
 	w.scratch = address(out, r, w.scratch, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})

@@ -18,7 +18,11 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/questionnaire"
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -32,14 +36,14 @@ const (
 const factors = 5
 
 // fits are two fits to the items of mind, of different participants, and one to those of brief.
-var fits = map[string]func() (*questionnaire.Fitted, error){
-	mind:    sync.OnceValues(func() (*questionnaire.Fitted, error) { return fitAnswers(1, []string{"*_?"}) }),
-	"later": sync.OnceValues(func() (*questionnaire.Fitted, error) { return fitAnswers(2, []string{"*_?"}) }),
-	brief:   sync.OnceValues(func() (*questionnaire.Fitted, error) { return fitAnswers(1, []string{"*_1", "*_2"}) }),
+var fits = map[string]func() (*model.Fitted, error){
+	mind:    sync.OnceValues(func() (*model.Fitted, error) { return fitAnswers(1, []string{"*_?"}) }),
+	"later": sync.OnceValues(func() (*model.Fitted, error) { return fitAnswers(2, []string{"*_?"}) }),
+	brief:   sync.OnceValues(func() (*model.Fitted, error) { return fitAnswers(1, []string{"*_1", "*_2"}) }),
 }
 
-func fitAnswers(seed uint64, items []string) (*questionnaire.Fitted, error) {
-	text, err := answers(seed, 200)
+func fitAnswers(seed uint64, items []string) (*model.Fitted, error) {
+	text, err := plantAnswers(seed, 200)
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +56,17 @@ func fitAnswers(seed uint64, items []string) (*questionnaire.Fitted, error) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return nil, err
 	}
-	return questionnaire.Fit(context.Background(), questionnaire.Options{
+	return fit.Fit(context.Background(), fit.Options{
 		Input: path, Factors: []int{factors}, Betas: []float64{0.1}, RelTol: solver.DefaultRelTol, Seed: seed,
-		Columns: questionnaire.Columns{
+		Columns: answers.Columns{
 			Items: items, Range: &questionnaire.Range{Low: 0, High: synth.QuestionnaireTop}, Reversed: items[:1],
-			Confounds: []questionnaire.Confound{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}},
+			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},
 		},
 	})
 }
 
-// answers returns the answers of so many participants, as CSV.
-func answers(seed uint64, participants int) ([]byte, error) {
+// plantAnswers returns the answers of so many participants, as CSV.
+func plantAnswers(seed uint64, participants int) ([]byte, error) {
 	var b bytes.Buffer
 	err := synth.WriteQuestionnaire(context.Background(), &b, synth.QuestionnaireAnswers, synth.QuestionnaireSettings{Participants: participants, Seed: seed, Missing: 0.1})
 	return b.Bytes(), err
@@ -76,7 +80,7 @@ func (s *site) refit(instrument, fit string) {
 		s.Fatal(err)
 	}
 	own := *f // Write notes in it where the answers are from the folder
-	if err := own.Write(s.Context(), s.config.Questionnaires.Models[instrument]); err != nil {
+	if err := folder.Write(s.Context(), s.config.Questionnaires.Models[instrument], &own); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -99,7 +103,7 @@ func (s *site) responses() *stream {
 // respond returns the responses of so many participants, whose ids begin with the secret, and the table that holds them.
 func respond(t testing.TB, instrument string, seed uint64, participants int) (records []*kgo.Record, table string) {
 	t.Helper()
-	text, err := answers(seed, participants)
+	text, err := plantAnswers(seed, participants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +141,11 @@ func respond(t testing.TB, instrument string, seed uint64, participants int) (re
 // scored returns what `questionnaire score` makes of a table, by the model of the instrument as it is now.
 func (s *site) scored(instrument, table string) map[string][]float64 {
 	s.Helper()
-	m, err := questionnaire.Load(s.config.Questionnaires.Models[instrument])
+	m, err := model.Load(s.config.Questionnaires.Models[instrument])
 	if err != nil {
 		s.Fatal(err)
 	}
-	scores, err := m.Score(table, "", nil)
+	scores, err := score.File(m, table, "", nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -20,8 +20,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/service/app"
 )
 
@@ -31,7 +34,7 @@ func TestScores(t *testing.T) {
 	s := newSite(t)
 	s.broker()
 	s.questionnaires()
-	s.config.HTTP.Listen = freeAddress(t)
+	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
 	r := s.start().ready()
 	c, triage := s.responses(), s.stream()
 	sent, table := respond(t, mind, 7, 60)
@@ -113,7 +116,7 @@ func TestScoresAlone(t *testing.T) {
 	s := newSite(t)
 	s.config.Models.Store = ""
 	s.questionnaires()
-	s.config.Kafka.Brokers, s.config.HTTP.Listen = []string{freeAddress(t)}, freeAddress(t)
+	s.config.Kafka.Brokers, s.config.HTTP.Listen = []string{ingesttest.FreeAddress(t)}, ingesttest.FreeAddress(t)
 	s.options.EmbeddedBroker = filepath.Join(s.dir, "broker")
 	r := s.start().ready()
 	c := s.responses()
@@ -149,7 +152,7 @@ func TestNotReady(t *testing.T) {
 	s := newSite(t)
 	s.config.Models.Store = ""
 	s.questionnaires()
-	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{freeAddress(t)}, freeAddress(t), false
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{ingesttest.FreeAddress(t)}, ingesttest.FreeAddress(t), false
 	r := s.start()
 	s.await("the http listener", func() bool { status, _ := s.get("/healthz"); return status == http.StatusOK })
 	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "questionnaires: the consumer has not joined") {
@@ -308,7 +311,7 @@ func TestRefit(t *testing.T) {
 	hold("the first models", before)
 
 	// The sums are those of another model, as when a copy is on its way; the other instrument's model is whole.
-	sums := filepath.Join(s.config.Questionnaires.Models[brief], questionnaire.SumsFile)
+	sums := filepath.Join(s.config.Questionnaires.Models[brief], model.SumsFile)
 	whole, err := os.ReadFile(sums)
 	if err != nil {
 		t.Fatal(err)
@@ -329,7 +332,7 @@ func TestRefit(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") || !strings.Contains(lines[0], questionnaire.ModelFile) {
+	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") || !strings.Contains(lines[0], model.ModelFile) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the instrument and the file", lines)
 	}
 
@@ -361,7 +364,7 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			s.config.Questionnaires.Models[mind] += "x"
 			s.config.Questionnaires.Models[brief] += "y"
 		}, []string{"questionnaires.models.mind", "questionnaires.models.brief"}},
-		"damaged": {func(s *site) { write(s.T, filepath.Join(s.dir, mind, questionnaire.LoadingsFile), []byte("x")) }, []string{"questionnaires.models.mind", questionnaire.LoadingsFile, "sha256"}},
+		"damaged": {func(s *site) { write(s.T, filepath.Join(s.dir, mind, model.LoadingsFile), []byte("x")) }, []string{"questionnaires.models.mind", model.LoadingsFile, "sha256"}},
 		"of visits": {func(s *site) {
 			f, err := fits[mind]()
 			if err != nil {
@@ -369,7 +372,7 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			}
 			visits := *f
 			visits.Visits, visits.VisitItems = &questionnaire.Visits{Time: "age", Edges: []float64{6, 18}}, f.Items
-			if err := visits.Write(s.Context(), s.config.Questionnaires.Models[brief]); err != nil {
+			if err := folder.Write(s.Context(), s.config.Questionnaires.Models[brief], &visits); err != nil {
 				s.Fatal(err)
 			}
 		}, []string{"questionnaires.models.brief", "longitudinal", "one visit"}},
@@ -416,7 +419,7 @@ func TestWorkersShareNothing(t *testing.T) {
 				if !slices.Equal(values, want[got.ResponseID]) {
 					t.Errorf("scores %v, the row's are %v", values, want[got.ResponseID])
 				}
-				if at, err := time.Parse(msg.TimeFormat, got.ScoredAt); err != nil || math.Abs(time.Since(at).Seconds()) > patience.Seconds() {
+				if at, err := time.Parse(msg.TimeFormat, got.ScoredAt); err != nil || math.Abs(time.Since(at).Seconds()) > ingesttest.Patience.Seconds() {
 					t.Errorf("scored_at is %q: %v", got.ScoredAt, err)
 				}
 			}

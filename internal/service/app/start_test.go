@@ -17,6 +17,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models"
@@ -26,7 +27,7 @@ import (
 func TestEmbeddedBroker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.config.Kafka.Brokers = []string{freeAddress(t)}
+	s.config.Kafka.Brokers = []string{ingesttest.FreeAddress(t)}
 	s.options.EmbeddedBroker = filepath.Join(s.dir, "broker")
 	r := s.start().ready()
 	c := s.stream()
@@ -53,8 +54,8 @@ func TestHTTP(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	// A broker that knows the topics, and is away.
-	folder, address := filepath.Join(s.dir, "broker"), freeAddress(t)
-	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address}, freeAddress(t), false
+	folder, address := filepath.Join(s.dir, "broker"), ingesttest.FreeAddress(t)
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address}, ingesttest.FreeAddress(t), false
 	broker := func() *embedded.Broker {
 		b, err := embedded.Start(embedded.Config{Dir: folder, Listen: address})
 		if err != nil {
@@ -153,7 +154,7 @@ func TestStopBeforeBroker(t *testing.T) {
 	t.Parallel()
 	for _, create := range []bool{false, true} {
 		s := newSite(t)
-		s.config.Kafka.Brokers, s.options.CreateTopics = []string{freeAddress(t)}, create
+		s.config.Kafka.Brokers, s.options.CreateTopics = []string{ingesttest.FreeAddress(t)}, create
 		r := s.start()
 		s.await("waiting for the broker", func() bool { return strings.Contains(s.log.String(), "waiting for kafka") })
 		r.stop()

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -59,7 +60,7 @@ func TestPredictions(t *testing.T) {
 		if h[msg.HeaderTime] != p.ScoredAt {
 			t.Errorf("ce_time is %q, scored_at %q", h[msg.HeaderTime], p.ScoredAt)
 		}
-		if at, err := time.Parse(msg.TimeFormat, p.ScoredAt); err != nil || time.Since(at) > patience {
+		if at, err := time.Parse(msg.TimeFormat, p.ScoredAt); err != nil || time.Since(at) > ingesttest.Patience {
 			t.Errorf("scored_at is %q: %v", p.ScoredAt, err)
 		}
 		delete(h, msg.HeaderID)
@@ -206,7 +207,7 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("%s: the dead letter holds %d bytes, want the original %d", name, len(m.Value), len(want.value))
 		}
 		h := headers(m)
-		if at, err := time.Parse(time.RFC3339, h["dlq-time"]); err != nil || time.Since(at) > patience {
+		if at, err := time.Parse(time.RFC3339, h["dlq-time"]); err != nil || time.Since(at) > ingesttest.Patience {
 			t.Errorf("%s: dlq-time is %q: %v", name, h["dlq-time"], err)
 		}
 		delete(h, "dlq-time")

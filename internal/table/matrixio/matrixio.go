@@ -1,17 +1,14 @@
 package matrixio
 
 import (
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -22,8 +19,12 @@ var (
 	ErrUnsupported = errors.New("unsupported matrix")
 )
 
-// csvExt is the extension of comma-separated values.
-const csvExt = ".csv"
+// The extensions of files, but for a compression.
+const (
+	csvExt = ".csv"
+	mtxExt = ".mtx"
+	npyExt = ".npy"
+)
 
 // Error says where in a file reading ended.
 type Error struct {
@@ -64,75 +65,61 @@ func unsupported(line int, format string, args ...any) error {
 	return &Error{Line: line, Err: fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))}
 }
 
-// Read returns the matrix in the named file, by its extension .mtx, .csv or .npy, each optionally followed by
-// .gz. A coordinate .mtx gives a *matrix.CSR, everything else a *mat.Dense.
+// Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table (.csv,
+// .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a
+// *mat.Dense.
 //
 // Errors are *Error with the path: see ReadMTX, ReadCSV and ReadNPY.
 func Read(path string) (x mat.Matrix, err error) {
-	defer func() {
-		if at, ok := errors.AsType[*Error](err); ok {
-			at.Path = path
-		} else if err != nil {
-			err = &Error{Path: path, Err: err}
-		}
-	}()
-	input, ext, err := open(path)
+	defer func() { err = atPath(path, err) }()
+	ext, _ := table.Extensions(path)
+	if isTable(ext) {
+		return cells{}.open(path)
+	}
+	if ext != mtxExt && ext != npyExt {
+		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	input, err := table.Decompress(file, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, input.Close()) }()
-
-	var dense *mat.Dense
-	switch ext {
-	case ".mtx":
+	defer input.Close()
+	if ext == mtxExt {
 		return ReadMTX(input)
-	case csvExt:
-		dense, err = ReadCSV(input)
-	case ".npy":
-		dense, err = ReadNPY(input)
-	default:
-		return nil, unsupported(0, "the name ends neither in .mtx, .csv nor .npy, with or without .gz")
 	}
+	dense, err := ReadNPY(input)
 	if err != nil {
 		return nil, err
 	}
 	return dense, nil
 }
 
-// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a CSV file stands; 0 for other files and rows.
+// atPath returns err, if any, as an *Error of a file.
+func atPath(path string, err error) error {
+	if at, ok := errors.AsType[*Error](err); ok {
+		at.Path = path
+	} else if err != nil {
+		err = &Error{Path: path, Err: err}
+	}
+	return err
+}
+
+func isTable(ext string) bool {
+	return ext == csvExt || ext == ".tsv" || ext == ".jsonl" || ext == ".parquet"
+}
+
+// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
 // It reads the file once more: it is for messages.
 func LineOf(path string, row int) int {
-	input, ext, err := open(path)
-	if err != nil {
+	if ext, _ := table.Extensions(path); !isTable(ext) {
 		return 0
 	}
-	defer input.Close() //nolint:errcheck // nothing was written
-	if ext != csvExt {
-		return 0
-	}
-	return lineOf(input, row)
-}
-
-// content is an open file, unzipped where it is zipped.
-type content struct {
-	io.Reader
-	io.Closer
-}
-
-// open returns the content of a file and the extension that tells its format.
-func open(path string) (*content, string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, "", cause(err)
-	}
-	name, zipped := strings.CutSuffix(strings.ToLower(filepath.Base(path)), ".gz")
-	opened := &content{file, file}
-	if zipped {
-		if opened.Reader, err = gzip.NewReader(bufio.NewReaderSize(file, bufferSize)); err != nil {
-			return nil, "", errors.Join(err, file.Close())
-		}
-	}
-	return opened, filepath.Ext(name), nil
+	return lineOf(path, row)
 }
 
 // cause drops the path and operation that Error states itself.
@@ -143,7 +130,7 @@ func cause(err error) error {
 	return err
 }
 
-// Transposed returns Xᵀ: of terms by documents the matrix of documents by terms. A *matrix.CSR is shared, not
+// Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared, not
 // copied; others are copied once.
 func Transposed(x mat.Matrix) mat.Matrix {
 	if sparse, ok := x.(*matrix.CSR); ok {

@@ -330,7 +330,7 @@ func TestReadByName(t *testing.T) {
 	const mtx = "%%MatrixMarket matrix coordinate pattern general\n1 2 1\n1 2\n"
 	array := npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }", "\x00\x01")
 	for name, content := range map[string]string{
-		"a.mtx": mtx, "a.MTX.GZ": mtx, "b.csv": "x,y\n0,1\n", "b.csv.gz": "x,y\n0,1\n", "c.npy": array, "c.npy.gz": array,
+		"a.mtx": mtx, "a.MTX.GZ": mtx, "b.csv": "x,y\n0,1\n", "b.csv.gz": "x,y\n0,1\n", "b.tsv": "0\t1\n", "d.csv": "x;y\n0;1\n", "e.jsonl": `{"x":0,"y":1}`, "c.npy": array, "c.npy.gz": array,
 	} {
 		x, err := Read(write(name, content))
 		if err != nil {
@@ -358,6 +358,9 @@ func TestReadByName(t *testing.T) {
 		want error
 		text string
 	}{
+		{write("late.jsonl", `{"x":0}`+"\n"+`{"x":0,"y":1}`), ErrFormat, ""},
+		{write("gap.jsonl", `{"x":0,"y":1}`+"\n"+`{"x":0}`), ErrFormat, ""},
+		{write("twice.csv", "x,y,x\n1,2,3\n"), ErrFormat, ""},
 		{notes, ErrFormat, fmt.Sprintf("reading %q: line 2, column 2: malformed matrix: not a number", notes)},
 		{write("a.txt", mtx), ErrUnsupported, ""},
 		{cut, io.ErrUnexpectedEOF, ""},

@@ -1,0 +1,234 @@
+package icqf
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+)
+
+// Table1 counts the factors of questionnaires.
+type Table1 struct {
+	Runs    int            `json:"trials" help:"Questionnaires of each noise; the paper has 30." default:"30"`
+	Noise   []float64      `json:"noise" help:"Shares of answers with noise, δ." default:"0.1,0.2,0.3"`
+	Factors []int          `json:"factors" kong:"-"` // candidates of the methods that are fitted for each
+	Seed    uint64         `json:"seed" help:"Seed of all random draws." default:"1"`
+	Threads report.Threads `json:"threads" help:"Threads; 0 means one for each processor. With 1 the seconds can be compared." default:"1"`
+	// Version is that of the program, which the numbers depend on.
+	Version string `json:"version" kong:"-"`
+
+	Methods []string `json:"-" help:"Methods to compare: icqf and l1-nmf by bcv and bic, fa-promax by parallel and map." enum:"${icqfMethods}" default:"${icqfMethods}"`
+	Sets    string   `json:"-" help:"Folder of questionnaires to use instead of drawn ones: dN_S_M.csv, gzipped or not, with the noise N in tenths and a number S from 0 to below --runs." placeholder:"DIR" type:"existingdir"`
+}
+
+// CellKey names a cell.
+type CellKey struct {
+	Noise     float64 `json:"noise"`
+	Set       int     `json:"set"` // from 0
+	Method    string  `json:"method"`
+	Criterion string  `json:"criterion"`
+}
+
+// Cell is the number of factors that one method finds in one questionnaire by one criterion.
+type Cell struct {
+	CellKey
+	Factors int     `json:"factors"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Key implements report.Cell.
+func (c Cell) Key() any { return c.CellKey }
+
+func (t *Table1) check() error {
+	if t.Runs < 1 || len(t.Noise) == 0 || len(t.Factors) == 0 || len(t.Methods) == 0 {
+		return report.Invalid("%d questionnaires of each of %d noises, %d numbers of factors, %d methods", t.Runs, len(t.Noise), len(t.Factors), len(t.Methods))
+	}
+	for i, v := range t.Noise {
+		if !(v > 0 && v <= 1) || slices.Contains(t.Noise[:i], v) {
+			return report.Invalid("noise %v is not above 0 and at most 1, or is there twice", v)
+		}
+	}
+	for i, k := range t.Factors {
+		if k < 1 || k > items || slices.Contains(t.Factors[:i], k) {
+			return report.Invalid("%d factors are not from 1 to %d, or are there twice", k, items)
+		}
+	}
+	return nil
+}
+
+// Run finds the numbers of factors.
+func (t *Table1) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
+	var given []Questionnaire
+	if t.Sets != "" {
+		var err error
+		if given, err = ReadQuestionnaires(t.Sets); err != nil {
+			return nil, err
+		}
+	}
+	found, err := t.detect(ctx, session, given)
+	if found == nil {
+		return nil, err
+	}
+	return found.report(), err
+}
+
+// detect takes the given questionnaires, unless there are none, in place of drawn ones.
+func (t *Table1) detect(ctx context.Context, session *report.Session, given []Questionnaire) (*Result, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	lift, err := t.Threads.Limit()
+	if err != nil {
+		return nil, err
+	}
+	defer lift()
+	questionnaires, err := t.questionnaires(given)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []report.Job[Cell]
+	for _, q := range questionnaires {
+		for _, d := range detectors() {
+			if slices.Contains(t.Methods, d.method) {
+				jobs = append(jobs, report.Job[Cell]{
+					Cell: Cell{CellKey: CellKey{q.Noise, q.Set, d.method, d.criterion}},
+					Fill: func(ctx context.Context, cell *Cell) (err error) {
+						began := time.Now()
+						cell.Factors, err = d.find(ctx, q.Answers, t)
+						cell.Seconds = time.Since(began).Seconds()
+						return err
+					},
+				})
+			}
+		}
+	}
+	header := struct {
+		*Table1
+		Given string `json:"given"` // fingerprint, "" for none
+	}{t, fingerprint(given)}
+	cells, err := report.Resume(ctx, session, header, jobs)
+	if cells == nil {
+		return nil, err
+	}
+	out := &Result{Settings: t, Drawn: given == nil, TrueFactors: factors, Cells: cells}
+	out.summarize()
+	return out, err
+}
+
+// questionnaires returns those of the settings. All noises of one run come before the next run, so that an early end leaves
+// something of everything.
+func (t *Table1) questionnaires(given []Questionnaire) ([]Questionnaire, error) {
+	var all []Questionnaire
+	for set := range t.Runs {
+		for _, noise := range t.Noise {
+			if given == nil {
+				all = append(all, drawQuestionnaire(noise, set, t.Seed))
+				continue
+			}
+			for _, g := range given {
+				if g.Noise == noise && g.Set == set {
+					all = append(all, g)
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, report.Invalid("no questionnaire of noise %v that is numbered below %d", t.Noise, t.Runs)
+	}
+	return all, nil
+}
+
+// Result is what Table1 found.
+type Result struct {
+	Settings    *Table1 `json:"settings"`
+	Drawn       bool    `json:"drawn"` // rather than read
+	TrueFactors int     `json:"true_factors"`
+	// Summaries are the means of Cells over the questionnaires of one noise.
+	Summaries []Summary `json:"summaries"`
+	Cells     []Cell    `json:"cells"`
+}
+
+// Summary is the mean of |k − 10| over questionnaires, with its standard error, 0 for one questionnaire.
+type Summary struct {
+	Method         string  `json:"method"`
+	Criterion      string  `json:"criterion"`
+	Noise          float64 `json:"noise"`
+	Questionnaires int     `json:"questionnaires"`
+	Printed
+	// Seconds is the mean time of one questionnaire.
+	Seconds float64 `json:"seconds"`
+	// Paper is the printed error, and Reference that of other programs on 30 questionnaires drawn as here: the authors' at
+	// its tolerance of 1e-3, without its bounds for l1-nmf by bic; masked coordinate descent for l1-nmf by bcv; psych in R
+	// for fa-promax. Both are nil for other noises than the paper's.
+	Paper     *Printed `json:"paper,omitempty"`
+	Reference *Printed `json:"reference,omitempty"`
+}
+
+// Printed is a mean error and its standard error.
+type Printed struct {
+	Error         float64 `json:"error"`
+	StandardError float64 `json:"standard_error"`
+}
+
+// String returns the error and, in brackets, its standard error, "-" for none.
+func (p *Printed) String() string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f (%.2f)", p.Error, p.StandardError)
+}
+
+// printed holds method, criterion and noise, then the error and its standard error in the paper and in other programs.
+//
+//go:embed printed.txt
+var printed string
+
+// summarize fills in the summaries.
+func (r *Result) summarize() {
+	for _, d := range detectors() {
+		for _, noise := range r.Settings.Noise {
+			s := Summary{Method: d.method, Criterion: d.criterion, Noise: noise}
+			var off, seconds []float64
+			for _, c := range r.Cells {
+				if c.Method == d.method && c.Criterion == d.criterion && c.Noise == noise {
+					off, seconds = append(off, math.Abs(float64(c.Factors-r.TrueFactors))), append(seconds, c.Seconds)
+				}
+			}
+			if s.Questionnaires = len(off); s.Questionnaires == 0 {
+				continue
+			}
+			s.Error, s.StandardError = report.MeanError(off)
+			s.Seconds, _ = report.MeanError(seconds)
+			for line := range strings.Lines(printed) {
+				var method, criterion string
+				var at float64
+				var paper, reference Printed
+				_, err := fmt.Sscan(line, &method, &criterion, &at, &paper.Error, &paper.StandardError, &reference.Error, &reference.StandardError)
+				if err == nil && method == d.method && criterion == d.criterion && at == noise {
+					s.Paper, s.Reference = &paper, &reference
+				}
+			}
+			r.Summaries = append(r.Summaries, s)
+		}
+	}
+}
+
+// report returns the table, table1.csv and factors.csv.
+func (r *Result) report() *report.Report {
+	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors), "method,by,noise,questionnaires,error,paper,reference,seconds")
+	table := report.NewTable("", "method,criterion,noise,questionnaires,error,standard_error,seconds")
+	for _, s := range r.Summaries {
+		shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(), s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
+		table.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.Error, s.StandardError, s.Seconds)
+	}
+	counted := report.NewTable("", "noise,set,method,criterion,factors,seconds")
+	for _, c := range r.Cells {
+		counted.Add(c.Noise, c.Set, c.Method, c.Criterion, c.Factors, c.Seconds)
+	}
+	return &report.Report{Data: r, Tables: []report.Table{*shown}, CSV: map[string]*report.Table{"table1.csv": table, "factors.csv": counted}}
+}

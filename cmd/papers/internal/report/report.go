@@ -1,0 +1,149 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/internal/cli"
+)
+
+// Report is what an experiment found.
+type Report struct {
+	// Data is all of it, for JSON.
+	Data any
+	// Tables are what a reader is shown.
+	Tables []Table
+	// CSV and SVG are files by name.
+	CSV map[string]*Table
+	SVG map[string]Figure
+}
+
+// Table is text under a header.
+type Table struct {
+	Title  string
+	Header []string
+	Lines  [][]string
+}
+
+// NewTable returns a table without lines. Its header is separated by commas.
+func NewTable(title, header string) *Table {
+	return &Table{Title: title, Header: strings.Split(header, ",")}
+}
+
+// Add appends a line. Numbers get all their digits, and nil pointers become empty.
+func (t *Table) Add(values ...any) {
+	line := make([]string, len(values))
+	for i, value := range values {
+		v := reflect.ValueOf(value)
+		if v.Kind() == reflect.Pointer && !v.IsNil() {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Pointer {
+			line[i] = fmt.Sprint(v)
+		}
+	}
+	t.Lines = append(t.Lines, line)
+}
+
+func (t *Table) text(w io.Writer) error {
+	header := make([]string, len(t.Header))
+	for i, h := range t.Header {
+		header[i] = strings.ReplaceAll(strings.ToUpper(h), "Ε_", "ε_") // a capital ε looks like an E
+	}
+	_, err := fmt.Fprintln(w, t.Title)
+	err = errors.Join(err, cli.PrintTable(w, header, t.Lines))
+	_, last := fmt.Fprintln(w)
+	return errors.Join(err, last)
+}
+
+func (t *Table) markdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|%s\n", t.Title, strings.Join(t.Header, " | "), strings.Repeat(" --- |", len(t.Header)))
+	for _, line := range t.Lines {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
+	}
+	_, err := fmt.Fprintln(w, b.String())
+	return err
+}
+
+// Print writes the report as "table", "markdown" or "json".
+func (r *Report) Print(w io.Writer, format string) error {
+	if format == "json" {
+		return cli.PrintJSON(w, r.Data)
+	}
+	var err error
+	for i := range r.Tables {
+		if format == "markdown" {
+			err = errors.Join(err, r.Tables[i].markdown(w))
+		} else {
+			err = errors.Join(err, r.Tables[i].text(w))
+		}
+	}
+	return err
+}
+
+// Write puts results.json and the files into a folder, each whole or not at all. It makes the folder if there is none.
+func (r *Report) Write(dir string) error {
+	var b bytes.Buffer
+	write := func(name string, err error) error {
+		if err == nil {
+			err = renameio.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644, renameio.WithTempDir(dir))
+		}
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		b.Reset()
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	if err := write("results.json", json.NewEncoder(&b).Encode(r.Data)); err != nil {
+		return err
+	}
+	for name, t := range r.CSV {
+		if err := write(name, csv.NewWriter(&b).WriteAll(append([][]string{t.Header}, t.Lines...))); err != nil {
+			return err
+		}
+	}
+	for name, f := range r.SVG {
+		if err := write(name, f.draw(&b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MeanDeviation returns the mean of values and their standard deviation, which is 0 for one value.
+func MeanDeviation(values []float64) (mean, deviation float64) {
+	if len(values) < 2 {
+		return stat.Mean(values, nil), 0
+	}
+	return stat.MeanStdDev(values, nil)
+}
+
+// MeanError returns the mean of values and its standard error, which is 0 for one value.
+func MeanError(values []float64) (mean, standardError float64) {
+	mean, deviation := MeanDeviation(values)
+	return mean, stat.StdErr(deviation, float64(len(values)))
+}
+
+// Fingerprint returns the SHA-256 of what write adds.
+func Fingerprint(write func(add func(format string, args ...any))) string {
+	h := sha256.New()
+	write(func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) }) // a hash accepts every write
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,219 @@
+package smf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+// Convergence compares the algorithms for supervised factorizations.
+type Convergence struct {
+	Iterations int `json:"iterations" help:"Most updates of a run." default:"1000"`
+	// Start is StartUniform, or else the initialization of the topics. The scores then are those of least squares, and the
+	// coefficients 0.
+	Start     solver.Init `json:"start" help:"Start of the algorithms: the authors' factors from U(0,1), random orthonormal topics, or singular vectors." enum:"uniform,random,svd" default:"uniform"`
+	Documents int         `json:"documents" help:"Number of job postings." default:"3000"`
+	Terms     int         `json:"terms" help:"Number of their terms." default:"2840"`
+	Seed      uint64      `json:"seed" help:"Seed of all random draws." default:"1"`
+	// Threads and Version are on record because the seconds and the last digits depend on them.
+	Threads report.Threads `json:"threads" help:"Threads of a run; 0 means one for each processor." default:"1"`
+	Version string         `json:"version" kong:"-"`
+
+	MnistImages string    `json:"-" help:"Images of the MNIST site, t10k-images-idx3-ubyte or train-images-idx3-ubyte, gzipped or not. Omit them to leave the digits out." placeholder:"FILE" type:"existingfile" and:"mnist"`
+	MnistLabels string    `json:"-" help:"Labels of these images." placeholder:"FILE" type:"existingfile" and:"mnist"`
+	Xi          []float64 `json:"-" help:"Values of ξ." default:"0.1,1,5,10,20"`
+	digits      *Digits   // nil leaves their part out
+}
+
+// StartUniform is the authors' start: entries of both factors from U(0,1), coefficients from U(−1,1).
+const StartUniform solver.Init = "uniform"
+
+// Section 5: the ridge and the step length.
+const (
+	paperRidge = 2
+	paperStep  = 0.01
+)
+
+// floorFactor is how many times as many updates the run gets that only looks for the least objective.
+const floorFactor = 5
+
+// algorithm is one of those that are compared.
+type algorithm struct {
+	name   string
+	update smf.Update
+	step   float64
+}
+
+// The algorithms' names. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
+const (
+	paperLPGD     = "LPGD, τ = .01"
+	safeLPGD      = "LPGD, safe steps"
+	nameBCD       = "BCD"
+	nameProfiled  = "profiled (default)"
+	nameFloorOnly = "floor"
+)
+
+func algorithms() []algorithm {
+	return []algorithm{
+		{paperLPGD, smf.UpdateGradient, paperStep},
+		{safeLPGD, smf.UpdateGradient, 0},
+		{nameBCD, smf.UpdateBlocks, 0},
+		{nameProfiled, smf.UpdateProfiled, 0},
+		{nameFloorOnly, smf.UpdateProfiled, 0},
+	}
+}
+
+func variants() []smf.Variant { return []smf.Variant{smf.VariantW, smf.VariantH} }
+
+// ConvergenceKey names a run.
+type ConvergenceKey struct {
+	Data      string      `json:"data"`
+	Variant   smf.Variant `json:"variant"`
+	Xi        float64     `json:"xi"`
+	Algorithm string      `json:"algorithm"`
+}
+
+// ConvergenceRun is one run of one algorithm.
+type ConvergenceRun struct {
+	ConvergenceKey
+	Status string `json:"status"`
+	// Objectives is the objective of each iterate, the start first, up to the last finite one. Seconds is the time to each
+	// from given start factors.
+	Objectives []float64 `json:"objectives"`
+	Seconds    []float64 `json:"seconds"`
+}
+
+// Key implements report.Cell.
+func (r ConvergenceRun) Key() any { return r.ConvergenceKey }
+
+func (c *Convergence) check() error {
+	switch {
+	case c.Iterations < 1:
+		return report.Invalid("at most %d updates", c.Iterations)
+	case c.Documents < jobsRank || c.Terms < jobsRank:
+		return report.Invalid("%d job postings of %d terms for %d topics", c.Documents, c.Terms, jobsRank)
+	case len(c.Xi) == 0:
+		return report.Invalid("no ξ")
+	}
+	for i, xi := range c.Xi {
+		if !(xi > 0) || math.IsInf(xi, 1) || slices.Contains(c.Xi[:i], xi) {
+			return report.Invalid("ξ = %v is not positive and finite, or is there twice", xi)
+		}
+	}
+	return nil
+}
+
+// Run makes the runs. All algorithms of one problem begin at the same factors. The report holds the problems whose runs are
+// all made.
+func (c *Convergence) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
+	var err error
+	if c.MnistImages != "" {
+		if c.digits, err = ReadDigits(c.MnistImages, c.MnistLabels); err != nil {
+			return nil, err
+		}
+	} else {
+		session.Log.Info("no --mnist-images: the part on digits is left out")
+	}
+	found, err := c.converge(ctx, session)
+	if found == nil {
+		return nil, err
+	}
+	return found.report(), err
+}
+
+func (c *Convergence) converge(ctx context.Context, session *report.Session) (*Converged, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	lift, err := c.Threads.Limit()
+	if err != nil {
+		return nil, err
+	}
+	defer lift()
+	c.Threads = report.Threads(runtime.GOMAXPROCS(0))
+	problems, err := c.problems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []report.Job[ConvergenceRun]
+	for _, p := range problems {
+		for _, variant := range variants() {
+			for _, xi := range c.Xi {
+				for _, a := range algorithms() {
+					jobs = append(jobs, report.Job[ConvergenceRun]{
+						Cell: ConvergenceRun{ConvergenceKey: ConvergenceKey{p.name, variant, xi, a.name}},
+						Fill: func(ctx context.Context, r *ConvergenceRun) error { return c.fill(ctx, p, a, r) },
+					})
+				}
+			}
+		}
+	}
+	header := struct {
+		*Convergence
+		Digits string `json:"digits"` // fingerprint
+	}{c, c.digits.fingerprint()}
+	runs, err := report.Resume(ctx, session, header, jobs)
+	if runs == nil {
+		return nil, err
+	}
+	out := &Converged{Settings: c, Xi: c.Xi}
+	for problem := range slices.Chunk(runs, len(algorithms())) {
+		if len(problem) == len(algorithms()) {
+			out.add(problem)
+		}
+	}
+	return out, err
+}
+
+// problems returns the data.
+func (c *Convergence) problems(ctx context.Context) ([]*problem, error) {
+	jobs, err := jobPostings(ctx, c.Documents, c.Terms, c.Seed)
+	if err != nil || c.digits == nil {
+		return []*problem{jobs}, err
+	}
+	digits, err := mixedDigits(c.digits, c.Seed)
+	return []*problem{digits, jobs}, err
+}
+
+// fill makes one run.
+func (c *Convergence) fill(ctx context.Context, p *problem, a algorithm, r *ConvergenceRun) error {
+	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations}
+	problem := smf.Settings{Variant: r.Variant, Xi: r.Xi, Ridge: paperRidge, Update: a.update, Step: a.step}
+	if a.name == nameFloorOnly {
+		s.MaxIter *= floorFactor
+	} else {
+		var err error
+		if s.StartTopics, s.StartScores, problem.StartHead, err = p.start(ctx, c.Start, c.Seed); err != nil {
+			return err
+		}
+	}
+	method, err := smf.New(p.data, problem)
+	if err != nil {
+		return err
+	}
+	found, err := solver.Solve(ctx, p.x, s, method)
+	if err != nil {
+		return err
+	}
+	if found.Status == solver.Cancelled {
+		return context.Cause(ctx)
+	}
+	r.Status = found.Status.String()
+	for _, point := range found.Trace {
+		if math.IsNaN(point.Objective) || math.IsInf(point.Objective, 0) {
+			break
+		}
+		r.Objectives = append(r.Objectives, point.Objective)
+		r.Seconds = append(r.Seconds, found.Seconds.Init+point.Seconds)
+	}
+	if r.Objectives == nil {
+		return fmt.Errorf("at the start: %w", solver.ErrNonFinite)
+	}
+	return nil
+}

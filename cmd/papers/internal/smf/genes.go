@@ -1,0 +1,236 @@
+package smf
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/solver/smf"
+)
+
+// LeukaemiaResult is what Leukaemia found.
+type LeukaemiaResult struct {
+	Settings *Leukaemia `json:"settings"`
+	Samples  int        `json:"samples"`
+	Genes    int        `json:"genes"`
+	Outcomes []Outcome  `json:"outcomes"`
+	// Cells are the splits, Summaries their means.
+	Cells     []LeukaemiaCell    `json:"cells"`
+	Summaries []LeukaemiaSummary `json:"summaries"`
+	// Supervised are the topics of all samples for the first outcome, by SMF-W and by SMF-H.
+	Supervised []SupervisedTopics `json:"supervised"`
+}
+
+// LeukaemiaSummary is the mean over the splits, with the standard deviation between them, 0 for one split.
+type LeukaemiaSummary struct {
+	Outcome            string  `json:"outcome"`
+	Method             string  `json:"method"`
+	Splits             int     `json:"splits"`
+	Accuracy           float64 `json:"accuracy"`
+	AccuracySD         float64 `json:"accuracy_sd"`
+	BalancedAccuracy   float64 `json:"balanced_accuracy"`
+	BalancedAccuracySD float64 `json:"balanced_accuracy_sd"`
+	AUROC              float64 `json:"auroc"`
+	AUROCSD            float64 `json:"auroc_sd"`
+	LogLoss            float64 `json:"log_loss"`
+	LogLossSD          float64 `json:"log_loss_sd"`
+	Ranks              []int   `json:"ranks,omitempty"` // chosen
+}
+
+// SupervisedTopics are those of all samples, with the ξ, ν and rank of the least cross-validated log loss. Genes are
+// standardized.
+type SupervisedTopics struct {
+	Variant smf.Variant `json:"variant"`
+	hyperparameters
+	Intercept float64 `json:"intercept"`
+	// Topics have length 1 and are orthogonal, the one that explains most first; with them the log-odds of a sample are
+	// Intercept + Σ Coefficient·⟨topic, sample⟩. The last, of number 0 and coefficient 1, are the two parts of their sum
+	// Σ Coefficient·topic: the genes that move the log-odds most, down and up.
+	Topics []SupervisedTopic `json:"topics"`
+}
+
+// SupervisedTopic is a topic with its coefficient. A positive one means towards the class that is not the reference.
+type SupervisedTopic struct {
+	Topic       int           `json:"topic"` // from 1; 0 is all together
+	Coefficient float64       `json:"coefficient"`
+	Genes       []GeneLoading `json:"genes"` // those of the largest loadings, largest first
+}
+
+// GeneLoading is one gene.
+type GeneLoading struct {
+	Gene    string  `json:"gene"`
+	Loading float64 `json:"loading"`
+	// Effect is how much the log-odds rise through the topic when the gene rises by one standard deviation.
+	Effect  float64 `json:"effect"`
+	Towards string  `json:"towards"` // the class that more of the gene speaks for
+}
+
+// summarize fills in the summaries.
+func (r *LeukaemiaResult) summarize() {
+	for _, o := range r.Outcomes {
+		for _, m := range methods(len(o.Classes)) {
+			var accuracy, balanced, auroc, loss []float64
+			s := LeukaemiaSummary{Outcome: o.Name, Method: m.name}
+			for _, c := range r.Cells {
+				if c.Outcome != o.Name || c.Method != m.name {
+					continue
+				}
+				s.Splits++
+				accuracy, balanced = append(accuracy, c.Accuracy), append(balanced, c.BalancedAccuracy)
+				auroc, loss = append(auroc, c.AUROC), append(loss, c.LogLoss)
+				if c.Rank > 0 {
+					s.Ranks = append(s.Ranks, c.Rank)
+				}
+			}
+			if s.Splits == 0 {
+				continue
+			}
+			s.Accuracy, s.AccuracySD = report.MeanDeviation(accuracy)
+			s.BalancedAccuracy, s.BalancedAccuracySD = report.MeanDeviation(balanced)
+			s.AUROC, s.AUROCSD = report.MeanDeviation(auroc)
+			s.LogLoss, s.LogLossSD = report.MeanDeviation(loss)
+			r.Summaries = append(r.Summaries, s)
+		}
+	}
+}
+
+// topics returns the supervised topics of training samples.
+func (l *Leukaemia) topics(ctx context.Context, e *Expressions, t *training, v smf.Variant) (*SupervisedTopics, error) {
+	method, r, chosen, err := t.factorize(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = method.Orthonormal(r); err != nil {
+		return nil, err
+	}
+	out := &SupervisedTopics{Variant: v, hyperparameters: chosen, Intercept: r.Head.Intercept[0]}
+	together := make([]float64, len(e.Genes))
+	for k := range chosen.Rank {
+		coefficient, loadings := r.Head.Coefficients.At(0, k), mat.Col(nil, k, r.Topics)
+		floats.AddScaled(together, coefficient, loadings)
+		out.Topics = append(out.Topics, SupervisedTopic{k + 1, coefficient, l.largest(e, loadings, coefficient)})
+	}
+	for _, sign := range []float64{-1, 1} {
+		towards := make([]float64, len(together))
+		for j, v := range together {
+			towards[j] = sign * max(0, sign*v)
+		}
+		if genes := l.largest(e, towards, 1); len(genes) > 0 {
+			out.Topics = append(out.Topics, SupervisedTopic{Coefficient: 1, Genes: genes})
+		}
+	}
+	return out, nil
+}
+
+// largest returns the genes of the largest |loading| other than 0, the first of equal ones first.
+func (l *Leukaemia) largest(e *Expressions, loadings []float64, coefficient float64) []GeneLoading {
+	var genes []GeneLoading
+	for j, v := range loadings {
+		if v == 0 {
+			continue
+		}
+		g := GeneLoading{Gene: e.Genes[j], Loading: v, Effect: v * coefficient / math.Sqrt(float64(len(loadings)))}
+		switch {
+		case g.Effect > 0:
+			g.Towards = e.Outcomes[0].Classes[1]
+		case g.Effect < 0:
+			g.Towards = e.Outcomes[0].Classes[0]
+		}
+		genes = append(genes, g)
+	}
+	slices.SortStableFunc(genes, func(a, b GeneLoading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
+	return genes[:min(l.Genes, len(genes))]
+}
+
+// name returns the number of a topic.
+func (t *SupervisedTopic) name() string {
+	if t.Topic == 0 {
+		return "all"
+	}
+	return strconv.Itoa(t.Topic)
+}
+
+// report returns a table of the methods for each outcome and one of the genes for each variant, splits.csv, genes.csv, and
+// for each variant an SVG of the genes.
+func (r *LeukaemiaResult) report() *report.Report {
+	splits := report.NewTable("", "outcome,method,split,train,test,rank,xi,ridge,lambda,accuracy,balanced_accuracy,auroc,log_loss,seconds")
+	genes := report.NewTable("", "variant,topic,coefficient,gene,loading,effect,towards")
+	out := &report.Report{Data: r, CSV: map[string]*report.Table{"splits.csv": splits, "genes.csv": genes}, SVG: map[string]report.Figure{}}
+	for _, c := range r.Cells {
+		splits.Add(c.Outcome, c.Method, c.Split, c.Train, c.Test, known(c.Rank), known(c.Xi), known(c.Ridge), known(c.Lambda), c.Accuracy, c.BalancedAccuracy, c.AUROC, c.LogLoss, c.Seconds)
+	}
+	for _, o := range r.Outcomes {
+		t := report.NewTable("", "method,splits,accuracy,balanced accuracy,AUROC,log loss,ranks chosen")
+		for c, class := range o.Classes {
+			t.Title += fmt.Sprintf(", %d %s", o.Counts[c], class)
+		}
+		t.Title = t.Title[2:]
+		for _, s := range r.Summaries {
+			if s.Outcome == o.Name {
+				t.Add(
+					s.Method, s.Splits, spread(s.Accuracy, s.AccuracySD), spread(s.BalancedAccuracy, s.BalancedAccuracySD),
+					spread(s.AUROC, s.AUROCSD), spread(s.LogLoss, s.LogLossSD), strings.Trim(fmt.Sprint(s.Ranks), "[]"),
+				)
+			}
+		}
+		if t.Lines != nil {
+			out.Tables = append(out.Tables, *t)
+		}
+	}
+	for _, s := range r.Supervised {
+		t := report.NewTable(fmt.Sprintf("Genes of %s, ξ = %.3g, ν = %.3g", s.Variant, s.Xi, s.Ridge), "topic,β,gene,loading,effect,towards")
+		var panels []*report.Panel
+		for _, topic := range s.Topics {
+			for _, g := range topic.Genes {
+				t.Add(topic.name(), fmt.Sprintf("%+.3f", topic.Coefficient), g.Gene, fmt.Sprintf("%+.4f", g.Loading), fmt.Sprintf("%+.4f", g.Effect), g.Towards)
+				genes.Add(s.Variant, topic.name(), topic.Coefficient, g.Gene, g.Loading, g.Effect, g.Towards)
+			}
+			panels = append(panels, topic.panel(s.Variant, r.Outcomes[0].Classes))
+		}
+		out.Tables = append(out.Tables, *t)
+		out.SVG["genes-"+string(s.Variant)+".svg"] = report.Figure{panels}
+	}
+	return out
+}
+
+// known returns a hyperparameter, nil if the method lacks it.
+func known[T int | float64](v T) *T {
+	if v == 0 {
+		return nil
+	}
+	return &v
+}
+
+func spread(mean, deviation float64) string { return fmt.Sprintf("%.3f ± %.3f", mean, deviation) }
+
+// drawnGenes is how many bars a panel has room for.
+const drawnGenes = 10
+
+// panel draws the first genes as bars, the largest on top, coloured by the class that they speak for.
+func (t *SupervisedTopic) panel(v smf.Variant, classes []string) *report.Panel {
+	p := &report.Panel{Title: fmt.Sprintf("%s, topic %d, β = %+.2f", v, t.Topic, t.Coefficient), X: "loading"}
+	if t.Topic == 0 {
+		p.Title = string(v) + ", together"
+	}
+	for _, class := range classes {
+		p.Curves = append(p.Curves, report.Curve{Name: "towards " + class})
+	}
+	for _, g := range slices.Backward(t.Genes[:min(drawnGenes, len(t.Genes))]) {
+		for c, class := range classes {
+			if g.Towards == class {
+				p.Curves[c].Points = append(p.Curves[c].Points, plotter.XY{X: g.Loading, Y: float64(len(p.Bars))})
+			}
+		}
+		p.Bars = append(p.Bars, g.Gene)
+	}
+	return p
+}

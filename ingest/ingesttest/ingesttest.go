@@ -1,0 +1,115 @@
+// Package ingesttest is what the tests of streams share: a broker, a client of another family, metrics and logs.
+package ingesttest
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Patience is how long anything may take before a test gives up.
+const Patience = time.Minute
+
+// Await returns when f is true.
+func Await(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(Patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("%s: not within %v", what, Patience)
+		}
+	}
+}
+
+// FreeAddress returns a loopback address that nobody listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // it only held the port
+	return l.Addr().String()
+}
+
+// Reader returns a client, of another family than ingest's, that reads topics from their beginning.
+func Reader(t testing.TB, brokers []string, topics ...string) *kgo.Client {
+	t.Helper()
+	const maxMessage = 4 << 20 // what the largest record of a test needs
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ProducerBatchMaxBytes(maxMessage), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Committed returns the sum of a group's offsets.
+func Committed(t testing.TB, c *kgo.Client, group string) int {
+	t.Helper()
+	offsets, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
+	if err = errors.Join(err, offsets.Error()); err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
+	return int(sum)
+}
+
+// Metric returns the sum of a metric's values, only of those that have all these label values.
+func Metric(t testing.TB, g prometheus.Gatherer, name string, labels ...string) (sum float64) {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			missing := slices.Clone(labels)
+			for _, l := range m.GetLabel() {
+				missing = slices.DeleteFunc(missing, func(want string) bool { return want == l.GetValue() })
+			}
+			if len(missing) == 0 {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+// Log collects a log. It is safe for concurrent use.
+type Log struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns what was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,58 @@
+package linalg
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// SelectColumns returns a copy of these columns of a matrix in the order given.
+func SelectColumns(a *mat.Dense, columns []int) *mat.Dense {
+	rows, _ := a.Dims()
+	out := mat.NewDense(rows, len(columns), nil)
+	for to, from := range columns {
+		for i := range rows {
+			out.Set(i, to, a.At(i, from))
+		}
+	}
+	return out
+}
+
+// ColumnMeans returns the mean of the entries that are not NaN in each column, 0 for a column without any.
+func ColumnMeans(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	means := make([]float64, cols)
+	for j := range means {
+		seen := 0.0
+		for i := range rows {
+			if v := a.At(i, j); !math.IsNaN(v) {
+				means[j] += v
+				seen++
+			}
+		}
+		means[j] /= max(seen, 1)
+	}
+	return means
+}
+
+// Centred returns the matrix less these means of its columns; nil are its own.
+func Centred(a *mat.Dense, means []float64) *mat.Dense {
+	if means == nil {
+		means = ColumnMeans(a)
+	}
+	out := mat.DenseCopyOf(a)
+	out.Apply(func(_, j int, v float64) float64 { return v - means[j] }, out)
+	return out
+}
+
+// Filled returns the matrix with the value of its column in place of each NaN.
+func Filled(a *mat.Dense, values []float64) *mat.Dense {
+	out := mat.DenseCopyOf(a)
+	out.Apply(func(_, j int, v float64) float64 {
+		if math.IsNaN(v) {
+			return values[j]
+		}
+		return v
+	}, out)
+	return out
+}

@@ -1,0 +1,224 @@
+package answers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
+// Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
+//
+// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an id that
+// is missing or comes twice, a missing confound, a column that is missing or has two roles, and a file without answers.
+func Read(path string, columns *Columns) (*Table, error) {
+	t, err := ReadItems(path, columns, nil)
+	if err == nil && columns.Visits != nil {
+		t.keepVarying()
+	}
+	return t, err
+}
+
+// ReadItems is Read for the items of a model: all of them must be there, and the columns' patterns, codebook and range do not
+// count. Items that do not vary stay.
+func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Table, error) {
+	src, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = src.Close() }() // it was only read
+	t, err := readTable(src, columns, items)
+	if err != nil {
+		return nil, err
+	}
+	t.infer()
+	if err := t.orient(columns.FromLow); err != nil || columns.Visits == nil {
+		return t, err
+	}
+	return t.widen(columns.Visits)
+}
+
+// reader collects a table row by row.
+type reader struct {
+	*layout
+	Table
+	answers []float64
+	others  []map[string]bool // of each label: the values that count as 0
+}
+
+// leftOut is a row that is left out.
+type leftOut struct {
+	id       string
+	line     int
+	answered bool
+}
+
+// readTable reads the columns that the layout finds in the header.
+func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Table, error) {
+	l, err := columns.layout(src, items)
+	if err != nil {
+		return nil, src.at(src.HeaderLine(), err)
+	}
+	r := &reader{layout: l, others: make([]map[string]bool, len(l.labels))}
+	r.Table = Table{File: src.File(), Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	var out []leftOut
+	lineOf := map[string]int{}
+	for rows := 1; ; rows++ {
+		row, err := src.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		added, err := r.add(row.Cells)
+		id := strconv.Itoa(rows)
+		if err == nil && !r.Numbered {
+			id = clean(row.Cells[l.id])
+			first, again := lineOf[id]
+			switch {
+			case l.Cell(id):
+				err = inColumn(src.Header()[l.id], questionnaire.ErrNoID)
+			case again && !l.visits:
+				err = inColumn(src.Header()[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
+			}
+			lineOf[id] = row.Line
+		}
+		if err != nil {
+			return nil, src.at(row.Line, err)
+		}
+		if added {
+			r.IDs, r.Lines = append(r.IDs, id), append(r.Lines, row.Line)
+		} else {
+			out = append(out, leftOut{id, row.Line, l.answered(row.Cells)})
+		}
+	}
+	r.tell(out)
+	for i, values := range r.others {
+		if len(values) > 1 {
+			r.Merged = append(r.Merged, Merged{l.labels[i], len(values)})
+		}
+	}
+	if len(r.IDs) == 0 {
+		return nil, src.at(slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), questionnaire.ErrNoAnswers)
+	}
+	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), src.sum()
+	return &r.Table, nil
+}
+
+// tell remarks on the rows that are left out.
+func (t *Table) tell(rows []leftOut) {
+	const stays = -1
+	at := map[string]int{} // in without
+	if len(rows) > 0 {
+		for _, id := range t.IDs {
+			at[id] = stays
+		}
+	}
+	var without []leftOut // participants who have no row
+	for _, r := range rows {
+		i, seen := at[r.id]
+		switch {
+		case !seen:
+			at[r.id], without = len(without), append(without, r)
+		case i != stays:
+			without[i].answered = without[i].answered || r.answered
+		case r.answered:
+			t.Visits = append(t.Visits, r.line)
+		}
+	}
+	for _, r := range without {
+		if r.answered {
+			t.Incomplete = append(t.Incomplete, r.line)
+		} else {
+			t.Unanswered = append(t.Unanswered, r.line)
+		}
+	}
+}
+
+// add adds the participant's answers, confounds and labels; it adds nothing for one who is left out.
+func (r *reader) add(record []string) (added bool, err error) {
+	row, some := make([]float64, len(r.items)), false
+	for j, at := range r.itemAt {
+		v, err := r.Value(record[at])
+		if span := r.items[j].Range; err == nil && span != nil && answered(v) && !span.Holds(v) {
+			err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
+		}
+		if err != nil {
+			return false, inColumn(r.items[j].Name, err)
+		}
+		row[j], some = v, some || answered(v)
+	}
+	if !some {
+		return false, nil
+	}
+	values := make([]known, len(r.at))
+	for k, at := range r.at {
+		c, cell := &r.layout.confounds[k], strings.TrimSpace(record[at])
+		missing := r.Cell(cell)
+		if c.Kind == questionnaire.Numeric {
+			if values[k].number, err = r.Value(cell); err != nil {
+				return false, inColumn(c.Name, err)
+			}
+			missing = math.IsNaN(values[k].number)
+		} else {
+			values[k].level = strings.Clone(cell)
+		}
+		switch {
+		case missing && r.omit:
+			return false, nil
+		case missing:
+			return false, inColumn(c.Name, questionnaire.ErrNoConfound)
+		}
+	}
+	r.answers = append(r.answers, row...)
+	for k, v := range values {
+		r.Table.confounds[k] = append(r.Table.confounds[k], v)
+	}
+	for i, at := range r.labelAt {
+		class := r.label(r.labels[i], record[at])
+		r.Labels[i] = append(r.Labels[i], class)
+		if class != 0 {
+			continue
+		}
+		if r.others[i] == nil {
+			r.others[i] = map[string]bool{}
+		}
+		r.others[i][r.spelled(record[at])] = true
+	}
+	return true, nil
+}
+
+// answered reports whether a row has any answer.
+func (l *layout) answered(record []string) bool {
+	return slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.Value(record[at]); return answered(v) })
+}
+
+// label returns 1 for the positive value, 0 for any other, or Unknown.
+func (l *layout) label(label questionnaire.Label, cell string) int8 {
+	cell = strings.TrimSpace(cell)
+	v, err := l.Value(cell)
+	if err == nil && math.IsNaN(v) {
+		return Unknown
+	}
+	positive, errPositive := questionnaire.Number(label.Positive)
+	if cell == label.Positive || err == nil && errPositive == nil && v == positive {
+		return 1
+	}
+	return 0
+}
+
+// spelled returns a cell in the one spelling of its value.
+func (l *layout) spelled(cell string) string {
+	if v, err := l.Value(cell); err == nil {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return clean(cell)
+}

@@ -1,0 +1,360 @@
+package answers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// Table is the answers of a file: a row for each participant with answers, in the order of the file.
+type Table struct {
+	File  string
+	IDs   []string
+	Lines []int // of each participant in the file
+	// Items are the items that were taken, in the order of the file, with their ranges.
+	Items []questionnaire.Item
+	// Answers is n×m, with NaN for a missing answer; reversed items are turned.
+	Answers *mat.Dense
+	Remarks
+	// Labels holds a class for each label and participant: 1, 0 or Unknown.
+	Labels [][]int8
+	// SHA256 is that of the file, "" for a table that comes from none.
+	SHA256 string
+	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
+	Numbered bool
+	// VisitItems are the items of Columns.Visits as they stand in the file.
+	VisitItems []questionnaire.Item
+
+	confounds [][]known // of each confound and participant
+}
+
+// known is the value of a confound: a number or a level.
+type known struct {
+	number float64
+	level  string
+}
+
+// Unknown is the class of a participant whose label is missing.
+const Unknown = -1
+
+// Remarks are what a reader of the results should know about the file.
+type Remarks struct {
+	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and those
+	// who lack a confound. Visits are lines of the latter kind whose participants have other rows.
+	Unanswered, Incomplete, Visits []int
+	// Dropped are items of visits that are left out because nobody answered them, or everybody alike.
+	Dropped  []string
+	Inferred *Inferred // nil if no range was inferred
+	Merged   []Merged
+}
+
+// Merged is a label with more than two values: all but the positive one count as one.
+type Merged struct {
+	questionnaire.Label
+	Values int // other than the positive one
+}
+
+// Inferred is the range of the items that have none of their own: the least and the largest answer to any of them.
+type Inferred struct {
+	questionnaire.Range
+	Items int
+	Apart *Apart // nil if no answers are apart
+}
+
+// Apart are answers far from all others: they look like codes of missing entries that nobody named.
+type Apart struct {
+	questionnaire.Range
+	Answers int
+	Line    int // of the first
+	Column  string
+}
+
+// ends returns the least and the largest answer to an item among these participants, all of them for nil; low is above high
+// if there is none.
+func (t *Table) ends(item int, rows []int) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	see := func(i int) {
+		if v := t.Answers.At(i, item); !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	for _, i := range rows {
+		see(i)
+	}
+	if rows == nil {
+		for i := range t.IDs {
+			see(i)
+		}
+	}
+	return low, high
+}
+
+// Varying returns the items whose answers differ among these participants.
+func (t *Table) Varying(rows []int) []int {
+	var items []int
+	for j := range t.Items {
+		if low, high := t.ends(j, rows); low < high {
+			items = append(items, j)
+		}
+	}
+	return items
+}
+
+// Answering returns those of the participants who answered some of the items.
+func (t *Table) Answering(rows, items []int) []int {
+	return slices.DeleteFunc(slices.Clone(rows), func(i int) bool {
+		return !slices.ContainsFunc(items, func(j int) bool { return !math.IsNaN(t.Answers.At(i, j)) })
+	})
+}
+
+// AnswersOf returns the answers of these participants to these items.
+func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
+	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
+}
+
+// CheckTraining returns an error for a table that nothing can be learnt from.
+func (t *Table) CheckTraining() error {
+	if len(t.IDs) < 2 {
+		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
+	}
+	for j, item := range t.Items {
+		switch low, high := t.ends(j, nil); {
+		case low > high:
+			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNeverAnswered}
+		case low == high:
+			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrConstant}
+		}
+	}
+	return nil
+}
+
+// Keep keeps these items, and leaves out participants who answered none of them.
+func (t *Table) Keep(names []string) error {
+	var columns []int
+	var items []questionnaire.Item
+	for _, name := range names {
+		j := slices.IndexFunc(t.Items, func(i questionnaire.Item) bool { return i.Name == name })
+		if j < 0 {
+			return &table.Error{File: t.File, Column: name, Err: table.ErrNoColumn}
+		}
+		columns, items = append(columns, j), append(items, t.Items[j])
+	}
+	t.Items, t.Answers = items, linalg.SelectColumns(t.Answers, columns)
+	var rows []int
+	for i := range t.IDs {
+		if slices.ContainsFunc(t.Answers.RawRowView(i), answered) {
+			rows = append(rows, i)
+		} else {
+			t.Unanswered = append(t.Unanswered, t.Lines[i])
+		}
+	}
+	if len(rows) == 0 {
+		return &table.Error{File: t.File, Err: questionnaire.ErrNoAnswers}
+	}
+	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), picked(t.IDs, rows), picked(t.Lines, rows)
+	for c := range t.confounds {
+		t.confounds[c] = picked(t.confounds[c], rows)
+	}
+	return nil
+}
+
+func answered(v float64) bool { return !math.IsNaN(v) }
+
+// picked returns these elements.
+func picked[T any](all []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, j := range at {
+		out[i] = all[j]
+	}
+	return out
+}
+
+// infer gives items without a range that of all answers to them.
+func (t *Table) infer() {
+	var items []int
+	var all []float64
+	for j, item := range t.Items {
+		if item.Range != nil {
+			continue
+		}
+		items = append(items, j)
+		for i := range t.IDs {
+			if v := t.Answers.At(i, j); answered(v) {
+				all = append(all, v)
+			}
+		}
+	}
+	if len(items) == 0 {
+		return
+	}
+	t.Inferred = &Inferred{Items: len(items)}
+	for _, j := range items {
+		t.Items[j].Range = &t.Inferred.Range
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	t.Inferred.Range = questionnaire.Range{Low: all[0], High: all[len(all)-1]}
+	if far, ok := apart(all); ok {
+		a := &Apart{Range: far}
+		t.Inferred.Apart = a
+		for i, line := range t.Lines {
+			for _, j := range items {
+				if !far.Holds(t.Answers.At(i, j)) {
+					continue
+				}
+				if a.Answers++; a.Answers == 1 {
+					a.Line, a.Column = line, t.Items[j].Name
+				}
+			}
+		}
+	}
+}
+
+// apart returns the range of the sorted answers that lie far from all others. The widest gap between two answers must be
+// wider than the narrowest gap and at least as wide as the answers on either side of it. The side with fewer answers is
+// apart; if both have as many, the upper.
+func apart(sorted []float64) (far questionnaire.Range, ok bool) {
+	narrowest, widest, at := math.Inf(1), 0.0, 0
+	for i, v := range sorted[1:] {
+		gap := v - sorted[i]
+		if gap > widest {
+			widest, at = gap, i
+		}
+		if gap > 0 {
+			narrowest = min(narrowest, gap)
+		}
+	}
+	if !(widest > narrowest) {
+		return far, false
+	}
+	low, high := questionnaire.Range{Low: sorted[0], High: sorted[at]}, questionnaire.Range{Low: sorted[at+1], High: sorted[len(sorted)-1]}
+	far = high
+	if at+1 < len(sorted)-at-1 {
+		far = low
+	}
+	return far, widest >= max(low.High-low.Low, high.High-high.Low)
+}
+
+// orient turns the answers to reversed items, and counts from the low end of the range if asked.
+func (t *Table) orient(fromLow bool) error {
+	for j, item := range t.Items {
+		switch {
+		case item.Range.Low >= 0 || fromLow:
+		case t.Inferred != nil && item.Range == &t.Inferred.Range:
+			return t.below()
+		default:
+			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNegative}
+		}
+		for i := range t.IDs {
+			t.Answers.Set(i, j, item.Orient(t.Answers.At(i, j), fromLow))
+		}
+	}
+	return nil
+}
+
+// below returns the error about the first of the lowest answers, which set the range and may be a code of missing entries.
+func (t *Table) below() error {
+	e := &table.Error{File: t.File, Err: questionnaire.ErrBelow}
+	for i, line := range t.Lines {
+		for j, item := range t.Items {
+			if item.Range == &t.Inferred.Range && t.Answers.At(i, j) == t.Inferred.Low {
+				e.Line, e.Column = line, item.Name
+				return e
+			}
+		}
+	}
+	return e
+}
+
+// Learn completes the confounds by the range or the levels of the table. It is an error if a number lies outside a range that
+// was given, or a confound has one value only.
+func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confound, error) {
+	learnt := slices.Clone(confounds)
+	for k := range learnt {
+		c, values := &learnt[k], t.confounds[k]
+		fail := func(line int, err error) ([]questionnaire.Confound, error) {
+			return nil, &table.Error{File: t.File, Line: line, Column: c.Name, Err: err}
+		}
+		if c.Kind == questionnaire.Categorical {
+			c.Levels = nil
+			for _, v := range values {
+				c.Levels = append(c.Levels, v.level)
+			}
+			slices.Sort(c.Levels)
+			if c.Levels = slices.Compact(c.Levels); len(c.Levels) < 2 {
+				return fail(0, questionnaire.ErrOneLevel)
+			}
+			continue
+		}
+		if c.Range == nil {
+			c.Range = &questionnaire.Range{Low: math.Inf(1), High: math.Inf(-1)}
+			for _, v := range values {
+				c.Range.Low, c.Range.High = min(c.Range.Low, v.number), max(c.Range.High, v.number)
+			}
+			if c.Range.Low == c.Range.High {
+				return fail(0, questionnaire.ErrOneLevel)
+			}
+		}
+		for i, v := range values {
+			if !c.Range.Holds(v.number) {
+				return fail(t.Lines[i], fmt.Errorf("%w: %v", questionnaire.ErrConfoundRange, c.Range))
+			}
+		}
+		if math.IsInf(c.Range.High-c.Range.Low, 1) {
+			return fail(0, questionnaire.ErrScale)
+		}
+	}
+	return learnt, nil
+}
+
+// Beyond counts the participants whose value of a confound lies outside its range.
+type Beyond struct {
+	Confound     string
+	Participants int
+	Line         int // of the first
+}
+
+// Encode returns the known matrix C, n×c with the columns of questionnaire.Columns, by the confounds as they were learnt; nil
+// without confounds. It also returns what was cut. A level that is not known is an error.
+func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond []Beyond, err error) {
+	if len(confounds) == 0 {
+		return nil, nil, nil
+	}
+	width := len(questionnaire.Columns(confounds))
+	c = mat.NewDense(len(t.IDs), width, nil)
+	column := 0
+	for k := range confounds {
+		confound := &confounds[k]
+		cut := Beyond{Confound: confound.Name}
+		for i, v := range t.confounds[k] {
+			dst := c.RawRowView(i)[column : column+confound.Width()]
+			if confound.Kind == questionnaire.Categorical {
+				at := slices.Index(confound.Levels, v.level)
+				if at < 0 {
+					return nil, nil, &table.Error{File: t.File, Line: t.Lines[i], Column: confound.Name, Err: questionnaire.ErrNewLevel}
+				}
+				dst[at] = 1
+			} else if confound.EncodeTo(dst, v.number) {
+				if cut.Participants++; cut.Participants == 1 {
+					cut.Line = t.Lines[i]
+				}
+			}
+		}
+		if cut.Participants > 0 {
+			beyond = append(beyond, cut)
+		}
+		column += confound.Width()
+	}
+	for i := range t.IDs {
+		c.Set(i, width-1, 1)
+	}
+	return c, beyond, nil
+}

@@ -1,0 +1,125 @@
+package questionnaire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind is the type of a confound.
+type Kind string
+
+// The kinds of confounds.
+const (
+	Numeric     Kind = "numeric"
+	Categorical Kind = "categorical"
+)
+
+// Intercept names the last column of the confounds.
+const Intercept = "intercept"
+
+// Confound is a known variable that answers may depend on. A numeric one has a range, taken from training unless it was
+// given. A categorical one has the levels of training, in ascending order.
+type Confound struct {
+	Name   string   `json:"name"`
+	Kind   Kind     `json:"kind"`
+	Range  *Range   `json:"range,omitempty"`
+	Levels []string `json:"levels,omitempty"`
+}
+
+// Columns names the columns of the known matrix C:
+//
+//	numeric      1−a and a with a = (x − low)/(high − low), cut at 0 and 1
+//	categorical  an indicator for each level
+//
+// and 1 in the last column, the intercept. Without confounds there are no columns.
+func Columns(confounds []Confound) []string {
+	var names []string
+	for _, c := range confounds {
+		if c.Kind == Numeric {
+			names = append(names, c.Name+"_low", c.Name+"_high")
+			continue
+		}
+		for _, level := range c.Levels {
+			names = append(names, c.Name+"_"+level)
+		}
+	}
+	if len(names) > 0 {
+		names = append(names, Intercept)
+	}
+	return names
+}
+
+// Width is the number of columns of the confound.
+func (c *Confound) Width() int {
+	if c.Kind == Numeric {
+		return 2
+	}
+	return len(c.Levels)
+}
+
+// EncodeTo writes the two columns of a number into dst, and reports whether it had to be cut.
+func (c *Confound) EncodeTo(dst []float64, x float64) (cut bool) {
+	a := (x - c.Range.Low) / (c.Range.High - c.Range.Low)
+	within := min(max(a, 0), 1)
+	dst[0], dst[1] = 1-within, within
+	return a < 0 || a > 1
+}
+
+// ParseConfounds reads "age:numeric", "age:numeric:5:18" with a known range, and "sex:categorical".
+func ParseConfounds(list []string) ([]Confound, error) {
+	var all []Confound
+	for _, s := range list {
+		if strings.TrimSpace(s) == "" {
+			continue
+		}
+		parts := strings.Split(s, ":")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		c := Confound{Name: parts[0]}
+		if len(parts) > 1 {
+			c.Kind = Kind(parts[1])
+		}
+		ok := c.Name != "" && (len(parts) == 2 && (c.Kind == Numeric || c.Kind == Categorical) || len(parts) == 4 && c.Kind == Numeric)
+		if ok && len(parts) == 4 {
+			var err error
+			c.Range, err = NewRange(parts[2], parts[3])
+			ok = err == nil
+		}
+		if !ok {
+			return nil, fmt.Errorf("%w: confound %q: must be column:%s, column:%s:low:high or column:%s", ErrOptions, s, Numeric, Numeric, Categorical)
+		}
+		if slices.ContainsFunc(all, func(o Confound) bool { return o.Name == c.Name }) {
+			return nil, fmt.Errorf("%w: confound %q is given twice", ErrOptions, c.Name)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Label is a column of outcomes, and the value that counts as positive.
+type Label struct {
+	Name     string `json:"label"`
+	Positive string `json:"positive"`
+}
+
+// ParseLabels reads "adhd", with 1 as the positive value, and "sex=F".
+func ParseLabels(list []string) ([]Label, error) {
+	var all []Label
+	for _, s := range list {
+		name, positive, given := strings.Cut(s, "=")
+		l := Label{strings.TrimSpace(name), strings.TrimSpace(positive)}
+		if !given {
+			l.Positive = "1"
+		}
+		if l.Name == "" || l.Positive == "" {
+			return nil, fmt.Errorf("%w: label %q: must be a column, or column=value with the value that counts as positive", ErrOptions, s)
+		}
+		if slices.Contains(all, l) {
+			return nil, fmt.Errorf("%w: label %q is given twice", ErrOptions, s)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

@@ -1,0 +1,447 @@
+// Package evaluate tells how good the factors of a questionnaire are: how well their scores predict labels of held-out
+// participants, and how stable their loadings are when fewer participants are learnt from.
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/nmf"
+)
+
+// The methods that Run compares.
+const (
+	MethodICQF = "icqf"
+	// MethodFA is minimum residual factor analysis with promax and regression scores. It ignores confounds.
+	MethodFA = "fa-promax"
+	// MethodL1 is the non-negative factorization with ℓ1 penalties. Their weights come from the scale of the answers, a missing
+	// answer is the mean of its item, and scores come from the answers alone. It ignores confounds.
+	MethodL1 = "l1-nmf"
+)
+
+// Methods lists the methods that Run compares.
+func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
+
+const (
+	// leastTrained is the least number of participants to learn from: with one, no item varies.
+	leastTrained = 2
+	// heldOut is the share of the participants that each repeat holds out.
+	heldOut = 0.2
+	// ridgeFolds is the number of folds that choose the penalty of the logistic regression within the training part.
+	ridgeFolds = 5
+)
+
+// TrainShares are the shares of all participants to train on.
+func TrainShares() []float64 { return []float64{0.2, 0.4, 0.6, 0.8} }
+
+// Options says what to evaluate.
+type Options struct {
+	fit.Options
+	// Methods are those to compare; empty means MethodICQF.
+	Methods []string
+	// Repeats is the number of splits; 0 means DefaultRepeats.
+	Repeats int
+}
+
+// DefaultRepeats is the number of splits of the participants.
+const DefaultRepeats = 10
+
+// Evaluation is the outcome of Run.
+type Evaluation struct {
+	Items        []string `json:"items"` // names, in the order of the file
+	Factors      int      `json:"factors"`
+	Beta         float64  `json:"beta"`
+	Participants int      `json:"participants"`
+	Repeats      int      `json:"repeats"`
+	HeldOut      float64  `json:"held_out"`
+	Labels       []string `json:"labels"`
+	Shares       []Share  `json:"shares"`
+	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
+	Unconverged int `json:"unconverged"`
+}
+
+// Share is the outcome for a method that was trained on a share of the participants.
+type Share struct {
+	Method       string    `json:"method"`
+	Share        float64   `json:"train_share"`
+	Participants int       `json:"participants"`
+	Stability    Measure   `json:"stability"`
+	AUROC        []Measure `json:"auroc"` // in the order of the labels
+	// ItemsLeftOut are those that in some repeat did not vary among the participants trained on.
+	ItemsLeftOut []string `json:"items_left_out"`
+	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
+}
+
+// Measure is a mean with the standard deviation about it.
+type Measure struct {
+	Count     int     `json:"count"`              // of the values
+	Mean      float64 `json:"mean"`               // null without values
+	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
+}
+
+// MarshalJSON writes null for what too few values do not define.
+func (m Measure) MarshalJSON() ([]byte, error) {
+	var out struct {
+		Count     int      `json:"count"`
+		Mean      *float64 `json:"mean"`
+		Deviation *float64 `json:"standard_deviation"`
+	}
+	if out.Count = m.Count; m.Count > 0 {
+		out.Mean = &m.Mean
+	}
+	if m.Count > 1 {
+		out.Deviation = &m.Deviation
+	}
+	return json.Marshal(out)
+}
+
+func measure(values []float64) Measure {
+	m := Measure{Count: len(values)}
+	if len(values) > 0 {
+		m.Mean = stat.Mean(values, nil)
+	}
+	if len(values) > 1 {
+		m.Deviation = stat.StdDev(values, nil)
+	}
+	return m
+}
+
+// learnt is a method that was trained.
+type learnt struct {
+	rows, items []int      // that it was trained on
+	loadings    *mat.Dense // a row for each of the items
+	early       bool       // it ended before it converged
+	score       func(rows []int) (*mat.Dense, error)
+}
+
+// Run holds a fifth of the participants out, again and again, learns factors from shares of the others, and measures
+//
+//   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label on the
+//     scores. The regression learns, with balanced weights, from the participants that the factors were learnt from; its
+//     penalty is chosen by cross-validation among them; the area is measured on those held out;
+//   - the stability: the correlation over the items of each factor's loadings with those learnt from all participants, best
+//     match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats.
+//
+// If there are several candidates for factors and β, cross-validation on all participants chooses among them once. Scores of
+// training and held-out participants come from the loadings alone, in the same way.
+//
+// An item that does not vary among those trained on is left out there as if it were not in the file, and does not count for
+// the stability. A participant who answered only such items is neither trained on nor held out.
+//
+// The smallest share must have two participants, and as many as there are factors; larger default candidates are not tried.
+func Run(ctx context.Context, o Options) (*Evaluation, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	free := len(o.Factors) == 0
+	s, end, err := o.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if err := o.checkShares(s, free); err != nil {
+		return nil, err
+	}
+	e := &Evaluation{Items: questionnaire.Names(s.Items), Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}}
+	if len(o.Factors)*len(o.Betas) > 1 {
+		choice, err := o.Choose(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		e.Factors, e.Beta, e.Unconverged = choice.Factors, choice.Beta, choice.Unconverged
+	}
+	for _, label := range o.Columns.Labels {
+		e.Labels = append(e.Labels, label.Name)
+	}
+	total := len(o.Methods) * (1 + o.Repeats*len(TrainShares()))
+	done := 0
+	step := func(m *learnt) {
+		if m.early {
+			e.Unconverged++
+		}
+		if done++; o.Progress != nil {
+			o.Progress(done, total)
+		}
+	}
+	wholes := make([]*learnt, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
+	for i, method := range o.Methods {
+		if wholes[i], err = o.learn(ctx, s, method, s.Order, e); err != nil {
+			return nil, fmt.Errorf("evaluating %s on all participants: %w", method, err)
+		}
+		step(wholes[i])
+	}
+	for i, method := range o.Methods {
+		for _, share := range TrainShares() {
+			result, err := o.share(ctx, s, wholes[i], e, method, share, step)
+			if err != nil {
+				return nil, fmt.Errorf("evaluating %s on %.0f %% of the participants, %w", method, 100*share, err)
+			}
+			e.Shares = append(e.Shares, *result)
+		}
+	}
+	return e, nil
+}
+
+// check fills in the defaults.
+func (o *Options) check() error {
+	if len(o.Methods) == 0 {
+		o.Methods = []string{MethodICQF}
+	}
+	if o.Repeats == 0 {
+		o.Repeats = DefaultRepeats
+	}
+	for i, m := range o.Methods {
+		if !slices.Contains(Methods(), m) {
+			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(Methods(), ", "))
+		}
+		if slices.Contains(o.Methods[:i], m) {
+			return fmt.Errorf("%w: method %q is given twice", questionnaire.ErrOptions, m)
+		}
+	}
+	switch {
+	case o.Repeats < 1:
+		return fmt.Errorf("%w: %d repeats", questionnaire.ErrOptions, o.Repeats)
+	case o.Columns.Visits != nil && len(o.Columns.Labels) > 0:
+		return fmt.Errorf("%w: labels cannot be predicted for participants with several visits", questionnaire.ErrOptions)
+	}
+	return nil
+}
+
+// checkShares returns an error for a label with one class and for too few participants. If the candidates for the number of
+// factors are free, it drops those that the smallest share has too few participants for.
+func (o *Options) checkShares(s *fit.Study, free bool) error {
+	for l, label := range o.Columns.Labels {
+		if !slices.Contains(s.Labels[l], 0) || !slices.Contains(s.Labels[l], 1) {
+			return &table.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", questionnaire.ErrOneClass, label.Positive)}
+		}
+	}
+	share, n := TrainShares()[0], len(s.IDs)
+	fewest, _ := parts(share, n)
+	if free {
+		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > max(1, fewest) })
+	}
+	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
+		return fmt.Errorf("%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",
+			questionnaire.ErrOptions, s.File, 100*share, n, fewest, slices.Max(o.Factors), wanted)
+	}
+	return nil
+}
+
+// parts returns how many of n participants to train on and to hold out.
+func parts(share float64, n int) (train, held int) {
+	held = int(math.Round(heldOut * float64(n)))
+	return min(int(math.Round(share*float64(n))), n-held), held
+}
+
+// share evaluates a method on this share of the participants. Its errors begin with the repeat.
+func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Evaluation, method string, share float64, step func(*learnt)) (*Share, error) {
+	n := len(s.Order)
+	train, held := parts(share, n)
+	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}, ItemsLeftOut: []string{}}
+	var stability []float64
+	areas, constant := make([][]float64, len(e.Labels)), make([]bool, len(s.Items))
+	for repeat := range o.Repeats {
+		// A repeat holds the same participants out for every share and method, and smaller shares lie within larger ones.
+		shuffled := slices.Clone(s.Order)
+		rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		test, rows := shuffled[:held], shuffled[held:held+train]
+		part, err := o.learn(ctx, s, method, rows, e)
+		if err != nil {
+			return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
+		}
+		if part.early {
+			r.Unconverged++
+		}
+		for j := range constant {
+			constant[j] = constant[j] || !slices.Contains(part.items, j)
+		}
+		stability = append(stability, matched(linalg.SelectRows(whole.loadings, part.items), part.loadings)...)
+		for l, label := range e.Labels {
+			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
+			if err != nil {
+				return nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
+			}
+			if ok {
+				areas[l] = append(areas[l], area)
+			}
+		}
+		step(part)
+	}
+	r.Stability = measure(stability)
+	for _, a := range areas {
+		r.AUROC = append(r.AUROC, measure(a))
+	}
+	for j, out := range constant {
+		if out {
+			r.ItemsLeftOut = append(r.ItemsLeftOut, s.Items[j].Name)
+		}
+	}
+	return r, nil
+}
+
+// learn trains a method on these rows, with the items that vary among them.
+func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, e *Evaluation) (*learnt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	m := &learnt{items: s.Varying(rows)}
+	m.rows = s.Answering(rows, m.items)
+	status, err := solver.NotTerminated, error(nil)
+	switch {
+	case len(m.items) < e.Factors:
+		err = fmt.Errorf("%w: %d factors of %d items", questionnaire.ErrOptions, e.Factors, len(m.items))
+	case method == MethodL1:
+		status, err = o.learnL1(ctx, s, m, e.Factors)
+	case method == MethodFA:
+		err = m.learnFA(s, e.Factors)
+	default:
+		status, err = o.learnICQF(ctx, s, m, e)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w%s", err, s.Without(m.items))
+	case status == solver.Cancelled:
+		return nil, context.Cause(ctx)
+	case status == solver.NonFinite:
+		return nil, status.Err()
+	}
+	m.early = m.early || status.Early()
+	return m, nil
+}
+
+func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Evaluation) (solver.Status, error) {
+	data := s.Data(m.rows)
+	data.Answers = linalg.SelectColumns(data.Answers, m.items)
+	r, err := icqf.Fit(ctx, data, o.Solver(s, e.Factors, e.Beta))
+	if err != nil {
+		return solver.NotTerminated, err
+	}
+	m.loadings = r.Loadings
+	m.score = func(rows []int) (*mat.Dense, error) {
+		return r.Score(s.AnswersOf(rows, m.items), linalg.SelectRows(s.Known, rows))
+	}
+	return r.Status, nil
+}
+
+func (m *learnt) learnFA(s *fit.Study, factors int) error {
+	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors})
+	if err != nil {
+		return err
+	}
+	m.loadings, m.early = f.Loadings, !f.Converged
+	m.score = func(rows []int) (*mat.Dense, error) { return f.Scores(s.AnswersOf(rows, m.items)) }
+	return nil
+}
+
+// learnL1 trains the non-negative factorization with ℓ1 penalties.
+func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors int) (solver.Status, error) {
+	method, err := nmf.NewL1(nmf.Auto, nmf.Auto)
+	if err != nil {
+		return solver.NotTerminated, err
+	}
+	given := s.AnswersOf(m.rows, m.items)
+	x := linalg.Filled(given, linalg.ColumnMeans(given))
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
+	if err != nil {
+		return solver.NotTerminated, err
+	}
+	// A scorer whose unit is far above every training score acts like one without an upper bound.
+	const far = 100
+	unit := max(1, far*mat.Max(r.Scores))
+	_, weight := method.Weights(x, factors)
+	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit}
+	scorer.Loadings.Scale(unit, r.Topics)
+	m.loadings = r.Topics
+	m.score = func(rows []int) (*mat.Dense, error) { return scorer.Score(s.AnswersOf(rows, m.items), nil) }
+	return r.Status, nil
+}
+
+// matched returns the correlation of each factor's loadings with those of its best match, if both vary. The cosine of two
+// centred columns is their correlation.
+func matched(whole, part *mat.Dense) []float64 {
+	_, cosines := align.Topics(linalg.Centred(whole, nil), linalg.Centred(part, nil))
+	return cosines
+}
+
+// predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train on, or
+// the test rows have one class only.
+func (o *Options) predict(ctx context.Context, m *learnt, labels []int8, test []int) (area float64, ok bool, err error) {
+	known := func(rows []int) (kept []int, y []bool, positive int) {
+		for _, i := range rows {
+			if labels[i] != answers.Unknown {
+				kept, y = append(kept, i), append(y, labels[i] == 1)
+				positive += int(labels[i])
+			}
+		}
+		return kept, y, positive
+	}
+	trainRows, y, positive := known(m.rows)
+	testRows, truth, testPositive := known(test)
+	if min(positive, len(y)-positive) < ridgeFolds || testPositive == 0 || testPositive == len(truth) {
+		return 0, false, nil
+	}
+	design := func(rows []int) (*elasticnet.Design, error) {
+		scores, err := m.score(rows)
+		if err != nil {
+			return nil, err
+		}
+		return elasticnet.NewDesign(linalg.Dense{Dense: scores})
+	}
+	x, err := design(trainRows)
+	if err != nil {
+		return 0, false, err
+	}
+	weights := make([]float64, len(y))
+	for i, v := range y {
+		weights[i] = 1 / float64(positive)
+		if !v {
+			weights[i] = 1 / float64(len(y)-positive)
+		}
+	}
+	folds, err := eval.StratifiedFolds(y, nil, ridgeFolds, o.Seed)
+	if err != nil {
+		return 0, false, err
+	}
+	ridge := elasticnet.Settings{Alpha: 0, Standardize: true}
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: x, Y: y, Weights: weights}, folds, ridge)
+	if err != nil {
+		return 0, false, err
+	}
+	newcomers, err := design(testRows)
+	if err != nil {
+		return 0, false, err
+	}
+	area, _, err = eval.AUROC(truth, probabilities(cv.LinearPredictor(newcomers, cv.IndexMin)), nil)
+	if errors.Is(err, eval.ErrOneClass) {
+		return 0, false, nil
+	}
+	return area, err == nil, err
+}
+
+// probabilities turns log-odds into probabilities.
+func probabilities(logits []float64) []float64 {
+	for i, z := range logits {
+		logits[i] = 1 / (1 + math.Exp(-z))
+	}
+	return logits
+}

@@ -1,0 +1,410 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+func evaluateOptions(t *testing.T) Options {
+	t.Helper()
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1)))), Repeats: 2, Methods: Methods()}
+	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}, {Name: "sex", Positive: "F"}}
+	return o
+}
+
+// What was planted is found: an illness that comes with a factor, a sex that does not, and the factors themselves.
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	o := evaluateOptions(t)
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Shares) != len(Methods())*len(TrainShares()) {
+		t.Fatalf("%d shares", len(e.Shares))
+	}
+	for _, s := range e.Shares {
+		if s.Participants != int(math.Round(s.Share*questionnairetest.Participants)) {
+			t.Errorf("%s, share %v: %d participants", s.Method, s.Share, s.Participants)
+		}
+		if s.Share < 0.6 {
+			continue
+		}
+		if s.AUROC[0].Count != o.Repeats || s.AUROC[0].Mean < 0.8 {
+			t.Errorf("%s, share %v: AUROC %+v of what comes with a factor", s.Method, s.Share, s.AUROC[0])
+		}
+		if s.AUROC[1].Mean > 0.75 {
+			t.Errorf("%s, share %v: AUROC %+v of what no factor tells", s.Method, s.Share, s.AUROC[1])
+		}
+		if s.Stability.Count != o.Repeats*questionnairetest.Factors || s.Stability.Mean < 0.95 {
+			t.Errorf("%s, share %v: stability %+v", s.Method, s.Share, s.Stability)
+		}
+	}
+	again, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e, again); diff != "" {
+		t.Errorf("a second run differs:\n%s", diff)
+	}
+}
+
+func TestEvaluateRefuses(t *testing.T) {
+	t.Parallel()
+	o := evaluateOptions(t)
+	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "2"}}
+	_, err := Run(t.Context(), o)
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" || !errors.Is(err, questionnaire.ErrOneClass) {
+		t.Errorf("a label of one class: %v", err)
+	}
+	o = evaluateOptions(t)
+	o.Methods = []string{"pca"}
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
+		t.Errorf("an unknown method: %v", err)
+	}
+	o.Methods = []string{MethodICQF, MethodL1, MethodICQF}
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a method twice: %v", err)
+	}
+	o = Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")), Repeats: 2, Methods: Methods()}
+	o.Columns.Confounds = nil
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
+		t.Errorf("two participants: %v", err)
+	}
+	o = evaluateOptions(t)
+	o.Columns.ID, o.Columns.Visits = "id", &questionnaire.Visits{Time: "age", Edges: []float64{0, 12, 24}}
+	o.Columns.Confounds = nil
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "visits") {
+		t.Errorf("labels of visits: %v", err)
+	}
+	o = evaluateOptions(t)
+	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{MethodFA}
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "evaluating fa-promax on all participants: setting out of range: 9 factors of 9 items") {
+		t.Errorf("as many factors as items: %v", err)
+	}
+}
+
+// few returns the options of an evaluation of the first n planted participants without missing answers.
+func few(t *testing.T, n int) Options {
+	t.Helper()
+	rows := questionnairetest.Rows(1)[:n+1]
+	for i, row := range rows[1:] {
+		for j, cell := range row[1 : 1+questionnairetest.Items] {
+			if cell == "" {
+				row[1+j] = strconv.Itoa((i + j) % 4)
+			}
+		}
+	}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
+	o.Factors = []int{2}
+	return o
+}
+
+// The smallest share has at least two participants, and one for each factor.
+func TestEvaluateFew(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		participants int
+		factors      []int
+		want         string // "" for no error
+	}{
+		{7, []int{1}, "20 % of 7 participants are 1, too few to learn 1 factors from: at least 2"},
+		{8, []int{2}, ""},
+		{12, []int{2, 3}, "20 % of 12 participants are 2, too few to learn 3 factors from: at least 3"},
+		{13, []int{3}, ""},
+		{8, nil, ""}, // of the default candidates those that the share has room for
+	} {
+		o := few(t, c.participants)
+		o.Factors = c.factors
+		e, err := Run(t.Context(), o)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%d participants, factors %v: %v", c.participants, c.factors, err)
+		case c.want == "" && e.Shares[0].Participants < e.Factors:
+			t.Errorf("%d participants, factors %v: %d factors of %d participants", c.participants, c.factors, e.Factors, e.Shares[0].Participants)
+		case c.want != "" && (!errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%d participants, factors %v: error %v, want %q", c.participants, c.factors, err, c.want)
+		}
+	}
+}
+
+// An item that does not vary among those trained on is left out there, and what is left is learnt and scored as if it were
+// not in the file.
+func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	for i, row := range rows[1:] {
+		if i >= 6 {
+			row[3] = "" // q3 is answered by six
+		}
+		if i >= 3 {
+			row[6] = "1" // q6 is answered by three as they like, by the others alike
+		}
+	}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
+	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range e.Shares {
+		if s.Share == 0.2 && !slices.Equal(s.ItemsLeftOut, []string{"q3", "q6"}) {
+			t.Errorf("%s, share %v: %v left out", s.Method, s.Share, s.ItemsLeftOut)
+		}
+		if s.AUROC[0].Count != o.Repeats || s.AUROC[0].Mean < 0.7 || s.Stability.Count != o.Repeats*questionnairetest.Factors || s.Stability.Mean < 0.75 {
+			t.Errorf("%s, share %v: %+v", s.Method, s.Share, s)
+		}
+	}
+
+	// The answers to q3 and q6 are of no account where they do not vary.
+	s, end, err := o.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	trained := make([]int, 40)
+	for i := range trained {
+		trained[i] = 20 + i
+	}
+	o.Columns.Items = []string{"q*", "!q3", "!q6"}
+	without, endWithout, err := o.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer endWithout()
+	all := &Evaluation{Factors: questionnairetest.Factors, Beta: 0.1}
+	for _, method := range Methods() {
+		got, err := o.learn(t.Context(), s, method, trained, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := o.learn(t.Context(), without, method, trained, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(got.loadings, want.loadings) {
+			t.Errorf("%s: loadings differ", method)
+		}
+		gotScores, err := got.score([]int{0, 1, 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantScores, err := want.score([]int{0, 1, 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(gotScores, wantScores) {
+			t.Errorf("%s: scores\n%v\nwant\n%v", method, mat.Formatted(gotScores), mat.Formatted(wantScores))
+		}
+	}
+}
+
+// Those who answered nothing but what is left out count neither in training nor in the test.
+func TestEvaluateLeavesOutWhoHasNoAnswerLeft(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	for i, row := range rows[1:] {
+		row[3] = "" // q3 is answered by ten, most of whom answer nothing else
+		if i < 10 {
+			row[3] = "2"
+		}
+		if i > 0 && i < 10 {
+			for j := range questionnairetest.Items {
+				if j != 2 {
+					row[1+j] = ""
+				}
+			}
+		}
+	}
+	rows[1][3] = "4"
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: Methods()}
+	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range e.Shares {
+		if s.AUROC[0].Count != o.Repeats || !(s.AUROC[0].Mean > 0.7) || !(s.Stability.Mean > 0.75) {
+			t.Errorf("%s, share %v: %+v", s.Method, s.Share, s)
+		}
+	}
+}
+
+// A share whose items vary too little for the factors is an error that names all that it takes to find it.
+func TestEvaluateNamesWhatFails(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"id", "q1", "q2", "q3"}}
+	random := rand.New(rand.NewPCG(1, 1))
+	for i := range 20 {
+		row := []string{strconv.Itoa(i), "1", "2", strconv.Itoa(random.IntN(5))}
+		if i == 0 {
+			row[1], row[2] = "0", "0"
+		}
+		rows = append(rows, row)
+	}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: []string{MethodICQF}}
+	o.Columns.Confounds, o.Factors = nil, []int{2}
+	_, err := Run(t.Context(), o)
+	for _, want := range []string{"evaluating icqf on 20 % of the participants, repeat ", "q1", "q2", "2 factors of 1 items"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+// What is not defined is null, and is read back.
+func TestMeasureJSON(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{nil, `{"count":0,"mean":null,"standard_deviation":null}`},
+		{[]float64{0.5}, `{"count":1,"mean":0.5,"standard_deviation":null}`},
+		{[]float64{0, 1}, `{"count":2,"mean":0.5,"standard_deviation":0.7071067811865476}`},
+	} {
+		m := measure(c.values)
+		text, err := json.Marshal(m)
+		if err != nil || string(text) != c.want {
+			t.Errorf("%s, error %v, want %s", text, err, c.want)
+		}
+		var again Measure
+		if err := json.Unmarshal(text, &again); err != nil || again != m {
+			t.Errorf("%+v becomes %+v, error %v", m, again, err)
+		}
+	}
+	o := few(t, 20)
+	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}} // too few of a class to train on
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(e.Shares[0]); err != nil || !strings.Contains(string(text), `"auroc":[{"count":0,"mean":null,`) {
+		t.Errorf("%s, error %v", text, err)
+	}
+}
+
+// Every fit that ends at the limit of updates is counted.
+func TestEvaluateCountsUnconverged(t *testing.T) {
+	t.Parallel()
+	o := evaluateOptions(t)
+	o.Methods, o.MaxIter, o.RelTol, o.Factors, o.Columns.Labels = []string{MethodICQF, MethodL1}, 1, 1e-3, []int{2, 3}, nil
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range e.Shares {
+		if s.Unconverged != o.Repeats {
+			t.Errorf("%s, share %v: %d of %d", s.Method, s.Share, s.Unconverged, o.Repeats)
+		}
+	}
+	if want := 2*10 + 2 + 2*4*o.Repeats; e.Unconverged != want {
+		t.Errorf("%d unconverged, want %d", e.Unconverged, want)
+	}
+	o.MaxIter = 0
+	if e, err = Run(t.Context(), o); err != nil || e.Unconverged != 0 {
+		t.Errorf("%+v, error %v", e, err)
+	}
+}
+
+// countdown is a context that ends when it was asked so many times.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+// Whenever the context ends, there is an error or the whole result, never a figure of a fit that was cut short.
+func TestEvaluateCancelled(t *testing.T) {
+	t.Parallel()
+	o := few(t, 20)
+	o.Repeats = 1
+	whole, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for asked := int64(0); ; asked = asked*4/3 + 1 {
+		ctx := &countdown{Context: t.Context()}
+		ctx.left.Store(asked)
+		e, err := Run(ctx, o)
+		switch {
+		case err == nil && !cmp.Equal(e, whole):
+			t.Fatalf("ended after %d questions: %s", asked, cmp.Diff(whole, e))
+		case err != nil && !errors.Is(err, context.Canceled):
+			t.Fatalf("ended after %d questions: %v", asked, err)
+		case err == nil:
+			return
+		}
+	}
+}
+
+// A fifth of a public questionnaire of few participants has items that all of them answer alike.
+func TestEvaluateSharedData(t *testing.T) {
+	t.Parallel()
+	shared := os.Getenv("WARDCAST_SHARED")
+	if shared == "" {
+		t.Skip("WARDCAST_SHARED is not set")
+	}
+	for _, c := range []struct {
+		file, items  string
+		high         float64
+		participants int
+	}{
+		{"spi.csv.gz", "q_*0", 6, 30}, {"mpsychor_Wenchuan.csv.gz", "*", 5, 30},
+	} {
+		columns := answers.Columns{Items: []string{c.items}, Range: &questionnaire.Range{Low: 1, High: c.high}, FromLow: true}
+		table, err := answers.Read(filepath.Join(shared, "data", c.file), &columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.IDs, table.Lines = table.IDs[:c.participants], table.Lines[:c.participants]
+		table.Answers = table.Answers.Slice(0, c.participants, 0, len(table.Items)).(*mat.Dense)
+		o := Options{Options: fit.Options{Columns: columns, Factors: []int{2}, Betas: []float64{0.1}, RelTol: 1e-4, Seed: 1, Table: table}, Methods: Methods()}
+		e, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.file, err)
+		}
+		for _, s := range e.Shares {
+			if s.Stability.Count != 2*DefaultRepeats || s.Share == 0.2 && len(s.ItemsLeftOut) == 0 || s.Share == 0.8 && !(s.Stability.Mean > 0.6) {
+				t.Errorf("%s: %+v", c.file, s)
+			}
+		}
+	}
+}
+
+// The stability is the correlation, not the cosine, of best matches in any order.
+func TestMatched(t *testing.T) {
+	t.Parallel()
+	whole := mat.NewDense(3, 2, []float64{1, 5, 2, 3, 3, 4})
+	part := mat.NewDense(3, 2, []float64{10, 11, 6, 12, 8, 13})
+	for _, c := range matched(whole, part) {
+		if math.Abs(c-1) > 1e-12 {
+			t.Errorf("correlation %v, want 1", c)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+// Package fit learns the factors of a table of answers, and chooses their number by cross-validation.
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// Options says how to learn. Zero values mean what the fields say.
+type Options struct {
+	// Input is the path of the answers. Table, when not nil, holds them instead.
+	Input   string
+	Table   *answers.Table
+	Columns answers.Columns
+	// Factors and Betas are the candidates that cross-validation chooses from; a single one is taken as it is. Empty means
+	// DefaultFactors and DefaultBetas.
+	Factors []int
+	Betas   []float64
+	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
+	Fewest bool
+	// MaxIter is the largest number of updates of a fit; 0 means icqf.DefaultMaxIter.
+	MaxIter int
+	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of
+	// a cross-validation end at rank.ICQFRelTol if that is larger.
+	RelTol float64
+	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, in addition to β.
+	Ridge float64
+	// BoundLoadings keeps loadings within the largest answer.
+	BoundLoadings bool
+	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
+	Inner icqf.Inner
+	// Threads is the number of threads of the whole process during the run, at most 1024; 0 leaves it as it is.
+	Threads int
+	Seed    uint64
+	// Trace asks for the objective of each iterate in the summary.
+	Trace bool
+	// Version is the program's version, for the summary.
+	Version string
+	// Remark, when not nil, gets what a user should know about the input once it is read.
+	Remark func(answers.Remarks)
+	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
+	Progress func(done, total int)
+	Recorder solver.Recorder
+}
+
+// mostFactors is the largest number of DefaultFactors.
+const mostFactors = 20
+
+// DefaultFactors are the candidates for the number of factors of that many items: 1 to 20, but at most half of the items.
+func DefaultFactors(items int) []int {
+	var all []int
+	for k := 1; k <= max(1, min(mostFactors, items/2)); k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+// DefaultBetas are the candidates for the weight of the penalties: those of the authors' program.
+func DefaultBetas() []float64 { return []float64{0.001, 0.01, 0.1, 0.2, 0.5} }
+
+// check fills in the defaults.
+func (o *Options) check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, fmt.Sprintf(format, args...))
+	}
+	if o.MaxIter == 0 {
+		o.MaxIter = icqf.DefaultMaxIter
+	}
+	if o.Inner == "" {
+		o.Inner = icqf.CoordinateDescent
+	}
+	switch {
+	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
+		return fail("inner algorithm %q", o.Inner)
+	case !(o.Ridge >= 0) || math.IsInf(o.Ridge, 1):
+		return fail("ridge %v", o.Ridge)
+	case o.MaxIter < 1:
+		return fail("at most %d updates", o.MaxIter)
+	case !(o.RelTol >= 0) || math.IsInf(o.RelTol, 1):
+		return fail("tolerance %v", o.RelTol)
+	case o.Threads < 0 || o.Threads > solver.MaxThreads:
+		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
+	}
+	for _, k := range o.Factors {
+		if k < 1 {
+			return fail("%d factors", k)
+		}
+	}
+	for _, b := range o.Betas {
+		if !(b >= 0) || math.IsInf(b, 1) {
+			return fail("beta %v", b)
+		}
+	}
+	return nil
+}
+
+// complete fills in the candidates, and refuses more factors than there are items or participants.
+func (o *Options) complete(s *Study) error {
+	if len(o.Factors) == 0 {
+		o.Factors = DefaultFactors(min(len(s.Items), len(s.IDs)))
+	}
+	if len(o.Betas) == 0 {
+		o.Betas = DefaultBetas()
+	}
+	for _, k := range o.Factors {
+		if k > len(s.Items) || k > len(s.IDs) {
+			return fmt.Errorf("%w: %q: %d factors of %d items and %d participants", questionnaire.ErrOptions, s.File, k, len(s.Items), len(s.IDs))
+		}
+	}
+	return nil
+}
+
+// Solver returns the settings of a fit of that many factors.
+func (o *Options) Solver(s *Study, factors int, beta float64) icqf.Settings {
+	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}
+	if o.BoundLoadings {
+		settings.MaxLoading = s.scale.High
+	}
+	return settings
+}
+
+// Begin fills in the defaults, takes the threads and reads the input. The function that it returns gives the threads back.
+func (o *Options) Begin() (s *Study, end func(), err error) {
+	if err := o.check(); err != nil {
+		return nil, nil, err
+	}
+	end = func() {}
+	if o.Threads > 0 {
+		before := runtime.GOMAXPROCS(o.Threads)
+		end = func() { runtime.GOMAXPROCS(before) }
+	}
+	if s, err = o.study(); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return s, end, nil
+}
+
+// study reads the input, unless it is given, and fills in the candidates.
+func (o *Options) study() (*Study, error) {
+	t := o.Table
+	if t == nil {
+		var err error
+		if t, err = answers.Read(o.Input, &o.Columns); err != nil {
+			return nil, err
+		}
+	}
+	if o.Remark != nil {
+		o.Remark(t.Remarks)
+	}
+	s, err := newStudy(t, &o.Columns)
+	if err != nil {
+		return nil, err
+	}
+	return s, o.complete(s)
+}
+
+// Fit factorizes the answers. When ctx ends before it is done, it returns an error that wraps the context's.
+func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
+	begin := time.Now()
+	s, end, err := o.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	loaded := time.Now()
+	choice := &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
+	if len(o.Factors)*len(o.Betas) > 1 {
+		if choice, err = o.Choose(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	best := choice.Candidate
+	if o.Fewest && len(choice.Curve) > 0 {
+		best = model.Candidate{Factors: choice.OneStandardErrorFactors, Beta: choice.OneStandardErrorBeta}
+	}
+	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
+	settings := o.Solver(s, best.Factors, best.Beta)
+	settings.Recorder = o.Recorder
+	data := s.Data(s.Order)
+	r, err := icqf.Fit(ctx, data, settings)
+	if err != nil {
+		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
+	}
+	switch r.Status {
+	case solver.NonFinite:
+		return nil, fmt.Errorf("factorizing %q, update %d: %w", o.Input, r.Iterations, r.Status.Err())
+	case solver.Cancelled:
+		return nil, fmt.Errorf("factorizing %q, after %d updates: %w", o.Input, r.Iterations, context.Cause(ctx))
+	}
+	seconds.Init, seconds.Solve = r.Seconds.Init, r.Seconds.Solve
+
+	order := largestFirst(r.Scores, r.Loadings)
+	m := model.Model{
+		Format: model.Format, Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
+		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second), ICQF: r.Model,
+	}
+	m.ICQF.Loadings = linalg.SelectColumns(r.Loadings, order)
+	scores := linalg.SelectColumns(r.Scores, order)
+	m.Summary = model.Summary{
+		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: r.Objective,
+		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
+		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
+		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
+		Settings: model.Settings{
+			Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner,
+			Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0),
+		},
+		Version: o.Version,
+	}
+	if o.Trace {
+		m.Summary.Trace = r.Trace
+	}
+	if err := describe(&m, data, scores); err != nil {
+		return nil, err
+	}
+	warn(&m, scores, s.Inferred)
+	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: putBack(scores, s.Order)}, Input: o.Input}, nil
+}
+
+// factorFits describes the scores.
+func factorFits(scores *mat.Dense) []model.FactorFit {
+	n, k := scores.Dims()
+	fits := make([]model.FactorFit, k)
+	for t := range fits {
+		f := &fits[t]
+		for i := range n {
+			w := scores.At(i, t)
+			f.Mean += w
+			if w == 0 {
+				f.Absent++
+			}
+			if w > 0.5 {
+				f.High++
+			}
+		}
+		*f = model.FactorFit{Mean: f.Mean / float64(n), Absent: f.Absent / float64(n), High: f.High / float64(n)}
+	}
+	return fits
+}
+
+// warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.
+func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
+	s := &m.Summary
+	s.Warnings = []string{}
+	for t := range s.Factors {
+		if mat.Max(scores.ColView(t)) == 0 || mat.Max(m.ICQF.Loadings.ColView(t)) == 0 {
+			s.EmptyFactors++
+		}
+	}
+	const empty = "factors are empty, all their scores or loadings are 0: the penalties leave nothing of them"
+	switch {
+	case s.EmptyFactors == s.Factors:
+		s.Warnings = append(s.Warnings, fmt.Sprintf("all %d %s", s.Factors, empty))
+	case s.EmptyFactors > 0:
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the last %d of %d %s", s.EmptyFactors, s.Factors, empty))
+	}
+	if inferred != nil && inferred.Apart != nil {
+		a, what := inferred.Apart, "answers are"
+		if a.Answers == 1 {
+			what = "answer is"
+		}
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v is that of the answers in the file, and %d %s far from all others: codes of missing entries must be named", inferred.Range, a.Answers, what))
+	}
+}
+
+// describe fills in the summary of the items.
+func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
+	r, err := m.ICQF.Reconstruct(scores, data.Confounds)
+	if err != nil {
+		return fmt.Errorf("describing the fit: %w", err)
+	}
+	n, p := data.Answers.Dims()
+	var left, all, missing float64
+	m.Summary.Items = make([]model.ItemFit, p)
+	for j, mean := range linalg.ColumnMeans(data.Answers) {
+		var seen, residual, variance float64
+		for i := range n {
+			if v := data.Answers.At(i, j); !math.IsNaN(v) {
+				seen++
+				residual += (v - r.At(i, j)) * (v - r.At(i, j))
+				variance += (v - mean) * (v - mean)
+			}
+		}
+		m.Summary.Items[j] = model.ItemFit{Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: explained(residual, variance)}
+		left, all, missing = left+residual, all+variance, missing+float64(n)-seen
+	}
+	m.Summary.Explained, m.Summary.Missing = explained(left, all), missing/float64(n*p)
+	return nil
+}
+
+// explained returns 1 − residual/variance, 0 if the variance is too small to tell.
+func explained(residual, variance float64) float64 {
+	if e := 1 - residual/variance; !math.IsNaN(e) && !math.IsInf(e, 0) {
+		return e
+	}
+	return 0
+}

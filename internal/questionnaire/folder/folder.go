@@ -1,0 +1,183 @@
+// Package folder writes the output folder of a fit: the files of its model and of its report, all of them or none.
+//
+// Each file is complete or not there, and result.json comes last: if it is there, it describes the files next to it.
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
+)
+
+const (
+	// stagingDir is where a fit is written before it replaces an older one, on the same file system as its place.
+	stagingDir = ".fit"
+	// lockFile stays: if it were removed, two writers could lock two files with this name.
+	lockFile = ".lock"
+	// lockPoll is how often a writer looks whether the lock is free.
+	lockPoll = 20 * time.Millisecond
+)
+
+// files names everything that some fit writes; those that vouch for others come first.
+func files() []string {
+	return []string{
+		model.ResultFile, model.SumsFile, model.ModelFile, model.LoadingsFile, model.ScoresFile, model.TableFile,
+		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, report.AgesFile, report.AgesPlot,
+	}
+}
+
+// Check returns an error if a fit that writes into the folder would replace a file that it reads.
+func Check(dir string, inputs ...string) error {
+	for _, name := range files() {
+		for _, input := range inputs {
+			if path := filepath.Join(dir, name); same(path, input) {
+				return fmt.Errorf("%q is read and would be replaced; take another output folder", path)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckScores returns an error if scores in the file at path would replace the answers that they are made from, or a file of
+// the model in the folder dir.
+func CheckScores(path, input, dir string) error {
+	if same(path, input) {
+		return fmt.Errorf("%q is read and would be replaced; take another file for the scores", path)
+	}
+	for _, name := range files() {
+		if same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && same(filepath.Dir(path), dir) {
+			return fmt.Errorf("%q is a file of the model; take another one for the scores", path)
+		}
+	}
+	return nil
+}
+
+// same reports whether two paths lead to one file or folder, by whatever links.
+func same(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// Write puts a fit and its report into a folder, which it makes if missing. It writes next to the older fit first, so that an
+// error leaves the older one as it was. Then it removes all of the older fit before the new files come, so that wherever the
+// process ends, no file stands next to those of another fit. It waits for another writer. The summary's path of the input
+// becomes that from the folder.
+func Write(ctx context.Context, dir string, f *model.Fitted) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // whoever may write into the folder may lock it
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return fmt.Errorf("locking the output folder %q: %w", dir, err)
+	}
+	defer func() { _ = lock.Close() }() // a lock that cannot be released ends with the process
+	staging := filepath.Join(dir, stagingDir)
+	if err := os.RemoveAll(staging); err != nil { // of a writer that was killed
+		return fmt.Errorf("clearing away an unfinished fit: %w", err)
+	}
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		return fmt.Errorf("writing into the output folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	if f.Summary.Settings.InputSHA256 != "" { // a second stage has no input of its own
+		f.Summary.Settings.Input = from(dir, f.Input)
+	}
+	contents, err := f.Files()
+	if err == nil {
+		err = writeAll(staging, contents)
+	}
+	if err == nil {
+		contents, err = report.Files(&f.Model, nil)
+	}
+	if err == nil {
+		err = writeAll(staging, contents)
+	}
+	if err != nil {
+		return err
+	}
+	return swap(dir, staging)
+}
+
+// WriteReport writes the report of a model into a folder, which it makes if missing. The evaluation may be nil.
+func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	contents, err := report.Files(m, e)
+	if err != nil {
+		return err
+	}
+	return writeAll(dir, contents)
+}
+
+func writeAll(dir string, contents map[string][]byte) error {
+	for name, data := range contents {
+		if err := WriteFile(filepath.Join(dir, name), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// swap replaces all files of an older fit: those that vouch for others go first and come last.
+func swap(dir, staging string) error {
+	for _, name := range files() {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing %q: %w", name, err)
+		}
+	}
+	for _, name := range slices.Backward(files()) {
+		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// from returns the path as seen from the folder, both without links; the path as it was if there is no such way.
+func from(dir, path string) string {
+	whole := func(path string) (string, error) {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		return filepath.EvalSymlinks(absolute)
+	}
+	start, errStart := whole(dir)
+	end, errEnd := whole(path)
+	if relative, err := filepath.Rel(start, end); errors.Join(errStart, errEnd, err) == nil {
+		return relative
+	}
+	return path
+}
+
+// WriteFile writes a file so that it is complete or not there.
+func WriteFile(path string, data []byte) error {
+	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+	if err == nil {
+		return nil
+	}
+	// Both name a temporary file.
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
+		err = at.Err
+	}
+	return fmt.Errorf("writing %q: %w", path, err)
+}

@@ -1,0 +1,83 @@
+package questionnaire
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Item is a question.
+type Item struct {
+	Name     string `json:"item"`
+	Text     string `json:"text,omitempty"`
+	Subscale string `json:"subscale,omitempty"`
+	// Range is the range of the answers; nil if a codebook does not give it.
+	Range *Range `json:"range"`
+	// Reversed items count an answer v as low+high−v.
+	Reversed bool `json:"reversed,omitempty"`
+}
+
+// Orient returns an answer as it counts: turned if the item is reversed, and counted from the low end of the range if asked.
+func (i *Item) Orient(v float64, fromLow bool) float64 {
+	if i.Reversed {
+		v = i.Range.Low + i.Range.High - v
+	}
+	if fromLow {
+		v -= i.Range.Low
+	}
+	return v
+}
+
+// Names returns the names of the items.
+func Names(items []Item) []string {
+	names := make([]string, len(items))
+	for j, item := range items {
+		names[j] = item.Name
+	}
+	return names
+}
+
+// Range is a range of numbers, both ends included.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Holds reports whether v lies in the range. NaN does not.
+func (r Range) Holds(v float64) bool { return v >= r.Low && v <= r.High }
+
+// String returns, for instance, "0 to 4".
+func (r Range) String() string { return fmt.Sprintf("%v to %v", r.Low, r.High) }
+
+// ParseRange reads "0:4".
+func ParseRange(s string) (*Range, error) {
+	low, high, _ := strings.Cut(s, ":")
+	r, err := NewRange(low, high)
+	if err != nil {
+		return nil, fmt.Errorf("%w: range %q: %w", ErrOptions, s, err)
+	}
+	return r, nil
+}
+
+// NewRange returns the range with these ends. The error is ErrRange unless both are numbers, the first below the second.
+func NewRange(low, high string) (*Range, error) {
+	a, errLow := Number(low)
+	b, errHigh := Number(high)
+	if errLow != nil || errHigh != nil || !(a < b) {
+		return nil, ErrRange
+	}
+	return &Range{a, b}, nil
+}
+
+// Number reads a finite decimal number. It refuses what else is a number in Go: underscores and hexadecimal digits.
+func Number(s string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	switch {
+	case err != nil || strings.ContainsAny(s, "_xX"):
+		return 0, ErrNotNumber
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, ErrNotFinite
+	}
+	return v, nil
+}

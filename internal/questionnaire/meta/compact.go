@@ -1,0 +1,175 @@
+package meta
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// itemsOf reads the answers that the models were fitted to, without the participants who were left out, and lists their items.
+func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table, err error) {
+	for _, s := range stages {
+		if s.Summary.Settings.InputSHA256 == "" {
+			return nil, nil, &table.Error{File: s.dir, Err: questionnaire.ErrNoOwnAnswers}
+		}
+		path := s.Summary.Settings.Input
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.dir, path)
+		}
+		t, err := score.Answers(s.Model, path, answers.Columns{OmitIncomplete: true})
+		if err == nil && t.SHA256 != s.Summary.Settings.InputSHA256 {
+			err = &table.Error{File: path, Err: questionnaire.ErrOtherAnswers}
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the answers of model %q: %w", s.dir, err)
+		}
+		for _, item := range t.Items {
+			items = append(items, model.CompactItem{Questionnaire: s.name, Item: item})
+		}
+		parts = append(parts, t)
+	}
+	return items, parts, nil
+}
+
+// compact chooses up to count items that estimate the scores.
+func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Table, count int, seed uint64) []model.CompactItem {
+	n := len(scores.IDs)
+	row := map[string]int{}
+	for i, id := range scores.IDs {
+		row[id] = i
+	}
+	x := mat.NewDense(n, len(items), missing(n*len(items)))
+	at := 0
+	for _, t := range parts {
+		for r, id := range t.IDs {
+			if to, ok := row[id]; ok {
+				copy(x.RawRowView(to)[at:], t.Answers.RawRowView(r))
+			}
+		}
+		at += len(t.Items)
+	}
+	y, x := inOrder(scores.Values, x)
+	order := rand.New(rand.NewPCG(seed, 0)).Perm(n)
+	learn, test := order[:n/2], order[n/2:]
+	x = linalg.Filled(x, linalg.ColumnMeans(linalg.SelectRows(x, learn)))
+	learnX, learnY := linalg.SelectRows(x, learn), linalg.SelectRows(y, learn)
+	testX, testY := linalg.SelectRows(x, test), linalg.SelectRows(y, test)
+	var out []model.CompactItem
+	chosen := forward(learnX, learnY, min(count, len(items), n/2-1))
+	for i, j := range chosen {
+		item, set := items[j], chosen[:i+1]
+		item.Explained = explained(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
+		item.Correlations = correlations(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
+		out = append(out, item)
+	}
+	return out
+}
+
+// inOrder returns both with the participants in the order of their scores, then their answers, so that the order of a file
+// decides nothing.
+func inOrder(scores, answers *mat.Dense) (*mat.Dense, *mat.Dense) {
+	n, _ := scores.Dims()
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if c := slices.Compare(scores.RawRowView(a), scores.RawRowView(b)); c != 0 {
+			return c
+		}
+		return slices.Compare(answers.RawRowView(a), answers.RawRowView(b))
+	})
+	return linalg.SelectRows(scores, order), linalg.SelectRows(answers, order)
+}
+
+// forward chooses columns of x, one by one: each time the one that leaves the least of ‖Y‖². It ends early if no column tells
+// more.
+func forward(x, y *mat.Dense, count int) (chosen []int) {
+	const nothing = 1e-9 // of squares: a column that was chosen, or adds nothing of its own
+	rest, left := linalg.Centred(x, nil), linalg.Centred(y, nil)
+	_, p := rest.Dims()
+	_, k := left.Dims()
+	for range count {
+		best, gain := -1, nothing
+		for j := range p {
+			column := rest.ColView(j)
+			norm := mat.Dot(column, column)
+			if norm < nothing {
+				continue
+			}
+			g := 0.0
+			for t := range k {
+				d := mat.Dot(column, left.ColView(t))
+				g += d * d / norm
+			}
+			if g > gain {
+				best, gain = j, g
+			}
+		}
+		if best < 0 {
+			break
+		}
+		chosen = append(chosen, best)
+		direction := mat.VecDenseCopyOf(rest.ColView(best))
+		direction.ScaleVec(1/mat.Norm(direction, 2), direction)
+		for _, m := range []*mat.Dense{rest, left} {
+			along := &mat.VecDense{}
+			along.MulVec(m.T(), direction)
+			m.RankOne(m, -1, direction, along)
+		}
+	}
+	return chosen
+}
+
+// regression returns the coefficients of the linear regression of y on x, both centred; ok is false if there is none.
+func regression(x, y *mat.Dense) (b *mat.Dense, ok bool) {
+	b = &mat.Dense{}
+	err := b.Solve(linalg.Centred(x, nil), linalg.Centred(y, nil))
+	return b, err == nil || errors.As(err, new(mat.Condition))
+}
+
+// explained returns the share of the squares of testY, about the means of y, that the regression of y on x explains.
+func explained(x, y, testX, testY *mat.Dense) float64 {
+	b, ok := regression(x, y)
+	testY = linalg.Centred(testY, linalg.ColumnMeans(y))
+	all := mat.Norm(testY, 2)
+	if !ok || all == 0 {
+		return 0
+	}
+	predicted := &mat.Dense{}
+	predicted.Mul(linalg.Centred(testX, linalg.ColumnMeans(x)), b)
+	predicted.Sub(testY, predicted)
+	return 1 - math.Pow(mat.Norm(predicted, 2)/all, 2)
+}
+
+// correlations returns Pearson's correlation of each column of testY with its prediction by the regression of y on x; 0 if one
+// of the two does not vary.
+func correlations(x, y, testX, testY *mat.Dense) []float64 {
+	_, k := y.Dims()
+	all := make([]float64, k)
+	b, ok := regression(x, y)
+	if !ok {
+		return all
+	}
+	predicted := &mat.Dense{}
+	predicted.Mul(testX, b) // means and intercept do not matter
+	for t := range all {
+		if r := stat.Correlation(mat.Col(nil, t, predicted), mat.Col(nil, t, testY), nil); !math.IsNaN(r) {
+			all[t] = r
+		}
+	}
+	return all
+}

@@ -1,0 +1,290 @@
+package model
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/models/safetensors"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// The files of a model.
+const (
+	ModelFile    = "model.json"
+	LoadingsFile = "model.safetensors"
+	SumsFile     = "SHA256SUMS"
+	ScoresFile   = "scores.csv"
+	TableFile    = "loadings.csv"
+	CompactFile  = "compact.csv"
+	ResultFile   = "result.json"
+)
+
+// Format is the version of model.json. Load reads a later minor version, "1.N", without its unknown fields.
+const Format = "1"
+
+// The tensors of LoadingsFile.
+const (
+	tensorLoadings  = "loadings"
+	tensorConfounds = "confound_loadings"
+)
+
+// ErrModel is wrapped by every error about a stored model that is damaged or not what it should be.
+var ErrModel = errors.New("malformed model of a questionnaire")
+
+// ErrOtherCodebook is returned by Describe.
+var ErrOtherCodebook = errors.New("describes none of the items of the model")
+
+// Model scores participants, and holds what a report shows.
+type Model struct {
+	Format    string                   `json:"format"`
+	Items     []questionnaire.Item     `json:"items"`
+	Confounds []questionnaire.Confound `json:"confounds"`
+	ID        string                   `json:"id,omitempty"`            // column of the ids, "" for the default one if it is there
+	Numbered  bool                     `json:"numbered,omitempty"`      // there was no such column: participants were numbered
+	Missing   []string                 `json:"missing_codes,omitempty"` // besides those of every file
+	FromLow   bool                     `json:"from_low,omitempty"`      // answers count from the low end of their range
+	// Visits means that the items are those of VisitItems at several times.
+	Visits     *questionnaire.Visits `json:"visits,omitempty"`
+	VisitItems []questionnaire.Item  `json:"visit_items,omitempty"`
+	Summary    Summary               `json:"summary"`
+	CreatedAt  time.Time             `json:"created_at"`
+
+	// ICQF holds the loadings, which stand in LoadingsFile. SHA256 is that of SumsFile once the model is loaded.
+	ICQF   icqf.Model `json:"-"`
+	SHA256 string     `json:"-"`
+}
+
+// Fitted is a model with the scores of the participants that it was learnt from.
+type Fitted struct {
+	Model
+	Scores Scores
+	Input  string // path of the answers
+}
+
+// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
+func (m *Model) Files() (map[string][]byte, error) {
+	manifest, err := indented(m)
+	if err != nil {
+		return nil, fmt.Errorf("writing %q: %w", ModelFile, err)
+	}
+	tensors := []safetensors.Tensor{tensor(tensorLoadings, m.ICQF.Loadings)}
+	if m.ICQF.ConfoundLoadings != nil {
+		tensors = append(tensors, tensor(tensorConfounds, m.ICQF.ConfoundLoadings))
+	}
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
+		return nil, fmt.Errorf("writing %q: %w", LoadingsFile, err)
+	}
+	files := map[string][]byte{
+		ModelFile: manifest, LoadingsFile: b.Bytes(), SumsFile: []byte(sumLine(ModelFile, manifest) + sumLine(LoadingsFile, b.Bytes())),
+	}
+	if files[TableFile], err = m.LoadingsCSV(); err == nil && len(m.Summary.Compact) > 0 {
+		files[CompactFile], err = m.compactCSV()
+	}
+	if err == nil {
+		files[ResultFile], err = indented(m.Summary)
+	}
+	return files, err
+}
+
+// Files returns the files of the model and ScoresFile.
+func (f *Fitted) Files() (map[string][]byte, error) {
+	files, err := f.Model.Files()
+	if err == nil {
+		files[ScoresFile], err = f.Scores.CSV()
+	}
+	return files, err
+}
+
+func indented(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return append(data, '\n'), err
+}
+
+// sumLine is a line as sha256sum writes it.
+func sumLine(name string, data []byte) string { return digest(data) + "  " + name + "\n" }
+
+func tensor(name string, m *mat.Dense) safetensors.Tensor {
+	r, c := m.Dims()
+	return safetensors.Tensor{Name: name, Shape: []int{r, c}, Data: mat.DenseCopyOf(m).RawMatrix().Data}
+}
+
+// modelLimit bounds each file of a model: 10,000 items with 100 factors take 8 MB.
+const modelLimit = 1 << 28
+
+// Load reads the model in the output folder of a fit. It refuses, by name, a file whose SHA-256 is not that in SHA256SUMS,
+// and a model that no fit can have written; the error then wraps ErrModel.
+func Load(dir string) (*Model, error) {
+	files := map[string][]byte{}
+	for _, name := range []string{SumsFile, ModelFile, LoadingsFile} {
+		data, err := readBounded(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: no complete fit is there", err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("loading the model in %q: %s: %w", dir, name, err)
+		}
+		files[name] = data
+		if name != SumsFile && !strings.Contains(string(files[SumsFile]), sumLine(name, data)) {
+			return nil, fmt.Errorf("loading the model in %q: %w: sha256 of %s does not match %s", dir, ErrModel, name, SumsFile)
+		}
+	}
+	m, err := Parse(files[ModelFile], files[LoadingsFile])
+	if err != nil {
+		return nil, fmt.Errorf("loading the model in %q: %w: %w", dir, ErrModel, err)
+	}
+	m.SHA256 = digest(files[SumsFile])
+	return m, nil
+}
+
+// ReadSHA256 returns the SHA-256, in hexadecimal, of the file SHA256SUMS of the model in a folder, and reads nothing else.
+func ReadSHA256(dir string) (string, error) {
+	sums, err := readBounded(filepath.Join(dir, SumsFile))
+	if err != nil {
+		return "", fmt.Errorf("looking at the model in %q: %s: %w", dir, SumsFile, err)
+	}
+	return digest(sums), nil
+}
+
+// digest returns the SHA-256 of data in hexadecimal.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func readBounded(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > modelLimit) {
+		return nil, fmt.Errorf("%w: not a regular file of at most %d bytes", ErrModel, modelLimit)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	}
+	return data, err
+}
+
+// Parse returns the model in the contents of ModelFile and LoadingsFile.
+func Parse(manifest, tensors []byte) (*Model, error) {
+	m := &Model{}
+	if err := json.Unmarshal(manifest, m); err != nil {
+		return nil, err
+	}
+	if major, _, _ := strings.Cut(m.Format, "."); major != Format {
+		return nil, fmt.Errorf("format %q, must be %q", m.Format, Format)
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	list, _, err := safetensors.Read(tensors)
+	if err != nil {
+		return nil, err
+	}
+	p, c := len(m.Items), len(questionnaire.Columns(m.Confounds))
+	m.ICQF = icqf.Model{L1: m.Summary.Beta, L2: m.Summary.Settings.Ridge}
+	if m.ICQF.Loadings, err = matrix(list, tensorLoadings, p, m.Summary.Factors); err == nil && c > 0 {
+		m.ICQF.ConfoundLoadings, err = matrix(list, tensorConfounds, p, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if all, _ := m.AllLoadings(); mat.Min(all) < 0 {
+		return nil, errors.New("a loading below 0")
+	}
+	return m, nil
+}
+
+// matrix returns the named tensor as an r×c matrix.
+func matrix(list []safetensors.Tensor, name string, r, c int) (*mat.Dense, error) {
+	at := slices.IndexFunc(list, func(t safetensors.Tensor) bool { return t.Name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("tensor %q is missing", name)
+	}
+	values, err := list[at].Float64(r, c)
+	if err != nil {
+		return nil, err
+	}
+	return mat.NewDense(r, c, values), nil
+}
+
+// mostError is above every squared error of answers that a fit takes. An axis that goes much further has no ticks.
+const mostError = 1e300
+
+// check returns an error for what no fit can have written.
+func (m *Model) check() error {
+	s := &m.Summary
+	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
+		return fmt.Errorf("%d factors of %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
+	}
+	if r := s.Settings.Range; !(r.Low >= 0 && r.Low < r.High) {
+		return fmt.Errorf("range %v", r)
+	}
+	if m.Visits != nil && (m.Visits.Check() != nil || len(m.VisitItems) == 0) {
+		return errors.New("visits without bins or items")
+	}
+	for _, p := range s.BCV {
+		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
+			return fmt.Errorf("a cross-validated error of %v with a standard error of %v", p.Error, p.StandardError)
+		}
+	}
+	if len(s.BCV) > 0 && !slices.ContainsFunc(s.BCV, func(p Point) bool { return p.Factors == s.OneStandardErrorFactors }) {
+		return fmt.Errorf("the curve lacks the %d factors within one standard error", s.OneStandardErrorFactors)
+	}
+	for _, item := range slices.Concat(m.Items, m.VisitItems) {
+		if item.Name == "" || item.Range == nil || !(item.Range.Low < item.Range.High) {
+			return fmt.Errorf("item %q without name or range", item.Name)
+		}
+	}
+	for _, c := range m.Confounds {
+		numeric := c.Kind == questionnaire.Numeric && c.Range != nil && c.Range.Low < c.Range.High
+		if c.Name == "" || !numeric && (c.Kind != questionnaire.Categorical || len(c.Levels) < 2) {
+			return fmt.Errorf("confound %q of kind %q without range or levels", c.Name, c.Kind)
+		}
+	}
+	return nil
+}
+
+// Describe takes the texts and subscales of the items from a codebook; for a model of visits only the texts, because its
+// subscales are the bins. It returns ErrOtherCodebook for a codebook without any of the items.
+func (m *Model) Describe(codebook []questionnaire.Item) error {
+	entries := map[string]questionnaire.Item{}
+	for _, item := range codebook {
+		entries[item.Name] = item
+	}
+	found := false
+	for j := range m.Items {
+		item := &m.Items[j]
+		name := item.Name
+		if at := strings.LastIndexByte(name, '@'); m.Visits != nil && at >= 0 {
+			name = name[:at]
+		}
+		entry, ok := entries[name]
+		if !ok {
+			continue
+		}
+		found, item.Text = true, entry.Text
+		if m.Visits == nil {
+			item.Subscale = entry.Subscale
+		}
+	}
+	if !found {
+		return ErrOtherCodebook
+	}
+	return nil
+}

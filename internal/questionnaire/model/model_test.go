@@ -1,0 +1,134 @@
+package model_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+)
+
+// A file of a model that was changed, cut or lost is refused by its name.
+func TestLoadRefusesDamage(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	for _, name := range []string{model.ModelFile, model.LoadingsFile, model.SumsFile} {
+		for _, damage := range []struct {
+			name string
+			do   func(path string, data []byte) error
+		}{
+			{"changed", func(path string, data []byte) error { data[len(data)/2] ^= 1; return os.WriteFile(path, data, 0o600) }},
+			{"cut", func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) }},
+			{"lost", func(path string, _ []byte) error { return os.Remove(path) }},
+			{"a folder", func(path string, _ []byte) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }},
+		} {
+			t.Run(name+" "+damage.name, func(t *testing.T) {
+				t.Parallel()
+				dir := questionnairetest.Store(t, m)
+				path := filepath.Join(dir, name)
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := damage.do(path, data); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := model.Load(dir); err == nil || !strings.Contains(err.Error(), name) && name != model.SumsFile {
+					t.Errorf("loading: %v, want an error that names %s", err, name)
+				}
+			})
+		}
+	}
+}
+
+// A model that no fit can have written is refused, though its sums are right.
+func TestLoadRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*model.Model){
+		"no choice of a standard error":    func(m *model.Model) { m.Summary.OneStandardErrorFactors = 7 },
+		"an error that has no drawing":     func(m *model.Model) { m.Summary.BCV[0].StandardError = 1e308 },
+		"a standard error below 0":         func(m *model.Model) { m.Summary.BCV[0].StandardError = -1 },
+		"a loading below 0":                func(m *model.Model) { m.ICQF.Loadings.Set(1, 1, -1) },
+		"a loading of a confound below 0":  func(m *model.Model) { m.ICQF.ConfoundLoadings.Set(1, 1, -1) },
+		"more scores described than given": func(m *model.Model) { m.Summary.FactorFits = append(m.Summary.FactorFits, model.FactorFit{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := questionnairetest.Model()
+			spoil(m)
+			if _, err := model.Load(questionnairetest.Store(t, m)); !errors.Is(err, model.ErrModel) {
+				t.Errorf("loading: %v, want %v", err, model.ErrModel)
+			}
+		})
+	}
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	loadings, err := questionnairetest.Model().LoadingsCSV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	questionnairetest.Golden(t, "loadings.csv", loadings)
+	s := model.Scores{IDs: []string{"a,b", "c"}, Values: mat.NewDense(2, 2, []float64{0, 1, 1. / 3, 0.1 + 0.2})}
+	scores, err := s.CSV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	questionnairetest.Golden(t, "scores.csv", scores)
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	if err := m.Describe([]questionnaire.Item{{Name: "q4", Text: "Lies", Subscale: "Other", Reversed: true}, {Name: "q9", Text: "?"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Items[3]; got.Text != "Lies" || got.Subscale != "Other" || got.Reversed {
+		t.Errorf("item %+v: want text and subscale of the codebook, and nothing else", got)
+	}
+	if m.Items[0].Text == "" {
+		t.Error("an item that the codebook does not have lost its text")
+	}
+	if err := m.Describe([]questionnaire.Item{{Name: "Q4"}}); !errors.Is(err, model.ErrOtherCodebook) {
+		t.Errorf("error %v for a codebook of other items, want %v", err, model.ErrOtherCodebook)
+	}
+}
+
+// A model is told from another by the sums of its files.
+func TestModelSHA256(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	sums := map[string]bool{}
+	for _, beta := range []float64{0.1, 0.2} {
+		m.Summary.Beta = beta
+		dir := questionnairetest.Store(t, m)
+		loaded, err := model.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, model.SumsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		if got, err := model.ReadSHA256(dir); err != nil || got != hex.EncodeToString(sum[:]) || got != loaded.SHA256 {
+			t.Errorf("sha256 %q, %q where the model was loaded, want %x: %v", got, loaded.SHA256, sum, err)
+		}
+		sums[loaded.SHA256] = true
+	}
+	if len(sums) != 2 {
+		t.Error("two models have one sha256")
+	}
+	if _, err := model.ReadSHA256(t.TempDir()); err == nil || !strings.Contains(err.Error(), model.SumsFile) {
+		t.Errorf("an empty folder: %v, want an error that names %s", err, model.SumsFile)
+	}
+}

@@ -1,0 +1,136 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
+// Scores are the factors' degrees of presence, in [0,1].
+type Scores struct {
+	IDs    []string
+	Values *mat.Dense // n×k
+}
+
+// CSV returns the scores as a table: id, factor1, factor2 …, in full precision.
+func (s *Scores) CSV() ([]byte, error) {
+	return numbers(append([]string{"id"}, FactorNames(s.Values)...), s.IDs, s.Values)
+}
+
+// FactorNames names the columns of a matrix with a column for each factor.
+func FactorNames(a *mat.Dense) []string {
+	_, k := a.Dims()
+	names := make([]string, k)
+	for t := range names {
+		names[t] = "factor" + strconv.Itoa(t+1)
+	}
+	return names
+}
+
+// AllLoadings returns the loadings of the factors and then of the confounds, with their names.
+func (m *Model) AllLoadings() (*mat.Dense, []string) {
+	names := append(FactorNames(m.ICQF.Loadings), questionnaire.Columns(m.Confounds)...)
+	if m.ICQF.ConfoundLoadings == nil {
+		return m.ICQF.Loadings, names
+	}
+	all := &mat.Dense{}
+	all.Augment(m.ICQF.Loadings, m.ICQF.ConfoundLoadings)
+	return all, names
+}
+
+// LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
+func (m *Model) LoadingsCSV() ([]byte, error) {
+	all, names := m.AllLoadings()
+	return numbers(append([]string{"item"}, names...), questionnaire.Names(m.Items), all)
+}
+
+// compactCSV returns the compact set as a table.
+func (m *Model) compactCSV() ([]byte, error) {
+	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, FactorNames(m.ICQF.Loadings)...)}
+	for i, item := range m.Summary.Compact {
+		row := []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained)}
+		for _, r := range item.Correlations {
+			row = append(row, Cell(r))
+		}
+		rows = append(rows, row)
+	}
+	return CSV(rows)
+}
+
+// numbers returns named rows of numbers under a header.
+func numbers(header, names []string, values *mat.Dense) ([]byte, error) {
+	rows := [][]string{header}
+	for i, name := range names {
+		row := []string{name}
+		for _, v := range values.RawRowView(i) {
+			row = append(row, Cell(v))
+		}
+		rows = append(rows, row)
+	}
+	return CSV(rows)
+}
+
+// Cell writes a number in full precision.
+func Cell(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// CSV writes rows.
+func CSV(rows [][]string) ([]byte, error) {
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(rows)
+	return b.Bytes(), err
+}
+
+// Column is a factor or a column of the confounds.
+type Column struct {
+	Name string
+	Fit  *FactorFit // nil for a confound
+	Top  []Loading
+}
+
+// Loading is what an item has on a Column.
+type Loading struct {
+	questionnaire.Item
+	Loading float64
+	Width   float64 // of its bar: a percentage of the largest loading of the model
+}
+
+// Columns list at most topItems items. The loading of each is at least TopShare of the column's largest, and leastLoading of
+// the largest answer.
+const (
+	topItems     = 12
+	TopShare     = 0.1
+	leastLoading = 0.01
+)
+
+// Columns returns the factors and the confounds with the items that load on them most.
+func (m *Model) Columns() []Column {
+	all, names := m.AllLoadings()
+	longest := mat.Max(all)
+	columns := make([]Column, len(names))
+	for c, name := range names {
+		columns[c].Name = name
+		if c < m.Summary.Factors {
+			columns[c].Name = "Factor " + strconv.Itoa(c+1)
+			columns[c].Fit = &m.Summary.FactorFits[c]
+		}
+		items := make([]Loading, len(m.Items))
+		for j, item := range m.Items {
+			items[j] = Loading{Item: item, Loading: all.At(j, c)}
+		}
+		slices.SortStableFunc(items, func(a, b Loading) int { return cmp.Compare(b.Loading, a.Loading) })
+		largest := items[0].Loading
+		for _, item := range items[:min(len(items), topItems)] {
+			if item.Loading > 0 && item.Loading >= max(TopShare*largest, leastLoading*m.Summary.Settings.Range.High) {
+				item.Width = 100 * item.Loading / longest
+				columns[c].Top = append(columns[c].Top, item)
+			}
+		}
+	}
+	return columns
+}

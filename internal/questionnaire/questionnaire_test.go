@@ -1,0 +1,50 @@
+package questionnaire
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	confounds, err := ParseConfounds([]string{"age:numeric:5:18", " sex : categorical"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Confound{{Name: "age", Kind: Numeric, Range: &Range{Low: 5, High: 18}}, {Name: "sex", Kind: Categorical}}, confounds); diff != "" {
+		t.Errorf("confounds differ from those wanted:\n%s", diff)
+	}
+	for _, bad := range []string{"age", "age:", "age:number", ":numeric", "age:numeric:5", "age:numeric:9:5", "sex:categorical:0:1"} {
+		if _, err := ParseConfounds([]string{bad}); !errors.Is(err, ErrOptions) {
+			t.Errorf("confound %q: error %v, want ErrOptions", bad, err)
+		}
+	}
+	if _, err := ParseConfounds([]string{"age:numeric", "age:categorical"}); !errors.Is(err, ErrOptions) {
+		t.Errorf("a confound twice: error %v, want ErrOptions", err)
+	}
+	for _, bad := range []string{"", "1", "2:1", "1:1", "a:b", "0:Inf", "NaN:1"} {
+		if _, err := ParseRange(bad); !errors.Is(err, ErrOptions) {
+			t.Errorf("range %q: error %v, want ErrOptions", bad, err)
+		}
+	}
+	labels, err := ParseLabels([]string{"adhd", "sex=F"})
+	if diff := cmp.Diff([]Label{{"adhd", "1"}, {"sex", "F"}}, labels); err != nil || diff != "" {
+		t.Errorf("labels differ from those wanted (%v):\n%s", err, diff)
+	}
+	if _, err := ParseLabels([]string{"=F"}); !errors.Is(err, ErrOptions) {
+		t.Errorf("a label without name: error %v, want ErrOptions", err)
+	}
+}
+
+func TestParseLabelsRefusesOneTwice(t *testing.T) {
+	t.Parallel()
+	if _, err := ParseLabels([]string{"ill", "smoke=1", "smoke=2"}); err != nil {
+		t.Errorf("two values of a label: %v", err)
+	}
+	if _, err := ParseLabels([]string{"ill", "smoke", "ill=1"}); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a label twice: error %v, want ErrOptions", err)
+	}
+}

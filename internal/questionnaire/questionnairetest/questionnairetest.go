@@ -1,0 +1,228 @@
+// Package questionnairetest plants questionnaires with known factors for the tests of the rooms of package questionnaire.
+package questionnairetest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// What Rows plants.
+const (
+	Participants = 150
+	Items        = 9
+	Factors      = 3
+	Top          = 4.0
+)
+
+// Rows returns a table of answers 0 to 4 to items of three factors, a tenth missing, with age, sex and an illness that comes
+// with the first factor. Ids begin with "secret".
+func Rows(seed uint64) [][]string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	rows := [][]string{{"id"}}
+	for j := range Items {
+		rows[0] = append(rows[0], "q"+strconv.Itoa(j+1))
+	}
+	rows[0] = append(rows[0], "age", "sex", "ill")
+	for i := range Participants {
+		row := []string{"secret" + strconv.Itoa(i)}
+		var w [Factors]float64
+		for t := range w {
+			w[t] = max(0, random.Float64()*1.5-0.5)
+		}
+		age := 6 + random.IntN(12)
+		for j := range Items {
+			v := 3.4*w[j%Factors] + 0.2*float64(age)/18*float64(j%2) + 0.3*random.NormFloat64()
+			cell := strconv.Itoa(int(math.Round(min(max(v, 0), Top))))
+			if random.Float64() < 0.1 {
+				cell = ""
+			}
+			row = append(row, cell)
+		}
+		ill := "0"
+		if w[0]+0.2*random.NormFloat64() > 0.5 {
+			ill = "1"
+		}
+		rows = append(rows, append(row, strconv.Itoa(age), []string{"F", "M"}[random.IntN(2)], ill))
+	}
+	return rows
+}
+
+// CSV returns rows as CSV.
+func CSV(t testing.TB, rows [][]string) string {
+	t.Helper()
+	var b strings.Builder
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// File puts a file into a folder of the test's own, zipped if its name ends in .gz, and returns its path.
+func File(t testing.TB, name, content string) string {
+	t.Helper()
+	data := []byte(content)
+	if strings.HasSuffix(name, ".gz") {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data = b.Bytes()
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Options are those of a fit to planted answers in the file.
+func Options(path string) fit.Options {
+	return fit.Options{
+		Input: path, Factors: []int{Factors}, Betas: []float64{0.1}, RelTol: solver.DefaultRelTol, Seed: 1,
+		Columns: answers.Columns{
+			Items: []string{"q*"}, Range: &questionnaire.Range{High: Top},
+			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},
+		},
+	}
+}
+
+// Fit fits planted answers, with changed options if change is not nil.
+func Fit(t testing.TB, rows [][]string, change func(*fit.Options)) *model.Fitted {
+	t.Helper()
+	o := Options(File(t, "x.csv", CSV(t, rows)))
+	if change != nil {
+		change(&o)
+	}
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Store writes the files of a model into a folder of the test's own.
+func Store(t testing.TB, m *model.Model) (dir string) {
+	t.Helper()
+	files, err := m.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Reload returns the model as it is once stored and loaded.
+func Reload(t testing.TB, m *model.Model) *model.Model {
+	t.Helper()
+	m, err := model.Load(Store(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Distance returns the largest difference between two entries.
+func Distance(a, b *mat.Dense) float64 {
+	d := &mat.Dense{}
+	d.Sub(a, b)
+	return max(mat.Max(d), -mat.Min(d))
+}
+
+// Number reads a number.
+func Number(t testing.TB, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// Golden compares got with the file of this name in testdata, which -update writes.
+func Golden(t testing.TB, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs from the golden file:\n%s", name, diff)
+	}
+}
+
+// Model returns a model of two factors of four items in two subscales, with all that a report may show.
+func Model() *model.Model {
+	r := questionnaire.Range{High: 2}
+	return &model.Model{
+		Format: model.Format,
+		Items: []questionnaire.Item{
+			{Name: "q1", Text: "Worries <a lot> & often", Subscale: "Anxiety", Range: &r},
+			{Name: "q2", Text: "Steals", Subscale: "Conduct", Range: &r},
+			{Name: "q3", Text: "Nervous", Subscale: "Anxiety", Range: &r, Reversed: true},
+			{Name: "q4", Subscale: "Conduct", Range: &r},
+		},
+		Confounds: []questionnaire.Confound{
+			{Name: "age", Kind: questionnaire.Numeric, Range: &questionnaire.Range{Low: 6, High: 17}},
+			{Name: "sex", Kind: questionnaire.Categorical, Levels: []string{"F", "M"}},
+		},
+		CreatedAt: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC),
+		ICQF: icqf.Model{
+			Loadings:         mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
+			ConfoundLoadings: mat.NewDense(4, 5, []float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
+			L1:               0.1,
+		},
+		Summary: model.Summary{
+			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25, Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,
+			BCV: []model.Point{
+				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.05},
+				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.4, StandardError: 0.04},
+			},
+			OneStandardErrorFactors: 2, Participants: 100, Unanswered: 3, Missing: 0.05,
+			Items: []model.ItemFit{
+				{Item: "q1", Mean: 0.75, Explained: 0.5},
+				{Item: "q2", Missing: 0.125, Mean: 0.5, Explained: 0.75},
+				{Item: "q3", Mean: 1, Explained: 0.5},
+				{Item: "q4", Missing: 0.0625, Mean: 0.25},
+			},
+			FactorFits: []model.FactorFit{{Mean: 0.25, Absent: 0.5, High: 0.125}, {Mean: 0.5, Absent: 0.25, High: 0.375}},
+			Settings:   model.Settings{Range: r}, Version: "1.2.3",
+		},
+	}
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+// mostAges is the largest number of items in a panel of AgesPlot.
+const mostAges = 7
+
+// age is the loading of an item in a bin.
+type age struct {
+	bin     int
+	loading float64
+}
+
+// ages are the loadings of an item on a factor, in the order of the bins; a bin that left the item out has none.
+type ages struct {
+	item   string
+	points []age
+}
+
+// largest returns the largest loading, 0 without any.
+func (a *ages) largest() float64 {
+	top := 0.0
+	for _, p := range a.points {
+		top = max(top, p.loading)
+	}
+	return top
+}
+
+// ages returns the curves of a factor, in the order of the items.
+func (m sheet) ages(factor int) []ages {
+	at := map[string]int{}
+	for j, item := range m.Items {
+		at[item.Name] = j
+	}
+	var curves []ages
+	for _, item := range m.VisitItems {
+		curve := ages{item: item.Name}
+		for b := range m.Visits.Bins() {
+			if j, ok := at[m.Visits.ItemName(item.Name, b)]; ok {
+				curve.points = append(curve.points, age{b, m.ICQF.Loadings.At(j, factor)})
+			}
+		}
+		curves = append(curves, curve)
+	}
+	return curves
+}
+
+// agesFiles returns AgesFile and AgesPlot.
+func (m sheet) agesFiles() (table, plot []byte, err error) {
+	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
+	for t, name := range model.FactorNames(m.ICQF.Loadings) {
+		for _, curve := range m.ages(t) {
+			for _, p := range curve.points {
+				rows = append(rows, []string{name, curve.item, model.Cell(m.Visits.Edges[p.bin]), model.Cell(m.Visits.Edges[p.bin+1]), model.Cell(p.loading)})
+			}
+		}
+	}
+	if table, err = model.CSV(rows); err != nil {
+		return nil, nil, err
+	}
+	plot, err = m.drawAges()
+	return table, plot, err
+}
+
+// drawAges returns an SVG document with a panel for each factor, one above the other.
+func (m sheet) drawAges() ([]byte, error) {
+	panels := make([]*drawing, m.Summary.Factors)
+	for t := range panels {
+		var err error
+		if panels[t], err = m.agePanel(t); err != nil {
+			return nil, fmt.Errorf("drawing %q: %w", AgesPlot, err)
+		}
+	}
+	all := drawing{width: curveWidth, height: vg.Length(len(panels)) * curveHeight, draw: func(c draw.Canvas) {
+		for t, panel := range panels {
+			panel.draw(draw.Crop(c, 0, 0, vg.Length(len(panels)-1-t)*curveHeight, -vg.Length(t)*curveHeight))
+		}
+	}}
+	return all.svg()
+}
+
+// agePanel draws the curves of the items that load on a factor most. The panels of all factors have the same scale.
+func (m sheet) agePanel(factor int) (*drawing, error) {
+	c := newChart("Factor " + strconv.Itoa(factor+1))
+	c.X.Label.Text, c.Y.Label.Text = m.Visits.Time, "loading"
+	bins := m.Visits.Bins()
+	var ticks []plot.Tick
+	for b := range bins {
+		ticks = append(ticks, plot.Tick{Value: float64(b), Label: m.Visits.Label(b)})
+	}
+	c.X.Tick.Marker = plot.ConstantTicks(ticks)
+	curves := m.ages(factor)
+	slices.SortStableFunc(curves, func(a, b ages) int { return cmp.Compare(b.largest(), a.largest()) })
+	for _, curve := range curves[:min(len(curves), mostAges)] {
+		if largest := curve.largest(); largest == 0 || largest < model.TopShare*curves[0].largest() {
+			break
+		}
+		s := &series{}
+		for _, a := range curve.points {
+			s.XYs = append(s.XYs, plotter.XY{X: float64(a.bin), Y: a.loading})
+		}
+		if err := c.line(curve.item, s); err != nil {
+			return nil, err
+		}
+	}
+	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.ICQF.Loadings)
+	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+}

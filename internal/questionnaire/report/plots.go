@@ -1,0 +1,261 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+const (
+	point      = vg.Inch / 72
+	smallFont  = 9 * point
+	normalFont = 10 * point
+	rim        = 4 * point
+	sansSerif  = "Sans"
+
+	curveWidth  = 16 * vg.Centimeter
+	curveHeight = 9 * vg.Centimeter
+
+	imageDPI = 144
+)
+
+// drawing is a picture with its size.
+type drawing struct {
+	draw          func(draw.Canvas)
+	width, height vg.Length
+}
+
+// svg returns the drawing as an SVG document. It replaces letters that XML forbids.
+func (d *drawing) svg() ([]byte, error) {
+	document, err := d.write(vgsvg.New(d.width, d.height))
+	return bytes.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
+			return utf8.RuneError
+		}
+		return r
+	}, document), err
+}
+
+// png returns the drawing as a PNG image.
+func (d *drawing) png() ([]byte, error) {
+	return d.write(vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(imageDPI))})
+}
+
+func (d *drawing) write(canvas interface {
+	vg.CanvasSizer
+	io.WriterTo
+},
+) ([]byte, error) {
+	d.draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("drawing: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// shorten returns the text on one line, cut to that many letters.
+func shorten(s string, most int) string {
+	letters := []rune(strings.Join(strings.Fields(s), " "))
+	if len(letters) > most {
+		letters = append(letters[:most-1], '…')
+	}
+	return string(letters)
+}
+
+// colors can be told apart by most eyes (Okabe and Ito 2008).
+var colors = []color.Color{
+	color.RGBA{0, 114, 178, 255},
+	color.RGBA{213, 94, 0, 255},
+	color.RGBA{0, 158, 115, 255},
+	color.RGBA{204, 121, 167, 255},
+	color.RGBA{86, 180, 233, 255},
+	color.RGBA{230, 159, 0, 255},
+	color.RGBA{64, 64, 64, 255},
+}
+
+// chart is a plot of lines in sans serif, with a legend on its right.
+type chart struct {
+	*plot.Plot
+	legend plot.Legend
+	widest vg.Length // name in the legend
+	lines  int
+}
+
+// newChart returns an empty chart.
+func newChart(title string) *chart {
+	c := &chart{Plot: plot.New(), legend: plot.NewLegend()}
+	c.Title.Text, c.Title.Padding = title, rim
+	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, rim/2
+	for _, s := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle, &c.Y.Label.TextStyle, &c.X.Tick.Label, &c.Y.Tick.Label, &c.legend.TextStyle} {
+		s.Font.Variant, s.Font.Size = sansSerif, normalFont
+	}
+	return c
+}
+
+// explain puts a name into the legend.
+func (c *chart) explain(name string, thumbs ...plot.Thumbnailer) {
+	const longest = 28
+	name = shorten(name, longest)
+	c.legend.Add(name, thumbs...)
+	c.widest = max(c.widest, c.legend.TextStyle.Width(name))
+}
+
+// series holds the points of a line, with or without a bar at each.
+type series struct {
+	plotter.XYs
+	plotter.YErrors
+}
+
+// add adds a point, and how far its bar goes down and up.
+func (s *series) add(x, y, down, up float64) {
+	s.XYs = append(s.XYs, plotter.XY{X: x, Y: y})
+	s.YErrors = append(s.YErrors, struct{ Low, High float64 }{down, up})
+}
+
+// line adds a line with its own color and shape.
+func (c *chart) line(name string, s *series) error {
+	line, dots, err := plotter.NewLinePoints(s.XYs)
+	if err != nil {
+		return fmt.Errorf("drawing a line: %w", err)
+	}
+	own := colors[c.lines%len(colors)]
+	line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.lines)
+	c.lines++
+	c.Add(line, dots)
+	c.explain(name, line, dots)
+	if s.YErrors == nil {
+		return nil
+	}
+	bars, err := plotter.NewYErrorBars(s)
+	if err != nil {
+		return fmt.Errorf("drawing a line: %w", err)
+	}
+	bars.Color = own
+	c.Add(bars)
+	return nil
+}
+
+// Draw draws the plot and its legend.
+func (c *chart) Draw(canvas draw.Canvas) {
+	canvas.FillPolygon(color.White, []vg.Point{canvas.Min, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max, {X: canvas.Min.X, Y: canvas.Max.Y}})
+	canvas = draw.Crop(canvas, rim, -rim, rim, -rim)
+	legend := c.legend.ThumbnailWidth + c.legend.TextStyle.Width(" ") + c.widest + 2*rim
+	c.Plot.Draw(draw.Crop(canvas, 0, -legend, 0, 0))
+	width := canvas.Max.X - canvas.Min.X
+	c.legend.Draw(draw.Crop(canvas, width-legend+2*rim, 0, 0, -2*rim))
+}
+
+// wholeTicks marks whole numbers.
+type wholeTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (wholeTicks) Ticks(low, high float64) []plot.Tick {
+	const most = 20
+	step := math.Ceil((high - low + 1) / most)
+	var ticks []plot.Tick
+	for v := math.Ceil(low); v <= high; v += step {
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', 0, 64)})
+	}
+	return ticks
+}
+
+// choices returns the candidate with the lowest cross-validated error, and the one with the fewest factors within one standard
+// error of it.
+func choices(s *model.Summary) (lowest, fewest model.Point) {
+	less := func(a, b model.Point) int { return cmp.Compare(a.Error, b.Error) }
+	of := slices.DeleteFunc(slices.Clone(s.BCV), func(p model.Point) bool { return p.Factors != s.OneStandardErrorFactors })
+	return slices.MinFunc(s.BCV, less), slices.MinFunc(of, less)
+}
+
+// curve draws the cross-validated error over the number of factors: a line for each β, with standard errors and the two
+// choices. It needs a cross-validation.
+func (m sheet) curve() (*drawing, error) {
+	c := newChart("")
+	c.X.Label.Text, c.Y.Label.Text = "factors", "mean squared error of held-out answers"
+	c.X.Tick.Marker = wholeTicks{}
+	var betas []float64
+	lines := map[float64]*series{}
+	for _, p := range m.Summary.BCV {
+		if lines[p.Beta] == nil {
+			lines[p.Beta], betas = &series{}, append(betas, p.Beta)
+		}
+		lines[p.Beta].add(float64(p.Factors), p.Error, p.StandardError, p.StandardError)
+	}
+	slices.Sort(betas)
+	for _, beta := range betas {
+		if err := c.line("β = "+strconv.FormatFloat(beta, 'g', -1, 64), lines[beta]); err != nil {
+			return nil, err
+		}
+	}
+	lowest, fewest := choices(&m.Summary)
+	bound := plotter.NewFunction(func(float64) float64 { return lowest.Error + lowest.StandardError })
+	bound.Color, bound.Dashes = color.Gray{Y: 96}, []vg.Length{rim, rim}
+	c.Add(bound)
+	for _, mark := range []struct {
+		name  string
+		at    model.Point
+		shape draw.GlyphDrawer
+	}{{"lowest error", lowest, draw.RingGlyph{}}, {"one standard error", fewest, draw.SquareGlyph{}}} {
+		dot, err := plotter.NewScatter(plotter.XYs{{X: float64(mark.at.Factors), Y: mark.at.Error}})
+		if err != nil {
+			return nil, fmt.Errorf("drawing the curve: %w", err)
+		}
+		dot.Shape, dot.Radius = mark.shape, 1.5*rim
+		c.Add(dot)
+		c.explain(mark.name, dot)
+	}
+	c.explain("lowest + its standard error", bound)
+	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+}
+
+// stability draws how well loadings from a share of the participants agree with those from all: a line for each method, with
+// standard deviations.
+func stability(e *evaluate.Evaluation) (*drawing, error) {
+	c := newChart("")
+	c.X.Label.Text, c.Y.Label.Text = "% of the participants", "correlation of the loadings"
+	var methods []string
+	var ticks []plot.Tick
+	lines := map[string]*series{}
+	for _, s := range e.Shares {
+		m := s.Stability
+		if m.Count == 0 {
+			continue
+		}
+		if lines[s.Method] == nil {
+			lines[s.Method], methods = &series{}, append(methods, s.Method)
+		}
+		percent := 100 * s.Share
+		// Shifted by method, so that no bar hides another.
+		lines[s.Method].add(percent+float64(len(methods)-1), m.Mean, m.Deviation, min(m.Deviation, 1-m.Mean))
+		if len(methods) == 1 {
+			ticks = append(ticks, plot.Tick{Value: percent, Label: strconv.FormatFloat(percent, 'f', 0, 64)})
+		}
+	}
+	c.X.Tick.Marker = plot.ConstantTicks(ticks)
+	for _, method := range methods {
+		if err := c.line(method, lines[method]); err != nil {
+			return nil, err
+		}
+	}
+	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+}

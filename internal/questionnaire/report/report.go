@@ -1,0 +1,204 @@
+// Package report draws the loadings of a model, and writes the HTML report about it.
+package report
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+//go:embed report.html.tmpl
+var reportTemplate string
+
+// mostMissing is the largest number of items that a report names for their missing answers.
+const mostMissing = 10
+
+// page is what the template of a report shows.
+type page struct {
+	*model.Model
+	Scale          questionnaire.Range
+	HeatMap        template.HTML
+	Curve          template.HTML // "" without cross-validation
+	Lowest, Fewest model.Point
+	Ages           []template.HTML // of a model of visits, one for each factor
+	Columns        []model.Column
+	MostMissing    []row
+	All            []row
+	Evaluation     *evaluate.Evaluation
+	Stability      template.HTML // "" without evaluation
+}
+
+// row is an item with the fit of its answers.
+type row struct {
+	questionnaire.Item
+	Fit model.ItemFit
+}
+
+// The files of a report.
+const (
+	File         = "report.html"
+	HeatMapFile  = "loadings.svg"
+	HeatMapImage = "loadings.png"
+	// AgesFile and AgesPlot are written for a model of visits: the loadings of each item over the bins of time.
+	AgesFile = "ages.csv"
+	AgesPlot = "ages.svg"
+)
+
+// Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
+// evaluation may be nil.
+func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
+	s := sheet{m}
+	heatMap := s.heatMap()
+	svg, err := heatMap.svg()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{HeatMapFile: svg}
+	if files[HeatMapImage], err = heatMap.png(); err == nil {
+		files[File], err = s.page(svg, e)
+	}
+	if err == nil && m.Visits != nil {
+		files[AgesFile], files[AgesPlot], err = s.agesFiles()
+	}
+	return files, err
+}
+
+// sheet draws a model.
+type sheet struct{ *model.Model }
+
+// ErrEvaluation is wrapped by the errors about an evaluation that does not belong to the model.
+var ErrEvaluation = errors.New("not an evaluation of this questionnaire")
+
+// ReadEvaluation reads an Evaluation in JSON. The error wraps ErrEvaluation if its items or its number of factors are not the
+// model's, and for any other JSON.
+func ReadEvaluation(m *model.Model, path string) (*evaluate.Evaluation, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the evaluation: %w", err)
+	}
+	e := &evaluate.Evaluation{}
+	if err = json.Unmarshal(data, e); err == nil {
+		err = admit(m, e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w: %w", path, ErrEvaluation, err)
+	}
+	return e, nil
+}
+
+// admit returns an error for an evaluation of other items or another number of factors, or for what is none at all.
+func admit(m *model.Model, e *evaluate.Evaluation) error {
+	names := func(all []string) []string { return slices.Sorted(slices.Values(all)) }
+	switch {
+	case len(e.Items) == 0 || len(e.Shares) == 0:
+		return errors.New("no items or no shares")
+	case !slices.Equal(names(e.Items), names(questionnaire.Names(m.Items))):
+		return fmt.Errorf("its %d items are not the %d of the model", len(e.Items), len(m.Items))
+	case e.Factors != m.Summary.Factors:
+		return fmt.Errorf("of %d factors, the model has %d", e.Factors, m.Summary.Factors)
+	}
+	for _, s := range e.Shares {
+		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
+			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
+		}
+		const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
+		if m := s.Stability; !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
+			return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
+		}
+	}
+	return nil
+}
+
+// page returns the page.
+func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
+	p := page{Model: m.Model, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e}
+	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
+		d, err := draw()
+		if err != nil {
+			return "", err
+		}
+		svg, err := d.svg()
+		return inline(svg, label), err
+	}
+	var err error
+	if len(m.Summary.BCV) > 0 {
+		p.Lowest, p.Fewest = choices(&m.Summary)
+		if p.Curve, err = add("Cross-validated error over the number of factors", m.curve); err != nil {
+			return nil, err
+		}
+	}
+	if e != nil {
+		if p.Stability, err = add("Stability of the loadings over the share of participants", func() (*drawing, error) { return stability(e) }); err != nil {
+			return nil, err
+		}
+	}
+	if m.Visits != nil {
+		for t := range m.Summary.Factors {
+			panel, err := add("Loadings of factor "+strconv.Itoa(t+1)+" over "+m.Visits.Time, func() (*drawing, error) { return m.agePanel(t) })
+			if err != nil {
+				return nil, err
+			}
+			p.Ages = append(p.Ages, panel)
+		}
+	}
+	order, _ := m.arrange()
+	for _, j := range order {
+		p.All = append(p.All, row{Item: m.Items[j], Fit: m.Summary.Items[j]})
+	}
+	p.MostMissing = slices.DeleteFunc(slices.Clone(p.All), func(i row) bool { return i.Fit.Missing == 0 })
+	slices.SortStableFunc(p.MostMissing, func(a, b row) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
+	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
+
+	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
+	t, err := template.New(File).Funcs(template.FuncMap{
+		"percent": percent, "short": short, "cents": cents, "described": func() bool { return described },
+	}).Parse(reportTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("reading the template of the report: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("writing %q: %w", File, err)
+	}
+	return b.Bytes(), nil
+}
+
+// prolog and namespaces belong to an SVG document, but not to an SVG element inside a page.
+var (
+	prolog     = regexp.MustCompile(`(?s)^.*?<svg`)
+	namespaces = regexp.MustCompile(`\s+xmlns(:\w+)?="[^"]*"`)
+)
+
+// inline turns an SVG document of our own into an element of a page, with a label for those who cannot see it.
+func inline(svg []byte, label string) template.HTML {
+	head, rest, _ := bytes.Cut(prolog.ReplaceAll(svg, []byte("<svg")), []byte(">"))
+	attributes := ` role="img" aria-label="` + template.HTMLEscapeString(label) + `">`
+	return template.HTML(string(namespaces.ReplaceAll(head, nil)) + attributes + string(rest)) //nolint:gosec // drawn here, its texts escaped
+}
+
+// percent writes a share.
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
+
+// cents writes an answer or a loading.
+func cents(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+
+// short writes a number to four digits.
+func short(v float64) string {
+	if math.Abs(v) >= 10_000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}

@@ -1,0 +1,336 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+)
+
+// drawn is what stands in an SVG element: its last digits may differ from processor to processor.
+var drawn = regexp.MustCompile(`(?s)<svg.*?</svg>`)
+
+// sampleEvaluation returns one of the sample model.
+func sampleEvaluation() *evaluate.Evaluation {
+	return &evaluate.Evaluation{
+		Items: []string{"q4", "q3", "q2", "q1"}, Factors: 2, Beta: 0.1, Participants: 100, Repeats: 10, HeldOut: 0.2, Labels: []string{"adhd", "gad"}, Unconverged: 3,
+		Shares: []evaluate.Share{
+			{Method: evaluate.MethodICQF, Share: 0.2, Participants: 20, Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.75, Deviation: 0.01}, {}}, ItemsLeftOut: []string{"q1", "q3"}},
+			{Method: evaluate.MethodICQF, Share: 0.4, Participants: 40, Stability: evaluate.Measure{Count: 1, Mean: 0.95, Deviation: 0}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.8, Deviation: 0.01}, {Count: 1, Mean: 0.5, Deviation: 0}}},
+			{Method: evaluate.MethodFA, Share: 0.2, Participants: 20, AUROC: []evaluate.Measure{{}, {}}},
+		},
+	}
+}
+
+// rendered returns the page of a model.
+func rendered(t *testing.T, m *model.Model, e *evaluate.Evaluation) string {
+	t.Helper()
+	svg, err := sheet{m}.heatMap().svg()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := sheet{m}.page(svg, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	m.Summary.Status, m.Summary.Warnings = "iteration-limit", []string{"the last 1 of 2 factors are empty"}
+	m.Summary.Compact = []model.CompactItem{{Questionnaire: "first", Item: m.Items[0], Explained: 0.5, Correlations: []float64{0.75, -0.125}}}
+	page := rendered(t, m, sampleEvaluation())
+	for _, word := range []string{"<script", "http:", "https:", "src=", "href=", "url(", "@import", "<a lot>"} {
+		if strings.Contains(page, word) {
+			t.Errorf("the report holds %q", word)
+		}
+	}
+	drawings := drawn.FindAllString(page, -1)
+	if len(drawings) != 3 {
+		t.Errorf("%d drawings, want the heat map, the curve and the stability", len(drawings))
+	}
+	for _, d := range drawings {
+		if !strings.Contains(d, ` role="img" aria-label="`) {
+			t.Errorf("a drawing without a label: %.200s", d)
+		}
+	}
+	questionnairetest.Golden(t, "report.html", []byte(drawn.ReplaceAllString(page, "<svg></svg>")))
+}
+
+// A report without confounds, subscales, texts, curve and missing answers.
+func TestPlainReport(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	m.Confounds, m.ICQF.ConfoundLoadings, m.Summary.BCV, m.Summary.Missing = nil, nil, nil, 0
+	for j := range m.Items {
+		m.Items[j].Subscale, m.Items[j].Text, m.Summary.Items[j].Missing = "", "", 0
+	}
+	files, err := Files(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, svg, png := string(files[File]), string(files[HeatMapFile]), string(files[HeatMapImage])
+	for _, word := range []string{"confound", "Lowest", "Held-out", "Compact", "over age", "Warning", ">text<", ">subscale<"} {
+		if strings.Contains(page, word) {
+			t.Errorf("the report tells of %s", word)
+		}
+	}
+	if err := wellFormed(svg); err != nil {
+		t.Errorf("the heat map is no XML: %v", err)
+	}
+	if !strings.HasPrefix(png, "\x89PNG") {
+		t.Error("the image is not a PNG")
+	}
+}
+
+// Items stand by subscale, in it by factor and falling loading.
+func TestArrange(t *testing.T) {
+	t.Parallel()
+	order, groups := sheet{questionnairetest.Model()}.arrange()
+	if diff := cmp.Diff([]int{2, 0, 3, 1}, order); diff != "" {
+		t.Errorf("order differs from that wanted:\n%s", diff)
+	}
+	if diff := cmp.Diff([]group{{"Anxiety", 0, 2}, {"Conduct", 2, 2}}, groups, cmp.AllowUnexported(group{})); diff != "" {
+		t.Errorf("groups differ from those wanted:\n%s", diff)
+	}
+}
+
+// Of a model of visits a codebook describes the items of all bins, and their subscales stay the bins.
+func TestDescribeVisits(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	m.Visits = &questionnaire.Visits{Time: "age", Edges: []float64{6, 9, 12}}
+	m.VisitItems = []questionnaire.Item{{Name: "a@b"}, {Name: "c"}}
+	for j, name := range []string{"a@b@6-9", "c@6-9", "a@b@9-12", "of no bin"} {
+		m.Items[j] = questionnaire.Item{Name: name, Subscale: "bin", Range: m.Items[j].Range}
+	}
+	if err := m.Describe([]questionnaire.Item{{Name: "a@b", Text: "Lies", Subscale: "Conduct"}}); err != nil {
+		t.Fatal(err)
+	}
+	for j, want := range []string{"Lies", "", "Lies", ""} {
+		if got := m.Items[j]; got.Text != want || got.Subscale != "bin" {
+			t.Errorf("item %+v, want the text %q", got, want)
+		}
+	}
+	page := rendered(t, m, nil)
+	for _, word := range []string{"Loadings over age", "Loadings of factor 1 over age", "Loadings of factor 2 over age"} {
+		if !strings.Contains(page, word) {
+			t.Errorf("the report of a model of visits does not show %q", word)
+		}
+	}
+}
+
+func TestReadEvaluation(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	f := func(name string, change func(*evaluate.Evaluation), want string) {
+		t.Helper()
+		e := sampleEvaluation()
+		change(e)
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := questionnairetest.File(t, "evaluation.json", string(data))
+		got, err := ReadEvaluation(m, path)
+		if want == "" {
+			if err != nil || len(got.Shares) != len(e.Shares) {
+				t.Errorf("%s: %v", name, err)
+			}
+			return
+		}
+		if !errors.Is(err, ErrEvaluation) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	f("as written, the items in another order", func(*evaluate.Evaluation) {}, "")
+	f("other items", func(e *evaluate.Evaluation) { e.Items[0] = "q5" }, "items are not")
+	f("fewer items", func(e *evaluate.Evaluation) { e.Items = e.Items[:3] }, "its 3 items are not the 4 of the model")
+	f("of an earlier version", func(e *evaluate.Evaluation) { e.Items = nil }, "no items")
+	f("other factors", func(e *evaluate.Evaluation) { e.Factors = 3 }, "of 3 factors, the model has 2")
+	f("no shares", func(e *evaluate.Evaluation) { e.Shares = nil }, "no shares")
+	f("a label too many", func(e *evaluate.Evaluation) { e.Labels = append(e.Labels, "sex") }, "2 areas of 3 labels")
+	f("a share of everybody", func(e *evaluate.Evaluation) { e.Shares[0].Share = 1.5 }, "share of 1.5")
+	f("a mean that is no correlation", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Mean = 1e308 }, "no correlations")
+	f("a deviation below 0", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Deviation = -1 }, "no correlations")
+	for _, other := range []string{"{}", "[]", "null", "", `{"objective":1}`} {
+		if _, err := ReadEvaluation(m, questionnairetest.File(t, "other.json", other)); !errors.Is(err, ErrEvaluation) {
+			t.Errorf("%q: error %v, want %v", other, err, ErrEvaluation)
+		}
+	}
+}
+
+// Names and texts from a file are no part of the page, and none is so long that nothing else is seen.
+func TestReportOfHostileNames(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	hostile := []string{`<script>alert("1")</script>`, "\"'><svg onload='x'>&amp;", "שלום עולם مرحبا \u202e قلق 日本語", strings.Repeat("very long ", 200) + "\nof two lines\x00\x1b]"}
+	for j, forbidden := range []string{"\x01", "\b", "\x1b", "\ufffe"} { // by XML
+		hostile[j] = forbidden + hostile[j]
+	}
+	for j := range m.Items {
+		m.Items[j].Name, m.Items[j].Text, m.Items[j].Subscale = hostile[j], hostile[(j+1)%4], hostile[(j+2)%4]
+	}
+	m.Confounds[1].Name, m.Confounds[1].Levels = hostile[0], []string{hostile[1], hostile[3]}
+	e := sampleEvaluation()
+	e.Labels = hostile[:2]
+	page := rendered(t, m, e)
+	for _, word := range []string{"<script", "<svg onload", "http:", "https:"} {
+		if strings.Contains(page, word) {
+			t.Errorf("the report holds %q", word)
+		}
+	}
+	for i, d := range drawn.FindAllString(page, -1) {
+		if err := wellFormed(d); err != nil {
+			t.Errorf("drawing %d is no XML: %v", i, err)
+		}
+	}
+	const widest = 16 * vg.Inch
+	if h := (sheet{m}).heatMap(); h.width > widest {
+		t.Errorf("a heat map %v wide, want at most %v", h.width, widest)
+	}
+}
+
+// wellFormed reads a document to its end.
+func wellFormed(document string) error {
+	d := xml.NewDecoder(strings.NewReader(document))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// Equal models have equal files, to the byte.
+func TestReportIsDeterministic(t *testing.T) {
+	t.Parallel()
+	var runs []map[string][]byte
+	for range 2 {
+		files, err := Files(questionnairetest.Model(), sampleEvaluation())
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, files)
+	}
+	for name, data := range runs[0] {
+		if !bytes.Equal(data, runs[1][name]) {
+			t.Errorf("%s differs from run to run", name)
+		}
+	}
+}
+
+// The curve is that of one candidate, of one number of factors, or of one β, and its marks stand at the choices.
+func TestCurve(t *testing.T) {
+	t.Parallel()
+	at := func(factors int, beta, mse float64) model.Point {
+		return model.Point{Candidate: model.Candidate{Factors: factors, Beta: beta}, Error: mse, StandardError: 0.1}
+	}
+	for name, test := range map[string]struct {
+		curve          []model.Point
+		lowest, fewest int // in the curve
+	}{
+		"one candidate":         {[]model.Point{at(1, 0.1, 0.5)}, 0, 0},
+		"one number of factors": {[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.4)}, 1, 1},
+		"one β":                 {[]model.Point{at(1, 0.1, 0.5), at(2, 0.1, 0.42), at(3, 0.1, 0.4)}, 2, 1},
+		"two β":                 {[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.45), at(3, 0.1, 0.4), at(3, 0.5, 0.6)}, 2, 1},
+	} {
+		m := questionnairetest.Model()
+		m.Summary.BCV, m.Summary.OneStandardErrorFactors = test.curve, test.curve[test.fewest].Factors
+		lowest, fewest := choices(&m.Summary)
+		if lowest != test.curve[test.lowest] || fewest != test.curve[test.fewest] {
+			t.Errorf("%s: %+v and %+v", name, lowest, fewest)
+		}
+		page := rendered(t, m, nil)
+		for _, word := range []string{">lowest error<", ">one standard error<", fmt.Sprintf(">β = %v<", lowest.Beta), fmt.Sprintf("lowest error is that of %d factors", lowest.Factors)} {
+			if !strings.Contains(page, word) {
+				t.Errorf("%s: the report does not hold %q", name, word)
+			}
+		}
+		if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+			t.Errorf("%s: a number that is none", name)
+		}
+	}
+}
+
+// A stability that is defined nowhere is drawn as nothing.
+func TestStabilityOfNothing(t *testing.T) {
+	t.Parallel()
+	e := sampleEvaluation()
+	for i := range e.Shares {
+		e.Shares[i].Stability = evaluate.Measure{}
+	}
+	if page := rendered(t, questionnairetest.Model(), e); strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+		t.Error("a number that is none")
+	}
+}
+
+// One factor of which nothing is left.
+func TestReportOfAnEmptyFactor(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	m.Confounds, m.ICQF.ConfoundLoadings, m.ICQF.Loadings = nil, nil, mat.NewDense(4, 1, nil)
+	m.Summary.Factors, m.Summary.FactorFits = 1, []model.FactorFit{{Absent: 1}}
+	page := rendered(t, m, nil)
+	if !strings.Contains(page, "No item loads on it.") || strings.Contains(page, "NaN") {
+		t.Error("the report of an empty factor")
+	}
+}
+
+// The numbers of factors on the axis are whole, and never too many.
+func TestWholeTicks(t *testing.T) {
+	t.Parallel()
+	f := func(low, high float64, want ...float64) {
+		t.Helper()
+		var got []float64
+		for _, tick := range (wholeTicks{}).Ticks(low, high) {
+			got = append(got, tick.Value)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v to %v:\n%s", low, high, diff)
+		}
+	}
+	f(1, 3, 1, 2, 3)
+	f(4.5, 5.5, 5)
+	f(1, 30, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29)
+}
+
+// A model that loads can be drawn and written, or there is an error.
+func FuzzModel(f *testing.F) {
+	m := questionnairetest.Model()
+	files, err := m.Files()
+	if err != nil {
+		f.Fatal(err)
+	}
+	manifest, tensors := files[model.ModelFile], files[model.LoadingsFile]
+	f.Add(manifest, tensors)
+	f.Add([]byte("{}"), []byte{})
+	f.Add(manifest[:len(manifest)/2], tensors)
+	f.Fuzz(func(t *testing.T, manifest, tensors []byte) {
+		m, err := model.Parse(manifest, tensors)
+		if err != nil {
+			return
+		}
+		_, _ = sheet{m}.page(nil, nil) // a curve beyond any number may have no drawing; nothing panics
+		if _, err := m.LoadingsCSV(); err != nil {
+			t.Fatalf("a model that loads cannot be written: %v", err)
+		}
+	})
+}

@@ -1,0 +1,218 @@
+// Package responses scores the responses to a questionnaire one by one, as messages bring them. It links what scoring needs,
+// and nothing of reading, fitting or drawing.
+package responses
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// ErrVisits is returned for a model of several visits: a single response cannot be scored by it.
+var ErrVisits = errors.New("a model of several visits, from `questionnaire longitudinal`, but a response is one visit")
+
+// Instrument is a questionnaire whose responses are scored by a model. It is safe for concurrent use.
+type Instrument struct {
+	model     *model.Model
+	info      msg.Model
+	items     map[string]int // by their names
+	confounds map[string]int
+	levels    [][]float64 // of each confound as numbers, NaN for a level that is none
+	missing   *questionnaire.Missing
+	scores    []msg.Score // without the scores themselves
+}
+
+// New returns the instrument of this name, scored by a loaded model. version names the model in the scores. Scores name that
+// many items for each factor; 0 is every item with a loading. The error is ErrVisits, or wraps model.ErrModel.
+func New(name, version string, m *model.Model, items int) (*Instrument, error) {
+	if m.Visits != nil {
+		return nil, ErrVisits
+	}
+	in := &Instrument{
+		model: m, info: msg.Model{Name: name, Version: version, Method: m.Summary.Method, SHA256: m.SHA256},
+		items: make(map[string]int), confounds: make(map[string]int), levels: make([][]float64, len(m.Confounds)), missing: questionnaire.NewMissing(m.Missing),
+	}
+	for j, item := range m.Items {
+		if item.Range.Low < 0 && !m.FromLow {
+			return nil, fmt.Errorf("%w: item %q: %w", model.ErrModel, item.Name, questionnaire.ErrNegative)
+		}
+		in.items[item.Name] = j
+	}
+	for k, c := range m.Confounds {
+		in.confounds[c.Name] = k
+		for _, level := range c.Levels {
+			v, err := questionnaire.Number(level)
+			if err != nil {
+				v = math.NaN()
+			}
+			in.levels[k] = append(in.levels[k], v)
+		}
+	}
+	for t, factor := range model.FactorNames(m.ICQF.Loadings) {
+		in.scores = append(in.scores, msg.Score{Factor: factor, Items: in.loadings(t, items)})
+	}
+	return in, nil
+}
+
+// loadings returns the items that load on a factor most.
+func (in *Instrument) loadings(factor, most int) []msg.Loading {
+	all := []msg.Loading{}
+	for j, item := range in.model.Items {
+		if q := in.model.ICQF.Loadings.At(j, factor); q > 0 {
+			all = append(all, msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b msg.Loading) int { return cmp.Compare(b.Loading, a.Loading) })
+	if most > 0 {
+		all = all[:min(most, len(all))]
+	}
+	return slices.Clip(all)
+}
+
+// Info names the model in the scores: by the instrument, its version, its method and the SHA-256 of its SHA256SUMS.
+func (in *Instrument) Info() msg.Model { return in.info }
+
+// Model returns the model.
+func (in *Instrument) Model() *model.Model { return in.model }
+
+// Scorer returns a scorer of responses to the instrument.
+func (in *Instrument) Scorer() *Scorer {
+	m := in.model
+	return &Scorer{
+		Instrument: in, factors: m.ICQF.NewScorer(), answers: make([]float64, len(m.Items)), given: make([]msg.Confound, len(m.Confounds)),
+		known: make([]float64, len(questionnaire.Columns(m.Confounds))), values: make([]float64, len(in.scores)), scores: slices.Clone(in.scores),
+	}
+}
+
+// Scorer scores one response after the other in the same memory. It is not safe for concurrent use.
+type Scorer struct {
+	*Instrument
+	factors *icqf.Scorer
+	answers []float64 // as they count, NaN for a missing one
+	given   []msg.Confound
+	known   []float64 // the columns of questionnaire.Columns
+	values  []float64
+	scores  []msg.Score
+	beyond  []string
+}
+
+// Score writes the scores of a response into s. They are those of score.File for a row with the same answers and confounds, to
+// the last bit. Items are found by their names; answers to other items do not matter. An item without an answer is missing, and
+// so is a code of missing entries. A number is the level of a categorical confound that reads as that number. s holds strings
+// of r, and shares its lists with the scorer until the next response. Score allocates nothing in the steady state.
+//
+// The error is a *msg.Error that names the model's item or confound: WrongType and OutOfRange; NoAnswers if no item of the
+// model is answered; MissingField, WrongType and UnknownLevel of a confound. What the model does not use may be of any type.
+func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
+	answered, unknown, err := sc.read(r.Answers)
+	if err == nil {
+		err = sc.encode(r.Confounds)
+	}
+	if err != nil {
+		return err
+	}
+	if err := sc.factors.ScoreTo(sc.values, sc.answers, sc.known); err != nil {
+		return fmt.Errorf("scoring a response: %w", err)
+	}
+	for t, v := range sc.values {
+		sc.scores[t].Score = v
+	}
+	*s = msg.Scores{
+		ResponseID: r.ResponseID, ParticipantID: r.ParticipantID, Instrument: sc.info.Name, AnsweredAt: r.AnsweredAt, ScoredAt: scoredAt,
+		Model: sc.info, Scores: sc.scores, Answered: answered, Items: len(sc.answers), UnknownItems: unknown, Beyond: sc.beyond,
+	}
+	return nil
+}
+
+// read fills in the answers. It returns how many items have one, and how many answers belong to no item.
+func (sc *Scorer) read(answers []msg.Answer) (answered, unknown int, err error) {
+	for j := range sc.answers {
+		sc.answers[j] = math.NaN()
+	}
+	for i := range answers {
+		a := &answers[i]
+		j, ok := sc.items[a.Item]
+		switch {
+		case ok && a.Mistyped:
+			sc.answers[j] = math.Inf(1) // which JSON cannot hold
+		case ok && a.Value.Set && !sc.missing.Number(a.Value.Value):
+			sc.answers[j] = a.Value.Value
+		case ok:
+			sc.answers[j] = math.NaN() // the last answer to an item counts
+		case a.Value.Set || a.Mistyped:
+			unknown++
+		}
+	}
+	for j, v := range sc.answers {
+		if v != v {
+			continue
+		}
+		item := &sc.model.Items[j]
+		if math.IsInf(v, 0) {
+			return 0, 0, &msg.Error{Reason: msg.WrongType, Field: "answers." + item.Name}
+		}
+		if !item.Range.Holds(v) {
+			return 0, 0, &msg.Error{Reason: msg.OutOfRange, Field: "answers." + item.Name}
+		}
+		sc.answers[j] = item.Orient(v, sc.model.FromLow)
+		answered++
+	}
+	if answered == 0 {
+		return 0, 0, &msg.Error{Reason: msg.NoAnswers, Field: "answers"}
+	}
+	return answered, unknown, nil
+}
+
+// encode fills in the known columns.
+func (sc *Scorer) encode(confounds []msg.Confound) error {
+	clear(sc.given)
+	clear(sc.known)
+	sc.beyond = sc.beyond[:0]
+	for i := range confounds {
+		if k, ok := sc.confounds[confounds[i].Name]; ok {
+			sc.given[k] = confounds[i]
+		}
+	}
+	rest := sc.known
+	for k := range sc.model.Confounds {
+		c := &sc.model.Confounds[k]
+		refuse := func(why msg.Reason) error { return &msg.Error{Reason: why, Field: "confounds." + c.Name} }
+		v, isNumber := sc.given[k].Value.Number()
+		level, isText := sc.given[k].Value.Text()
+		level = strings.TrimSpace(level)
+		switch {
+		case sc.given[k].Mistyped:
+			return refuse(msg.WrongType)
+		case !isNumber && !isText, isNumber && sc.missing.Number(v), isText && sc.missing.Cell(level):
+			return refuse(msg.MissingField)
+		case c.Kind == questionnaire.Numeric && isText:
+			return refuse(msg.WrongType)
+		case c.Kind == questionnaire.Numeric:
+			if c.EncodeTo(rest, v) {
+				sc.beyond = append(sc.beyond, c.Name)
+			}
+		default:
+			at := slices.Index(sc.levels[k], v)
+			if isText {
+				at = slices.Index(c.Levels, level)
+			}
+			if at < 0 {
+				return refuse(msg.UnknownLevel)
+			}
+			rest[at] = 1
+		}
+		rest = rest[c.Width():]
+	}
+	if len(sc.known) > 0 {
+		rest[0] = 1 // the intercept
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package score_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// A stored model scores as the one in memory, each participant by themselves.
+func TestScoreAlone(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(5)
+	f := questionnairetest.Fit(t, rows, nil)
+	m := questionnairetest.Reload(t, &f.Model)
+	later := questionnairetest.Rows(6)
+	path := questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later))
+	all, err := score.File(m, path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory, err := score.File(&f.Model, path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(all.Values, inMemory.Values) {
+		t.Error("the stored model scores otherwise than the one in memory")
+	}
+	if mat.Min(all.Values) < 0 || mat.Max(all.Values) > 1 {
+		t.Errorf("scores from %v to %v", mat.Min(all.Values), mat.Max(all.Values))
+	}
+	for _, i := range []int{1, 17, 80} {
+		alone, err := score.File(m, questionnairetest.File(t, "one.csv", questionnairetest.CSV(t, [][]string{later[0], later[i]})), "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(alone.Values.RawRowView(0), all.Values.RawRowView(i-1)) {
+			t.Errorf("row %d scores %v alone and %v among others", i, alone.Values.RawRowView(0), all.Values.RawRowView(i-1))
+		}
+	}
+	// Columns in another order, and more of them.
+	for i, row := range later {
+		slices.Reverse(row)
+		later[i] = append(row, "x")
+	}
+	mixed, err := score.File(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(t, later)), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(all.Values, mixed.Values) {
+		t.Error("columns in another order change scores")
+	}
+}
+
+func TestScoreRefuses(t *testing.T) {
+	t.Parallel()
+	m := &questionnairetest.Fit(t, questionnairetest.Rows(1), nil).Model
+	for _, c := range []struct {
+		name   string
+		change func(rows [][]string)
+		line   int
+		column string
+		err    error
+	}{
+		{"an item that is not there", func(rows [][]string) { rows[0][3] = "other" }, 1, "q3", table.ErrNoColumn},
+		{"a confound that is not there", func(rows [][]string) { rows[0][1+questionnairetest.Items] = "years" }, 1, "age", table.ErrNoColumn},
+		{"out of range", func(rows [][]string) { rows[4][2] = "5" }, 5, "q2", questionnaire.ErrOutOfRange},
+		{"a new level", func(rows [][]string) { rows[4][2+questionnairetest.Items] = "X" }, 5, "sex", questionnaire.ErrNewLevel},
+		{"a confound without value", func(rows [][]string) { rows[4][1+questionnairetest.Items] = "" }, 5, "age", questionnaire.ErrNoConfound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			rows := questionnairetest.Rows(1)
+			c.change(rows)
+			_, err := score.File(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
+			at, ok := errors.AsType[*table.Error](err)
+			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
+			}
+		})
+	}
+	rows := questionnairetest.Rows(1)
+	rows[2][1+questionnairetest.Items], rows[3][1+questionnairetest.Items] = "99", "2"
+	for j := range questionnairetest.Items {
+		rows[5][1+j] = "NA"
+	}
+	s, err := score.File(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]answers.Beyond{{Confound: "age", Participants: 2, Line: 3}}, s.Beyond); diff != "" {
+		t.Errorf("what was cut differs from that wanted:\n%s", diff)
+	}
+	if !slices.Equal(s.Unanswered, []int{6}) || len(s.IDs) != questionnairetest.Participants-1 {
+		t.Errorf("%d scores, without answers are lines %v", len(s.IDs), s.Unanswered)
+	}
+}
+
+// A model of visits scores the rows of its participants as it read them.
+func TestVisitsFitAndScore(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	age := 1 + questionnairetest.Items
+	var long [][]string
+	for i, row := range rows {
+		if long = append(long, row); i > 0 && i%2 == 0 { // a second visit of half of them
+			later := slices.Clone(row)
+			later[age] = fmt.Sprint(questionnairetest.Number(t, row[age]) + 12)
+			long = append(long, later)
+		}
+	}
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, long))
+	o := questionnairetest.Options(path)
+	o.Columns.Confounds = o.Columns.Confounds[1:]
+	o.Columns.Visits = &questionnaire.Visits{Time: "age", Edges: []float64{6, 18, 30}}
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Items) != 2*questionnairetest.Items || len(f.Scores.IDs) != questionnairetest.Participants || !strings.HasSuffix(f.Items[len(f.Items)-1].Name, "@18-30") {
+		t.Errorf("%d items of %d participants", len(f.Items), len(f.Scores.IDs))
+	}
+	m := questionnairetest.Reload(t, &f.Model)
+	s, err := score.File(m, path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := questionnairetest.Distance(s.Values, f.Scores.Values); !slices.Equal(s.IDs, f.Scores.IDs) || d > 0.5 {
+		t.Errorf("scores of the participants of the fit differ by %v from those of the fit", d)
+	}
+	// An early visit alone scores by its own items.
+	early, err := score.File(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, long[:2])), "", nil)
+	if err != nil || !slices.Equal(early.Values.RawRowView(0), s.Values.RawRowView(0)) {
+		t.Errorf("the first participant alone: %v", err)
+	}
+}
+
+// An item that nobody answered at any visit is no part of the model, which is whole without it.
+func TestVisitsWithoutAnItem(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	rows[0] = append(rows[0], "q99")
+	var book []questionnaire.Item
+	for j := range questionnairetest.Items {
+		book = append(book, questionnaire.Item{Name: rows[0][1+j], Range: &questionnaire.Range{Low: 0, High: questionnairetest.Top}})
+	}
+	for i := range rows[1:] {
+		rows[1+i] = append(rows[1+i], "")
+	}
+	f := questionnairetest.Fit(t, rows, func(o *fit.Options) {
+		o.Columns.Confounds, o.Columns.Range, o.Columns.Codebook, o.Columns.Visits = nil, nil, book, &questionnaire.Visits{Time: "age", Edges: []float64{0, 12, 99}}
+	})
+	m := questionnairetest.Reload(t, &f.Model)
+	if len(m.VisitItems) != questionnairetest.Items {
+		t.Errorf("items %q of visits", questionnaire.Names(m.VisitItems))
+	}
+	if _, err := score.File(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), "", nil); err != nil {
+		t.Errorf("scoring without the item: %v", err)
+	}
+}
