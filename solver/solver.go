@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,22 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Defaults that commands offer. RelTol's is no zero-value default: 0 switches a tolerance off.
+// Defaults of Settings.
 const (
 	DefaultMaxIter = 500
 	DefaultRelTol  = 1e-6
+	DefaultSeed    = 1
 )
 
-// MaxThreads bounds the threads that commands take: far more than processors only take memory and time to begin.
+// TolOrOff returns the RelTol of Settings for a tolerance of which 0 means off, as on the command line.
+func TolOrOff(tol float64) float64 {
+	if tol == 0 {
+		return -1
+	}
+	return tol
+}
+
+// MaxThreads bounds the threads that commands accept. Far more threads than processors only cost memory and time.
 const MaxThreads = 1024
 
 // smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a
@@ -30,11 +40,13 @@ var (
 	// ErrShape is returned for an empty matrix and for start factors that do not fit it.
 	ErrShape = errors.New("shapes do not match")
 	// ErrRank is returned for a rank outside 1 … p.
-	ErrRank = errors.New("rank out of range")
+	ErrRank = linalg.ErrRank
 	// ErrSettings is returned for a setting without meaning.
 	ErrSettings = errors.New("setting out of range")
+	// ErrStop is returned by a Recorder to end a run.
+	ErrStop = errors.New("stop")
 	// ErrNonFinite is returned for input that is NaN or infinite, or whose squares overflow.
-	ErrNonFinite = errors.New("value is not finite")
+	ErrNonFinite = linalg.ErrNonFinite
 )
 
 // NonFiniteError tells the first entry that is NaN or infinite, counted from 0. It wraps ErrNonFinite.
@@ -51,21 +63,21 @@ func (e *NonFiniteError) Error() string {
 // Unwrap returns ErrNonFinite.
 func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
 
-// Settings controls a run. Zero values mean what the fields say.
+// Settings controls a run. Zero values mean the defaults that the fields name.
 type Settings struct {
 	// Rank is the number of topics k, 1 ≤ k ≤ p. It may exceed the rank of X.
 	Rank int
 	// Init chooses the start; "" means InitSVD.
 	Init Init
-	// Seed starts the generators of the start.
+	// Seed starts the generators of the start; 0 means DefaultSeed.
 	Seed uint64
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the run when |f − f′| ≤ RelTol·|f| for three updates in a row, f and f′ the objective before and
-	// after. 0 is off.
+	// after. 0 means DefaultRelTol; a negative one is off.
 	RelTol float64
 	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
-	// objective. 0 is off.
+	// objective. 0 and negative ones are off.
 	AbsTol float64
 	// StartTopics (p×k) and StartScores (n×k) replace Init where they are not nil. They are not modified.
 	StartTopics, StartScores *mat.Dense
@@ -75,10 +87,11 @@ type Settings struct {
 	Recorder Recorder
 }
 
-// Recorder watches a run.
+// Recorder watches a run and may stop it.
 type Recorder interface {
-	// Record is called once per iterate from the goroutine of Solve.
-	Record(Iterate)
+	// Record is called once per iterate from the goroutine of Solve. ErrStop ends the run with this iterate as the result
+	// and Status Stopped. Any other error ends it too, and Solve returns that error, wrapped, and no result.
+	Record(Iterate) error
 }
 
 // Iterate is one state of a run as a Recorder sees it.
@@ -138,6 +151,9 @@ type Result struct {
 	Trace []TracePoint
 	// Seconds tells where the time went.
 	Seconds Seconds
+
+	transform Transform
+	threads   linalg.Threads
 }
 
 // TracePoint is the objective of one iterate. Seconds counts from the end of the initialization.
@@ -172,11 +188,16 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 	started := time.Now()
 
 	r := &Result{}
-	r.Status, r.Trace = iterate(ctx, problem, state, started)
+	if r.Status, r.Trace, err = iterate(ctx, problem, state, started); err != nil {
+		return nil, fmt.Errorf("recording an iterate of %s: %w", method.Name(), err)
+	}
 	r.Iterations = len(r.Trace) - 1
 	r.Topics, r.Scores, r.Objective = state.Finish()
 	if s, ok := state.(Supervised); ok {
 		r.Head = s.Head()
+	}
+	if s, ok := state.(Transforming); ok {
+		r.transform, r.threads = s.Transform(), linalg.Threads(problem.Settings.Threads)
 	}
 	n, p := x.Dims()
 	r.MeanObjective = r.Objective / (float64(n) * float64(p))
@@ -186,40 +207,46 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 }
 
 // iterate is the outer loop.
-func iterate(ctx context.Context, problem *Problem, state State, started time.Time) (Status, []TracePoint) {
+func iterate(ctx context.Context, problem *Problem, state State, started time.Time) (Status, []TracePoint, error) {
 	s := &problem.Settings
 	n, p := problem.X.Dims()
 	absTol := s.AbsTol * float64(n) * float64(p)
 	var trace []TracePoint
-	record := func() float64 {
+	record := func() (float64, error) {
 		point := TracePoint{Iteration: len(trace), Objective: state.Objective(), Seconds: time.Since(started).Seconds()}
 		trace = append(trace, point)
 		if s.Recorder != nil {
 			topics, scores := state.Factors()
-			s.Recorder.Record(Iterate{TracePoint: point, Topics: topics, Scores: scores})
+			return point.Objective, s.Recorder.Record(Iterate{TracePoint: point, Topics: topics, Scores: scores})
 		}
-		return point.Objective
+		return point.Objective, nil
 	}
 
-	objective, small := record(), 0
-	for {
+	objective, err := record()
+	for small := 0; ; {
+		if errors.Is(err, ErrStop) {
+			return Stopped, trace, nil
+		}
+		if err != nil {
+			return NotTerminated, nil, err
+		}
 		if math.IsNaN(objective) || math.IsInf(objective, 0) {
-			return NonFinite, trace
+			return NonFinite, trace, nil
 		}
 		if small >= smallChanges {
-			return Converged, trace
+			return Converged, trace, nil
 		}
 		if len(trace) > s.MaxIter {
-			return IterationLimit, trace
+			return IterationLimit, trace, nil
 		}
 		if ctx.Err() != nil {
-			return Cancelled, trace
+			return Cancelled, trace, nil
 		}
 		if status := state.Update(); status != NotTerminated {
-			return status, trace
+			return status, trace, nil
 		}
 		previous := objective
-		objective = record()
+		objective, err = record()
 		change := math.Abs(previous - objective)
 		if s.RelTol > 0 && change <= s.RelTol*math.Abs(previous) || s.AbsTol > 0 && change <= absTol {
 			small++
@@ -251,9 +278,10 @@ func (p *Problem) check() error {
 	if s.MaxIter == 0 {
 		s.MaxIter = DefaultMaxIter
 	}
-	if !(s.RelTol >= 0) || !(s.AbsTol >= 0) {
+	if math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol) {
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)
 	}
+	s.RelTol, s.Seed = cmp.Or(s.RelTol, DefaultRelTol), cmp.Or(s.Seed, DefaultSeed)
 	if norm := p.X.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return fmt.Errorf("reading the matrix: %w", firstNonFinite(p.X))
 	}

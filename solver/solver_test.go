@@ -65,7 +65,7 @@ func TestEndOfIteration(t *testing.T) {
 		"failed search":                      {[]float64{10, 9}, solver.SearchFailed, solver.Settings{RelTol: 1}, 1, solver.SearchFailed},
 		"converged by the last update of it": {[]float64{10, 10, 10, 10}, 0, solver.Settings{RelTol: 0.1, MaxIter: 3}, 3, solver.Converged},
 	} {
-		c.settings.Rank = 1
+		c.settings.Rank, c.settings.RelTol = 1, solver.TolOrOff(c.settings.RelTol)
 		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), c.settings, &script{objectives: c.objectives, end: c.end})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -76,6 +76,18 @@ func TestEndOfIteration(t *testing.T) {
 		}
 		if r.Status.Early() != (r.Status.Err() != nil) {
 			t.Errorf("%s: early %v, error %v", name, r.Status.Early(), r.Status.Err())
+		}
+	}
+}
+
+// Zero settings are the defaults: a relative tolerance of 1e-6, and no absolute one.
+func TestZeroSettingsConverge(t *testing.T) {
+	t.Parallel()
+	steady := []float64{10, 9, 9 - 1e-5, 9 - 2e-5, 9 - 2.5e-5, 9 - 3e-5, 9 - 3.5e-5}
+	for relTol, want := range map[float64]solver.Status{0: solver.Converged, solver.DefaultRelTol: solver.Converged, -1: solver.Stationary} {
+		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), solver.Settings{Rank: 1, RelTol: relTol}, &script{objectives: steady, end: solver.Stationary})
+		if err != nil || r.Status != want {
+			t.Errorf("tolerance %v: %v, %v, want %v", relTol, r.Status, err, want)
 		}
 	}
 }
@@ -96,7 +108,7 @@ func TestStatusNames(t *testing.T) {
 	for s := solver.NotTerminated; s <= solver.Cycling; s++ {
 		names = append(names, s.String())
 	}
-	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "search-failed", "non-finite", "cycling"}
+	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "stopped", "search-failed", "non-finite", "cycling"}
 	if !slices.Equal(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}
@@ -125,4 +137,12 @@ func TestSquaredResidualOfDense(t *testing.T) {
 	if got, want := solver.SquaredResidual(x, topics, scores), squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
 		t.Errorf("squared residual %g, want %g", got, want)
 	}
+}
+
+func squaredResidual(x, topics, scores *mat.Dense) float64 {
+	var fit mat.Dense
+	fit.Mul(scores, topics.T())
+	fit.Sub(x, &fit)
+	norm := mat.Norm(&fit, 2)
+	return norm * norm
 }

@@ -2,7 +2,6 @@ package solver
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -33,10 +32,6 @@ const (
 	// no different.
 	startPowerIterations = 2
 	startOversampling    = 5
-
-	// maxResidual bounds ‖FᵀF − I‖² of given start topics; topics further from orthonormal are replaced by the
-	// nearest orthonormal ones.
-	maxResidual = 1e-20
 )
 
 // OrthonormalTopics returns a new p×k matrix F with FᵀF = I to start from:
@@ -57,65 +52,25 @@ const (
 func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 	_, terms := p.X.Dims()
 	s := &p.Settings
-	topics := mat.NewDense(terms, s.Rank, nil)
+	topics, threads := mat.NewDense(terms, s.Rank, nil), linalg.Threads(s.Threads)
 	switch {
 	case s.StartTopics != nil:
 		topics.Copy(s.StartTopics)
 	case s.StartScores != nil:
 		p.X.MulTransTo(topics, s.StartScores)
-		return topics, linalg.Threads(0).PolarTo(topics, topics)
+		return topics, threads.PolarTo(topics, topics)
 	case s.Init == InitSVD:
-		if err := p.singularVectors(topics, linalg.SVDSettings{PowerIterations: startPowerIterations, Oversampling: startOversampling}); err != nil {
-			return nil, err
-		}
+		s := linalg.SVDSettings{Rank: s.Rank, PowerIterations: startPowerIterations, Oversampling: startOversampling, Seed: s.Seed, Threads: threads}
+		return topics, linalg.RightVectorsTo(topics, p.X, s)
 	case s.Init == InitRandom:
 		random := rand.New(rand.NewPCG(s.Seed, randomStream))
 		raw := topics.RawMatrix().Data
 		for i := range raw {
 			raw[i] = random.NormFloat64()
 		}
-		return topics, linalg.Threads(0).PolarTo(topics, topics)
+		return topics, threads.PolarTo(topics, topics)
 	case s.Init == InitKMeans:
-		return topics, linalg.Threads(0).PolarTo(topics, p.Centroids(ctx))
+		return topics, threads.PolarTo(topics, p.Centroids(ctx))
 	}
-	return topics, orthonormalize(topics)
-}
-
-// orthonormalize replaces topics that are not orthonormal by the nearest that are.
-func orthonormalize(topics *mat.Dense) error {
-	if orthogonalityResidual(topics) <= maxResidual {
-		return nil
-	}
-	return linalg.Threads(0).PolarTo(topics, topics)
-}
-
-// singularVectors stores the leading right singular vectors in the first min(n, p, k) columns of topics.
-func (p *Problem) singularVectors(topics *mat.Dense, s linalg.SVDSettings) error {
-	n, terms := p.X.Dims()
-	s.Rank, s.Seed = min(n, terms, p.Settings.Rank), p.Settings.Seed
-	svd, err := linalg.SVD(p.X, s)
-	if err != nil {
-		return err
-	}
-	for t := range svd.S {
-		sign := 1.0
-		if mostlyNegative(svd.U, t) {
-			sign = -1
-		}
-		for j := range terms {
-			topics.Set(j, t, sign*svd.V.At(j, t))
-		}
-	}
-	return nil
-}
-
-// mostlyNegative reports whether the negative entries of a column hold more than half of its squared norm.
-func mostlyNegative(m *mat.Dense, column int) bool {
-	rows, _ := m.Dims()
-	var balance float64
-	for i := range rows {
-		v := m.At(i, column)
-		balance += v * math.Abs(v)
-	}
-	return balance < 0
+	return topics, threads.Orthonormalize(topics)
 }

@@ -17,6 +17,8 @@ const (
 	IterationLimit
 	// Cancelled means that the context ended first. The result is the best iterate so far.
 	Cancelled
+	// Stopped means that the Recorder returned ErrStop. The result is the iterate that it was shown.
+	Stopped
 	// SearchFailed means that a line search found no step although the gradient promises one. The result is the
 	// iterate before the search.
 	SearchFailed
@@ -37,6 +39,7 @@ var statuses = [...]struct {
 	Stationary:     {name: "stationary"},
 	IterationLimit: {name: "iteration-limit", early: true, err: errors.New("iteration limit reached")},
 	Cancelled:      {name: "cancelled", early: true, err: errors.New("run cancelled")},
+	Stopped:        {name: "stopped", early: true, err: errors.New("run stopped by its recorder")},
 	SearchFailed:   {name: "search-failed", early: true, err: errors.New("line search found no descent")},
 	NonFinite:      {name: "non-finite", early: true, err: errors.New("objective is not finite")},
 	Cycling:        {name: "cycling", early: true, err: errors.New("step too long: objective no longer falls")},

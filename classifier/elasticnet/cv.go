@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // CV is a path with the errors of its λ on rows that the models had not seen.
@@ -52,18 +53,18 @@ const clippedProbability = 1e-5
 // stands for the smaller λ.
 //
 // Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their
-// number. The errors are those of Fit, and ErrShape or ErrOneClass with the fold for folds that cannot be used.
+// number. The errors are those of Fit, and solver.ErrShape or ErrOneClass with the fold for folds that cannot be used.
 func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*CV, error) {
 	s, err := prepare(p, s)
 	if err != nil {
 		return nil, err
 	}
 	if len(foldOf) != p.Design.n {
-		return nil, fmt.Errorf("%w: %d fold numbers for %d rows", ErrShape, len(foldOf), p.Design.n)
+		return nil, fmt.Errorf("%w: %d fold numbers for %d rows", solver.ErrShape, len(foldOf), p.Design.n)
 	}
 	count, err := folds.Count(foldOf)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
 	cv := &CV{problem: p, folds: slices.Clone(foldOf), models: make([]*Path, count)}
 	if cv.Path, err = fitRows(ctx, p, s, allRows); err != nil {

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -30,15 +31,15 @@ type column struct {
 //	NewDesign(scores, terms, auxiliary)
 //
 // Parts without columns are allowed. A *matrix.CSR is kept with its transposed copy; any other part is copied
-// entry by entry. The error wraps ErrShape if the parts differ in their rows or have none
-// and is a *NonFiniteError, with the column counted over all parts, if an entry is NaN or infinite. The cost is
+// entry by entry. The error wraps solver.ErrShape if the parts differ in their rows or have none
+// and is a *solver.NonFiniteError, with the column counted over all parts, if an entry is NaN or infinite. The cost is
 // O(entries).
 func NewDesign(parts ...mat.Matrix) (*Design, error) {
 	d := &Design{}
 	for index, part := range parts {
 		n, _ := part.Dims()
 		if index > 0 && n != d.n {
-			return nil, fmt.Errorf("%w: part %d has %d rows, the ones before it have %d", ErrShape, index, n, d.n)
+			return nil, fmt.Errorf("%w: part %d has %d rows, the ones before it have %d", solver.ErrShape, index, n, d.n)
 		}
 		d.n = n
 		if dense, sparse := linalg.Stored(part); sparse != nil {
@@ -48,12 +49,12 @@ func NewDesign(parts ...mat.Matrix) (*Design, error) {
 		}
 	}
 	if d.n == 0 {
-		return nil, fmt.Errorf("%w: a design without rows", ErrShape)
+		return nil, fmt.Errorf("%w: a design without rows", solver.ErrShape)
 	}
 	for j, c := range d.columns {
 		for e, v := range c.values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, &NonFiniteError{Row: c.row(e), Column: j}
+				return nil, &solver.NonFiniteError{Row: c.row(e), Col: j, Value: v}
 			}
 		}
 	}

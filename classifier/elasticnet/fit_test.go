@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/solver"
 )
 
 func columns(t testing.TB, x [][]float64) *elasticnet.Design {
@@ -38,25 +39,25 @@ func TestInputErrors(t *testing.T) {
 		settings elasticnet.Settings
 		want     error
 	}{
-		{"no design", elasticnet.Problem{Y: y}, lasso, elasticnet.ErrShape},
-		{"labels", elasticnet.Problem{Design: good, Y: y[:3]}, lasso, elasticnet.ErrShape},
-		{"weights", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1}}, lasso, elasticnet.ErrShape},
+		{"no design", elasticnet.Problem{Y: y}, lasso, solver.ErrShape},
+		{"labels", elasticnet.Problem{Design: good, Y: y[:3]}, lasso, solver.ErrShape},
+		{"weights", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1}}, lasso, solver.ErrShape},
 		{"negative weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, -1, 1}}, lasso, elasticnet.ErrWeights},
 		{"NaN weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, math.NaN(), 1}}, lasso, elasticnet.ErrWeights},
 		{"one class", elasticnet.Problem{Design: good, Y: []bool{true, true, true, true}}, lasso, elasticnet.ErrOneClass},
 		{"one class with weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 0, 1, 0}}, lasso, elasticnet.ErrOneClass},
 		{"no weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{0, 0, 0, 0}}, lasso, elasticnet.ErrOneClass},
-		{"alpha", elasticnet.Problem{Design: good, Y: y}, elasticnet.Settings{Alpha: 1.5}, elasticnet.ErrSettings},
-		{"alpha NaN", elasticnet.Problem{Design: good, Y: y}, elasticnet.Settings{Alpha: math.NaN()}, elasticnet.ErrSettings},
-		{"lambda rises", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{0.1, 0.2} }), elasticnet.ErrSettings},
-		{"lambda negative", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{-1} }), elasticnet.ErrSettings},
-		{"lambda empty", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{} }), elasticnet.ErrSettings},
-		{"count", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.NLambda = -1 }), elasticnet.ErrSettings},
-		{"ratio", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.LambdaMinRatio = 1 }), elasticnet.ErrSettings},
-		{"tolerance", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Tolerance = -1 }), elasticnet.ErrSettings},
-		{"passes", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.MaxPasses = -1 }), elasticnet.ErrSettings},
-		{"factors", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{1, 1} }), elasticnet.ErrShape},
-		{"negative factor", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{-1} }), elasticnet.ErrSettings},
+		{"alpha", elasticnet.Problem{Design: good, Y: y}, elasticnet.Settings{Alpha: 1.5}, solver.ErrSettings},
+		{"alpha NaN", elasticnet.Problem{Design: good, Y: y}, elasticnet.Settings{Alpha: math.NaN()}, solver.ErrSettings},
+		{"lambda rises", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{0.1, 0.2} }), solver.ErrSettings},
+		{"lambda negative", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{-1} }), solver.ErrSettings},
+		{"lambda empty", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{} }), solver.ErrSettings},
+		{"count", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.NLambda = -1 }), solver.ErrSettings},
+		{"ratio", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.LambdaMinRatio = 1 }), solver.ErrSettings},
+		{"tolerance", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Tolerance = -1 }), solver.ErrSettings},
+		{"passes", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.MaxPasses = -1 }), solver.ErrSettings},
+		{"factors", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{1, 1} }), solver.ErrShape},
+		{"negative factor", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{-1} }), solver.ErrSettings},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,14 +72,14 @@ func TestDesignErrors(t *testing.T) {
 	t.Parallel()
 	a := dense([][]float64{{1, 2}, {3, 4}}, 0, 2)
 	b := sparse(t, [][]float64{{0, 5}, {math.Inf(1), 0}}, 0, 2)
-	var bad *elasticnet.NonFiniteError
-	if _, err := elasticnet.NewDesign(a, b); !errors.As(err, &bad) || !errors.Is(err, elasticnet.ErrNonFinite) || *bad != (elasticnet.NonFiniteError{Row: 1, Column: 2}) {
+	var bad *solver.NonFiniteError
+	if _, err := elasticnet.NewDesign(a, b); !errors.As(err, &bad) || !errors.Is(err, solver.ErrNonFinite) || *bad != (solver.NonFiniteError{Row: 1, Col: 2, Value: math.Inf(1)}) {
 		t.Errorf("error %v, want row 1, column 2", err)
 	}
-	if _, err := elasticnet.NewDesign(a, dense([][]float64{{1}}, 0, 1)); !errors.Is(err, elasticnet.ErrShape) {
+	if _, err := elasticnet.NewDesign(a, dense([][]float64{{1}}, 0, 1)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("error %v of parts of different rows", err)
 	}
-	if _, err := elasticnet.NewDesign(); !errors.Is(err, elasticnet.ErrShape) {
+	if _, err := elasticnet.NewDesign(); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("error %v of no rows", err)
 	}
 }
@@ -90,10 +91,10 @@ func TestFoldErrors(t *testing.T) {
 		folds []int
 		want  error
 	}{
-		"length":    {[]int{0, 1}, elasticnet.ErrShape},
-		"one fold":  {[]int{0, 0, 0, 0}, elasticnet.ErrShape},
-		"gap":       {[]int{0, 0, 2, 2}, elasticnet.ErrShape},
-		"negative":  {[]int{0, 1, -1, 0}, elasticnet.ErrShape},
+		"length":    {[]int{0, 1}, solver.ErrShape},
+		"one fold":  {[]int{0, 0, 0, 0}, solver.ErrShape},
+		"gap":       {[]int{0, 0, 2, 2}, solver.ErrShape},
+		"negative":  {[]int{0, 1, -1, 0}, solver.ErrShape},
 		"one class": {[]int{0, 1, 0, 1}, elasticnet.ErrOneClass},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +203,7 @@ func TestDegenerateColumns(t *testing.T) {
 	for i, v := range []float64{1, 2, 3, 4, 5, 6, 7, 3} {
 		x[i] = []float64{7, v, v, 0} // constant, two equal ones, empty
 	}
-	if _, err := elasticnet.NewDesign(dense(x, 0, 3), &mat.Dense{}); !errors.Is(err, elasticnet.ErrShape) {
+	if _, err := elasticnet.NewDesign(dense(x, 0, 3), &mat.Dense{}); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("error %v of a part without rows", err)
 	}
 	d, err := elasticnet.NewDesign(dense(x, 0, 3), sparse(t, x, 3, 4))

@@ -4,34 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
-// Errors of the input. Those about one value are wrapped together with its position.
+// Errors of the input beside those of package solver. Those about one value are wrapped together with its position.
 var (
-	// ErrShape reports lengths that do not fit together.
-	ErrShape = errors.New("shapes do not fit")
-	// ErrNonFinite reports a NaN or an infinity in the design; the error is a *NonFiniteError.
-	ErrNonFinite = errors.New("value is not finite")
 	// ErrOneClass reports labels that are all equal, in the data or in the training part of a fold.
 	ErrOneClass = errors.New("labels are of one class only")
 	// ErrWeights reports an observation weight that is negative or not finite.
 	ErrWeights = errors.New("observation weight is not a number ≥ 0")
-	// ErrSettings reports a setting out of its range.
-	ErrSettings = errors.New("setting is out of range")
 	// ErrNotConverged reports that not even the first λ of a path was solved.
 	ErrNotConverged = errors.New("coordinate descent did not converge")
 )
-
-// NonFiniteError names the entry of a design that is NaN or infinite. It unwraps to ErrNonFinite.
-type NonFiniteError struct{ Row, Column int }
-
-// Error names the row and the column.
-func (e *NonFiniteError) Error() string {
-	return fmt.Sprintf("design row %d, column %d: %v", e.Row, e.Column, ErrNonFinite)
-}
-
-// Unwrap returns ErrNonFinite.
-func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
 
 // Problem is the data that a model is fitted to.
 type Problem struct {
@@ -108,29 +93,29 @@ func (s Settings) withDefaults(n, p int) Settings {
 func (s Settings) check(p int) error {
 	switch {
 	case !(s.Alpha >= 0 && s.Alpha <= 1):
-		return fmt.Errorf("%w: alpha %v is not in [0,1]", ErrSettings, s.Alpha)
+		return fmt.Errorf("%w: alpha %v is not in [0,1]", solver.ErrSettings, s.Alpha)
 	case s.NLambda < 1:
-		return fmt.Errorf("%w: %d values of lambda", ErrSettings, s.NLambda)
+		return fmt.Errorf("%w: %d values of lambda", solver.ErrSettings, s.NLambda)
 	case !(s.LambdaMinRatio > 0 && s.LambdaMinRatio < 1):
-		return fmt.Errorf("%w: lambda min ratio %v is not in (0,1)", ErrSettings, s.LambdaMinRatio)
+		return fmt.Errorf("%w: lambda min ratio %v is not in (0,1)", solver.ErrSettings, s.LambdaMinRatio)
 	case !(s.Tolerance > 0 && s.Tolerance < 1):
-		return fmt.Errorf("%w: tolerance %v is not in (0,1)", ErrSettings, s.Tolerance)
+		return fmt.Errorf("%w: tolerance %v is not in (0,1)", solver.ErrSettings, s.Tolerance)
 	case s.MaxPasses < 1:
-		return fmt.Errorf("%w: at most %d passes", ErrSettings, s.MaxPasses)
+		return fmt.Errorf("%w: at most %d passes", solver.ErrSettings, s.MaxPasses)
 	case s.PenaltyFactors != nil && len(s.PenaltyFactors) != p:
-		return fmt.Errorf("%w: %d penalty factors for %d columns", ErrShape, len(s.PenaltyFactors), p)
+		return fmt.Errorf("%w: %d penalty factors for %d columns", solver.ErrShape, len(s.PenaltyFactors), p)
 	}
 	if s.Lambda != nil && len(s.Lambda) == 0 {
-		return fmt.Errorf("%w: an empty sequence of lambda", ErrSettings)
+		return fmt.Errorf("%w: an empty sequence of lambda", solver.ErrSettings)
 	}
 	for j, v := range s.PenaltyFactors {
 		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: penalty factor %v of column %d", ErrSettings, v, j)
+			return fmt.Errorf("%w: penalty factor %v of column %d", solver.ErrSettings, v, j)
 		}
 	}
 	for l, v := range s.Lambda {
 		if !(v >= 0) || math.IsInf(v, 0) || l > 0 && v >= s.Lambda[l-1] {
-			return fmt.Errorf("%w: lambda %v at %d does not fall or is not a number ≥ 0", ErrSettings, v, l)
+			return fmt.Errorf("%w: lambda %v at %d does not fall or is not a number ≥ 0", solver.ErrSettings, v, l)
 		}
 	}
 	return nil
@@ -139,16 +124,16 @@ func (s Settings) check(p int) error {
 // check returns an error unless the problem's parts fit together and hold both classes.
 func (p Problem) check() error {
 	if p.Design == nil {
-		return fmt.Errorf("%w: no design", ErrShape)
+		return fmt.Errorf("%w: no design", solver.ErrShape)
 	}
 	if len(p.Y) != p.Design.n {
-		return fmt.Errorf("%w: %d labels for %d rows", ErrShape, len(p.Y), p.Design.n)
+		return fmt.Errorf("%w: %d labels for %d rows", solver.ErrShape, len(p.Y), p.Design.n)
 	}
 	if p.Weights == nil {
 		return nil
 	}
 	if len(p.Weights) != p.Design.n {
-		return fmt.Errorf("%w: %d weights for %d rows", ErrShape, len(p.Weights), p.Design.n)
+		return fmt.Errorf("%w: %d weights for %d rows", solver.ErrShape, len(p.Weights), p.Design.n)
 	}
 	for i, w := range p.Weights {
 		if !(w >= 0) || math.IsInf(w, 0) {

@@ -117,7 +117,7 @@ func TestClassUsage(t *testing.T) {
 		"free aux":            {train("--method", "smf-h", "--free-aux"), []string{"--free-aux", "smf-h"}, cli.ExitUsage},
 		"words":               {train("--method", "smf-h", "--words", "beside"), []string{"single words", "smf-h"}, cli.ExitUsage},
 		"xi of another":       {train("--xi", "1"), []string{"--xi", "sonmf"}, cli.ExitUsage},
-		"needs a rank":             {train("--rank", ""), []string{"--rank"}, cli.ExitUsage},
+		"no rank":             {train("--rank", ""), []string{"--rank"}, cli.ExitUsage},
 		"no ranks":            {evaluate("--ranks", "", "--methods", "smf-w"), []string{"smf-w", "needs a rank"}, cli.ExitUsage},
 		"ranks of another":    {train("--rank", "3,4"), []string{"ranks", "sonmf"}, cli.ExitUsage},
 		"xi is no number":     {train("--method", "smf-w", "--xi", "much"), []string{"--xi", "much"}, cli.ExitUsage},

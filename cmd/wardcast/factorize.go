@@ -108,7 +108,8 @@ type iterations struct {
 }
 
 // Record implements solver.Recorder.
-func (i *iterations) Record(it solver.Iterate) {
+func (i *iterations) Record(it solver.Iterate) error {
 	i.Set(it.Iteration, i.max)
 	i.Describe("objective " + strconv.FormatFloat(it.Objective, 'g', 6, 64))
+	return nil
 }

@@ -72,7 +72,7 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 // fit runs the method once.
 func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error) {
 	s := &c.RankReport.Settings
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: s.RelTol}, c.method)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: solver.TolOrOff(s.RelTol)}, c.method)
 	if err != nil {
 		return nil, nil, err
 	}

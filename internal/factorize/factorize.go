@@ -314,7 +314,7 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 // load reads the files.
 func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, error) {
 	settings := solver.Settings{
-		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Recorder: recorder,
+		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol, Recorder: recorder,
 	}
 	x, err := o.read(o.Input)
 	if err != nil {

@@ -396,10 +396,11 @@ type stopper struct {
 	cancel context.CancelFunc
 }
 
-func (s stopper) Record(it solver.Iterate) {
+func (s stopper) Record(it solver.Iterate) error {
 	if it.Iteration == s.after {
 		s.cancel()
 	}
+	return nil
 }
 
 // A run that is interrupted leaves what it has reached.

@@ -58,7 +58,7 @@ func TestClassWeightsHoldOut(t *testing.T) {
 	}
 	want, err := smf.Choose(t.Context(), c.x, smf.Data{Labels: c.labels, Weights: smf.Balanced.Weights(c.labels)}, smf.Search{
 		Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, ClassWeights: smf.Balanced, Seed: o.Seed,
-		Solver: solver.Settings{Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol},
+		Solver: solver.Settings{Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 var (
 	// ErrNonFinite is returned for a matrix with an entry that is NaN or infinite, or whose squares overflow.
-	ErrNonFinite = errors.New("matrix is not finite")
+	ErrNonFinite = errors.New("value is not finite")
 
 	// errNoConvergence is returned when the QR iteration of a small matrix does not end, which finite input
 	// is not known to cause.

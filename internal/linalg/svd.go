@@ -276,3 +276,51 @@ func identity(n int) *mat.Dense {
 	}
 	return eye
 }
+
+// maxResidual bounds ‖FᵀF − I‖² of matrices that Orthonormalize leaves as they are.
+const maxResidual = 1e-20
+
+// Orthonormalize replaces F (p×k) by the nearest orthonormal matrix unless it is orthonormal to 1e-10.
+func (t Threads) Orthonormalize(f *mat.Dense) error {
+	_, k := f.Dims()
+	gram := mat.NewDense(k, k, nil)
+	t.GramTo(gram, f)
+	if distance := DistanceFromIdentity(gram); distance*distance <= maxResidual {
+		return nil
+	}
+	return t.PolarTo(f, f)
+}
+
+// RightVectorsTo stores in topics (p×k) the right singular vectors v of the largest singular values of X, each with the sign
+// for which ‖⟨X·v⟩₊‖ is larger; a tie keeps it. If k exceeds min(n, p) or the rank of X, further columns complete the
+// orthonormal set. s.Rank is not read.
+func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
+	n, p := x.Dims()
+	_, k := topics.Dims()
+	s.Rank = min(n, p, k)
+	svd, err := SVD(x, s)
+	if err != nil {
+		return err
+	}
+	for t := range svd.S {
+		sign := 1.0
+		if mostlyNegative(svd.U, t) {
+			sign = -1
+		}
+		for j := range p {
+			topics.Set(j, t, sign*svd.V.At(j, t))
+		}
+	}
+	return s.Threads.Orthonormalize(topics)
+}
+
+// mostlyNegative reports whether the negative entries of a column hold more than half of its squared norm.
+func mostlyNegative(m *mat.Dense, column int) bool {
+	rows, _ := m.Dims()
+	var balance float64
+	for i := range rows {
+		v := m.At(i, column)
+		balance += v * math.Abs(v)
+	}
+	return balance < 0
+}

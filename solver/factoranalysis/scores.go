@@ -11,6 +11,16 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
+// Transform is Scores for any matrix, under the name that factorizations have for it. A matrix that is not a *mat.Dense is
+// copied.
+func (m *Model) Transform(x mat.Matrix) (*mat.Dense, error) {
+	dense, ok := x.(*mat.Dense)
+	if !ok {
+		dense = mat.DenseCopyOf(x)
+	}
+	return m.Scores(dense)
+}
+
 // Scores returns the factor scores, n×k, of the participants of x, n×p, by regression (L. L. Thurstone, 1935): for answers
 // z, standardized by the means and standard deviations of the fitted sample,
 //

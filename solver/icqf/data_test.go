@@ -42,18 +42,18 @@ func TestSettingsAndData(t *testing.T) {
 			d.Answers.Apply(func(_, _ int, _ float64) float64 { return 1 }, d.Answers)
 			d.Max = 0
 		}), solver.ErrSettings},
-		"range of nothing":          {with(func(d *Data, _ *Settings) { d.Min = 4 }), solver.ErrSettings},
-		"confounds of others":       {with(func(d *Data, _ *Settings) { d.Confounds = mat.NewDense(29, 3, nil) }), solver.ErrShape},
-		"confound missing":          {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, nan) }), ErrConfounds},
-		"confound above 1":          {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, 1.5) }), ErrConfounds},
-		"no factors":                {with(func(_ *Data, s *Settings) { s.Rank = 0 }), solver.ErrRank},
-		"more factors than items":   {with(func(_ *Data, s *Settings) { s.Rank = 11 }), solver.ErrRank},
-		"negative penalty":          {with(func(_ *Data, s *Settings) { s.L1 = -1 }), solver.ErrSettings},
-		"penalty that is no number": {with(func(_ *Data, s *Settings) { s.L2 = nan }), solver.ErrSettings},
-		"small rho":                 {with(func(_ *Data, s *Settings) { s.Rho = 1 }), solver.ErrSettings},
-		"unknown inner":             {with(func(_ *Data, s *Settings) { s.Inner = "admm" }), solver.ErrSettings},
-		"negative bound":            {with(func(_ *Data, s *Settings) { s.MaxLoading = -1 }), solver.ErrSettings},
-		"negative tolerance":        {with(func(_ *Data, s *Settings) { s.RelTol = -1 }), solver.ErrSettings},
+		"range of nothing":            {with(func(d *Data, _ *Settings) { d.Min = 4 }), solver.ErrSettings},
+		"confounds of others":         {with(func(d *Data, _ *Settings) { d.Confounds = mat.NewDense(29, 3, nil) }), solver.ErrShape},
+		"confound missing":            {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, nan) }), ErrConfounds},
+		"confound above 1":            {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, 1.5) }), ErrConfounds},
+		"no factors":                  {with(func(_ *Data, s *Settings) { s.Rank = 0 }), solver.ErrRank},
+		"more factors than items":     {with(func(_ *Data, s *Settings) { s.Rank = 11 }), solver.ErrRank},
+		"negative penalty":            {with(func(_ *Data, s *Settings) { s.L1 = -1 }), solver.ErrSettings},
+		"penalty that is no number":   {with(func(_ *Data, s *Settings) { s.L2 = nan }), solver.ErrSettings},
+		"small rho":                   {with(func(_ *Data, s *Settings) { s.Rho = 1 }), solver.ErrSettings},
+		"unknown inner":               {with(func(_ *Data, s *Settings) { s.Inner = "admm" }), solver.ErrSettings},
+		"negative bound":              {with(func(_ *Data, s *Settings) { s.MaxLoading = -1 }), solver.ErrSettings},
+		"tolerance that is no number": {with(func(_ *Data, s *Settings) { s.RelTol = math.NaN() }), solver.ErrSettings},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestCancelled(t *testing.T) {
 	t.Parallel()
 	data, _, _ := questionnaire(15, 60, 10, 2)
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := Fit(ctx, data, Settings{Rank: 2, L1: 0.1, Recorder: recorder(func(i solver.Iterate) {
+	r, err := Fit(ctx, data, Settings{Rank: 2, L1: 0.1, RelTol: -1, Recorder: recorder(func(i solver.Iterate) {
 		if i.Iteration == 3 {
 			cancel()
 		}

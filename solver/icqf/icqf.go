@@ -42,7 +42,7 @@ const (
 // penalty may need thousands of them.
 const DefaultMaxIter = 5000
 
-// Settings controls a fit. Zero values mean what the fields say.
+// Settings controls a fit. Zero values mean the defaults that the fields name.
 type Settings struct {
 	// Rank is the number of factors k, 1 ≤ k ≤ p.
 	Rank int
@@ -57,9 +57,10 @@ type Settings struct {
 	Rho float64
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
-	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 is off.
+	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 means
+	// solver.DefaultRelTol; a negative one is off.
 	RelTol float64
-	// Seed starts the generator of the randomized singular vectors.
+	// Seed starts the generator of the randomized singular vectors; 0 means solver.DefaultSeed.
 	Seed uint64
 	// Serial keeps the fit on the goroutine of the caller: for fits that are made several at a time.
 	Serial bool

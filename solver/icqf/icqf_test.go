@@ -281,4 +281,7 @@ func TestStart(t *testing.T) {
 
 type recorder func(solver.Iterate)
 
-func (f recorder) Record(i solver.Iterate) { f(i) }
+func (f recorder) Record(i solver.Iterate) error {
+	f(i)
+	return nil
+}

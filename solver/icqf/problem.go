@@ -48,7 +48,7 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 	}
 	var err error
 	p.svd, err = linalg.SVD(linalg.Dense{Dense: p.filled}, linalg.SVDSettings{
-		Rank: min(n, items, s.Rank), PowerIterations: startPowerIterations, Seed: s.Seed,
+		Rank: min(n, items, s.Rank), PowerIterations: startPowerIterations, Seed: cmp.Or(s.Seed, solver.DefaultSeed),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing a questionnaire: %w", err)

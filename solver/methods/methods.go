@@ -9,6 +9,7 @@ import (
 	"github.com/wardcast/wardcast/solver/nmf"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/solver/sonmf"
+	"github.com/wardcast/wardcast/solver/svd"
 )
 
 // The names of the methods.
@@ -114,7 +115,7 @@ func New(name string, s Settings) (solver.Method, Settings, error) {
 		}
 		method = m
 	case SVD:
-		method = solver.SVD{}
+		method = svd.Method{}
 	}
 	return method, s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 const (
@@ -117,6 +118,17 @@ func (s *logNMF) balance() {
 			topic.ScaleVec(math.Sqrt(scoresLength/length), topic)
 			scores.ScaleVec(math.Sqrt(length/scoresLength), scores)
 		}
+	}
+}
+
+// Transform scores new rows by the best scores of either sign.
+func (s *logNMF) Transform() solver.Transform {
+	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+		if err := solver.Binary.Check(y); err != nil {
+			return err
+		}
+		logistic.ScoresTo(scores, y, topics, false, linalg.ThreadsOf(y))
+		return nil
 	}
 }
 

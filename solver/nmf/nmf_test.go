@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 	}{
 		{"NMF", nmf.NMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 2e-3, RelTol: 1e-7,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 2e-3, RelTol: 1e-7, MaxTransform: 2e-2,
 		}},
 		{"ONMF", nmf.ONMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Unique: true,

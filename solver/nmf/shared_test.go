@@ -126,6 +126,7 @@ func factor(t *testing.T, path string) *mat.Dense {
 
 func solve(t *testing.T, x mat.Matrix, settings solver.Settings, method solver.Method) *solver.Result {
 	t.Helper()
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, method)
 	if err != nil {
 		t.Fatal(err)

@@ -90,6 +90,22 @@ func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.topics, s.scores, solver.SquaredResidual(s.x, s.topics, s.scores)
 }
 
+// Transform scores new rows by nonnegative least squares, with the penalty of the scores if there is one.
+func (s *state) Transform() solver.Transform {
+	weight := s.scoresWeight
+	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+		_, k := topics.Dims()
+		threads, gram := linalg.ThreadsOf(y), mat.NewDense(k, k, nil)
+		y.MulTo(scores, topics)
+		threads.GramTo(gram, topics)
+		if weight > 0 {
+			scores.Apply(func(_, _ int, v float64) float64 { return v - weight }, scores)
+		}
+		threads.NonNegative(scores, gram)
+		return nil
+	}
+}
+
 // balance scales each topic, and its scores inversely, so that both penalties of it are equal: their product stays, so
 // that their sum is least.
 func (s *state) balance() {

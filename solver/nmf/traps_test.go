@@ -22,6 +22,7 @@ func uniform(seed uint64, rows, cols int) *mat.Dense {
 
 func run(t *testing.T, x *mat.Dense, settings solver.Settings, method solver.Method) *solver.Result {
 	t.Helper()
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, method)
 	if err != nil {
 		t.Fatal(err)

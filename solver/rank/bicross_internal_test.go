@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/svd"
 )
 
 func randomMatrix(n, p int, seed uint64) *mat.Dense {
@@ -30,7 +31,7 @@ func TestBiCrossIsTheDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := q.error(t.Context(), func(ctx context.Context, x mat.Matrix, factors int, _ uint64) (*mat.Dense, *mat.Dense, error) {
-		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors}, solver.SVD{})
+		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors}, svd.Method{})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/nmf"
 	"github.com/wardcast/wardcast/solver/rank"
+	"github.com/wardcast/wardcast/solver/svd"
 )
 
 // plantedParts returns an n×p matrix of k non-negative parts, two thirds of the loadings and scores not 0, with noise.
@@ -80,7 +81,7 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		method      solver.Method
 		nonNegative bool
-	}{"svd": {solver.SVD{}, false}, "nmf": {nmf.NMF{}, true}} {
+	}{"svd": {svd.Method{}, false}, "nmf": {nmf.NMF{}, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := rank.BiCrossSettings{Factors: []int{1, 2, 3, 4, 5, 6}, Seed: 1, NonNegativeTopics: c.nonNegative, NonNegativeScores: c.nonNegative}
@@ -108,7 +109,7 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 func TestBiCrossOfExactRank(t *testing.T) {
 	t.Parallel()
 	x := plantedParts(20, 15, 2, 0)
-	curve, err := rank.BiCrossValidate(t.Context(), x, solve(solver.SVD{}), rank.BiCrossSettings{Factors: []int{1, 2}, Folds: 5})
+	curve, err := rank.BiCrossValidate(t.Context(), x, solve(svd.Method{}), rank.BiCrossSettings{Factors: []int{1, 2}, Folds: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestBiCrossRefuses(t *testing.T) {
 		"one fold":        {Factors: []int{2}, Folds: 1},
 		"folds of nobody": {Factors: []int{2}, Folds: 10},
 	} {
-		if _, err := rank.BiCrossValidate(t.Context(), x, solve(solver.SVD{}), s); !errors.Is(err, solver.ErrSettings) {
+		if _, err := rank.BiCrossValidate(t.Context(), x, solve(svd.Method{}), s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -168,7 +169,7 @@ func TestBiCrossRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(failing)
-	if _, err := rank.BiCrossValidate(ctx, x, solve(solver.SVD{}), rank.BiCrossSettings{Factors: []int{2}}); !errors.Is(err, failing) {
+	if _, err := rank.BiCrossValidate(ctx, x, solve(svd.Method{}), rank.BiCrossSettings{Factors: []int{2}}); !errors.Is(err, failing) {
 		t.Errorf("cancelled: error %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Model predicts the labels of documents.
@@ -63,12 +64,7 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 		Probabilities: mat.NewDense(n, kappa+1, nil),
 		Classes:       make([]int, n),
 	}
-	linalg.OperatorOf(x, 0).MulTo(r.Scores, m.Topics)
-	if m.Variant == VariantH {
-		codes := mat.NewDense(n, k, nil)
-		linalg.Threads(0).MulTo(codes, r.Scores, m.inverse())
-		r.Scores = codes
-	}
+	m.Variant.encode(r.Scores, linalg.OperatorOf(x, 0), m.Topics)
 	r.LogOdds.Mul(r.Scores, m.Head.Coefficients.T())
 	if aux != nil {
 		var part mat.Dense
@@ -92,6 +88,26 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	return r, nil
 }
 
+// encode stores in codes, n×k, what predictions are made from: see Prediction.Scores.
+func (v Variant) encode(codes *mat.Dense, x matrix.Operator, topics *mat.Dense) {
+	x.MulTo(codes, topics)
+	if v == VariantH {
+		_, k := topics.Dims()
+		threads, gram, products := linalg.ThreadsOf(x), mat.NewDense(k, k, nil), mat.DenseCopyOf(codes)
+		threads.GramTo(gram, topics)
+		threads.MulTo(codes, products, pseudoInverse(gram))
+	}
+}
+
+// Transform scores new rows as predictions do.
+func (t *task) Transform() solver.Transform {
+	variant := t.Variant
+	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+		variant.encode(scores, y, topics)
+		return nil
+	}
+}
+
 // mostProbable returns the most probable class by the log-odds of classes 1 … κ, which do not round to ties, of several
 // the first.
 func mostProbable(odds []float64) int {
@@ -102,14 +118,6 @@ func mostProbable(odds []float64) int {
 		}
 	}
 	return best
-}
-
-// inverse returns (TopicsᵀTopics)⁻¹.
-func (m *Model) inverse() *mat.Dense {
-	_, k := m.Topics.Dims()
-	gram := mat.NewDense(k, k, nil)
-	linalg.Threads(0).GramTo(gram, m.Topics)
-	return pseudoInverse(gram)
 }
 
 func columns(a *mat.Dense) int {

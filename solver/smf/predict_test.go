@@ -23,6 +23,9 @@ func TestPredictIsTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if scores, err := r.Transform(csr(t, x)); err != nil || !mat.Equal(scores, p.Scores) {
+			t.Errorf("Transform gives other scores than predictions use, error %v", err)
+		}
 		for i := range data.Labels {
 			probabilities := p.Probabilities.RawRowView(i)
 			if math.Abs(floats.Sum(probabilities)-1) > 1e-12 || floats.Min(probabilities) < 0 {

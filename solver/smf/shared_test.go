@@ -91,6 +91,7 @@ func readLabels(t testing.TB, path string) []int {
 
 func solve(t testing.TB, x mat.Matrix, settings solver.Settings, m *smf.Method) *solver.Result {
 	t.Helper()
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, m)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
+	"github.com/wardcast/wardcast/solver/svd"
 )
 
 func normal(seed uint64, rows, cols int) *mat.Dense {
@@ -220,7 +221,7 @@ func TestReconstructionAlone(t *testing.T) {
 // leastResidual returns the least squared residual of rank k.
 func leastResidual(t *testing.T, x *mat.Dense, k int) float64 {
 	t.Helper()
-	r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: k}, solver.SVD{})
+	r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: k}, svd.Method{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +477,7 @@ func TestLimits(t *testing.T) {
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			r, err := solver.Solve(ctx, x, solver.Settings{Rank: 3, Init: solver.InitRandom, Recorder: record(func(it solver.Iterate) {
+			r, err := solver.Solve(ctx, x, solver.Settings{Rank: 3, Init: solver.InitRandom, RelTol: -1, Recorder: record(func(it solver.Iterate) {
 				if it.Iteration == 2 {
 					cancel()
 				}
@@ -490,4 +491,7 @@ func TestLimits(t *testing.T) {
 
 type record func(solver.Iterate)
 
-func (r record) Record(it solver.Iterate) { r(it) }
+func (r record) Record(it solver.Iterate) error {
+	r(it)
+	return nil
+}

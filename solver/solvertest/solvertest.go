@@ -44,6 +44,9 @@ type Promises struct {
 	// MaxStationarity bounds Stationarity at the end of a run to convergence under RelTol, 0 for 1e-14, which slow
 	// methods do not reach.
 	MaxStationarity, RelTol float64
+	// MaxTransform bounds the distance of Transform(X) from the scores of a run to convergence, relative to their size; 0
+	// means 1e-6, and +Inf that the fitted scores follow more than their rows.
+	MaxTransform float64
 }
 
 // suite is what the checks share.
@@ -65,12 +68,13 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 		"sparse is dense":  s.sparseIsDense,
 		"edges":            s.edges,
 		"refused input":    s.refused,
+		"new rows":         s.newRows,
 		"shared by many":   s.concurrent,
 		"input unmodified": s.unmodified,
 	}
 	if !s.NoUpdates {
 		checks["limits"], checks["cancellation"], checks["given start"] = s.limits, s.cancellation, s.givenStart
-		checks["cancelled start"] = s.cancelledStart
+		checks["cancelled start"], checks["stopped"] = s.cancelledStart, s.stopped
 	}
 	if s.Domain != solver.Binary {
 		checks["scale"] = s.scale
@@ -87,6 +91,7 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 
 func (s *suite) solve(t *testing.T, x mat.Matrix, settings solver.Settings) *solver.Result {
 	t.Helper()
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, s.newMethod(t))
 	if err != nil {
 		t.Fatalf("Solve: %v", err)
@@ -146,7 +151,10 @@ func (s *suite) plantedBinary(t *testing.T) {
 // check is a Recorder that applies a function.
 type check func(solver.Iterate)
 
-func (c check) Record(it solver.Iterate) { c(it) }
+func (c check) Record(it solver.Iterate) error {
+	c(it)
+	return nil
+}
 
 // rounding returns what rounding may add to an objective.
 func (s *suite) rounding(x *mat.Dense) float64 {
@@ -291,7 +299,7 @@ func (s *suite) edges(t *testing.T) {
 		n, p := x.Dims()
 		for _, rank := range []int{1, min(3, p), p} {
 			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
-				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40}, s.newMethod(t))
+				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40, RelTol: -1}, s.newMethod(t))
 				if err != nil {
 					t.Errorf("%s, %d×%d, rank %d, start %s: %v", name, n, p, rank, init, err)
 					continue
@@ -398,7 +406,7 @@ func (s *suite) sameBits(t *testing.T) {
 		var want *solver.Result
 		for _, threads := range []int{1, 4, 4} {
 			before := runtime.GOMAXPROCS(threads)
-			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 5, Seed: 5}, method)
+			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 5, RelTol: -1, Seed: 5}, method)
 			runtime.GOMAXPROCS(before)
 			if err != nil {
 				t.Fatal(err)
@@ -422,7 +430,7 @@ func (s *suite) concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range results {
 		wg.Go(func() {
-			r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 10}, method)
+			r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 10, RelTol: -1}, method)
 			if err != nil {
 				t.Errorf("Solve: %v", err)
 				return

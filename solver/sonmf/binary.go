@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // BinaryStep names the update of Binary.
@@ -68,6 +73,21 @@ func (b *Binary) Name() string { return "sonmf-binary" }
 
 // Settings returns the settings with their defaults filled in.
 func (b *Binary) Settings() BinarySettings { return b.settings }
+
+// Scores of new rows are the best ones ≥ 0 for the topics.
+func transform(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+	if err := solver.Binary.Check(y); err != nil {
+		return err
+	}
+	logistic.ScoresTo(scores, y, topics, true, linalg.ThreadsOf(y))
+	return nil
+}
+
+// Transform scores new rows by the best scores ≥ 0.
+func (s *quasiNewtonState) Transform() solver.Transform { return transform }
+
+// Transform scores new rows by the best scores ≥ 0.
+func (s *fixedState) Transform() solver.Transform { return transform }
 
 // Start returns the state at the start factors of the problem. A factor that is given alone is kept until updates of the
 // other have settled. It returns a *solver.DomainError for an entry other than 0 and 1.

@@ -74,6 +74,7 @@ func binaryRuns(t *testing.T, f func(t *testing.T, r binaryRun)) {
 
 func solveBinary(t *testing.T, x mat.Matrix, settings solver.Settings, s sonmf.BinarySettings) *solver.Result {
 	t.Helper()
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, newBinary(t, s))
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ func solveBinary(t *testing.T, x mat.Matrix, settings solver.Settings, s BinaryS
 	if err != nil {
 		t.Fatal(err)
 	}
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, m)
 	if err != nil {
 		t.Fatal(err)

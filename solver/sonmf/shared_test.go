@@ -151,6 +151,7 @@ func solve(t *testing.T, x mat.Matrix, settings solver.Settings, step sonmf.Sett
 	if settings.Rank == 0 {
 		_, settings.Rank = settings.StartTopics.Dims()
 	}
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, newMethod(t, step))
 	if err != nil {
 		t.Fatal(err)

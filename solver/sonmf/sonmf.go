@@ -95,6 +95,15 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	return it.topics, it.scores, solver.SquaredResidual(it.x, it.topics, it.scores)
 }
 
+// Transform scores new rows by the positive part of Y·F.
+func (it *iterate) Transform() solver.Transform {
+	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+		y.MulTo(scores, topics)
+		positivePart(scores, scores)
+		return nil
+	}
+}
+
 // positivePart stores ⟨A⟩₊ in dst, which may be A, and returns its squared norm.
 func positivePart(dst, a *mat.Dense) float64 {
 	rows, _ := a.Dims()

@@ -47,6 +47,7 @@ func solve(t *testing.T, x mat.Matrix, settings solver.Settings, s Settings) *so
 	if err != nil {
 		t.Fatal(err)
 	}
+	settings.RelTol = solver.TolOrOff(settings.RelTol)
 	r, err := solver.Solve(t.Context(), x, settings, m)
 	if err != nil {
 		t.Fatal(err)

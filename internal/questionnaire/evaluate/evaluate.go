@@ -361,7 +361,7 @@ func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors 
 	}
 	given := s.AnswersOf(m.rows, m.items)
 	x := linalg.Filled(given, linalg.ColumnMeans(given))
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}, method)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}, method)
 	if err != nil {
 		return solver.NotTerminated, err
 	}

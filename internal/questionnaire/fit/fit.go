@@ -124,7 +124,7 @@ func (o *Options) complete(s *Study) error {
 
 // Solver returns the settings of a fit of that many factors.
 func (o *Options) Solver(s *Study, factors int, beta float64) icqf.Settings {
-	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: o.RelTol, Seed: o.Seed}
+	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}
 	if o.BoundLoadings {
 		settings.MaxLoading = s.scale.High
 	}

@@ -290,10 +290,11 @@ func TestCancelled(t *testing.T) {
 // stopping ends a context after three updates.
 type stopping struct{ cancel context.CancelFunc }
 
-func (s stopping) Record(it solver.Iterate) {
+func (s stopping) Record(it solver.Iterate) error {
 	if it.Iteration == 3 {
 		s.cancel()
 	}
+	return nil
 }
 
 // A ridge, bounded loadings and the other inner algorithm reach the solver, and the ridge the stored model.

@@ -158,7 +158,10 @@ func TestCompactWantsTheAnswersOfTheFits(t *testing.T) {
 // failing is a recorder of a fit that must not come that far.
 type failing struct{ *testing.T }
 
-func (f failing) Record(solver.Iterate) { f.Error("the second stage is fitted first") }
+func (f failing) Record(solver.Iterate) error {
+	f.Error("the second stage is fitted first")
+	return nil
+}
 
 // Who was left out of a fit for want of a confound is left out of the compact set.
 func TestCompactWithoutTheIncomplete(t *testing.T) {

@@ -189,7 +189,7 @@ func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dens
 			x.Set(cell[0], j, sum/float64(max(1, n-len(of))))
 		}
 	}
-	s := solver.Settings{Rank: candidate.Factors, MaxIter: completionUpdates, Seed: c.seed}
+	s := solver.Settings{Rank: candidate.Factors, MaxIter: completionUpdates, RelTol: -1, Seed: c.seed}
 	reconstruction := mat.NewDense(n, p, nil)
 	calm, last := 0, math.Inf(1)
 	for round := 0; round < mostCompletions && calm < calmCompletions; round++ {

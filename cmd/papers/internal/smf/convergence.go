@@ -183,7 +183,7 @@ func (c *Convergence) problems(ctx context.Context) ([]*problem, error) {
 
 // fill makes one run.
 func (c *Convergence) fill(ctx context.Context, p *problem, a algorithm, r *ConvergenceRun) error {
-	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations}
+	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations, RelTol: -1}
 	problem := smf.Settings{Variant: r.Variant, Xi: r.Xi, Ridge: paperRidge, Update: a.update, Step: a.step}
 	if a.name == nameFloorOnly {
 		s.MaxIter *= floorFactor

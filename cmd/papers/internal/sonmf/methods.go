@@ -245,7 +245,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates}}
+	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates, RelTol: -1}}
 	begin := time.Now()
 	if c.start != nil {
 		problem.Settings.Init = solver.InitSVD
@@ -254,11 +254,9 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 		}
 	}
 	outside := time.Since(begin)
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	o := &observer{cell: of, truth: t, end: cancel}
+	o := &observer{cell: of, truth: t}
 	problem.Settings.Recorder = o
-	result, err := solver.Solve(inner, problem.X, problem.Settings, method)
+	result, err := solver.Solve(ctx, problem.X, problem.Settings, method)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +277,6 @@ type observer struct {
 	outcome
 	cell               *cell
 	truth              *truth
-	end                func() // ends the run
 	topics, scores     *mat.Dense
 	iterations         int
 	seconds, objective float64
@@ -287,7 +284,7 @@ type observer struct {
 }
 
 // Record implements solver.Recorder.
-func (o *observer) Record(it solver.Iterate) {
+func (o *observer) Record(it solver.Iterate) error {
 	begin := time.Now()
 	defer func() { o.spent += time.Since(begin) }()
 	n, p := o.truth.x.Dims()
@@ -297,14 +294,15 @@ func (o *observer) Record(it solver.Iterate) {
 		if it.Iteration%probabilityEvery == 0 {
 			o.probabilityCurve = append(o.probabilityCurve, probabilityDistance(o.truth.probability, it.Topics, it.Scores))
 		}
-		return
+		return nil
 	}
 	if o.topics == nil && it.Iteration > 0 && math.Abs(o.curve[it.Iteration-1]-mean) <= threshold {
 		o.keep(it.TracePoint, mean, mat.DenseCopyOf(it.Topics), mat.DenseCopyOf(it.Scores))
 	}
 	if o.topics != nil && it.Iteration >= o.cell.showAtMin {
-		o.end()
+		return solver.ErrStop
 	}
+	return nil
 }
 
 func (o *observer) keep(at solver.TracePoint, objective float64, topics, scores *mat.Dense) {

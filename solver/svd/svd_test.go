@@ -1,4 +1,4 @@
-package solver_test
+package svd_test
 
 import (
 	"math"
@@ -8,21 +8,22 @@ import (
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/solvertest"
+	"github.com/wardcast/wardcast/solver/svd"
 )
 
 func TestSVDContract(t *testing.T) {
 	t.Parallel()
-	solvertest.Run(t, func(*testing.T) solver.Method { return solver.SVD{} }, solvertest.Promises{
+	solvertest.Run(t, func(*testing.T) solver.Method { return svd.Method{} }, solvertest.Promises{
 		OrthonormalTopics: true,
 		Monotone:          true,
 		NoUpdates:         true,
 		Objective:         squaredResidual,
 		Stationarity: func(x, topics, scores *mat.Dense) float64 {
 			_, k := topics.Dims()
-			var svd mat.SVD
-			svd.Factorize(x, mat.SVDNone)
+			var want mat.SVD
+			want.Factorize(x, mat.SVDNone)
 			var best float64
-			for _, v := range svd.Values(nil)[k:] {
+			for _, v := range want.Values(nil)[k:] {
 				best += v * v
 			}
 			return math.Abs(squaredResidual(x, topics, scores)/best - 1)
