@@ -101,7 +101,7 @@ func (w *walker) visit(t types.Type) {
 		}
 	case *types.Struct:
 		for f := range t.Fields() {
-			if f := f; f.Exported() {
+			if f.Exported() {
 				w.visit(f.Type())
 			}
 		}

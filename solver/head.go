@@ -2,7 +2,7 @@ package solver
 
 import "gonum.org/v1/gonum/mat"
 
-// Head is what a supervised method learns beside the factors, for labels 0 … κ of which 0 is the reference. How it makes
+// Head is what a supervised method learns beside the factors, for labels 0 … κ, where 0 is the reference. How it makes
 // the log-odds of a document from scores or topics is the method's.
 type Head struct {
 	// Coefficients is κ×k: one row per class 1 … κ, one column per topic.

@@ -52,10 +52,10 @@ func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
 }
 
 // orthogonalityResidual returns ‖AᵀA − I‖², the sum of squares of the entries.
-func orthogonalityResidual(a *mat.Dense) float64 {
+func orthogonalityResidual(a *mat.Dense, threads linalg.Threads) float64 {
 	_, k := a.Dims()
 	gram := mat.NewDense(k, k, nil)
-	linalg.Threads(0).GramTo(gram, a)
+	threads.GramTo(gram, a)
 	distance := linalg.DistanceFromIdentity(gram)
 	return distance * distance
 }

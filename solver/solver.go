@@ -21,7 +21,7 @@ const (
 	DefaultSeed    = 1
 )
 
-// TolOrOff returns the RelTol of Settings for a tolerance of which 0 means off, as on the command line.
+// TolOrOff turns a tolerance that 0 switches off, as on the command line, into the RelTol of Settings.
 func TolOrOff(tol float64) float64 {
 	if tol == 0 {
 		return -1
@@ -79,7 +79,7 @@ type Settings struct {
 	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
 	// objective. 0 and negative ones are off.
 	AbsTol float64
-	// StartTopics (p×k) and StartScores (n×k) replace Init where they are not nil. They are not modified.
+	// StartTopics (p×k) and StartScores (n×k) replace Init if not nil. They are not modified.
 	StartTopics, StartScores *mat.Dense
 	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
@@ -201,7 +201,7 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 	}
 	n, p := x.Dims()
 	r.MeanObjective = r.Objective / (float64(n) * float64(p))
-	r.OrthogonalityResidual = orthogonalityResidual(r.Topics)
+	r.OrthogonalityResidual = orthogonalityResidual(r.Topics, linalg.ThreadsOf(problem.X))
 	r.Seconds = Seconds{Init: started.Sub(begin).Seconds(), Solve: time.Since(started).Seconds()}
 	return r, nil
 }
@@ -240,7 +240,7 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 			return IterationLimit, trace, nil
 		}
 		if ctx.Err() != nil {
-			return Cancelled, trace, nil
+			return Cancelled, trace, nil //nolint:nilerr // how a run ends is a Status
 		}
 		if status := state.Update(); status != NotTerminated {
 			return status, trace, nil
@@ -277,6 +277,9 @@ func (p *Problem) check() error {
 	}
 	if s.MaxIter == 0 {
 		s.MaxIter = DefaultMaxIter
+	}
+	if s.Threads < 0 {
+		return fmt.Errorf("%w: %d threads", ErrSettings, s.Threads)
 	}
 	if math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol) {
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)

@@ -14,7 +14,7 @@ type Init string
 
 // The starts.
 const (
-	// InitSVD takes the right singular vectors of X, each with the sign of which more of the scores is positive.
+	// InitSVD takes the right singular vectors of X, each with the sign that makes more of the scores positive.
 	InitSVD Init = "svd"
 	// InitRandom draws the topics from the uniform distribution on orthonormal p×k matrices.
 	InitRandom Init = "random"

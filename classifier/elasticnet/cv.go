@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -52,7 +51,7 @@ const clippedProbability = 1e-5
 // On a computed sequence a fold's path ends early by the same rules as the full one; its last model then
 // stands for the smaller λ.
 //
-// Folds run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on their
+// Folds run on up to Settings.Threads goroutines, each with a copy of its rows; the result does not depend on their
 // number. The errors are those of Fit, and solver.ErrShape or ErrOneClass with the fold for folds that cannot be used.
 func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*CV, error) {
 	s, err := prepare(p, s)
@@ -85,7 +84,7 @@ func (cv *CV) fitFolds(ctx context.Context, s Settings) error {
 	}
 	close(next)
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(cv.models)) {
+	for range min(linalg.Threads(s.Threads).Limit(), len(cv.models)) {
 		wg.Go(func() {
 			for f := range next {
 				training := subset{lambda: cv.Lambda, keep: func(i int) bool { return cv.folds[i] != f }}

@@ -41,6 +41,8 @@ type Settings struct {
 	// 0.001 that of α = 0.001) down to LambdaMinRatio times it. The rules that end a path early hold for a computed
 	// sequence only.
 	Lambda []float64
+	// Threads is the largest number of goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on it.
+	Threads int
 	// NLambda is the length of the computed sequence; 0 is 100.
 	NLambda int
 	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 if there

@@ -92,6 +92,9 @@ Example, some minutes:
 }
 
 func (c *convergenceCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.MnistImages == "" {
+		d.Log.Info("no --mnist-images: the part on digits is left out")
+	}
 	c.Version = version
 	return c.run(ctx, d, &c.Convergence, c.Out, c.file("runs.jsonl"))
 }

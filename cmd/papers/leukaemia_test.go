@@ -50,6 +50,6 @@ func TestReproduceLeukaemia(t *testing.T) {
 	fail(t, cli.ExitFailed, append(args, "--label-column=class"), "y.csv", "line 1", `no column "class"`)
 	fail(t, cli.ExitFailed, append(args, "--positive-label=C"), "y.csv", `"C"`)
 	bad := clitest.File(t, "bad.csv", strings.Replace(expressions.String(), "\ng1,", "\ng1,secret", 1))
-	fail(t, cli.ExitFailed, []string{"smf-leukaemia", "--expressions", bad, "--phenotypes", y}, "bad.csv", "line 3, column 2")
+	fail(t, cli.ExitFailed, []string{"smf-leukaemia", "--expressions", bad, "--phenotypes", y}, "bad.csv", `line 3, column "2"`)
 	fail(t, cli.ExitFailed, append(args, "--out", clitest.File(t, "taken", "")), "taken")
 }

@@ -89,7 +89,7 @@ func (p printing) run(ctx context.Context, d *cli.Deps, e experiment, out, cells
 		}
 	}
 	bar := cli.NewProgress(d.Err, "computing")
-	found, err := e.Run(ctx, &report.Session{Cells: cells, Log: d.Log, Progress: bar.Set})
+	found, err := e.Run(ctx, &report.Session{Cells: cells, Progress: bar.Set})
 	bar.Finish()
 	if found == nil {
 		return err

@@ -105,7 +105,7 @@ func TestReproduceConvergence(t *testing.T) {
 		fail(t, cli.ExitUsage, append(args, flag), want)
 	}
 	images := clitest.File(t, "images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00")
-	fail(t, cli.ExitFailed, append(args, "--mnist-images", images, "--mnist-labels", images), images, "ends in its sizes")
+	fail(t, cli.ExitFailed, append(args, "--mnist-images", images, "--mnist-labels", images), images, "and 3 sizes")
 }
 
 // synthetic returns a file of generated notes.

@@ -188,6 +188,56 @@ func TestDecodeOutcome(t *testing.T) {
 	}
 }
 
+// A version may be missing outside Kafka alone.
+func TestDecodeOwnNote(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"visit_id":"v","text":"x"}`:                        "1",
+		`{"visit_id":"v","text":"x","schema_version":null}`:  "1",
+		`{"visit_id":"v","text":"x","schema_version":"1.7"}`: "1.7",
+	} {
+		var n Note
+		if err := DecodeOwnNote([]byte(data), &n); err != nil || n.SchemaVersion != want {
+			t.Errorf("%s: version %q, %v", data, n.SchemaVersion, err)
+		}
+	}
+	for data, want := range map[string]Error{
+		`{"visit_id":"v","text":"x","schema_version":"2"}`: {UnknownSchemaVersion, "schema_version"},
+		`{"visit_id":"v","text":"x","schema_version":1}`:   {WrongType, "schema_version"},
+		`{"visit_id":"v","text":"x","age":"old"}`:          {WrongType, "age"},
+		`{"visit_id":"v","text":"x","vitals":{"hr":"x"}}`:  {WrongType, "vitals.hr"},
+		`{"text":"x"}`: {MissingField, "visit_id"},
+	} {
+		var n Note
+		var got *Error
+		if err := DecodeOwnNote([]byte(data), &n); !errors.As(err, &got) || *got != want {
+			t.Errorf("%s: got %v, want %v", data, err, &want)
+		}
+	}
+}
+
+// Every field that an auxiliary column can hold is found by its name.
+func TestNoteFields(t *testing.T) {
+	t.Parallel()
+	var n Note
+	for i, name := range VitalNames() {
+		*n.Number("vitals." + name) = Some(float64(i))
+	}
+	*n.Number("age"), *n.Number("acuity"), *n.Word("sex"), *n.Word("site") = Some(78), Some(2), "F", "A"
+	want := Note{Age: Some(78), Acuity: Some(2), Sex: "F", Site: "A", Vitals: Vitals{Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)}}
+	if n != want {
+		t.Errorf("got %+v, want %+v", n, want)
+	}
+	for _, name := range []string{"", "hr", "vitals.", "vitals.pulse", "text", "sex"} {
+		if n.Number(name) != nil {
+			t.Errorf("%q is a number", name)
+		}
+	}
+	if n.Word("text") != nil || n.Word("age") != nil {
+		t.Error("text or age is a word")
+	}
+}
+
 // noteGen draws notes that decode.
 func noteGen() *rapid.Generator[Note] {
 	return rapid.Custom(func(t *rapid.T) Note {

@@ -21,12 +21,12 @@ const rounding = 1e-24
 
 // ranking computes a criterion for a factorization.
 type ranking struct {
-	*RankOptions
 	*RankReport
-	x      mat.Matrix
-	method solver.Method
-	ranks  []int
-	early  atomic.Int64 // runs that met no tolerance
+	options *RankOptions
+	x       mat.Matrix
+	method  solver.Method
+	ranks   []int
+	early   atomic.Int64 // runs that met no tolerance
 }
 
 // rankTopics fills in the report of bcv, bic, ccc or dispersion.
@@ -37,7 +37,7 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 	}
 	s := &r.Settings
 	s.Init, s.MaxIter, s.RelTol = cmp.Or(o.Init, solver.InitSVD), cmp.Or(o.MaxIter, solver.DefaultMaxIter), o.RelTol
-	c := &ranking{RankOptions: o, RankReport: r, x: x, method: method, ranks: o.Ranks}
+	c := &ranking{RankReport: r, options: o, x: x, method: method, ranks: o.Ranks}
 	n, p := x.Dims()
 	most, compute, largest := p, c.stability, true
 	switch o.Criterion {
@@ -69,10 +69,10 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 	return nil
 }
 
-// fit runs the method once.
+// fit runs the method once. Given threads are spent on runs at a time.
 func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error) {
-	s := &c.RankReport.Settings
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: solver.TolOrOff(s.RelTol)}, c.method)
+	s := &c.Settings
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: solver.TolOrOff(s.RelTol), Threads: min(c.options.Threads, 1)}, c.method)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,9 +89,9 @@ func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint6
 }
 
 func (c *ranking) bcv(ctx context.Context) error {
-	topics, scores := signs(c.RankOptions.Method)
+	topics, scores := signs(c.Method)
 	curve, err := rank.BiCrossValidate(ctx, c.x, c.fit, rank.BiCrossSettings{
-		Factors: c.ranks, Folds: c.RankReport.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Seed: c.Seed, Progress: c.Progress,
+		Factors: c.ranks, Folds: c.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Seed: c.options.Seed, Threads: c.options.Threads, Progress: c.options.Progress,
 	})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *ranking) bcv(ctx context.Context) error {
 }
 
 func (c *ranking) bic(ctx context.Context) error {
-	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Seed: c.Seed, Progress: c.Progress})
+	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Seed: c.options.Seed, Threads: c.options.Threads, Progress: c.options.Progress})
 	n, p := c.x.Dims()
 	for i, v := range squares {
 		// Residuals that are only rounding count as equal, and no residual gives −∞.
@@ -119,10 +119,10 @@ func (c *ranking) bic(ctx context.Context) error {
 
 // stability computes ccc or dispersion.
 func (c *ranking) stability(ctx context.Context) error {
-	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.RankReport.Settings.Runs, Seed: c.Seed, Progress: c.Progress})
+	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.Settings.Runs, Seed: c.options.Seed, Threads: c.options.Threads, Progress: c.options.Progress})
 	for i, s := range all {
 		value := s.Cophenetic
-		if c.RankOptions.Criterion == Dispersion {
+		if c.Criterion == Dispersion {
 			value = s.Dispersion
 		}
 		c.Curve = append(c.Curve, RankPoint{Rank: c.ranks[i], Value: value})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -47,7 +46,7 @@ type Options struct {
 	MaxIter int
 	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
 	RelTol, AbsTol float64
-	// Threads is the number of threads for all of the process while Run runs, at most 1024; 0 leaves it as it is.
+	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
 	Threads int
 	// Trace asks for the objective of each iterate in the report.
 	Trace bool
@@ -123,9 +122,6 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	method, supervised, err := o.check()
 	if err != nil {
 		return nil, err
-	}
-	if o.Threads > 0 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Threads))
 	}
 	begin := time.Now()
 	x, settings, err := o.load(recorder)
@@ -246,7 +242,7 @@ func (o *Options) report(x mat.Matrix, method solver.Method, result *kept) *Repo
 		Trace:         []solver.TracePoint{},
 		Settings: Settings{
 			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed, SeedKept: result.seed,
-			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: runtime.GOMAXPROCS(0),
+			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: linalg.Threads(o.Threads).Limit(),
 			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Choices.Step, Restarts: o.Restarts,
 		},
 		Version: o.Version,
@@ -314,7 +310,7 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 // load reads the files.
 func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, error) {
 	settings := solver.Settings{
-		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol, Recorder: recorder,
+		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol, Threads: o.Threads, Recorder: recorder,
 	}
 	x, err := o.read(o.Input)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +73,7 @@ type RankOptions struct {
 	// Correlation and Draws are for FactorAnalysis: see rank.ParallelSettings.
 	Correlation factoranalysis.Kind
 	Draws       int
-	// Threads is the number of threads of the whole process while Rank runs; 0 leaves it as it is.
+	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS.
 	Threads int
 	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
 	Progress func(done, total int)
@@ -158,9 +157,6 @@ func signs(method string) (topics, scores bool) {
 func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	if err := o.check(); err != nil {
 		return nil, err
-	}
-	if o.Threads > 0 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Threads))
 	}
 	begin := time.Now()
 	read := matrixio.Read
@@ -266,7 +262,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 	var correlations *factoranalysis.Correlations
 	if o.Criterion == MAP {
 		var err error
-		if correlations, err = factoranalysis.Correlate(dense, s.Correlation); err != nil {
+		if correlations, err = factoranalysis.Correlate(dense, s.Correlation, o.Threads); err != nil {
 			return err
 		}
 		a, err := rank.MAP(correlations.R)
@@ -278,7 +274,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		}
 	} else {
 		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)
-		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Progress: o.Progress})
+		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Threads: o.Threads, Progress: o.Progress})
 		if err != nil {
 			return err
 		}

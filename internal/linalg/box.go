@@ -8,7 +8,7 @@ import (
 )
 
 // Coordinate descent for least squares in a box: Box works on the columns of a matrix, many at a time in vector instructions,
-// DescendRows on rows of any number, and NonNegative on one vector, to its minimum. Each adds up the terms of an entry in an order
+// DescendRows makes one round on rows, and NonNegative goes on to the minimum of each row. Each adds up the terms of an entry in an order
 // of its own, by which the factors and errors computed with it are fixed to the last bit.
 
 // Box is the problem of coordinate descent in a box, many columns at a time: for each column x of X (k×m) and c of C
@@ -40,7 +40,7 @@ const (
 // one another: what becomes of one does not depend on the others, to the last bit. What is no number stays so: a NaN in G or in
 // a column leaves NaN there.
 //
-// It panics where m is no multiple of BoxColumns. Nothing runs on a second goroutine.
+// It panics unless m is a multiple of BoxColumns. Nothing runs on a second goroutine.
 func (b *Box) Improve(x, c *mat.Dense) { best.improve(b, x, c) }
 
 func (l *kernels) improve(b *Box, x, c *mat.Dense) {
@@ -100,30 +100,36 @@ func boxGo(x, c []float64, stride, m int, gram, inverse []float64, upper float64
 	}
 }
 
-// DescendRows makes one round of coordinate descent over the entries of A ≥ 0, row by row, on
+// Rows is the problem of DescendRows,
 //
-//	½·tr(A·G·Aᵀ) − tr(Aᵀ·C) + w·ΣA,
+//	minimize ½·tr(A·G·Aᵀ) − tr(Aᵀ·C) + w·ΣA subject to A ≥ 0.
 //
-// where A and C are r×k and G is k×k, symmetric and positive semi-definite: each entry in turn becomes the best one for the others.
-// For G = FᵀF and C = X·F this is ½‖X − A·Fᵀ‖² + w·‖A‖₁, and hierarchical alternating least squares is the same arithmetic, since
-// the rows do not touch one another. Negative entries become least; the best value is 0. An entry of no curvature becomes 0 if
-// w > 0, and stays otherwise. The cost is r·k² multiply-adds.
-func (t Threads) DescendRows(a, c, gram *mat.Dense, w, least float64) {
+// For G = FᵀF and C = X·F this is ½‖X − A·Fᵀ‖² + w·‖A‖₁.
+type Rows struct {
+	Gram   *mat.Dense // G, k×k, symmetric and positive semi-definite
+	Weight float64    // w
+	Least  float64    // replaces negative entries; the best value is 0
+}
+
+// DescendRows makes one round of coordinate descent over the entries of A, row by row, where A and C are r×k: each entry in turn
+// becomes the best one for the others. Hierarchical alternating least squares is the same arithmetic, since the rows do not touch
+// one another. An entry of no curvature becomes 0 if w > 0, and stays otherwise. The cost is r·k² multiply-adds.
+func (t Threads) DescendRows(a, c *mat.Dense, by Rows) {
 	rows, k := a.Dims()
 	var none float64
 	for t := range k {
-		none = max(none, noCurvature*gram.At(t, t))
+		none = max(none, noCurvature*by.Gram.At(t, t))
 	}
 	t.Parallel(rows, rows*k*k, func(from, to int) {
 		for i := from; i < to; i++ {
 			row, cross := a.RawRowView(i), c.RawRowView(i)
 			for t := range k {
-				curvature := gram.RawRowView(t)
+				curvature := by.Gram.RawRowView(t)
 				if d := curvature[t]; d > none {
-					if row[t] += (cross[t] - w - floats.Dot(row, curvature)) / d; row[t] < 0 {
-						row[t] = least
+					if row[t] += (cross[t] - by.Weight - floats.Dot(row, curvature)) / d; row[t] < 0 {
+						row[t] = by.Least
 					}
-				} else if w > 0 {
+				} else if by.Weight > 0 {
 					row[t] = 0
 				}
 			}

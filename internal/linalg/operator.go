@@ -29,7 +29,13 @@ func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 		copied.by = OperatorOf(x.by, threads)
 		return &copied
 	case matrix.Operator:
-		return x
+		if threads == 0 {
+			return x
+		}
+		if rows, ok := x.(matrix.Rows); ok {
+			return boundRows{bound{x, threads}, rows}
+		}
+		return bound{x, threads}
 	}
 	dense, sparse := Stored(x)
 	if sparse != nil {
@@ -58,16 +64,33 @@ func Stored(x mat.Matrix) (dense *mat.Dense, sparse *matrix.CSR) {
 	return mat.DenseCopyOf(x), nil
 }
 
-// ThreadsOf returns the number of threads that OperatorOf was given for X, 0 for any other X.
+// ThreadsOf returns the number of threads that OperatorOf was given for X.
 func ThreadsOf(x mat.Matrix) Threads {
 	switch x := x.(type) {
 	case Dense:
 		return x.Threads
 	case Sparse:
 		return x.Threads
+	case *Standardized:
+		return ThreadsOf(x.by)
+	case bound:
+		return x.threads
+	case boundRows:
+		return x.threads
 	default:
 		return 0
 	}
+}
+
+// bound is an operator that brings its own products, with the number of threads for everything else.
+type bound struct {
+	matrix.Operator
+	threads Threads
+}
+
+type boundRows struct {
+	bound
+	matrix.Rows
 }
 
 // RowsOf returns matrix.Rows.Row of X, or that of a dense copy if X has no rows.

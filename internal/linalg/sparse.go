@@ -33,8 +33,8 @@ type rowsOf struct {
 	values  []float64
 }
 
-// within returns the end ≤ to of as many rows from the first on, at least one, as have at most so many entries and are at most
-// so many.
+// within returns the end ≤ to of a range of rows from the first on: the longest one with at most so many entries and at most so
+// many rows, and at least one row.
 func (x *rowsOf) within(entries, first, to int) int {
 	to = min(to, first+entries)
 	return first + 1 + sort.Search(to-first-1, func(i int) bool { return x.indptr[first+i+2]-x.indptr[first] > entries })

@@ -16,7 +16,7 @@ import (
 var ErrRank = errors.New("rank out of range")
 
 const (
-	// Chosen on the 5,000 × 5,000 tf-idf matrix of which SVDSettings speaks.
+	// Chosen on the 5,000 × 5,000 tf-idf matrix that SVDSettings describes.
 	defaultOversampling    = 10
 	oversamplingShare      = 3 // and a column more for so many of Rank
 	defaultPowerIterations = 12
@@ -53,7 +53,7 @@ type SVDSettings struct {
 }
 
 // TruncatedSVD is X ≈ U·diag(S)·Vᵀ: U is n×k, V is p×k, both with orthonormal columns, and S is descending.
-// In each column of V the entry of largest magnitude is positive; of several the first.
+// In each column of V the entry of largest magnitude is positive, the first of several.
 type TruncatedSVD struct {
 	U, V *mat.Dense
 	S    []float64

@@ -47,7 +47,7 @@ func checkApart(dst, a blas64.General) {
 	}
 }
 
-// innerTo stores AᵀB in dst, of which symmetric says that it is AᵀA.
+// innerTo stores AᵀB in dst; symmetric says that it is AᵀA.
 func (l *kernels) innerTo(t Threads, dst, a, b *mat.Dense, symmetric bool) {
 	out, left, right := dst.RawMatrix(), a.RawMatrix(), b.RawMatrix()
 	if left.Rows != right.Rows || out.Rows != left.Cols || out.Cols != right.Cols {

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// maxClasses bounds the classes that a table may hold, and minVisits is the least number of visits of each.
+// maxClasses bounds the number of classes, and minVisits is the least number of visits that a class needs.
 const (
 	maxClasses = 100
 	minVisits  = 10
@@ -23,7 +23,7 @@ const AutoClasses = "auto"
 
 func (c *Columns) auto() bool { return len(c.Classes) == 1 && c.Classes[0] == AutoClasses }
 
-// CheckClasses returns an error for Classes or Admission that cannot be, whatever the table holds.
+// CheckClasses returns an error for Classes or Admission that no table can fit.
 func (c *Columns) CheckClasses() error {
 	if c.Classes == nil || c.auto() {
 		return nil
@@ -33,14 +33,14 @@ func (c *Columns) CheckClasses() error {
 	}
 	for i, name := range c.Classes {
 		if other := indexLabel(c.Classes[:i], name); other >= 0 {
-			return fmt.Errorf("class %q is the number of %q", name, c.Classes[other])
+			return fmt.Errorf("classes %q and %q are the same number", name, c.Classes[other])
 		}
 	}
 	_, err := c.admission(c.Classes)
 	return err
 }
 
-// admission tells of each class whether it counts as admitted.
+// admission reports for each class whether it counts as admitted.
 func (c *Columns) admission(classes []string) ([]bool, error) {
 	admitted := make([]bool, len(classes))
 	for i := range admitted {
@@ -101,15 +101,15 @@ func (t *Table) settleClasses(columns *Columns) error {
 			if name = strconv.Quote(name); len(name) > longestClass {
 				name = fmt.Sprintf("the one whose name has %d bytes", len(t.Classes[c]))
 			}
-			return fmt.Errorf("%w: %s has %d, and %d are the least: leave its rows out and name the other classes, or count them to another class", ErrRareClass, name, n, minVisits)
+			return fmt.Errorf("%w: %s has %d and needs %d: leave its rows out and name the other classes, or give them the label of another class", ErrRareClass, name, n, minVisits)
 		}
 	}
 	return nil
 }
 
-// maxLabels and longestLabel are the most labels that a log line tells of its own accord, and the most bytes of one: more
-// is not what a column of outcomes holds, and may be what patients said. A column that was named as one of classes may have
-// longer names.
+// maxLabels and longestLabel bound the number and the bytes of the labels that a log line names. A column beyond them holds
+// something other than outcomes, perhaps the words of patients. A column that the user named as one of classes may have longer
+// names.
 const (
 	maxLabels    = 12
 	longestLabel = 24

@@ -8,7 +8,7 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// The columns that are read where no other name is given.
+// The columns that are read unless another name is given.
 const (
 	DefaultText      = "text"
 	DefaultLabel     = "label"
@@ -18,18 +18,18 @@ const (
 	DefaultID        = "visit_id"
 )
 
-// Columns says where a table holds what. An empty name is the default; the complaint, time and id columns may
-// then be absent, while a column that was named must be there.
+// Columns says what the columns of a table mean. An empty name stands for the default. The default complaint, time and id
+// columns may be absent; a column that is named must be there.
 type Columns struct {
 	Text      string `json:"text,omitempty"`
 	Label     string `json:"label,omitempty"`
-	Positive  string `json:"positive,omitempty"` // the label's value that counts as admitted, where there are no Classes
+	Positive  string `json:"positive,omitempty"` // the label's value that counts as admitted if there are no Classes
 	Complaint string `json:"complaint,omitempty"`
 	Time      string `json:"time,omitempty"`
 	ID        string `json:"id,omitempty"`
 	Aux       []Aux  `json:"aux,omitempty"`
-	// Classes are the label's values as outcomes of their own, the reference first; the one value AutoClasses is all that
-	// there are, the commonest first. None: there are two outcomes, Positive and all else.
+	// Classes are the label's values that are outcomes of their own, the reference first. The single value AutoClasses
+	// stands for all values, the commonest first. Without Classes there are two outcomes, Positive and all else.
 	Classes []string `json:"classes,omitempty"`
 	// Admission are those of the Classes that count as admitted; none means all but the reference.
 	Admission []string `json:"admission,omitempty"`
@@ -51,8 +51,8 @@ func (c *Columns) Features() []train.Aux {
 	return all
 }
 
-// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and, where it is not the column's name in
-// lower case, the note's field.
+// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and the note's field, unless that is the column's name in
+// lower case.
 func ParseAux(list string) ([]Aux, error) {
 	var all []Aux
 	seen := map[string]bool{}
@@ -67,10 +67,10 @@ func ParseAux(list string) ([]Aux, error) {
 			a.Name = strings.ToLower(a.Column)
 		}
 		if !ok || a.Column == "" || a.Name == "" || a.Kind != models.Numeric && a.Kind != models.Categorical {
-			return nil, fmt.Errorf("auxiliary column %q: want column:%s or column:%s, with =field where the note's field has another name", item, models.Numeric, models.Categorical)
+			return nil, fmt.Errorf("auxiliary column %q: write column:%s or column:%s, and =field if the note's field has another name", item, models.Numeric, models.Categorical)
 		}
 		if a.Name == models.ComplaintColumn {
-			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints has the complaint by itself", item)
+			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints knows the complaint without it", item)
 		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)

@@ -1,3 +1,3 @@
-// Package notes reads labelled triage notes from CSV and JSON-lines files, the input of training and
-// evaluation. Every error names file, line and column; none quotes a note or an identifier.
+// Package notes reads triage notes from tables in any format of package table: with labels for training and evaluation
+// (Read), without them for scoring (Open). Every error names file, line and column; none quotes a note or an identifier.
 package notes

@@ -200,7 +200,7 @@ func TestReadErrors(t *testing.T) {
 		"infinite":            {file: "a.csv", content: "text,label,age,sex\nx,1,Inf,F\n", columns: Columns{Aux: ageAndSex()}, want: `FILE, line 2, column "age": not a number`, is: ErrNotNumber},
 		"json, not a number":  {file: "a.jsonl", content: "\n" + `{"text":"x","label":1,"age":"` + secret + `"}`, columns: Columns{Aux: ageAndSex()}, want: `FILE, line 2, column "age": not a number`, is: ErrNotNumber},
 		"json, huge number":   {file: "a.jsonl", content: `{"text":"x","label":1,"age":1e999}`, columns: Columns{Aux: ageAndSex()}, want: `FILE, line 1, column "age": not a number`, is: ErrNotNumber},
-		"bad time":            {file: "a.csv", content: "text,label,arrived_at\nx,1," + secret + "\n", want: `FILE, line 2, column "arrived_at": not a time (want 2006-01-02 or RFC 3339)`, is: ErrNotTime},
+		"bad time":            {file: "a.csv", content: "text,label,arrived_at\nx,1," + secret + "\n", want: `FILE, line 2, column "arrived_at": not a time: write it as 2006-01-02 or as in RFC 3339`, is: ErrNotTime},
 		"no label":            {file: "a.csv", content: "text,label\nx,1\n" + secret + ", NA\n", want: `FILE, line 3, column "label": no label`, is: ErrNoLabel},
 		"json, null label":    {file: "a.jsonl", content: `{"text":"` + secret + `","label":null}`, want: `FILE, line 1, column "label": no label`, is: ErrNoLabel},
 		"json, list as label": {file: "a.jsonl", content: `{"text":"x","label":["` + secret + `"]}`, want: `FILE, line 1, column "label": no label`, is: ErrNoLabel},
@@ -292,11 +292,11 @@ func TestParseAux(t *testing.T) {
 		}
 	}
 	for list, want := range map[string]string{
-		"age":                         `auxiliary column "age": want`,
-		":numeric":                    `auxiliary column ":numeric": want`,
-		"age:ordinal":                 `auxiliary column "age:ordinal": want`,
-		"age:numeric=":                `auxiliary column "age:numeric=": want`,
-		"age:":                        `auxiliary column "age:": want`,
+		"age":                         `auxiliary column "age": write`,
+		":numeric":                    `auxiliary column ":numeric": write`,
+		"age:ordinal":                 `auxiliary column "age:ordinal": write`,
+		"age:numeric=":                `auxiliary column "age:numeric=": write`,
+		"age:":                        `auxiliary column "age:": write`,
 		"age:numeric,Age:categorical": `auxiliary column "Age:categorical": the field "age" is given twice`,
 		"a:numeric=x,b:numeric=x":     `auxiliary column "b:numeric=x": the field "x" is given twice`,
 		"complaint:categorical":       `auxiliary column "complaint:categorical": the model of all complaints`,

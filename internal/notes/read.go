@@ -21,15 +21,15 @@ type Row = train.Row
 // Table is the rows of one or more files, in their order.
 type Table struct {
 	Rows []Row
-	// Empty counts the rows that were left out because their text is empty: nothing could score them.
+	// Empty counts the rows that were left out because they have no text.
 	Empty int
-	// Ends holds for each file how many rows it and those before it have.
+	// Ends holds, for each file, the number of rows up to its end.
 	Ends []int
-	// Labels counts the rows by the value of their label, a number in its shortest spelling. All values but the positive
-	// one mean that the patient was not admitted.
+	// Labels counts the rows by the value of their label; numbers are in their shortest spelling. All values but the
+	// positive one mean that the patient was not admitted.
 	Labels map[string]int
-	// Classes are the names of the outcomes, the reference first, and Admission tells which of them count as admitted; nil
-	// where Columns.Classes is.
+	// Classes are the names of the outcomes, the reference first, and Admission tells which of them count as admitted. Both
+	// are nil if Columns.Classes is.
 	Classes   []string
 	Admission []bool
 }
@@ -38,20 +38,20 @@ type Table struct {
 var (
 	ErrNoLabel   = errors.New("no label")
 	ErrNotNumber = errors.New("not a number")
-	ErrNotTime   = errors.New("not a time (want 2006-01-02 or RFC 3339)")
+	ErrNotTime   = errors.New("not a time: write it as 2006-01-02 or as in RFC 3339")
 	ErrOneClass  = errors.New("only one class among the labels")
 	ErrNotClass  = errors.New("the label is none of the classes")
-	// ErrManyClasses is a column that hardly holds outcomes.
+	// ErrManyClasses is returned for a column that seems to hold something other than outcomes.
 	ErrManyClasses = fmt.Errorf("more than %d different labels: name the classes, or another column", maxClasses)
-	// ErrRareClass is a class that nothing can be learnt of.
+	// ErrRareClass is returned for a class with too few visits to learn from.
 	ErrRareClass = errors.New("too few visits of a class")
-	// ErrLabelAsFeature is the outcome given as what it is to be predicted from.
+	// ErrLabelAsFeature is returned if the outcome would be predicted from itself.
 	ErrLabelAsFeature = errors.New("the label cannot be an auxiliary column, the complaint or the text")
 )
 
-// Read reads files in their order, in any format of package table. Columns that are not named are ignored. Rows of an
-// empty text are counted and left out; a file without rows is an error, and so is a table of one class only. With
-// Columns.Classes a label that is none of them is an error, and so is a class of fewer than ten visits. Errors are
+// Read reads files in their order, in any format of package table. Columns that are not named are ignored. Rows without text
+// are counted and left out. A file without rows is an error, and so are files whose labels are all of one class. With
+// Columns.Classes, a label that is none of the classes is an error, and so is a class of fewer than ten visits. Errors are
 // *table.Error.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
@@ -130,7 +130,7 @@ func (t *Table) read(in *table.Reader, columns *Columns) error {
 func (t *Table) add(r *records, columns *Columns) error {
 	text, label, complaint, when, id := columns.roles()
 	row := Row{Visit: r.cell(id.name), Text: r.cell(text.name)}
-	if complaint.name != label.name { // which would tell it
+	if complaint.name != label.name { // a complaint that is the label would give it away
 		row.Complaint = strings.TrimSpace(r.cell(complaint.name))
 	}
 	y := r.value(label.name)
@@ -197,7 +197,7 @@ func (a *Aux) numeric() bool {
 	return a.Name == "age" || a.Name == "acuity" || strings.HasPrefix(a.Name, "vitals.")
 }
 
-// sameLabel compares as text and, where both are numbers, as numbers: a table program writes 1 as 1.0.
+// sameLabel compares labels as numbers if both are numbers, else as text: some programs write 1 as 1.0.
 func sameLabel(a, b string) bool {
 	if a == b {
 		return true

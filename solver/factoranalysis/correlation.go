@@ -73,7 +73,7 @@ const leastEigenvalue = 1e-8
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
 // normal probabilities as the inner corners of its table.
-func Correlate(x *mat.Dense, kind Kind) (*Correlations, error) {
+func Correlate(x *mat.Dense, kind Kind, threads int) (*Correlations, error) {
 	if err := check(x); err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ func Correlate(x *mat.Dense, kind Kind) (*Correlations, error) {
 	var unknown [][2]int
 	switch kind {
 	case Pearson:
-		raw, unknown = pearson(x)
+		raw, unknown = pearson(x, linalg.Threads(threads))
 	case Polychoric:
 		items, err := categories(x)
 		if err != nil {
 			return nil, err
 		}
-		raw, unknown = polychoric(items)
+		raw, unknown = polychoric(items, linalg.Threads(threads))
 	default:
 		return nil, fmt.Errorf("%w: correlation %q is neither %s nor %s", solver.ErrSettings, kind, Pearson, Polychoric)
 	}
@@ -154,7 +154,7 @@ const constantShare = 1e-12
 
 // pearson returns the correlations over pairwise known rows. With Z the standardized columns, 0 where unknown, and M of
 // ones where known, all the sums over common rows are entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
-func pearson(x *mat.Dense) (r *mat.SymDense, unknown [][2]int) {
+func pearson(x *mat.Dense, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
 	n, p := x.Dims()
 	means, deviations := moments(x)
 	z, known, complete := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil), true
@@ -169,7 +169,7 @@ func pearson(x *mat.Dense) (r *mat.SymDense, unknown [][2]int) {
 		}
 	}
 	products := mat.NewDense(p, p, nil)
-	linalg.Threads(0).GramTo(products, z)
+	threads.GramTo(products, z)
 	r = mat.NewSymDense(p, nil)
 	if complete {
 		for i := range p {
@@ -181,10 +181,10 @@ func pearson(x *mat.Dense) (r *mat.SymDense, unknown [][2]int) {
 		return r, nil
 	}
 	counts, sums, squares := mat.NewDense(p, p, nil), mat.NewDense(p, p, nil), mat.NewDense(p, p, nil)
-	linalg.Threads(0).GramTo(counts, known)
-	linalg.Threads(0).InnerTo(sums, z, known)
+	threads.GramTo(counts, known)
+	threads.InnerTo(sums, z, known)
 	z.MulElem(z, z)
-	linalg.Threads(0).InnerTo(squares, z, known)
+	threads.InnerTo(squares, z, known)
 	for i := range p {
 		r.SetSym(i, i, 1)
 		for j := range i {

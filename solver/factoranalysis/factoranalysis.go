@@ -32,6 +32,8 @@ type Settings struct {
 	Correlation Kind
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
+	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
+	Threads int
 }
 
 // Model is a factor solution.
@@ -54,6 +56,8 @@ type Model struct {
 	Converged  bool
 	// Correlations are the factored ones.
 	Correlations *Correlations
+	// Threads is the largest number of goroutines of Scores; 0 means GOMAXPROCS.
+	Threads int
 
 	means, deviations []float64
 	scored            *mat.SymDense // the correlations that scores rest on, p×p
@@ -84,7 +88,7 @@ func Fit(x *mat.Dense, s Settings) (*Model, error) {
 	if s.Factors < 1 || s.Factors >= p {
 		return nil, fmt.Errorf("%w: %d factors of %d items", solver.ErrSettings, s.Factors, p)
 	}
-	correlations, err := Correlate(x, s.Correlation)
+	correlations, err := Correlate(x, s.Correlation, s.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
@@ -93,6 +97,7 @@ func Fit(x *mat.Dense, s Settings) (*Model, error) {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
 	m := &Model{
+		Threads:      s.Threads,
 		Uniquenesses: extracted.uniquenesses, Heywood: extracted.bound, Iterations: extracted.iterations, Converged: extracted.converged,
 		Correlations: correlations,
 	}

@@ -29,7 +29,7 @@ func BenchmarkCorrelate(b *testing.B) {
 		b.Run("kind="+string(kind), func(b *testing.B) {
 			each(b, func(b *testing.B, x *mat.Dense, _ int) {
 				for b.Loop() {
-					if _, err := factoranalysis.Correlate(x, kind); err != nil {
+					if _, err := factoranalysis.Correlate(x, kind, 0); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -19,7 +19,7 @@ func correlationMatrix(p int) *mat.SymDense {
 			x.Set(i, j, common+random.NormFloat64())
 		}
 	}
-	r, _ := pearson(x)
+	r, _ := pearson(x, 0)
 	return r
 }
 
@@ -108,7 +108,7 @@ func TestMinresStationary(t *testing.T) {
 		k := 1 + random.IntN(p-1)
 		x := mat.NewDense(n, p, nil)
 		x.Apply(func(_, _ int, _ float64) float64 { return random.NormFloat64() }, x)
-		c, err := Correlate(x, Pearson)
+		c, err := Correlate(x, Pearson, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

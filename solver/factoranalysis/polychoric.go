@@ -82,7 +82,7 @@ func categories(x *mat.Dense) ([]item, error) {
 // in [−0.9999, 0.9999]. No continuity correction is made.
 //
 // Source: U. Olsson, "Maximum likelihood estimation of the polychoric correlation coefficient", 1979, section 3.
-func polychoric(items []item) (r *mat.SymDense, unknown [][2]int) {
+func polychoric(items []item, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
 	p := len(items)
 	pairs := make([][2]int, 0, p*(p-1)/2)
 	for i := range p {
@@ -92,7 +92,7 @@ func polychoric(items []item) (r *mat.SymDense, unknown [][2]int) {
 	}
 	found := make([]float64, len(pairs))
 	const flopsPerPair = 1 << 14
-	linalg.Threads(0).Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
+	threads.Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
 		var t table
 		for e := from; e < to; e++ {
 			t.fill(&items[pairs[e][0]], &items[pairs[e][1]])

@@ -74,7 +74,7 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	polychoric, err := factoranalysis.Correlate(x, factoranalysis.Polychoric)
+	polychoric, err := factoranalysis.Correlate(x, factoranalysis.Polychoric, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

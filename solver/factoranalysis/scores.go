@@ -59,7 +59,7 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 		patterns[string(known)] = append(patterns[string(known)], i)
 	}
 	failed := make([]error, len(order))
-	linalg.Threads(0).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
+	linalg.Threads(m.Threads).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
 		for e := from; e < to; e++ {
 			failed[e] = m.score(scores, x, structure, order[e], patterns[order[e]])
 		}

@@ -39,10 +39,13 @@ func (*admm) Name() string { return "icqf" }
 // state is one run: the ADMM of section 3.2 in the letters of the paper, with D = [W, C] and B = [Q, Qc].
 //
 // An update is W, B (equations 1 and 2), then R = D·Bᵀ, Z, A (3 and 4) and V = Z + A/ρ, the matrix that the next W and B fit.
-// All but B is done row by row: so that a chunk of rows passes the cache once, measure goes from R to the next W, which it
-// keeps apart, and DᵀV for the next B. Neither R, Z nor V outlives its chunk.
+// All but B is done row by row. measure takes a chunk of rows from R to the next W, which it keeps apart, and DᵀV for the
+// next B, so that the rows pass the cache once. R and Z are never held as a whole. A, V and the DᵀV of every chunk are: 2·n·p
+// numbers and e/128 of n·p more, beside the copies of the answers in Problem. Measured with 100 items and 8 factors, a fit
+// holds 3.6·n·p numbers.
 type state struct {
 	*admm
+	threads    linalg.Threads
 	n, p, k, e int // e = k + c
 	chunks     []chunk
 	d, next    *mat.Dense // n×e
@@ -82,7 +85,7 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 		e += data.Confounds.RawMatrix().Cols
 	}
 	s := &state{
-		admm: m, n: n, p: p, k: k, e: e,
+		admm: m, threads: linalg.Threads(set.Threads), n: n, p: p, k: k, e: e,
 		d: mat.NewDense(n, e, nil), next: mat.NewDense(n, e, nil), loads: mat.NewDense(p, k, nil),
 		wideBt: mat.NewDense(e, wide(p), nil), wideRight: mat.NewDense(e, wide(p), nil),
 		gamma: m.problem.gamma(), rho: max(MinRho, set.Rho),
@@ -132,7 +135,7 @@ func (s *state) Update() solver.Status {
 		c := &s.chunks[i]
 		c.d, c.next = c.next, c.d
 	}
-	s.innerTo(s.loadings.box.Gram, s.d, s.d)
+	s.threads.InnerTo(s.loadings.box.Gram, s.d, s.d)
 	s.loadings.prepare(s.rho)
 	s.loadings.improve(s.wideBt, s.wideRight, s.p)
 	if s.watched {
@@ -167,36 +170,21 @@ func (s *state) balance() {
 	}
 }
 
-// innerTo stores AᵀB in dst.
-func (s *state) innerTo(dst, a, b *mat.Dense) {
-	if s.settings.Serial {
-		linalg.Threads(1).InnerTo(dst, a, b)
-	} else {
-		linalg.Threads(0).InnerTo(dst, a, b)
-	}
-}
-
 // measure takes Z, A and V from the present factors, sums the squared error, and computes the next W and DᵀV.
 func (s *state) measure() {
 	transposeTo(s.loads, s.bt, s.k)
-	s.innerTo(s.scores.box.Gram, s.loads, s.loads)
+	s.threads.InnerTo(s.scores.box.Gram, s.loads, s.loads)
 	s.scores.prepare(s.rho)
 	if s.offset != nil {
 		confounds := s.bt.Slice(s.k, s.e, 0, s.p).(*mat.Dense)
 		linalg.Threads(1).MulTo(s.offset, confounds, s.loads)
 		s.offset.Scale(-1, s.offset)
 	}
-	if s.settings.Serial {
-		for i := range s.chunks {
+	s.threads.Parallel(len(s.chunks), s.n*s.p*(s.k+2*s.e), func(from, to int) {
+		for i := from; i < to; i++ {
 			s.pass(&s.chunks[i])
 		}
-	} else {
-		linalg.Threads(0).Parallel(len(s.chunks), s.n*s.p*(s.k+2*s.e), func(from, to int) {
-			for i := from; i < to; i++ {
-				s.pass(&s.chunks[i])
-			}
-		})
-	}
+	})
 	s.squared = 0
 	s.right.Zero()
 	for i := range s.chunks {

@@ -35,9 +35,9 @@
 //   - New participants are scored by the exact minimum of their own problem, not by updates of all at once from a neighbour's
 //     scores.
 //
-// A fit is a run of package solver, with its stopping rules, statuses and trace. It is no method that package solver.Solve
-// takes from others, because that checks and factorizes a matrix without missing cells.
+// Problem.Fit runs the factorization through solver.Solve, with its stopping rules, statuses and trace. It has a Fit of its own
+// because solver.Solve takes no matrix with missing cells.
 //
-// What stands at a missing cell is never read but for its being NaN. Equal input and settings give equal bits for every
-// GOMAXPROCS, as package solver promises. Nothing given is modified.
+// A missing cell is NaN; no other value of it is read. Equal input and settings give equal bits for any number of threads, as
+// package solver promises. Nothing given is modified.
 package icqf

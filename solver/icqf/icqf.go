@@ -62,8 +62,8 @@ type Settings struct {
 	RelTol float64
 	// Seed starts the generator of the randomized singular vectors; 0 means solver.DefaultSeed.
 	Seed uint64
-	// Serial keeps the fit on the goroutine of the caller: for fits that are made several at a time.
-	Serial bool
+	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS. The bits do not depend on it.
+	Threads int
 	// Recorder, when not nil, sees every iterate: Topics are the loadings, Scores the scores.
 	Recorder solver.Recorder
 }
@@ -74,6 +74,8 @@ type Model struct {
 	Loadings, ConfoundLoadings *mat.Dense
 	// L1 and L2 weigh the scores, as in Settings.
 	L1, L2 float64
+	// Threads is the largest number of goroutines of Score and Reconstruct; 0 means GOMAXPROCS.
+	Threads int
 }
 
 // Result is the outcome of a fit.

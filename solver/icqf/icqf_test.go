@@ -210,9 +210,9 @@ func TestSameBits(t *testing.T) {
 	s := Settings{Rank: 4, L1: 0.1, RelTol: 1e-6}
 	want := fit(t, data, s)
 	serial := s
-	serial.Serial = true
+	serial.Threads = 1
 	if !sameBits(want, fit(t, data, serial)) {
-		t.Error("Serial gives other bits")
+		t.Error("one thread gives other bits")
 	}
 	strided := data
 	strided.Answers = mat.NewDense(700, 33, nil).Slice(0, 700, 2, 32).(*mat.Dense)

@@ -28,13 +28,13 @@ type Problem struct {
 }
 
 // Prepare checks the data and computes what every fit of up to s.Rank factors starts from: the singular vectors of the
-// answers, where a missing one is the mean of the item's. Of the settings it reads Rank and Seed.
+// answers, where a missing one is the mean of the item's. Of the settings it reads Rank, Seed and Threads.
 //
 // Rows and columns without answers, which a training part of a cross-validation may have, are taken: their scores and
 // loadings are what the penalties make of the start.
 //
 // It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
-// range without meaning, ErrNoAnswers where there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
+// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
 // an answer outside the range.
 func Prepare(data Data, s Settings) (*Problem, error) {
 	p := &Problem{data: data}
@@ -47,8 +47,10 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors of %d items", solver.ErrRank, s.Rank, items)
 	}
 	var err error
-	p.svd, err = linalg.SVD(linalg.Dense{Dense: p.filled}, linalg.SVDSettings{
-		Rank: min(n, items, s.Rank), PowerIterations: startPowerIterations, Seed: cmp.Or(s.Seed, solver.DefaultSeed),
+	threads := linalg.Threads(s.Threads)
+	p.svd, err = linalg.SVD(linalg.Dense{Dense: p.filled, Threads: threads}, linalg.SVDSettings{
+		Threads: threads,
+		Rank:    min(n, items, s.Rank), PowerIterations: startPowerIterations, Seed: cmp.Or(s.Seed, solver.DefaultSeed),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing a questionnaire: %w", err)
@@ -84,7 +86,7 @@ func (p *Problem) check() error {
 	return nil
 }
 
-// Range returns Min and Max, or where both are 0 the least and the greatest answer; +Inf and −Inf where there is none.
+// Range returns Min and Max, or if both are 0 the least and the greatest answer; +Inf and −Inf if there is none.
 func (d Data) Range() (least, greatest float64) {
 	if d.Min != 0 || d.Max != 0 {
 		return d.Min, d.Max
@@ -162,13 +164,13 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	}
 	method := &admm{problem: p, settings: s}
 	r, err := solver.Solve(ctx, p.filled, solver.Settings{
-		Rank: s.Rank, MaxIter: cmp.Or(s.MaxIter, DefaultMaxIter), RelTol: s.RelTol, Seed: s.Seed, Recorder: s.Recorder,
+		Rank: s.Rank, MaxIter: cmp.Or(s.MaxIter, DefaultMaxIter), RelTol: s.RelTol, Seed: s.Seed, Threads: s.Threads, Recorder: s.Recorder,
 	}, method)
 	if err != nil {
 		return nil, err
 	}
 	return &Result{
-		Model:  Model{Loadings: r.Topics, ConfoundLoadings: method.confoundLoadings, L1: s.L1, L2: s.L2},
+		Model:  Model{Loadings: r.Topics, ConfoundLoadings: method.confoundLoadings, L1: s.L1, L2: s.L2, Threads: s.Threads},
 		Scores: r.Scores, Objective: r.Objective,
 		Iterations: r.Iterations, Status: r.Status, Trace: r.Trace, Seconds: r.Seconds,
 		ReconstructionError: method.residualSquared / float64(p.observed), Outside: method.outside,

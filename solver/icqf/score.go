@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN where there is none) and c of the
+// Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN if missing) and c of the
 // n×c confounds the minimum over w in [0, 1]ᵏ of
 //
 //	½ Σ (m − w·Qᵀ − c·Qcᵀ)² + β‖w‖₁ + ½β₂‖w‖²,
@@ -45,7 +45,7 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	}
 	scores := mat.NewDense(n, k, nil)
 	failed := make([]error, n)
-	linalg.Threads(0).Parallel(n, n*p*k*k, func(from, to int) {
+	linalg.Threads(m.Threads).Parallel(n, n*p*k*k, func(from, to int) {
 		s := m.NewScorer().s
 		for i := from; i < to; i++ {
 			var c []float64
@@ -130,9 +130,9 @@ func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 		return nil, fmt.Errorf("reconstructing: %w: %d scores of %d factors", solver.ErrShape, k, factors)
 	}
 	r := mat.NewDense(n, items, nil)
-	linalg.Threads(0).MulTo(r, scores, mat.DenseCopyOf(m.Loadings.T()))
+	linalg.Threads(m.Threads).MulTo(r, scores, mat.DenseCopyOf(m.Loadings.T()))
 	if confounds != nil {
-		linalg.Threads(0).AddMulTo(r, confounds, mat.DenseCopyOf(m.ConfoundLoadings.T()))
+		linalg.Threads(m.Threads).AddMulTo(r, confounds, mat.DenseCopyOf(m.ConfoundLoadings.T()))
 	}
 	return r, nil
 }

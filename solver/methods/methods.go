@@ -29,7 +29,7 @@ func Names() []string {
 	return []string{SONMF, SONMFBinary, NMF, ONMF, SemiNMF, LogNMF, L1NMF, SVD}
 }
 
-// Supervised returns the names of the methods that learn labels beside the matrix. They want data of their own: smf.New
+// Supervised returns the names of the methods that learn labels beside the matrix. They need labels: smf.New
 // makes them.
 func Supervised() []string {
 	return []string{string(smf.VariantW), string(smf.VariantH)}

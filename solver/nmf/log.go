@@ -39,7 +39,7 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	}
 	_, k := topics.Dims()
 	s := &logNMF{
-		topics: topics, scores: scores, gram: mat.NewDense(k, k, nil),
+		threads: linalg.ThreadsOf(p.X), topics: topics, scores: scores, gram: mat.NewDense(k, k, nil),
 		loss:      logistic.New(p.X, k),
 		forTopics: &logistic.Point{Topics: topics, Scores: scores, TopicsGradient: newLike(topics)},
 		forScores: &logistic.Point{Topics: topics, Scores: scores, ScoresGradient: newLike(scores)},
@@ -68,6 +68,7 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 // by one round of coordinate descent, never raise it. Hence there is no step length to tune, and none that diverges.
 // Under the published step .001 the objective falls slower, and on sparse text it rises.
 type logNMF struct {
+	threads              linalg.Threads
 	topics, scores       *mat.Dense
 	gram                 *mat.Dense // FᵀF or GᵀG, k×k
 	loss                 *logistic.Loss
@@ -79,23 +80,23 @@ func (s *logNMF) evaluate() { s.loss.Evaluate(s.forScores) }
 
 // updateScores takes the best scores under the bound.
 func (s *logNMF) updateScores() {
-	linalg.Threads(0).GramTo(s.gram, s.topics)
-	target(s.forScores.ScoresGradient, s.scores, s.gram)
-	solve(s.scores, s.forScores.ScoresGradient, s.gram)
+	s.threads.GramTo(s.gram, s.topics)
+	s.target(s.forScores.ScoresGradient, s.scores, s.gram)
+	solve(s.threads, s.scores, s.forScores.ScoresGradient, s.gram)
 }
 
 // updateTopics lowers the bound over the topics, from scores of any kind.
 func (s *logNMF) updateTopics() {
 	s.loss.Evaluate(s.forTopics)
-	linalg.Threads(0).GramTo(s.gram, s.scores)
-	target(s.forTopics.TopicsGradient, s.topics, s.gram)
-	linalg.Threads(0).DescendRows(s.topics, s.forTopics.TopicsGradient, s.gram, 0, 0)
+	s.threads.GramTo(s.gram, s.scores)
+	s.target(s.forTopics.TopicsGradient, s.topics, s.gram)
+	s.threads.DescendRows(s.topics, s.forTopics.TopicsGradient, linalg.Rows{Gram: s.gram})
 }
 
 // target stores A·Q − 4·E in E, the linear term of the bound as linalg.DescendRows and solve take it.
-func target(e, a, q *mat.Dense) {
+func (s *logNMF) target(e, a, q *mat.Dense) {
 	e.Scale(-4, e)
-	linalg.Threads(0).AddMulTo(e, a, q)
+	s.threads.AddMulTo(e, a, q)
 }
 
 // Update makes one update.
@@ -127,7 +128,7 @@ func (s *logNMF) Transform() solver.Transform {
 		if err := solver.Binary.Check(y); err != nil {
 			return err
 		}
-		logistic.ScoresTo(scores, y, topics, false, linalg.ThreadsOf(y))
+		logistic.ScoresTo(scores, y, topics, false)
 		return nil
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -48,16 +47,16 @@ type multiplicative struct {
 // Update makes one update.
 func (s *multiplicative) Update() solver.Status {
 	s.x.MulTo(s.scoresCross, s.topics)
-	multiply(s.scores, s.scoresCross, s.topicsGram, s.scoresFit)
+	s.multiply(s.scores, s.scoresCross, s.topicsGram, s.scoresFit)
 	s.projectOnScores()
-	multiply(s.topics, s.topicsCross, s.scoresGram, s.topicsFit)
+	s.multiply(s.topics, s.topicsCross, s.scoresGram, s.topicsFit)
 	s.measureTopics()
 	return solver.NotTerminated
 }
 
 // multiply stores A ∘ C/(A·Q) in A. Where A·Q is 0 the entry is 0 or has no effect, and becomes 0.
-func multiply(a, c, q, fit *mat.Dense) {
-	linalg.Threads(0).MulTo(fit, a, q)
+func (s *state) multiply(a, c, q, fit *mat.Dense) {
+	s.threads.MulTo(fit, a, q)
 	least := negligible * mat.Max(a)
 	rows, _ := a.Dims()
 	for i := range rows {

@@ -64,8 +64,8 @@ func (s *semi) Update() solver.Status {
 			s.gramMinus.Set(t, u, max(-v, 0))
 		}
 	}
-	linalg.Threads(0).MulTo(s.fitPlus, s.scores, s.gramPlus)
-	linalg.Threads(0).MulTo(s.fitMinus, s.scores, s.gramMinus)
+	s.threads.MulTo(s.fitPlus, s.scores, s.gramPlus)
+	s.threads.MulTo(s.fitMinus, s.scores, s.gramMinus)
 	least := negligible * mat.Max(s.scores)
 	n, _ := s.scores.Dims()
 	for i := range n {
@@ -104,7 +104,7 @@ func (s *semi) rescale() {
 // scaled to a diagonal near 1, since columns of unequal lengths are not dependent. Directions in which a scaled Q is
 // smaller than 1e-12 of its largest are left out, so that dependent columns do no harm; then dst is allocated once more.
 // The cost is r·k² multiply-adds beside O(k³).
-func solve(dst, c, q *mat.Dense) {
+func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	k, _ := q.Dims()
 	scale := make([]float64, k) // powers of two, which round nothing
 	for t := range scale {
@@ -149,7 +149,7 @@ func solve(dst, c, q *mat.Dense) {
 	inverse.Mul(&weighted, vectors.T())
 	right := newLike(c)
 	scaleColumns(right, c, scale)
-	linalg.Threads(0).MulTo(dst, right, &inverse)
+	threads.MulTo(dst, right, &inverse)
 	scaleColumns(dst, dst, scale)
 }
 

@@ -64,7 +64,7 @@ func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scor
 	return s, nil
 }
 
-// repeat makes so many rounds of a start, or as many as ctx leaves the time for.
+// repeat makes so many rounds of a start, fewer if ctx ends.
 func repeat(ctx context.Context, rounds int, round func()) {
 	for range rounds {
 		if ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 // state is what the runs under the squared residual share: the iterate, and the products that its updates need.
 type state struct {
 	x              matrix.Operator
+	threads        linalg.Threads
 	topics, scores *mat.Dense // F, p×k and G, n×k
 	squared        float64    // ‖X‖²
 	residual       float64    // ‖X − G·Fᵀ‖²
@@ -35,7 +36,7 @@ func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, erro
 	positivePart(g)
 	_, k := f.Dims()
 	return &state{
-		x: p.X, topics: f, scores: g, squared: p.X.NormSquared(), sign: topics,
+		x: p.X, threads: linalg.ThreadsOf(p.X), topics: f, scores: g, squared: p.X.NormSquared(), sign: topics,
 		topicsGram: mat.NewDense(k, k, nil), scoresGram: mat.NewDense(k, k, nil),
 		topicsCross: newLike(f), scoresCross: newLike(g),
 	}, nil
@@ -44,38 +45,38 @@ func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, erro
 // projectOnTopics computes X·F and FᵀF, which the scores are updated by.
 func (s *state) projectOnTopics() {
 	s.x.MulTo(s.scoresCross, s.topics)
-	linalg.Threads(0).GramTo(s.topicsGram, s.topics)
+	s.threads.GramTo(s.topicsGram, s.topics)
 }
 
 // projectOnScores computes XᵀG and GᵀG, which the topics are updated by.
 func (s *state) projectOnScores() {
 	s.x.MulTransTo(s.topicsCross, s.scores)
-	linalg.Threads(0).GramTo(s.scoresGram, s.scores)
+	s.threads.GramTo(s.scoresGram, s.scores)
 }
 
 // measureTopics computes FᵀF and the residual after an update of the topics alone, from XᵀG and GᵀG.
 func (s *state) measureTopics() {
-	linalg.Threads(0).GramTo(s.topicsGram, s.topics)
+	s.threads.GramTo(s.topicsGram, s.topics)
 	s.residual = s.squared - 2*linalg.Dot(s.topics, s.topicsCross) + linalg.Dot(s.scoresGram, s.topicsGram)
 }
 
 // measureScores computes GᵀG and the residual after an update of the scores alone, from X·F and FᵀF.
 func (s *state) measureScores() {
-	linalg.Threads(0).GramTo(s.scoresGram, s.scores)
+	s.threads.GramTo(s.scoresGram, s.scores)
 	s.residual = s.squared - 2*linalg.Dot(s.scores, s.scoresCross) + linalg.Dot(s.scoresGram, s.topicsGram)
 }
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
-	linalg.Threads(0).DescendRows(s.scores, s.scoresCross, s.topicsGram, s.scoresWeight, s.leastScore)
+	s.threads.DescendRows(s.scores, s.scoresCross, linalg.Rows{Gram: s.topicsGram, Weight: s.scoresWeight, Least: s.leastScore})
 }
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
-		linalg.Threads(0).DescendRows(s.topics, s.topicsCross, s.scoresGram, s.topicsWeight, 0)
+		s.threads.DescendRows(s.topics, s.topicsCross, linalg.Rows{Gram: s.scoresGram, Weight: s.topicsWeight})
 	} else {
-		solve(s.topics, s.topicsCross, s.scoresGram)
+		solve(s.threads, s.topics, s.topicsCross, s.scoresGram)
 	}
 }
 

@@ -178,6 +178,9 @@ func part(x mat.Matrix, rows, columns []int) (mat.Matrix, error) {
 	return matrix.NewCSR(len(rows), len(columns), indptr, indices, values)
 }
 
+// serial is for the products of one of many jobs, which run several at a time.
+const serial = linalg.Threads(1)
+
 // error returns the mean squared error of A.
 func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSettings) (float64, error) {
 	topics, scores, err := fit(ctx, q.d, factors, s.Seed)
@@ -186,15 +189,15 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 	}
 	held, p := q.a.Dims()
 	newScores, newTopics := mat.NewDense(held, factors, nil), mat.NewDense(p, factors, nil)
-	linalg.OperatorOf(q.b, 0).MulTo(newScores, topics)
-	linalg.OperatorOf(q.c, 0).MulTransTo(newTopics, scores)
+	linalg.OperatorOf(q.b, serial).MulTo(newScores, topics)
+	linalg.OperatorOf(q.c, serial).MulTransTo(newTopics, scores)
 	if err := leastSquares(newScores, topics, s.NonNegativeScores); err != nil {
 		return 0, err
 	}
 	if err := leastSquares(newTopics, scores, s.NonNegativeTopics); err != nil {
 		return 0, err
 	}
-	mean := solver.SquaredResidual(q.a, newTopics, newScores) / float64(held*p)
+	mean := solver.SquaredResidual(linalg.OperatorOf(q.a, serial), newTopics, newScores) / float64(held*p)
 	if mean-mean != 0 {
 		return 0, fmt.Errorf("%w: %v for %d factors", ErrFit, mean, factors)
 	}
@@ -206,9 +209,9 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	_, k := m.Dims()
 	gram := mat.NewDense(k, k, nil)
-	linalg.Threads(0).GramTo(gram, m)
+	serial.GramTo(gram, m)
 	if nonNegative {
-		linalg.Threads(0).NonNegative(products, gram)
+		serial.NonNegative(products, gram)
 		return nil
 	}
 	symmetric := mat.NewSymDense(k, nil)

@@ -17,7 +17,7 @@ type ICQF struct {
 	// Data has the confounds and the range of the matrix that is cross-validated. Its answers only serve to find their
 	// range if none is given.
 	Data icqf.Data
-	// Settings are those of each fit, except Rank, L1, Serial and a RelTol below ICQFRelTol.
+	// Settings are those of each fit, except Rank, L1, Threads and a RelTol below ICQFRelTol.
 	Settings icqf.Settings
 }
 
@@ -27,7 +27,7 @@ func (m ICQF) Prepare(training *mat.Dense, maxFactors int) (Fitter, error) {
 	data.Min, data.Max = data.Range()
 	data.Answers = training
 	s := m.Settings
-	s.Rank = maxFactors
+	s.Rank, s.Threads = maxFactors, 1
 	problem, err := icqf.Prepare(data, s)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ type icqfFitter struct {
 // Fit returns the reconstruction.
 func (f icqfFitter) Fit(ctx context.Context, c Candidate) (*mat.Dense, bool, error) {
 	s := f.Settings
-	s.Rank, s.L1, s.Serial, s.RelTol = c.Factors, c.Beta, true, max(s.RelTol, ICQFRelTol)
+	s.Rank, s.L1, s.Threads, s.RelTol = c.Factors, c.Beta, 1, max(s.RelTol, ICQFRelTol)
 	r, err := f.Problem.Fit(ctx, s)
 	if err != nil {
 		return nil, false, err

@@ -48,6 +48,8 @@ type ParallelSettings struct {
 	Percentile float64
 	// Seed starts the generators.
 	Seed uint64
+	// Threads is the largest number of goroutines; 0 means GOMAXPROCS.
+	Threads int
 	// Progress, when not nil, is called after each draw, one call at a time.
 	Progress func(done, total int)
 }
@@ -74,7 +76,7 @@ func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelA
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	data, err := factoranalysis.Correlate(x, s.Correlation)
+	data, err := factoranalysis.Correlate(x, s.Correlation, s.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
@@ -84,7 +86,7 @@ func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelA
 		return nil, fmt.Errorf("finding eigenvalues: %w", err)
 	}
 	random := make([][]float64, s.Draws)
-	err = each(ctx, jobs{count: s.Draws, progress: s.Progress}, func(_ context.Context, d int) (err error) {
+	err = each(ctx, jobs{s.Draws, s.Threads, s.Progress}, func(_ context.Context, d int) (err error) {
 		random[d], err = s.draw(x, d)
 		return err
 	})
@@ -161,7 +163,7 @@ func (s *ParallelSettings) draw(x *mat.Dense, d int) ([]float64, error) {
 			y.Set(other, j, v)
 		}
 	}
-	c, err := factoranalysis.Correlate(y, s.Correlation)
+	c, err := factoranalysis.Correlate(y, s.Correlation, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func parallel(t testing.TB, x *mat.Dense, s rank.ParallelSettings) *rank.Paralle
 
 func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *rank.PartialCorrelations {
 	t.Helper()
-	c, err := factoranalysis.Correlate(x, kind)
+	c, err := factoranalysis.Correlate(x, kind, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestParallelEnds(t *testing.T) {
 func TestMAPIsTheDefinition(t *testing.T) {
 	t.Parallel()
 	x := items(80, 7, 2, 0.3)
-	c, err := factoranalysis.Correlate(x, factoranalysis.Pearson)
+	c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

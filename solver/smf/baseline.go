@@ -21,11 +21,13 @@ type TwoStage struct {
 	Scaled bool
 	// Seed starts the generator of the decomposition.
 	Seed uint64
+	// Threads is the largest number of goroutines; 0 means GOMAXPROCS.
+	Threads int
 }
 
 // Fit returns the model, with predictions as of VariantW.
 func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
-	op := linalg.OperatorOf(x, 0)
+	op := linalg.OperatorOf(x, linalg.Threads(s.Threads))
 	n, _ := x.Dims()
 	if err := data.check(); err != nil {
 		return nil, fmt.Errorf("reading the labels: %w", err)
@@ -33,7 +35,7 @@ func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
 	if len(data.Labels) != n || !(s.Ridge >= 0) {
 		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d, ridge %v", solver.ErrSettings, len(data.Labels), n, s.Ridge)
 	}
-	svd, err := linalg.SVD(op, linalg.SVDSettings{Rank: s.Rank, Seed: s.Seed})
+	svd, err := linalg.SVD(op, linalg.SVDSettings{Rank: s.Rank, Seed: s.Seed, Threads: linalg.Threads(s.Threads)})
 	if err != nil {
 		return nil, fmt.Errorf("decomposing the matrix: %w", err)
 	}
@@ -52,6 +54,7 @@ func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
 	design.Slice(0, n, s.Rank, s.Rank+q).(*mat.Dense).Copy(z)
 	kappa := data.Classes - 1
 	g := newRegression(labels{of: data.Labels, weights: data.Weights}, kappa, design, s.Ridge)
+	g.threads = linalg.Threads(s.Threads)
 	g.evaluate()
 	g.fit(fitShare*g.objective, maxInner)
 	return &Model{Variant: VariantW, Topics: topics, Head: headOf(g.coef, s.Rank)}, nil

@@ -37,7 +37,7 @@ func newBlocks(t *task, topics, scores *mat.Dense) (*blocksState, error) {
 	if t.Variant == VariantH {
 		s.u, s.v = scores, topics
 	} else {
-		norm, err := squaredNorm(t.x)
+		norm, err := squaredNorm(t.x, t.threads)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +99,8 @@ func (s *blocksState) gamma() *mat.Dense {
 
 func (s *blocksState) grams() (u, v *mat.Dense) {
 	u, v = mat.NewDense(s.k, s.k, nil), mat.NewDense(s.k, s.k, nil)
-	linalg.Threads(0).GramTo(u, s.u)
-	linalg.Threads(0).GramTo(v, s.v)
+	s.threads.GramTo(u, s.u)
+	s.threads.GramTo(v, s.v)
 	return u, v
 }
 
@@ -121,7 +121,7 @@ func (s *blocksState) stepOwn() {
 	b := s.coefficients()
 	_, gramV := s.grams()
 	gradient, back, label := mat.NewDense(s.d, s.k, nil), mat.NewDense(s.d, s.k, nil), mat.NewDense(s.d, s.kappa, nil)
-	linalg.Threads(0).MulTo(gradient, s.u, gramV)
+	s.threads.MulTo(gradient, s.u, gramV)
 	s.side.MulTo(back, s.v)
 	gradient.Sub(gradient, back)
 	gradient.Scale(2*s.Xi, gradient)
@@ -137,7 +137,7 @@ func (s *blocksState) stepOwn() {
 	gradient.Add(gradient, &part)
 
 	gramB := mat.NewDense(s.k, s.k, nil)
-	linalg.Threads(0).GramTo(gramB, b)
+	s.threads.GramTo(gramB, b)
 	size := largestEigenvalue(gramB)
 	curvature := s.labels.curvature(s.kappa)*s.size*size + 2*s.Xi*largestEigenvalue(gramV) + 2*s.Ridge*size
 	if curvature > 0 {
@@ -148,7 +148,7 @@ func (s *blocksState) stepOwn() {
 // fitOther computes V by least squares.
 func (s *blocksState) fitOther() {
 	gramU, _ := s.grams()
-	linalg.Threads(0).MulTo(s.v, s.products, pseudoInverse(gramU))
+	s.threads.MulTo(s.v, s.products, pseudoInverse(gramU))
 }
 
 // stepHead makes the gradient steps of b and Γ.
@@ -156,14 +156,14 @@ func (s *blocksState) stepHead() {
 	gramU, _ := s.grams()
 	_, m := s.head.Dims()
 	gram := mat.NewDense(m, m, nil)
-	linalg.Threads(0).GramTo(gram, s.design)
+	s.threads.GramTo(gram, s.design)
 	length := 1 / (s.labels.curvature(s.kappa)*largestEigenvalue(gram) + 2*s.Ridge*max(1, largestEigenvalue(gramU)))
 	b, gradient, residual := s.coefficients(), mat.NewDense(m, s.kappa, nil), mat.NewDense(s.n, s.kappa, nil)
 	for range headSteps {
 		activate(s.probs, s.design, s.head)
 		s.labels.loss(s.probs, s.probs)
 		s.labels.residualTo(residual, s.probs)
-		linalg.Threads(0).InnerTo(gradient, s.design, residual)
+		s.threads.InnerTo(gradient, s.design, residual)
 		ridge := mat.DenseCopyOf(s.head)
 		ridge.Slice(0, s.kappa, 0, s.k).(*mat.Dense).Mul(b, gramU)
 		addScaledTo(s.head, s.head, -2*s.Ridge*length, ridge)

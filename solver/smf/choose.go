@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -53,14 +52,14 @@ type Search struct {
 	FoldOf []int
 	Folds  int
 	Seed   uint64
-	// Prepare, where it is not nil, is called for each run with the training part of X; what it returns is applied to both
+	// Prepare, if not nil, is called for each run with the training part of X; what it returns is applied to both
 	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
 	// goroutines.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
 	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that no label of a held-out document
 	// matters. Data.Weights stay those of the results.
 	ClassWeights ClassWeights
-	// Progress, where it is not nil, is called after each run with the number of those done or left out and of all. It may
+	// Progress, if not nil, is called after each run with the number of those done or left out and of all. It may
 	// be called from several goroutines.
 	Progress func(done, total int)
 }
@@ -80,7 +79,7 @@ type Candidate struct {
 
 // Choice is the outcome of a cross-validation.
 type Choice struct {
-	// Best is the candidate of the least log loss, of several the first.
+	// Best is the candidate with the least log loss, the first of several.
 	Best Candidate
 	// Candidates are those that ran to finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate
@@ -97,7 +96,7 @@ type Choice struct {
 // log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. A
 // matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
 //
-// The folds of a candidate run on up to GOMAXPROCS goroutines, each with a copy of its rows; the result does not depend on
+// The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not depend on
 // their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
 //
 // It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
@@ -211,7 +210,7 @@ type path struct{ first, last *solver.Result }
 // each calls do with the number of each fold.
 func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
 	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
+	work.SetLimit(linalg.Threads(c.Solver.Threads).Limit())
 	for number := range c.folds {
 		work.Go(func() error {
 			err := do(ctx, number)
@@ -279,6 +278,7 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 		from = along.first
 	}
 	settings, run := c.Method, c.Solver
+	run.Threads = within(run.Threads, len(c.folds))
 	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
 	if from != nil && from.Status != solver.NonFinite {
 		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
@@ -294,7 +294,9 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := method.Model(result).Predict(test.x, test.data.Aux)
+	model := method.Model(result)
+	model.Threads = run.Threads
+	p, err := model.Predict(test.x, test.data.Aux)
 	if err != nil {
 		return err
 	}
@@ -306,6 +308,15 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	}
 	c.tell(1)
 	return nil
+}
+
+// within returns the threads of each of so many runs at a time, which together take no more than threads; 0 leaves the number
+// to the scheduler.
+func within(threads, runs int) int {
+	if threads == 0 {
+		return 0
+	}
+	return max(1, threads/runs)
 }
 
 // descending returns the order of values from the largest.

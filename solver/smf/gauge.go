@@ -17,17 +17,18 @@ import (
 //	SMF-H: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D⁻¹·R
 //
 // where the rotation R orders the topics by the singular values of Scores·Topicsᵀ, largest first. The entry of largest
-// magnitude of each topic is positive, of several the first. Predictions are the same.
+// magnitude of each topic is positive, the first of several. Predictions are the same.
 //
 // Where W has rank < k, topics complete it to an orthonormal set; their scores and coefficients are 0. The result shares
 // nothing with r but its trace. The cost is O((n+p)·k²).
 func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
+	const serial = linalg.Threads(1) // small products, made once
 	p, k := r.Topics.Dims()
 	basis, small := mat.NewDense(p, k, nil), mat.NewDense(k, k, nil) // W = basis·small
-	if err := linalg.Threads(0).PolarTo(basis, r.Topics); err != nil {
+	if err := serial.PolarTo(basis, r.Topics); err != nil {
 		return nil, fmt.Errorf("making topics orthonormal: %w", err)
 	}
-	linalg.Threads(0).InnerTo(small, basis, r.Topics)
+	serial.InnerTo(small, basis, r.Topics)
 	var svd mat.SVD
 	if !svd.Factorize(small, mat.SVDFull) {
 		return nil, fmt.Errorf("making topics orthonormal: %w", solver.ErrNonFinite)
@@ -54,7 +55,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	scaleColumns(&coefficients, coded)
 
 	gram := mat.NewDense(k, k, nil)
-	linalg.Threads(0).GramTo(gram, &scores)
+	serial.GramTo(gram, &scores)
 	_, rotation, ok := eigen(gram)
 	if !ok {
 		return nil, fmt.Errorf("ordering topics: %w", solver.ErrNonFinite)
@@ -62,7 +63,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	turned, head := *r, *r.Head
 	turned.Topics, turned.Scores, head.Coefficients = mat.NewDense(p, k, nil), new(mat.Dense), new(mat.Dense)
 	small.Mul(&u, rotation)
-	linalg.Threads(0).MulTo(turned.Topics, basis, small)
+	serial.MulTo(turned.Topics, basis, small)
 	signs := largestEntries(turned.Topics)
 	for t, v := range signs {
 		if signs[t] = 1; v < 0 {
@@ -75,7 +76,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 		scaleColumns(a, signs)
 	}
 	turned.Head = &head
-	linalg.Threads(0).GramTo(gram, turned.Topics)
+	serial.GramTo(gram, turned.Topics)
 	distance := linalg.DistanceFromIdentity(gram)
 	turned.OrthogonalityResidual = distance * distance
 	return &turned, nil

@@ -81,7 +81,7 @@ func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
 	return s, nil
 }
 
-// startHead returns StartHead as κ×(k+1+q), zeros where there is none.
+// startHead returns StartHead as κ×(k+1+q), zeros if there is none.
 func (t *task) startHead() *mat.Dense {
 	_, q := t.z.Dims()
 	head := mat.NewDense(t.kappa, t.k+q, nil)
@@ -100,7 +100,7 @@ func (t *task) startHead() *mat.Dense {
 // κ×(k+1+q) head.
 func (it *iterate) assume(own, other, head *mat.Dense) error {
 	it.basis = mat.NewDense(it.d, it.rank, nil)
-	if err := linalg.Threads(0).PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
 		return fmt.Errorf("making the factors orthonormal: %w", err)
 	}
 	_, q := it.z.Dims()
@@ -119,7 +119,7 @@ func (s *gradientState) chooseSteps() error {
 	curvature := s.labels.curvature(s.kappa)
 	size := 1.0
 	if s.Variant == VariantW {
-		norm, err := squaredNorm(s.x)
+		norm, err := squaredNorm(s.x, s.threads)
 		if err != nil {
 			return err
 		}
@@ -127,15 +127,15 @@ func (s *gradientState) chooseSteps() error {
 	}
 	_, q := s.z.Dims()
 	gram := mat.NewDense(q, q, nil)
-	linalg.Threads(0).GramTo(gram, s.z)
+	s.threads.GramTo(gram, s.z)
 	s.tau = 1 / max(2*s.Xi, 2*s.Ridge+2*curvature*size)
 	s.tauAux = 1 / (2*s.Ridge + 2*curvature*largestEigenvalue(gram))
 	return nil
 }
 
 // squaredNorm returns ‖X‖₂², not below its value.
-func squaredNorm(x linalg.Products) (float64, error) {
-	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1})
+func squaredNorm(x linalg.Products, threads linalg.Threads) (float64, error) {
+	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1, Threads: threads})
 	if err != nil {
 		return 0, fmt.Errorf("estimating a step length: %w", err)
 	}
@@ -209,7 +209,7 @@ func (s *gradientState) half(residual *mat.Dense) *lifted {
 	a.Mul(s.basis, s.coef().T())
 	addScaledTo(a, a, -s.tau, gradient)
 	share := 2 * s.tau * s.Xi
-	return &lifted{a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
+	return &lifted{threads: s.threads, a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
 }
 
 // stepAux makes the step of Γ.
@@ -217,7 +217,7 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 	_, q := s.z.Dims()
 	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
 	gradient := mat.NewDense(q, s.kappa, nil)
-	linalg.Threads(0).InnerTo(gradient, s.z, residual)
+	s.threads.InnerTo(gradient, s.z, residual)
 	for c := range s.kappa {
 		row := gamma.RawRowView(c)
 		for j := range row {
@@ -260,7 +260,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	if s.block == nil {
 		s.block = mat.NewDense(s.d, width, nil)
 		s.block.Copy(s.basis)
-		if err := linalg.Threads(0).PolarTo(s.block, s.block); err != nil {
+		if err := s.threads.PolarTo(s.block, s.block); err != nil {
 			return false
 		}
 	}
@@ -268,22 +268,22 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	for range powerSteps {
 		half.MulTransTo(z, s.block)
 		half.MulTo(s.block, z)
-		if err := linalg.Threads(0).PolarTo(s.block, s.block); err != nil {
+		if err := s.threads.PolarTo(s.block, s.block); err != nil {
 			return false
 		}
 	}
 	half.MulTransTo(z, s.block)
 	gram := mat.NewDense(width, width, nil)
-	linalg.Threads(0).GramTo(gram, z)
+	s.threads.GramTo(gram, z)
 	_, vectors, ok := eigen(gram)
 	if !ok {
 		return false
 	}
 	turned := mat.NewDense(s.d, width, nil)
-	linalg.Threads(0).MulTo(turned, s.block, vectors)
+	s.threads.MulTo(turned, s.block, vectors)
 	s.block = turned
 	basis.Copy(turned.Slice(0, s.d, 0, r))
-	linalg.Threads(0).MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
+	s.threads.MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
 	return true
 }
 
@@ -292,6 +292,7 @@ type lifted struct {
 	a, basis, image *mat.Dense
 	side            linalg.Products
 	keep, weight    float64
+	threads         linalg.Threads
 }
 
 // MulTo stores Θ½·D in dst.
@@ -302,9 +303,9 @@ func (l *lifted) MulTo(dst, d *mat.Dense) {
 	l.side.MulTo(dst, right)
 	_, r := l.image.Dims()
 	inner := mat.NewDense(r, m, nil)
-	linalg.Threads(0).InnerTo(inner, l.image, right)
+	l.threads.InnerTo(inner, l.image, right)
 	l.add(dst, l.basis, inner)
-	linalg.Threads(0).AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
+	l.threads.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
 }
 
 // MulTransTo stores Θ½ᵀ·D in dst.
@@ -315,16 +316,16 @@ func (l *lifted) MulTransTo(dst, d *mat.Dense) {
 	l.side.MulTransTo(below, d)
 	_, r := l.basis.Dims()
 	inner := mat.NewDense(r, m, nil)
-	linalg.Threads(0).InnerTo(inner, l.basis, d)
+	l.threads.InnerTo(inner, l.basis, d)
 	l.add(below, l.image, inner)
-	linalg.Threads(0).InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
+	l.threads.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
 }
 
 // add turns dst into weight·dst + keep·left·inner. It scales inner.
 func (l *lifted) add(dst, left, inner *mat.Dense) {
 	dst.Scale(l.weight, dst)
 	inner.Scale(l.keep, inner)
-	linalg.Threads(0).AddMulTo(dst, left, inner)
+	l.threads.AddMulTo(dst, left, inner)
 }
 
 // dense returns Θ½.

@@ -70,8 +70,8 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 // first.
 func (it *iterate) rotate(coef *mat.Dense) {
 	gram, small := mat.NewDense(it.rank, it.rank, nil), mat.NewDense(it.rank, it.rank, nil)
-	linalg.Threads(0).GramTo(gram, it.image)
-	linalg.Threads(0).GramTo(small, coef)
+	it.threads.GramTo(gram, it.image)
+	it.threads.GramTo(small, coef)
 	gram.Add(gram, small)
 	_, vectors, ok := eigen(gram)
 	if !ok {
@@ -80,7 +80,7 @@ func (it *iterate) rotate(coef *mat.Dense) {
 	for _, a := range []*mat.Dense{it.basis, it.image, coef} {
 		rows, cols := a.Dims()
 		turned := mat.NewDense(rows, cols, nil)
-		linalg.Threads(0).MulTo(turned, a, vectors)
+		it.threads.MulTo(turned, a, vectors)
 		a.Copy(turned)
 	}
 }
@@ -130,7 +130,7 @@ func (it *iterate) gradientTo(dst, k *mat.Dense) {
 func (it *iterate) addRidge(dst *mat.Dense) {
 	coef := mat.DenseCopyOf(it.coef().T())
 	coef.Scale(2*it.Ridge, coef)
-	linalg.Threads(0).AddMulTo(dst, it.basis, coef)
+	it.threads.AddMulTo(dst, it.basis, coef)
 }
 
 // coef returns bᵀ, κ×r, which aliases the head.
@@ -170,7 +170,7 @@ func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 	return values, vectors, true
 }
 
-// largestEntries returns the entry of largest magnitude of each column, of several the first.
+// largestEntries returns the entry of largest magnitude of each column, the first of several.
 func largestEntries(a *mat.Dense) []float64 {
 	rows, cols := a.Dims()
 	largest := make([]float64, cols)

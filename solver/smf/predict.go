@@ -16,6 +16,8 @@ type Model struct {
 	// Topics is p×k.
 	Topics *mat.Dense
 	Head   *solver.Head
+	// Threads is the largest number of goroutines of Predict; 0 means GOMAXPROCS.
+	Threads int
 }
 
 // Model returns the model of a result of the method.
@@ -33,7 +35,7 @@ type Prediction struct {
 	LogOdds *mat.Dense
 	// Probabilities is n×(κ+1), of all classes, by LogOdds.
 	Probabilities *mat.Dense
-	// Classes holds the most probable class of each document, of several the first.
+	// Classes holds the most probable class of each document, the first of several.
 	Classes []int
 }
 
@@ -64,7 +66,7 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 		Probabilities: mat.NewDense(n, kappa+1, nil),
 		Classes:       make([]int, n),
 	}
-	m.Variant.encode(r.Scores, linalg.OperatorOf(x, 0), m.Topics)
+	m.Variant.encode(r.Scores, linalg.OperatorOf(x, linalg.Threads(m.Threads)), m.Topics)
 	r.LogOdds.Mul(r.Scores, m.Head.Coefficients.T())
 	if aux != nil {
 		var part mat.Dense
@@ -108,8 +110,8 @@ func (t *task) Transform() solver.Transform {
 	}
 }
 
-// mostProbable returns the most probable class by the log-odds of classes 1 … κ, which do not round to ties, of several
-// the first.
+// mostProbable returns the most probable class, the first of several. It compares the log-odds of classes 1 … κ, which do not
+// round to ties as probabilities do.
 func mostProbable(odds []float64) int {
 	best, highest := 0, 0.0
 	for c, v := range odds {

@@ -108,6 +108,7 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	s.basis.Copy(basis)
 	t.side.MulTransTo(s.image, s.basis)
 	s.regression = newRegression(t.labels, t.kappa, s.design(nil), t.Ridge)
+	s.regression.threads = t.threads
 	s.regression.coef.Copy(s.head)
 	s.head = s.regression.coef
 	s.regression.evaluate()
@@ -241,20 +242,20 @@ func (s *profiledState) directions() int {
 	coef.Scale(-1, coef)
 	turned := s.back.Slice(0, s.d, 0, r).(*mat.Dense)
 	turned.Scale(2*s.Xi, turned)
-	linalg.Threads(0).AddMulTo(turned, s.gradient, coef)
+	s.threads.AddMulTo(turned, s.gradient, coef)
 	s.back.Slice(0, s.d, r, r+s.kappa).(*mat.Dense).Copy(s.gradient)
 	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
 	fresh, other, least := s.back, s.spare, 0.0
 	for range 2 { // the second time for what rounding left of the first
 		_, width := fresh.Dims()
 		sizes, along := columnNorms(fresh), mat.NewDense(kept, width, nil)
-		linalg.Threads(0).InnerTo(along, old, fresh)
+		s.threads.InnerTo(along, old, fresh)
 		along.Scale(-1, along)
-		linalg.Threads(0).AddMulTo(fresh, old, along)
+		s.threads.AddMulTo(fresh, old, along)
 		if least > wellApart {
 			break
 		}
-		if fresh, least = independent(other, fresh, sizes); fresh == nil {
+		if fresh, least = independent(other, fresh, sizes, s.threads); fresh == nil {
 			return kept
 		}
 		other = s.back
@@ -269,18 +270,18 @@ func (s *profiledState) directions() int {
 // than rounding of the given sizes and those that depend on others. It returns the basis and the least eigenvalue of the
 // Gram matrix that was kept, nil where none was. The eigenvectors of the Gram matrix of the columns, scaled to length
 // one, are taken for it (Stathopoulos and Wu 2002).
-func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least float64) {
+func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (basis *mat.Dense, least float64) {
 	rows, cols := a.Dims()
 	scales := columnNorms(a)
-	for t, norm := range scales {
-		scales[t] = 0
-		if norm > lost*sizes[t] {
-			scales[t] = 1 / norm
+	for c, norm := range scales {
+		scales[c] = 0
+		if norm > lost*sizes[c] {
+			scales[c] = 1 / norm
 		}
 	}
 	scaleColumns(a, scales)
 	gram := mat.NewDense(cols, cols, nil)
-	linalg.Threads(0).GramTo(gram, a)
+	threads.GramTo(gram, a)
 	values, vectors, ok := eigen(gram)
 	if !ok {
 		return nil, 0
@@ -294,13 +295,14 @@ func independent(dst, a *mat.Dense, sizes []float64) (basis *mat.Dense, least fl
 		return nil, 0
 	}
 	basis = dst.Slice(0, rows, 0, kept).(*mat.Dense)
-	linalg.Threads(0).MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
+	threads.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
 	return basis, values[kept-1]
 }
 
 // reduced is the problem of an update in the coordinates of the orthonormal directions S in use, u columns.
 type reduced struct {
-	images *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
+	threads linalg.Threads
+	images  *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
 	// point is where the label loss is developed, Sᵀ·A or further along; gradient is that of the loss with its ridge there,
 	// and lower its value below that of the iterate. All u×κ.
 	point, gradient *mat.Dense
@@ -313,12 +315,13 @@ type reduced struct {
 // reduce computes the reduced problem of the first columns of wide.
 func (s *profiledState) reduce(used int) *reduced {
 	m := &reduced{
-		images: mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
+		threads: s.threads,
+		images:  mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
 		objective: s.Xi*s.squared + s.regression.objective,
 		xi:        s.Xi, rank: s.rank,
 	}
-	linalg.Threads(0).GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	linalg.Threads(0).InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
+	s.threads.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	s.threads.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
 	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
 	return m
 }
@@ -335,7 +338,7 @@ func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	hessian := mat.NewDense(used, used, nil)
 	weighted := mat.NewDense(s.e, used, nil)
 	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	linalg.Threads(0).GramTo(hessian, weighted)
+	s.threads.GramTo(hessian, weighted)
 	for j := range used {
 		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
 	}
@@ -403,7 +406,7 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	bound = m.objective - m.lower - m.xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
 
 	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
-	if err := linalg.Threads(0).PolarTo(polar, polar); err != nil {
+	if err := m.threads.PolarTo(polar, polar); err != nil {
 		return nil, 0, false
 	}
 	turned.Mul(coordinates, polar.T())
@@ -412,7 +415,7 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 
 // onward returns orthonormal coordinates of what is new in a basis, orthogonal to it: the directions that the next update
 // takes along. It is nil where nothing is.
-func onward(coordinates *mat.Dense) *mat.Dense {
+func onward(coordinates *mat.Dense, threads linalg.Threads) *mat.Dense {
 	used, r := coordinates.Dims()
 	fresh := mat.DenseCopyOf(coordinates)
 	fresh.Slice(0, r, 0, r).(*mat.Dense).Zero()
@@ -422,7 +425,7 @@ func onward(coordinates *mat.Dense) *mat.Dense {
 		along.Mul(coordinates.T(), fresh)
 		part.Mul(coordinates, &along)
 		part.Sub(fresh, &part)
-		if fresh, _ = independent(mat.NewDense(used, r, nil), &part, sizes); fresh == nil {
+		if fresh, _ = independent(mat.NewDense(used, r, nil), &part, sizes, threads); fresh == nil {
 			return nil
 		}
 	}
@@ -436,13 +439,13 @@ func onward(coordinates *mat.Dense) *mat.Dense {
 // move makes the basis of the given coordinates the iterate, with the coefficients of the step of A to start from.
 func (s *profiledState) move(coordinates, target *mat.Dense) {
 	used, r := coordinates.Dims()
-	both := onward(coordinates)
+	both := onward(coordinates, s.threads)
 	if both == nil {
 		both = coordinates
 	}
 	_, width := both.Dims()
-	linalg.Threads(0).MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
-	linalg.Threads(0).MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
+	s.threads.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
+	s.threads.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
 	s.swap()
 	s.previous = width - r
 	s.straighten()
@@ -464,7 +467,7 @@ func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
 	gram := mat.NewDense(width, width, nil)
-	linalg.Threads(0).GramTo(gram, directions)
+	s.threads.GramTo(gram, directions)
 	var drift float64
 	for i := range width {
 		for j := range width {
@@ -491,7 +494,7 @@ func (s *profiledState) straighten() {
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
 		turned := mat.NewDense(rows, width, nil)
-		linalg.Threads(0).MulTo(turned, a, root)
+		s.threads.MulTo(turned, a, root)
 		a.Copy(turned)
 	}
 }

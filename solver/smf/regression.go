@@ -33,10 +33,11 @@ const (
 // by Newton steps. Each is solved by conjugate gradients, preconditioned with one m×m Cholesky factor for all classes,
 // which for two classes is the Hessian itself and is kept while features change little.
 type regression struct {
-	labels labels
-	ridge  float64
-	design *mat.Dense // n×m
-	coef   *mat.Dense // κ×m
+	threads linalg.Threads
+	labels  labels
+	ridge   float64
+	design  *mat.Dense // n×m
+	coef    *mat.Dense // κ×m
 
 	activations, probs *mat.Dense // n×κ, of coef
 	loss, objective    float64    // of coef, without and with the ridge
@@ -173,7 +174,7 @@ func (g *regression) factorize() {
 	}
 	g.weigh(g.weighted, g.design)
 	gram := mat.NewDense(m, m, nil)
-	linalg.Threads(0).GramTo(gram, g.weighted)
+	g.threads.GramTo(gram, g.weighted)
 	shift := 2*g.ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
 	for j := range m {
 		gram.Set(j, j, gram.At(j, j)+shift)

@@ -228,6 +228,7 @@ func startFactors(ctx context.Context, p *solver.Problem) (topics, scores *mat.D
 // task is a problem in the form that both variants share; see the package comment for X̂, d and e.
 type task struct {
 	Settings
+	threads  linalg.Threads
 	x        matrix.Operator // X, n×p
 	side     linalg.Products // X̂, d×e
 	n, d, e  int
@@ -248,7 +249,7 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	if len(m.data.Labels) != n {
 		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(m.data.Labels), n)
 	}
-	t := &task{Settings: m.settings, x: p.X, side: p.X, n: n, k: p.Settings.Rank, kappa: m.data.Classes - 1, squared: p.X.NormSquared()}
+	t := &task{Settings: m.settings, threads: linalg.ThreadsOf(p.X), x: p.X, side: p.X, n: n, k: p.Settings.Rank, kappa: m.data.Classes - 1, squared: p.X.NormSquared()}
 	t.given = p.Settings.StartTopics != nil && p.Settings.StartScores != nil
 	if t.Variant == VariantW {
 		t.side = transposed{p.X}

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -79,7 +78,7 @@ func transform(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
 	if err := solver.Binary.Check(y); err != nil {
 		return err
 	}
-	logistic.ScoresTo(scores, y, topics, true, linalg.ThreadsOf(y))
+	logistic.ScoresTo(scores, y, topics, true)
 	return nil
 }
 
@@ -104,7 +103,7 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 		s.settle(ctx, onlyTopics, onlyScores)
 	}
 	if b.settings.Step == BinaryStepFixed {
-		return newFixedState(s.loss, s.at, b.settings.Eta), nil
+		return newFixedState(s.loss, s.at, b.settings.Eta, s.threads), nil
 	}
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -36,7 +37,7 @@ type fixedState struct {
 	threshold        float64
 }
 
-func newFixedState(loss *logistic.Loss, at *logistic.Point, eta float64) *fixedState {
+func newFixedState(loss *logistic.Loss, at *logistic.Point, eta float64, threads linalg.Threads) *fixedState {
 	n, _ := at.Scores.Dims()
 	p, _ := at.Topics.Dims()
 	s := &fixedState{
@@ -44,7 +45,7 @@ func newFixedState(loss *logistic.Loss, at *logistic.Point, eta float64) *fixedS
 		at:        at,
 		moved:     newPoint(at.Topics, newLike(at.Scores)),
 		trial:     newPoint(newLike(at.Topics), newLike(at.Scores)),
-		curve:     newCayleyCurve(at.Topics),
+		curve:     newCayleyCurve(at.Topics, threads),
 		eta:       eta,
 		tau:       fixedTau,
 		threshold: cellNoise * float64(n) * float64(p),

@@ -17,7 +17,7 @@ const (
 	settled     = 1e-6
 )
 
-// start returns the topics and scores to start from. Of two given factors both are taken, negative scores as 0. With one
+// start returns the topics and scores to start from. If both factors are given, both are taken, with negative scores as 0. With one
 // given factor the other starts as without, for the caller to settle.
 //
 // Otherwise the working response of the model without topics takes the place of X. With m = log(d/(1 − d)) the log-odds of the

@@ -59,6 +59,7 @@ const (
 // An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
 // of the size of a factor.
 type quasiNewtonState struct {
+	threads               linalg.Threads
 	loss                  *logistic.Loss
 	at, trial             *logistic.Point
 	threshold             float64 // changes of the objective up to it are rounding
@@ -112,7 +113,10 @@ func newPoint(topics, scores *mat.Dense) *logistic.Point {
 func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNewtonState {
 	n, p := x.Dims()
 	_, k := topics.Dims()
+	threads := linalg.ThreadsOf(x)
 	s := &quasiNewtonState{
+		threads:   threads,
+		polar:     linalg.Polar{Threads: threads},
 		loss:      logistic.New(x, k),
 		at:        newPoint(topics, scores),
 		trial:     newPoint(newLike(topics), newLike(scores)),
@@ -186,7 +190,7 @@ func (s *quasiNewtonState) differentiate() {
 
 // tangent subtracts F·(FᵀV + VᵀF)/2 from V, which leaves what is tangent to the orthonormal matrices at F.
 func (s *quasiNewtonState) tangent(v *mat.Dense) {
-	linalg.Threads(0).InnerTo(s.small, s.at.Topics, v)
+	s.threads.InnerTo(s.small, s.at.Topics, v)
 	k, _ := s.small.Dims()
 	for i := range k {
 		for j := range i + 1 {
@@ -195,7 +199,7 @@ func (s *quasiNewtonState) tangent(v *mat.Dense) {
 			s.small.Set(j, i, mean)
 		}
 	}
-	linalg.Threads(0).MulTo(s.moved, s.at.Topics, s.small)
+	s.threads.MulTo(s.moved, s.at.Topics, s.small)
 	v.Sub(v, s.moved)
 }
 
@@ -230,7 +234,7 @@ func (s *quasiNewtonState) precondition() {
 			row[t] = root * score
 		}
 	}
-	linalg.Threads(0).GramTo(s.small, s.weighted)
+	s.threads.GramTo(s.small, s.weighted)
 	lift := minCurvature * mat.Trace(s.small) / float64(k)
 	for t := range k {
 		s.small.Set(t, t, s.small.At(t, t)+lift)
@@ -245,7 +249,7 @@ func (s *quasiNewtonState) precondition() {
 
 // apply stores in dst the product of H's first approximation and v.
 func (s *quasiNewtonState) apply(dst, v *factorPair) {
-	linalg.Threads(0).MulTo(dst.topics, v.topics, s.inverse)
+	s.threads.MulTo(dst.topics, v.topics, s.inverse)
 	for i, c := range s.curvature {
 		row := dst.scores.RawRowView(i)
 		for t, entry := range v.scores.RawRowView(i) {

@@ -50,6 +50,7 @@ type cayleyState struct {
 
 // cayleyCurve is the curve Y(τ) of cayleyState from topics F for the gradient R.
 type cayleyCurve struct {
+	threads                      linalg.Threads
 	gradient, next               *mat.Dense // R, Y: p×k
 	topicsGradient, gradientGram *mat.Dense // FᵀR, RᵀR: k×k
 	topicsGram, nextGram         *mat.Dense // FᵀF, YᵀY: k×k, by rounding not I, which near a minimum counts
@@ -60,11 +61,13 @@ type cayleyCurve struct {
 }
 
 // newCayleyCurve returns the curve of topics whose gradient is to be set.
-func newCayleyCurve(topics *mat.Dense) *cayleyCurve {
+func newCayleyCurve(topics *mat.Dense, threads linalg.Threads) *cayleyCurve {
 	_, k := topics.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
 	solution := mat.NewDense(2*k, k, nil)
 	c := &cayleyCurve{
+		threads:        threads,
+		polar:          linalg.Polar{Threads: threads},
 		gradient:       newLike(topics),
 		next:           newLike(topics),
 		topicsGradient: square(),
@@ -77,14 +80,14 @@ func newCayleyCurve(topics *mat.Dense) *cayleyCurve {
 		lower:          solution.Slice(k, 2*k, 0, k).(*mat.Dense),
 		pivots:         make([]int, 2*k),
 	}
-	linalg.Threads(0).GramTo(c.topicsGram, topics)
+	c.threads.GramTo(c.topicsGram, topics)
 	return c
 }
 
 // aim computes FᵀR and RᵀR of a new gradient.
 func (c *cayleyCurve) aim(topics *mat.Dense) {
-	linalg.Threads(0).InnerTo(c.topicsGradient, topics, c.gradient)
-	linalg.Threads(0).GramTo(c.gradientGram, c.gradient)
+	c.threads.InnerTo(c.topicsGradient, topics, c.gradient)
+	c.threads.GramTo(c.gradientGram, c.gradient)
 }
 
 func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleyState {
@@ -94,7 +97,7 @@ func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleySt
 		iterate:       iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
 		squared:       x.NormSquared(),
 		unit:          1,
-		cayleyCurve:   newCayleyCurve(topics),
+		cayleyCurve:   newCayleyCurve(topics, linalg.ThreadsOf(x)),
 		cross:         newLike(topics),
 		gram:          mat.NewDense(k, k, nil),
 		topicsCross:   mat.NewDense(k, k, nil),
@@ -116,15 +119,15 @@ func (s *cayleyState) Update() solver.Status {
 	s.x.MulTo(s.scores, s.topics)
 	positivePart(s.scores, s.scores)
 	s.x.MulTransTo(s.cross, s.scores)
-	linalg.Threads(0).GramTo(s.gram, s.scores)
+	s.threads.GramTo(s.gram, s.scores)
 	s.cross.Scale(1/s.unit, s.cross)
 	s.gram.Scale(1/s.unit, s.gram)
-	linalg.Threads(0).MulTo(s.gradient, s.topics, s.gram)
+	s.threads.MulTo(s.gradient, s.topics, s.gram)
 	s.gradient.Sub(s.gradient, s.cross)
 	s.gradient.Scale(2, s.gradient)
 	s.aim(s.topics)
-	linalg.Threads(0).InnerTo(s.topicsCross, s.topics, s.cross)
-	linalg.Threads(0).InnerTo(s.gradientCross, s.gradient, s.cross)
+	s.threads.InnerTo(s.topicsCross, s.topics, s.cross)
+	s.threads.InnerTo(s.gradientCross, s.gradient, s.cross)
 
 	curvature := mat.Norm(s.gram, 2)
 	if s.tau == 0 && curvature > 0 {
@@ -210,16 +213,16 @@ func (c *cayleyCurve) solve(tau float64) bool {
 // form stores in next Y(τ) of the topics, from what solve found, and its Gram matrix. Where it has drifted it is made
 // orthonormal again. It reports false where it is not finite.
 func (c *cayleyCurve) form(topics *mat.Dense, tau float64) bool {
-	linalg.Threads(0).MulTo(c.next, c.gradient, c.upper)
-	linalg.Threads(0).AddMulTo(c.next, topics, c.lower)
+	c.threads.MulTo(c.next, c.gradient, c.upper)
+	c.threads.AddMulTo(c.next, topics, c.lower)
 	c.next.Scale(-tau, c.next)
 	c.next.Add(topics, c.next)
-	linalg.Threads(0).GramTo(c.nextGram, c.next)
+	c.threads.GramTo(c.nextGram, c.next)
 	if drift := linalg.DistanceFromIdentity(c.nextGram); !(drift <= maxDrift) {
 		if err := c.polar.To(c.next, c.next); err != nil {
 			return false
 		}
-		linalg.Threads(0).GramTo(c.nextGram, c.next)
+		c.threads.GramTo(c.nextGram, c.next)
 	}
 	return true
 }

@@ -54,6 +54,7 @@ func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exac
 		next:        mat.NewDense(n, k, nil),
 		nextTopics:  newLike(topics),
 		cross:       newLike(topics),
+		polar:       linalg.Polar{Threads: linalg.ThreadsOf(x)},
 		extrapolate: extrapolate,
 		weight:      startWeight,
 		bound:       1,

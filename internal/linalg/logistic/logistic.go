@@ -45,6 +45,7 @@ type Point struct {
 // more for each matrix of derivatives; the entries of a sparse X are visited one by one. No log-odds overflow.
 type Loss struct {
 	rows       func(i int) (columns []int32, values []float64)
+	threads    linalg.Threads
 	work       int        // the cells
 	transposed *mat.Dense // Fᵀ, k×p
 	squared    *mat.Dense // the squares of the entries of F, for ScoresCurvature
@@ -54,7 +55,7 @@ type Loss struct {
 // lane adds up some of the documents.
 type lane struct {
 	from, to int        // documents
-	gradient *mat.Dense // EᵀG, p×k, where it is asked for
+	gradient *mat.Dense // EᵀG, p×k, if it is asked for
 	loss     float64
 
 	cells, products []float64 // of a tile, of EᵀG of a tile
@@ -67,7 +68,7 @@ type lane struct {
 // New returns the loss for X of 0 and 1 and factors of k columns.
 func New(x mat.Matrix, k int) *Loss {
 	n, p := x.Dims()
-	l := &Loss{rows: linalg.RowsOf(x), work: n * p, transposed: mat.NewDense(k, p, nil)}
+	l := &Loss{rows: linalg.RowsOf(x), threads: linalg.ThreadsOf(x), work: n * p, transposed: mat.NewDense(k, p, nil)}
 	size := (n + laneCount - 1) / laneCount
 	rows, columns := min(tileRows, size), min(tileColumns, p)
 	for from := 0; from < n; from += size {
@@ -95,7 +96,7 @@ func (l *Loss) Evaluate(at *Point) {
 		at.ScoresCurvature.Zero()
 	}
 	k, _ := l.transposed.Dims()
-	linalg.Threads(0).Parallel(len(l.lanes), l.work*k, func(from, to int) {
+	l.threads.Parallel(len(l.lanes), l.work*k, func(from, to int) {
 		for _, w := range l.lanes[from:to] {
 			w.evaluate(l, at)
 		}

@@ -26,11 +26,11 @@ const (
 //
 // by Newton's method with halved steps; the step within z ≥ 0 is the nonnegative least squares of the quadratic model. Each
 // row is computed by itself. The cost of a step is p·k² multiply-adds.
-func ScoresTo(scores *mat.Dense, x mat.Matrix, topics *mat.Dense, nonNegative bool, threads linalg.Threads) {
+func ScoresTo(scores *mat.Dense, x mat.Matrix, topics *mat.Dense, nonNegative bool) {
 	n, k := scores.Dims()
 	p, _ := topics.Dims()
 	rows := linalg.RowsOf(x)
-	threads.Parallel(n, n*p*k*k, func(from, to int) {
+	linalg.ThreadsOf(x).Parallel(n, n*p*k*k, func(from, to int) {
 		s := newRowScorer(topics, nonNegative)
 		for i := from; i < to; i++ {
 			columns, values := rows(i)

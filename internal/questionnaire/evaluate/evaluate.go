@@ -154,11 +154,10 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		return nil, err
 	}
 	free := len(o.Factors) == 0
-	s, end, err := o.Begin()
+	s, err := o.Begin()
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	if err := o.checkShares(s, free); err != nil {
 		return nil, err
 	}
@@ -313,7 +312,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	case method == MethodL1:
 		status, err = o.learnL1(ctx, s, m, e.Factors)
 	case method == MethodFA:
-		err = m.learnFA(s, e.Factors)
+		err = o.learnFA(s, m, e.Factors)
 	default:
 		status, err = o.learnICQF(ctx, s, m, e)
 	}
@@ -343,8 +342,8 @@ func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Eva
 	return r.Status, nil
 }
 
-func (m *learnt) learnFA(s *fit.Study, factors int) error {
-	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors})
+func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
+	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
 	if err != nil {
 		return err
 	}
@@ -361,7 +360,7 @@ func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors 
 	}
 	given := s.AnswersOf(m.rows, m.items)
 	x := linalg.Filled(given, linalg.ColumnMeans(given))
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}, method)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}, method)
 	if err != nil {
 		return solver.NotTerminated, err
 	}
@@ -369,7 +368,7 @@ func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors 
 	const far = 100
 	unit := max(1, far*mat.Max(r.Scores))
 	_, weight := method.Weights(x, factors)
-	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit}
+	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit, Threads: o.Threads}
 	scorer.Loadings.Scale(unit, r.Topics)
 	m.loadings = r.Topics
 	m.score = func(rows []int) (*mat.Dense, error) { return scorer.Score(s.AnswersOf(rows, m.items), nil) }
@@ -422,7 +421,7 @@ func (o *Options) predict(ctx context.Context, m *learnt, labels []int8, test []
 	if err != nil {
 		return 0, false, err
 	}
-	ridge := elasticnet.Settings{Alpha: 0, Standardize: true}
+	ridge := elasticnet.Settings{Alpha: 0, Standardize: true, Threads: o.Threads}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: x, Y: y, Weights: weights}, folds, ridge)
 	if err != nil {
 		return 0, false, err

@@ -26,11 +26,10 @@ type Choice struct {
 // Rank cross-validates the candidates of the options.
 func Rank(ctx context.Context, o Options) (*Choice, error) {
 	begin := time.Now()
-	s, end, err := o.Begin()
+	s, err := o.Begin()
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	choice, err := o.Choose(ctx, s)
 	if err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func Rank(ctx context.Context, o Options) (*Choice, error) {
 func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	data := s.Data(s.Order)
 	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF{Data: data, Settings: o.Solver(s, 0, 0)}, rank.Settings{
-		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Progress: o.Progress,
+		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Threads: o.Threads, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, err)

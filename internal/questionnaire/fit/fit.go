@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -41,7 +40,7 @@ type Options struct {
 	BoundLoadings bool
 	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
 	Inner icqf.Inner
-	// Threads is the number of threads of the whole process during the run, at most 1024; 0 leaves it as it is.
+	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
 	Threads int
 	Seed    uint64
 	// Trace asks for the objective of each iterate in the summary.
@@ -124,32 +123,18 @@ func (o *Options) complete(s *Study) error {
 
 // Solver returns the settings of a fit of that many factors.
 func (o *Options) Solver(s *Study, factors int, beta float64) icqf.Settings {
-	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed}
+	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}
 	if o.BoundLoadings {
 		settings.MaxLoading = s.scale.High
 	}
 	return settings
 }
 
-// Begin fills in the defaults, takes the threads and reads the input. The function that it returns gives the threads back.
-func (o *Options) Begin() (s *Study, end func(), err error) {
+// Begin checks the options, reads the input, unless it is given, and fills in the candidates.
+func (o *Options) Begin() (*Study, error) {
 	if err := o.check(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	end = func() {}
-	if o.Threads > 0 {
-		before := runtime.GOMAXPROCS(o.Threads)
-		end = func() { runtime.GOMAXPROCS(before) }
-	}
-	if s, err = o.study(); err != nil {
-		end()
-		return nil, nil, err
-	}
-	return s, end, nil
-}
-
-// study reads the input, unless it is given, and fills in the candidates.
-func (o *Options) study() (*Study, error) {
 	t := o.Table
 	if t == nil {
 		var err error
@@ -170,11 +155,10 @@ func (o *Options) study() (*Study, error) {
 // Fit factorizes the answers. When ctx ends before it is done, it returns an error that wraps the context's.
 func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	begin := time.Now()
-	s, end, err := o.Begin()
+	s, err := o.Begin()
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	loaded := time.Now()
 	choice := &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
 	if len(o.Factors)*len(o.Betas) > 1 {
@@ -216,7 +200,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
 		Settings: model.Settings{
 			Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner,
-			Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: runtime.GOMAXPROCS(0),
+			Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: linalg.Threads(o.Threads).Limit(),
 		},
 		Version: o.Version,
 	}

@@ -10,12 +10,16 @@ import (
 	"io"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -84,6 +88,7 @@ func TestLines(t *testing.T) {
 		"empty text":           {note("a", "", " "), []string{"line 1: empty_text: the text is empty: text"}, Counts{Refused: 1}},
 		"not UTF-8":            {"{\"text\":\"\xff\"}", []string{"line 1: invalid_utf8: the line is not UTF-8"}, Counts{Refused: 1}},
 		"long text":            {note("a", "", strings.Repeat("x", msg.MaxText+1)), []string{"line 1: too_large: the text is longer than 64 KiB, or another field too long: text"}, Counts{Refused: 1}},
+		"no version":           {`{"visit_id":"a","text":"hip"}`, []string{"a by cough"}, Counts{Scored: 1}},
 		"other version":        {`{"schema_version":"2","visit_id":"a","text":"hip"}`, []string{"line 1: unknown_schema_version: the schema version is not one that is known: schema_version"}, Counts{Refused: 1}},
 		"errors do not stop it": {
 			"x\n\n" + note("a", "", "hip") + "\ny\n" + note("b", "", "hip"),
@@ -269,3 +274,67 @@ func TestLinesErrors(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// fromTable is notes of a table; those without text stand for bad rows.
+type fromTable []msg.Note
+
+func (f *fromTable) Next(n *msg.Note) (int, error) {
+	if len(*f) == 0 {
+		return 0, io.EOF
+	}
+	*n, *f = (*f)[0], (*f)[1:]
+	line := 100 - len(*f)
+	if n.Text == "" {
+		return 0, &table.Error{File: "x.csv", Line: line, Column: `the "age"`, Err: errors.New("not a number")}
+	}
+	return line, nil
+}
+
+// Notes of a table are answered like lines, as lines or as rows.
+func TestPredictTables(t *testing.T) {
+	t.Parallel()
+	s := setOf(t, "cough")
+	all := fromTable{{VisitID: "a", Complaint: "cough", Text: "hip"}, {VisitID: "b"}, {VisitID: "c", Text: "pain", Complaint: "fever"}, {VisitID: "d", Text: "pain", Complaint: "cough", SchemaVersion: "2"}}
+	want := []string{"a by cough", `line 98: wrong_type: not a number: the "age"`, "line 99: no_model: no model scores this complaint", "line 100: unknown_schema_version: the schema version is not one that is known: schema_version"}
+	wantCounts := Counts{Scored: 1, Refused: 3}
+
+	var out bytes.Buffer
+	in := slices.Clone(all)
+	progress := 0
+	first := ""
+	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{
+		Notes: &in, Out: &out, Progress: func(done int) { progress = done }, Refused: func(line int, why string) { first += fmt.Sprintf("line %d: %s", line, why) },
+	})
+	if err != nil || counts != wantCounts || progress != 4 || first != want[1] {
+		t.Errorf("%+v, %v, %d answered, %q first", counts, err, progress, first)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, line := range lines {
+		if got := summary(t, line); len(lines) != len(want) || got != want[i] {
+			t.Errorf("line %d: %s, want %s", i, got, want[i])
+		}
+	}
+
+	in = slices.Clone(all)
+	var rows []Row
+	counts, err = s.Predict(t.Context(), classifier.Options{}, Batch{Notes: &in, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
+	if err != nil || counts != wantCounts || len(rows) != len(want) {
+		t.Fatalf("%+v, %v, %d rows", counts, err, len(rows))
+	}
+	var p msg.Prediction
+	if err := json.Unmarshal([]byte(lines[0]), &p); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Row{"a", &p.Probability, string(p.Decision), &p.Logit, "cough", p.Model.Version, &p.Abstained, ""}, rows[0]); d != "" {
+		t.Error(d)
+	}
+	for i, visit := range []string{"b", "c", "d"} {
+		if d := cmp.Diff(Row{VisitID: visit, Error: want[i+1]}, rows[i+1]); d != "" {
+			t.Error(d)
+		}
+	}
+	in = slices.Clone(all)
+	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Notes: &in, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
+		t.Errorf("writing rows: %v", err)
+	}
+}

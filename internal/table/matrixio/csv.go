@@ -25,8 +25,8 @@ func ReadCSV(r io.Reader) (*mat.Dense, error) {
 	return cells{}.read(rows)
 }
 
-// ReadAnswers returns the dense matrix in the named table, in which answers may be missing: it is read as by ReadCSV, but
-// that an empty field, NA, NaN or a single dot is NaN. A file that is no table is read as by Read.
+// ReadAnswers reads the matrix in the named file as Read does, but in a table an empty field, NA, NaN or a single dot is a
+// missing answer, NaN.
 func ReadAnswers(path string) (mat.Matrix, error) {
 	if ext, _ := table.Extensions(path); !isTable(ext) {
 		return Read(path)

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// ErrFormat is wrapped by the errors of files that are not in the format their name says.
+	// ErrFormat is wrapped by the errors of files that are not in the format that their name says.
 	ErrFormat = errors.New("malformed matrix")
 	// ErrUnsupported is wrapped by the errors of well-formed files of a kind that is not read.
 	ErrUnsupported = errors.New("unsupported matrix")

@@ -17,8 +17,8 @@ import (
 const (
 	// bufferSize is the unit of reading, and so the longest line of an .mtx file; its authors allow 1,024 bytes.
 	bufferSize = 1 << 16
-	// maxEmptyDim is the number of rows or columns that a header may claim without entries to go with them,
-	// and maxDimPerEntry what each entry adds. A row costs 8 bytes whether it has entries or not.
+	// maxEmptyDim is how many rows or columns a header may claim for a matrix without entries, and maxDimPerEntry
+	// how many more for each entry. A row costs 8 bytes whether it has entries or not.
 	maxEmptyDim    = 1 << 20
 	maxDimPerEntry = 8
 )
@@ -27,7 +27,7 @@ const (
 // coordinate or array; real, integer or pattern (ones); general or symmetric. A coordinate matrix becomes a
 // *matrix.CSR, with the zeros that are written out kept; an array becomes a *mat.Dense.
 //
-// It returns an *Error that wraps ErrFormat for a file that is not so: indices out of range, a repeated entry, an
+// It returns an *Error that wraps ErrFormat for a malformed file: indices out of range, a repeated entry, an
 // entry above the diagonal of a symmetric matrix, fewer or more entries than the size line says, more rows or
 // columns than 2²⁰ and eight times the entries, no rows or columns; ErrUnsupported for complex, hermitian and
 // skew-symmetric ones; linalg.ErrNonFinite for NaN and infinities.
@@ -215,7 +215,7 @@ func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 }
 
 func (m *mtxReader) readArray() (mat.Matrix, error) {
-	// The values stand column by column, of a symmetric matrix from the diagonal down.
+	// The values are in the order of columns; in a symmetric matrix each column begins at the diagonal.
 	var (
 		values []float64
 		fields = make([][]byte, 0, 2)

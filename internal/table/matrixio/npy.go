@@ -60,7 +60,7 @@ func ReadNPY(r io.Reader) (*mat.Dense, error) {
 	return x, nil
 }
 
-// npyHeader is what the header says of a matrix.
+// npyHeader describes the matrix.
 type npyHeader struct {
 	order         binary.ByteOrder
 	kind          byte // b, i, u or f
@@ -213,7 +213,7 @@ func (h *npyHeader) setShape(shape string) error {
 	return nil
 }
 
-// readValues reads all entries in file order and makes sure that nothing follows.
+// readValues reads all entries in file order, and returns an error if anything follows.
 func (h *npyHeader) readValues(in io.Reader) ([]float64, error) {
 	var values []float64
 	buffer := make([]byte, bufferSize) // a multiple of every size

@@ -69,7 +69,7 @@ func detectors() []detector {
 			return found, err
 		}},
 		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (found int, err error) {
-			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson)
+			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
 			if err != nil {
 				return 0, err
 			}

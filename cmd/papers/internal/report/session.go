@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync/atomic"
 
@@ -24,8 +23,6 @@ type Session struct {
 	Cells string
 	// Progress, unless nil, is told how many steps are done. It may be called from several goroutines.
 	Progress func(done, total int)
-	// Log is nil for none.
-	Log *slog.Logger
 
 	done, total atomic.Int64
 }

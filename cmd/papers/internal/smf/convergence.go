@@ -112,13 +112,11 @@ func (c *Convergence) check() error {
 // Run makes the runs. All algorithms of one problem begin at the same factors. The report holds the problems whose runs are
 // all made.
 func (c *Convergence) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	var err error
 	if c.MnistImages != "" {
+		var err error
 		if c.digits, err = ReadDigits(c.MnistImages, c.MnistLabels); err != nil {
 			return nil, err
 		}
-	} else {
-		session.Log.Info("no --mnist-images: the part on digits is left out")
 	}
 	found, err := c.converge(ctx, session)
 	if found == nil {

@@ -1,9 +1,7 @@
 package smf
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
-	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/internal/table"
 )
-
-// ErrExpressions is wrapped by errors of files that do not hold expressions or phenotypes.
-var ErrExpressions = errors.New("malformed table")
 
 // Expressions are the measured activity of genes in samples of known classes.
 type Expressions struct {
@@ -49,52 +44,47 @@ type PhenotypeColumns struct {
 // DefaultSubtype is the column of subtypes of the leukaemia samples of Golub et al. 1999.
 const DefaultSubtype = "Cell"
 
-const byteOrderMark = "\xef\xbb\xbf"
-
 // leastOfClass is the least number of samples of a class, so that two of them are in each half.
 const leastOfClass = 4
 
-// ReadExpressions reads a table of genes × samples and one of the samples' phenotypes. Both are CSV with a header, gzipped if
-// the name ends in .gz. The first column names genes and samples. The files must hold the same samples, in any order.
+// ReadExpressions reads a table of genes × samples and one of the samples' phenotypes, in any format of package table. The
+// first column names genes and samples. The files must hold the same samples, in any order.
 //
-// Errors are *matrixio.Error and name file, line and column; those of the content wrap ErrExpressions. They never name a
-// sample.
+// Errors are *table.Error. They never name a sample.
 func ReadExpressions(expressions, phenotypes string, columns PhenotypeColumns) (*Expressions, error) {
-	e, samples := &Expressions{}, map[string]int{}
-	var rows []float64 // genes × samples
-	genes := map[string]bool{}
-	err := readTable(expressions, func(line int, fields []string) error {
-		if line == 1 {
-			for i, name := range fields[1:] {
-				if _, twice := samples[name]; twice || name == "" {
-					return malformed(line, i+2, "a sample without a name, or listed twice")
-				}
-				samples[name] = i
-			}
-			return nil
+	e, samples, genes := &Expressions{}, map[string]int{}, map[string]bool{}
+	var values []float64 // genes × samples
+	err := eachLine(expressions, func(fields []string, first bool) (column int, err error) {
+		gene := fields[0]
+		if !first && (genes[gene] || gene == "") {
+			return 1, errors.New("a gene without a name, or listed twice")
 		}
-		if genes[fields[0]] || fields[0] == "" {
-			return malformed(line, 1, "a gene without a name, or listed twice")
-		}
-		gene := strings.Clone(fields[0]) // without its line
-		genes[gene] = true
-		e.Genes = append(e.Genes, gene)
 		for i, field := range fields[1:] {
+			if first {
+				if _, twice := samples[field]; twice || field == "" {
+					return i + 2, errors.New("a sample without a name, or listed twice")
+				}
+				samples[field] = i
+				continue
+			}
 			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-				return malformed(line, i+2, "not a finite number")
+				return i + 2, errors.New("not a finite number")
 			}
-			rows = append(rows, v)
+			values = append(values, v)
 		}
-		return nil
+		if !first {
+			genes[gene], e.Genes = true, append(e.Genes, gene)
+		}
+		return 0, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 {
-		return nil, &matrixio.Error{Path: expressions, Err: fmt.Errorf("%w: no gene, or no sample", ErrExpressions)}
+	if len(values) == 0 {
+		return nil, &table.Error{File: expressions, Err: errors.New("no gene, or no sample")}
 	}
-	e.X = mat.DenseCopyOf(mat.NewDense(len(e.Genes), len(samples), rows).T())
+	e.X = mat.DenseCopyOf(mat.NewDense(len(e.Genes), len(samples), values).T())
 	e.Outcomes, err = readPhenotypes(phenotypes, columns, samples)
 	return e, err
 }
@@ -103,37 +93,37 @@ func ReadExpressions(expressions, phenotypes string, columns PhenotypeColumns) (
 func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]int) ([]Outcome, error) {
 	label, subtype := -1, -1
 	values, subtypes := make([]string, len(samples)), make([]string, len(samples))
-	err := readTable(path, func(line int, fields []string) error {
-		if line == 1 {
+	err := eachLine(path, func(fields []string, first bool) (column int, err error) {
+		if first {
 			label, subtype = slices.Index(fields, columns.Label), slices.Index(fields, cmp.Or(columns.Subtype, DefaultSubtype))
 			if label < 0 {
-				return malformed(line, 0, "no column %q", columns.Label)
+				return 0, fmt.Errorf("no column %q", columns.Label)
 			}
 			if subtype < 0 && columns.Subtype != "" {
-				return malformed(line, 0, "no column %q", columns.Subtype)
+				return 0, fmt.Errorf("no column %q", columns.Subtype)
 			}
-			return nil
+			return 0, nil
 		}
 		i, known := samples[fields[0]]
 		switch {
 		case !known:
-			return malformed(line, 1, "a sample without expressions")
+			return 1, errors.New("a sample without expressions")
 		case values[i] != "":
-			return malformed(line, 1, "a sample that is listed twice")
+			return 1, errors.New("a sample that is listed twice")
 		case fields[label] == "":
-			return malformed(line, label+1, "no label")
+			return label + 1, errors.New("no label")
 		}
 		values[i], subtypes[i] = fields[label], fields[label]
 		if subtype >= 0 {
 			subtypes[i] = strings.TrimSpace(fields[label] + " " + fields[subtype])
 		}
-		return nil
+		return 0, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	whole := func(format string, args ...any) error {
-		return &matrixio.Error{Path: path, Err: fmt.Errorf("%w: %s", ErrExpressions, fmt.Sprintf(format, args...))}
+		return &table.Error{File: path, Err: fmt.Errorf(format, args...)}
 	}
 	if i := slices.Index(values, ""); i >= 0 {
 		return nil, whole("no row for the sample in column %d of the expressions", i+2)
@@ -146,13 +136,37 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 		outcomes = append(outcomes, detail)
 	}
 	for _, o := range outcomes {
-		for c, n := range o.Counts {
-			if n < leastOfClass {
-				return nil, whole("%d samples of %q, want %d at least", n, o.Classes[c], leastOfClass)
-			}
+		if c := slices.IndexFunc(o.Counts, func(n int) bool { return n < leastOfClass }); c >= 0 {
+			return nil, whole("%d samples of %q, want at least %d", o.Counts[c], o.Classes[c], leastOfClass)
 		}
 	}
 	return outcomes, nil
+}
+
+// eachLine calls visit for each line of a table, which returns the column, from 1, of an error. The first line is the header,
+// but is read as any other: its fields would name the columns in errors, and they may be samples.
+func eachLine(path string, visit func(fields []string, first bool) (column int, err error)) error {
+	in, err := table.Open(path, table.Options{IsHeader: func([]string) bool { return false }})
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // nothing was written
+	for first := true; ; first = false {
+		row, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if column, err := visit(row.Cells, first); err != nil {
+			at := &table.Error{File: path, Line: row.Line, Err: err}
+			if column > 0 {
+				at.Column = strconv.Itoa(column)
+			}
+			return at
+		}
+	}
 }
 
 // newOutcome returns the outcome with these values. Its classes are sorted, but for one that comes last.
@@ -182,46 +196,4 @@ func (e *Expressions) fingerprint() string {
 			add("%q %q %v\n", o.Name, o.Classes, o.labels)
 		}
 	})
-}
-
-// readTable calls row for each line of a CSV file, the header first as line 1. The fields are only valid in the call.
-func readTable(path string, row func(line int, fields []string) error) error {
-	err := withContent(path, func(in io.Reader) error {
-		content := bufio.NewReader(in)
-		if start, _ := content.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
-			_, _ = content.Discard(len(byteOrderMark)) // which Peek has read
-		}
-		records := csv.NewReader(content)
-		records.ReuseRecord = true
-		for line := 0; ; {
-			fields, err := records.Read()
-			switch at, ok := errors.AsType[*csv.ParseError](err); {
-			case ok:
-				return malformed(at.Line, 0, "%v", at.Err)
-			case errors.Is(err, io.EOF) && line == 0:
-				return malformed(0, 0, "no header")
-			case errors.Is(err, io.EOF):
-				return nil
-			case err != nil:
-				return err
-			}
-			if line++; line > 1 {
-				line, _ = records.FieldPos(0)
-			}
-			if err := row(line, fields); err != nil {
-				return err
-			}
-		}
-	})
-	if at, ok := errors.AsType[*matrixio.Error](err); ok {
-		at.Path = path
-	} else if err != nil {
-		err = &matrixio.Error{Path: path, Err: err}
-	}
-	return err
-}
-
-// malformed returns an error at a place, to which readTable adds the file.
-func malformed(line, column int, format string, args ...any) error {
-	return &matrixio.Error{Line: line, Column: column, Err: fmt.Errorf("%w: %s", ErrExpressions, fmt.Sprintf(format, args...))}
 }

@@ -78,26 +78,26 @@ type GeneLoading struct {
 func (r *LeukaemiaResult) summarize() {
 	for _, o := range r.Outcomes {
 		for _, m := range methods(len(o.Classes)) {
-			var accuracy, balanced, auroc, loss []float64
 			s := LeukaemiaSummary{Outcome: o.Name, Method: m.name}
+			var values [4][]float64
 			for _, c := range r.Cells {
 				if c.Outcome != o.Name || c.Method != m.name {
 					continue
 				}
-				s.Splits++
-				accuracy, balanced = append(accuracy, c.Accuracy), append(balanced, c.BalancedAccuracy)
-				auroc, loss = append(auroc, c.AUROC), append(loss, c.LogLoss)
+				for i, v := range []float64{c.Accuracy, c.BalancedAccuracy, c.AUROC, c.LogLoss} {
+					values[i] = append(values[i], v)
+				}
 				if c.Rank > 0 {
 					s.Ranks = append(s.Ranks, c.Rank)
 				}
 			}
-			if s.Splits == 0 {
+			if s.Splits = len(values[0]); s.Splits == 0 {
 				continue
 			}
-			s.Accuracy, s.AccuracySD = report.MeanDeviation(accuracy)
-			s.BalancedAccuracy, s.BalancedAccuracySD = report.MeanDeviation(balanced)
-			s.AUROC, s.AUROCSD = report.MeanDeviation(auroc)
-			s.LogLoss, s.LogLossSD = report.MeanDeviation(loss)
+			s.Accuracy, s.AccuracySD = report.MeanDeviation(values[0])
+			s.BalancedAccuracy, s.BalancedAccuracySD = report.MeanDeviation(values[1])
+			s.AUROC, s.AUROCSD = report.MeanDeviation(values[2])
+			s.LogLoss, s.LogLossSD = report.MeanDeviation(values[3])
 			r.Summaries = append(r.Summaries, s)
 		}
 	}

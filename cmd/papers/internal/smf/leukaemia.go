@@ -143,7 +143,7 @@ func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Exp
 	return out, nil
 }
 
-// samples are those of a half, standardized by the training half.
+// samples are some of all samples, standardized by the training half.
 type samples struct {
 	rows []int      // in the whole
 	x    *mat.Dense // samples × genes
@@ -155,10 +155,9 @@ type training struct {
 	samples
 	*Leukaemia
 	folds []int // of each sample, for cross-validation
-	scale func(*mat.Dense) *mat.Dense
 }
 
-// halves returns a split, stratified by class.
+// halves returns a split, stratified by class: the training half, and the other.
 func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *samples, error) {
 	half, err := eval.StratifiedFolds(o.labels, nil, 2, l.Seed+uint64(split))
 	if err != nil {
@@ -169,23 +168,19 @@ func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *s
 		rows[h] = append(rows[h], i)
 	}
 	train, err := l.train(e, o, rows[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	return train, e.samples(o, rows[1], train.scale), nil
+	return train, e.samples(o, rows[1], rows[0]), err
 }
 
 // train returns the training samples of these rows.
 func (l *Leukaemia) train(e *Expressions, o *Outcome, rows []int) (*training, error) {
-	scale := standardizer(linalg.SelectRows(e.X, rows))
-	s := e.samples(o, rows, scale)
+	s := e.samples(o, rows, rows)
 	folds, err := eval.StratifiedFolds(s.data.Labels, nil, l.Folds, l.Seed)
-	return &training{*s, l, folds, scale}, err
+	return &training{*s, l, folds}, err
 }
 
-// samples returns the samples of these rows.
-func (e *Expressions) samples(o *Outcome, rows []int, scale func(*mat.Dense) *mat.Dense) *samples {
-	s := &samples{rows: rows, x: scale(linalg.SelectRows(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
+// samples returns the samples of these rows, standardized by the training rows.
+func (e *Expressions) samples(o *Outcome, rows, train []int) *samples {
+	s := &samples{rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
 	for _, i := range rows {
 		s.data.Labels = append(s.data.Labels, o.labels[i])
 	}

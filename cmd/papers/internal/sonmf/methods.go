@@ -112,12 +112,11 @@ func starts() []contender {
 // δ = 1e-10 (section 5.1).
 func truncatedSVD(ctx context.Context, p *solver.Problem, _ *rand.Rand) error {
 	topics, err := p.OrthonormalTopics(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		raise(topics, startFloor)
+		startNonNegative(p, topics)
 	}
-	raise(topics, startFloor)
-	startNonNegative(p, topics)
-	return nil
+	return err
 }
 
 // arbitrarySVD starts from F = [V]_δ and G = [X·V]_δ, each column of V but the first with a random sign. The authors'
@@ -137,18 +136,16 @@ func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) err
 	return nil
 }
 
-// startNonNegative starts from F = [topics]_δ and G = [X·topics]_δ, and sets the negative entries of X to 0: the methods
-// refuse them. The authors' program lets them in, against the methods' assumptions.
+// startNonNegative starts from F = [topics]_δ and G = [X·topics]_δ, and raises the negative entries of X to 0, because the
+// methods refuse them. The authors' program lets them in, against the methods' assumptions.
 func startNonNegative(p *solver.Problem, topics *mat.Dense) {
 	n, _ := p.X.Dims()
-	scores := mat.NewDense(n, p.Settings.Rank, nil)
+	scores, x := mat.NewDense(n, p.Settings.Rank, nil), mat.DenseCopyOf(p.X)
 	p.X.MulTo(scores, topics)
 	raise(scores, startFloor)
 	raise(topics, startFloor)
-	p.Settings.StartTopics, p.Settings.StartScores = topics, scores
-	x := mat.DenseCopyOf(p.X.(linalg.Dense).Dense)
 	raise(x, 0)
-	p.X = linalg.Dense{Dense: x}
+	p.Settings.StartTopics, p.Settings.StartScores, p.X = topics, scores, linalg.OperatorOf(x, 0)
 }
 
 // raise raises entries to a least value.

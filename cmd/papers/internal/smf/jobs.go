@@ -6,11 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
@@ -31,80 +29,6 @@ type problem struct {
 	x    mat.Matrix
 	data smf.Data
 	rank int
-}
-
-// The images of section 5. Its supplement, which says more about them, was not at hand: which digits, how many of them and
-// the noise follow the authors' scripts, or our choice if these do not say.
-const (
-	digitsRank   = 2   // section 5
-	digitsImages = 500 // section 5
-	digitsEach   = 10  // images of a digit that are mixed
-	digitsNoise  = 0.5 // standard deviation, pixels from 0 to 1
-)
-
-// mixedDigits returns 500 images, each a mixture of 20 given ones of 2 and 5 with weights from U(0,1), and noise. A label is
-// drawn with the log-odds
-//
-//	⟨image before noise, sum of ten 4s − sum of ten 7s⟩, less their mean,
-//
-// where pixels run from 0 to 1. Pixels are then centred, and scaled so that images have a mean square of 1.
-func mixedDigits(d *Digits, seed uint64) (*problem, error) {
-	random := rand.New(rand.NewPCG(seed, digitsStream))
-	p := d.Rows * d.Columns
-	given := map[byte]*mat.Dense{}
-	for _, digit := range []byte{2, 5, 4, 7} {
-		var err error
-		if given[digit], err = d.choose(digit, random); err != nil {
-			return nil, err
-		}
-	}
-	x, direction := mat.NewDense(digitsImages, p, nil), make([]float64, p)
-	for _, digit := range []byte{2, 5} {
-		linalg.Threads(0).AddMulTo(x, drawn(digitsImages, digitsEach, random.Float64), given[digit])
-	}
-	for i := range digitsEach {
-		floats.Add(direction, given[4].RawRowView(i))
-		floats.Sub(direction, given[7].RawRowView(i))
-	}
-	odds := make([]float64, digitsImages)
-	for i := range odds {
-		odds[i] = floats.Dot(x.RawRowView(i), direction)
-	}
-	floats.AddConst(-stat.Mean(odds, nil), odds)
-	data := smf.Data{Labels: drawLabels(odds, random), Classes: 2}
-	raw := x.RawMatrix().Data
-	for i := range raw {
-		raw[i] += digitsNoise * random.NormFloat64()
-	}
-	for j := range p {
-		column := mat.Col(nil, j, x)
-		floats.AddConst(-stat.Mean(column, nil), column)
-		x.SetCol(j, column)
-	}
-	floats.Scale(math.Sqrt(digitsImages)/floats.Norm(raw, 2), raw)
-	return &problem{name: "digits", x: x, data: data, rank: digitsRank}, nil
-}
-
-// choose returns digitsEach images of a digit, without repeats.
-func (d *Digits) choose(digit byte, random *rand.Rand) (*mat.Dense, error) {
-	var of []int
-	for i, label := range d.Labels {
-		if label == digit {
-			of = append(of, i)
-		}
-	}
-	if len(of) < digitsEach {
-		return nil, report.Invalid("%d images of a %d, want at least %d", len(of), digit, digitsEach)
-	}
-	p := d.Rows * d.Columns
-	images := mat.NewDense(digitsEach, p, nil)
-	for row, chosen := range random.Perm(len(of))[:digitsEach] {
-		pixels := d.Pixels[of[chosen]*p : (of[chosen]+1)*p]
-		for j, v := range pixels {
-			images.Set(row, j, float64(v)/math.MaxUint8)
-		}
-	}
-	return images, nil
 }
 
 // The made-up job postings: as sparse, as wide and as rarely fraudulent as those of section 5.
