@@ -37,18 +37,27 @@ type metrics struct {
 
 // newMetrics registers the metrics with reg, which may be nil.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help})
+	var all []prometheus.Collector
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help}
 	}
-	counters := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help}, []string{label})
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts(opts(name, help)), labels)
+		all = append(all, c)
+		return c
 	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help})
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name, help)), labels)
+		all = append(all, g)
+		return g
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help, Buckets: buckets})
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help, Buckets: buckets})
+		all = append(all, h)
+		return h
 	}
+	counter := func(name, help string) prometheus.Counter { return counters(name, help).WithLabelValues() }
+	gauge := func(name, help string) prometheus.Gauge { return gauges(name, help).WithLabelValues() }
 	m := &metrics{
 		consumed:      counters("consumed_records_total", "Records read from the input topic.", "partition"),
 		records:       counters("records_total", "Records by what became of them.", "disposition"),
@@ -56,27 +65,22 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		handleSeconds: histogram("handle_seconds", "Time to handle one record.", prometheus.ExponentialBuckets(5e-6, 2, 16)),
 		endToEnd:      histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its answer.", prometheus.ExponentialBuckets(1e-3, 2, 17)),
 		inFlight:      gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
-		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "wardcast", Subsystem: "ingest", Name: "lag_records", Help: "Records in the input topic without an answer yet.",
-		}, []string{"partition"}),
-		skipped:     counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.", "cause"),
-		rebalances:  counter("rebalances_total", "Generations of the consumer group joined."),
-		assigned:    gauge("assigned_partitions", "Partitions assigned to this process."),
-		commits:     counters("commits_total", "Offset commits by result.", "result"),
-		retries:     counter("produce_retries_total", "Produce requests that were retried."),
-		fetchErrors: counter("fetch_errors_total", "Fetch requests that failed."),
-		panics:      counter("handler_panics_total", "Panics recovered in the handler."),
-		stalls:      counter("stalls_total", "Generations left because a partition with records made no progress."),
-		blocked:     gauge("blocked_partitions", "Partitions that wait because a dead letter is too large for its topic."),
-		reasons:     make(map[string]prometheus.Counter),
+		lag:           gauges("lag_records", "Records in the input topic without an answer yet.", "partition"),
+		skipped:       counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.", "cause"),
+		rebalances:    counter("rebalances_total", "Generations of the consumer group joined."),
+		assigned:      gauge("assigned_partitions", "Partitions assigned to this process."),
+		commits:       counters("commits_total", "Offset commits by result.", "result"),
+		retries:       counter("produce_retries_total", "Produce requests that were retried."),
+		fetchErrors:   counter("fetch_errors_total", "Fetch requests that failed."),
+		panics:        counter("handler_panics_total", "Panics recovered in the handler."),
+		stalls:        counter("stalls_total", "Generations left because a partition with records made no progress."),
+		blocked:       gauge("blocked_partitions", "Partitions that wait because a dead letter is too large for its topic."),
+		reasons:       make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
 	m.dead = m.records.WithLabelValues(DeadLetter.String())
 	m.retry = m.records.WithLabelValues(Retry.String())
-	for _, r := range []msg.Reason{
-		msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.NoAnswers, msg.OutOfRange, msg.UnknownLevel,
-		msg.InvalidUTF8, msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed, reasonOther,
-	} {
+	for _, r := range append(msg.Reasons(), reasonOther) {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 	}
 	for _, cause := range []string{causeRetention, causeAbsent} {
@@ -85,13 +89,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, result := range []string{commitOK, commitStale, commitFailed} {
 		m.commits.WithLabelValues(result)
 	}
-	if reg == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{
-		m.consumed, m.records, m.deadLetters, m.handleSeconds, m.endToEnd, m.inFlight, m.lag, m.skipped, m.rebalances,
-		m.assigned, m.commits, m.retries, m.fetchErrors, m.panics, m.stalls, m.blocked,
-	} {
+	for _, c := range all {
+		if reg == nil {
+			break
+		}
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -19,16 +19,16 @@ import (
 )
 
 type benchCmd struct {
-	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core, beside encoding/json reading and writing the same messages." example:"wardcast bench score --notes 20000"`
-	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker, beside a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
+	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core. The reference is encoding/json, which reads and writes the same messages." example:"wardcast bench score --notes 20000"`
+	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker. The reference is a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
 }
 
-// benchInput is the flags that say what is scored by what.
+// benchInput is the flags for the notes and the models.
 type benchInput struct {
 	limits
 	Notes    int    `help:"Number of notes." default:"100000"`
-	ModelDir string `help:"Model store; without it models are trained on generated notes." placeholder:"DIR"`
-	Input    string `help:"Notes to take, JSON lines, over again as often as needed; without it they are generated." type:"existingfile" placeholder:"FILE"`
+	ModelDir string `help:"Model store (default: models trained on generated notes)." placeholder:"DIR"`
+	Input    string `help:"Notes as JSON lines, repeated as often as needed (default: generated notes)." type:"existingfile" placeholder:"FILE"`
 	Seed     uint64 `help:"Seed of the generated notes." default:"1"`
 }
 
@@ -61,7 +61,7 @@ func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, 
 	return set, messages, err
 }
 
-// messages returns notes whose visits are numbered, so that the answer to each is known.
+// messages returns notes with numbered visits, so that each answer can be assigned to its note.
 func (c *benchInput) messages(g *synth.Generator) ([][]byte, error) {
 	var given []msg.Note
 	if c.Input != "" {
@@ -129,8 +129,8 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 type benchStreamCmd struct {
 	benchInput
 	cli.Output
-	Rate        float64  `help:"Notes per second; 0 is as fast as it goes." default:"0"`
-	Brokers     []string `help:"Kafka brokers; without them an embedded one." placeholder:"HOST:PORT"`
+	Rate        float64  `help:"Notes per second; 0 is as fast as possible." default:"0"`
+	Brokers     []string `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
 	Compression string   `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
 }
 

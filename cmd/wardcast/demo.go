@@ -21,7 +21,7 @@ type demoCmd struct {
 	cli.Output
 	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
 	Rate     float64       `help:"Notes per second." default:"20"`
-	Port     int           `help:"Port of metrics and health; a free one where it is taken." default:"8080"`
+	Port     int           `help:"Port for metrics and health; if it is in use, a free one." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
 }
 
@@ -30,7 +30,7 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(errors.New("--rate and --duration must be positive"))
 	}
 	if c.Port < 0 || c.Port > math.MaxUint16 {
-		return cli.Usage(fmt.Errorf("--port %d is no port", c.Port))
+		return cli.Usage(fmt.Errorf("--port %d is not a port", c.Port))
 	}
 	log, err := obs.NewLogger(d.Err, "warn")
 	if err != nil {
@@ -58,12 +58,12 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.PrintJSON(d.Out, map[string]any{"summary": s})
 	}
 	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
-	line(out, "AUROC %s against what happened; the rule that made the notes reaches %s. Mean distance from the true probability %.3f.\n", cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
+	line(out, "AUROC %s; the rule that made the notes reaches %s. Mean distance from the true probability: %.3f.\n", cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
 	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
 	return out.Flush()
 }
 
-// line writes at once, so that each prediction is seen as it comes.
+// line writes without delay, so that each prediction is seen as it comes.
 func line(w *bufio.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...) // the writer keeps its error for Flush at the end
 	_ = w.Flush()
@@ -72,7 +72,7 @@ func line(w *bufio.Writer, format string, args ...any) {
 // shownWords is how many words of a note the table names.
 const shownWords = 4
 
-// words returns the words of a note that moved its prediction most, over all topics and as single words.
+// words returns the words of a note that moved its prediction most, over all topics and single words.
 func words(p *msg.Prediction) string {
 	all := slices.DeleteFunc(wordSums(p), func(s summand) bool { return s.what == classifier.Other })
 	var texts []string

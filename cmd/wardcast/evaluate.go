@@ -26,15 +26,15 @@ type evaluateCmd struct {
 	outcomes
 	head
 	cli.Output
-	Methods      []string `help:"Methods to compare: majority, ${fitMethods}, and all but majority, bow, smf-w and smf-h also with +words, as in sonmf+words; bow is words alone (default: majority,bow,sonmf,sonmf+words; with --classes majority,smf-w,smf-h)."`
+	Methods      []string `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
 	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
-	Weightings   []string `help:"Rows to compare: tf-idf, binary (default: binary for sonmf-binary and log-nmf, which take no others, tf-idf for the rest)."`
-	Folds        int      `help:"Folds of a cross-validation." default:"5"`
+	Weightings   []string `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
+	Folds        int      `help:"Folds of the cross-validation." default:"5"`
 	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
-	Test         []string `help:"Test on these files, trained on all of --input, instead of cross-validating." placeholder:"FILE" sep:"none"`
-	SplitTime    string   `help:"Train on notes before this time and test on the others; or on the earliest share of the notes where it ends in a percent sign, as in 80%." placeholder:"TIME"`
-	PerComplaint string   `help:"Also compare on each complaint with enough notes by itself (always, auto), or not (never)." enum:"auto,always,never" default:"never"`
-	MinDocuments int      `help:"Notes that a complaint needs for that." default:"${minDocuments}"`
+	Test         []string `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
+	SplitTime    string   `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
+	PerComplaint string   `help:"Also compare on each complaint with enough notes separately (always or auto), or not (never)." enum:"auto,always,never" default:"never"`
+	MinDocuments int      `help:"Notes that a complaint needs for this." default:"${minDocuments}"`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -51,7 +51,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	warnRidge(d.Log, &comparison.Settings)
 	if len(c.Test) > 0 && c.SplitTime != "" {
-		return cli.Usage(errors.New("--test and --split-time exclude one another"))
+		return cli.Usage(errors.New("--test and --split-time exclude each other"))
 	}
 	inputs := c.Files()
 	t, err := c.Read(d, columns, slices.Concat(inputs, c.Test))
@@ -71,7 +71,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 			found, err = compare(ctx, d, &g, comparison)
 		}
 		if (errors.Is(err, eval.ErrOneClass) || errors.Is(err, smf.ErrLabels)) && g.Complaint != "" {
-			d.Log.Warn("a complaint is left out: a part of its notes is of one outcome only", "model", models.Slug(g.Complaint))
+			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome", "model", models.Slug(g.Complaint))
 			continue
 		}
 		if err != nil {
@@ -89,16 +89,16 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return printScores(d.Out, scores)
 }
 
-// warnRanks says where there were fewer topics than asked for.
+// warnRanks warns of candidates that had fewer topics than asked for.
 func warnRanks(log *slog.Logger, candidates []train.Configuration, scores []train.Evaluation) {
 	for i, sc := range scores {
 		if sc.Rank < candidates[i].Rank {
-			log.Warn("fewer notes or terms than topics: the rank is cut", "model", cmp.Or(sc.Complaint, models.Other), "method", sc.Name, "rank", candidates[i].Rank, "used", sc.Rank)
+			log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(sc.Complaint, models.Other), "method", sc.Name, "rank", candidates[i].Rank, "used", sc.Rank)
 		}
 	}
 }
 
-// comparison returns what the flags say is compared, without the splits.
+// comparison returns what the flags say about the comparison, without the splits.
 func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	s := train.Default()
 	if err := c.apply(&s); err != nil {
@@ -122,9 +122,9 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	elastic := func(of train.Configuration) bool { return !of.Method.Supervised() && of.Method != train.Majority }
 	switch {
 	case c.supervised() != "" && !slices.ContainsFunc(candidates, supervised):
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s is of smf-w and smf-h, which are not among the --methods", c.supervised()))
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.supervised()))
 	case c.elastic() != "" && !slices.ContainsFunc(candidates, elastic):
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s is of the elastic net, which none of the --methods has", c.elastic()))
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.elastic()))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err
@@ -183,7 +183,7 @@ func printClassScores(w io.Writer, scores []train.Evaluation) error {
 	return cli.PrintTable(w, header, rows)
 }
 
-// named returns a group of notes as messages name it.
+// named returns the name of a group of notes in messages.
 func named(complaint string) string {
 	if complaint == "" {
 		return "all complaints"
@@ -191,8 +191,8 @@ func named(complaint string) string {
 	return fmt.Sprintf("complaint %q", complaint)
 }
 
-// repeats returns how the rows of a group are split; those that stand before trainRows in the whole table are of the
-// training files.
+// repeats returns how the rows of a group are split. Rows before trainRows in the whole table come from the training
+// files.
 func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train.Repeats, error) {
 	if len(c.Test) == 0 && c.SplitTime == "" {
 		repeats, err := train.CrossValidation(g.Rows, c.Folds, c.Repeats, c.Seed)
@@ -216,17 +216,17 @@ func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train
 	}
 	repeats, dropped, err := train.Holdout(g.Rows, inTraining)
 	if dropped > 0 {
-		d.Log.Warn("test notes of visits that are trained on are left out", "notes", dropped)
+		d.Log.Warn("test notes of visits that are also in training are left out", "notes", dropped)
 	}
 	return repeats, err
 }
 
-// cut returns the time before which notes are trained on.
+// cut returns the time that separates training from testing.
 func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 	times := make([]time.Time, len(rows))
 	for i := range rows {
 		if times[i] = rows[i].Arrived; times[i].IsZero() {
-			return time.Time{}, errors.New("--split-time wants a time in every row")
+			return time.Time{}, errors.New("--split-time needs a time in every row")
 		}
 	}
 	share, ok := strings.CutSuffix(c.SplitTime, "%")
@@ -239,7 +239,7 @@ func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 	}
 	percent, err := strconv.ParseFloat(share, 64)
 	if err != nil {
-		return time.Time{}, cli.Usage(fmt.Errorf("--split-time %q is no percentage", c.SplitTime))
+		return time.Time{}, cli.Usage(fmt.Errorf("--split-time %q is not a percentage", c.SplitTime))
 	}
 	_, _, cut, err := eval.TemporalSplit(times, percent/100)
 	return cut, err

@@ -18,35 +18,35 @@ type factorizeCmd struct {
 	Input            string   `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string   `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Rank             int      `help:"Number of topics." required:"" placeholder:"K"`
-	Out              string   `help:"Folder for factors.safetensors and result.json, made where it does not exist." required:"" placeholder:"DIR"`
-	Init             string   `help:"Start: svd, random or kmeans. Not used by svd, nor beside both start factors." enum:"svd,random,kmeans" default:"svd"`
-	Seed             uint64   `help:"Seed of the start; likewise." default:"1"`
-	Restarts         int      `help:"Try so many starts, with seeds that follow one another, and keep the result of least objective; more than 1 want --init random or kmeans." default:"1"`
-	MaxIter          int      `help:"Largest number of updates." default:"${maxIter}"`
-	RelTol           float64  `help:"End at this relative change of the objective; 0 is off." default:"${relTol}"`
-	AbsTol           float64  `help:"End at this absolute change of the mean objective; 0 is off." default:"0"`
+	Out              string   `help:"Folder for factors.safetensors and result.json, created if missing." required:"" placeholder:"DIR"`
+	Init             string   `help:"Start: svd, random or kmeans. Method svd and runs with both start factors ignore it." enum:"svd,random,kmeans" default:"svd"`
+	Seed             uint64   `help:"Seed of the start; ignored in the same cases." default:"1"`
+	Restarts         int      `help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 needs --init random or kmeans." default:"1"`
+	MaxIter          int      `help:"Stop after this many updates." default:"${maxIter}"`
+	RelTol           float64  `help:"Stop at this relative change of the objective; 0 is off." default:"${relTol}"`
+	AbsTol           float64  `help:"Stop at this absolute change of the mean objective; 0 is off." default:"0"`
 	Threads          int      `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 	Trace            bool     `help:"Write the objective of every iterate into result.json."`
-	StartTopics      string   `help:"Begin from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
-	StartScores      string   `help:"Begin from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
-	Step             string   `help:"Update of sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). Of sonmf-binary: quasi-newton or newton-fixed, the paper's (default: ${binaryStep}). Of smf-w and smf-h the step length of the paper's algorithm, a number (default: faster updates that choose their own)." placeholder:"STEP"`
+	StartTopics      string   `help:"Start from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
+	StartScores      string   `help:"Start from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
+	Step             string   `help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For smf-w and smf-h: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
 	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf, 0 or more (default: from the scale of the matrix)." placeholder:"WEIGHT"`
-	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
+	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
 
-	Labels            string `help:"Labels 0, 1 … of the documents for smf-w and smf-h, a line or a column." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	Labels            string `help:"Labels 0, 1 … of the documents, in one line or one column." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	Aux               string `help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
-	Xi                string `help:"Weight of the reconstruction, a number, or auto: by 5-fold cross-validation (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
-	Ridge             string `help:"Weight of the squares of the coefficients, a number or auto (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
-	ClassWeights      string `help:"Weights of documents in the label loss: all alike (none, the default), or each class the same total (balanced)." enum:"none,balanced," default:"" group:"smf-w and smf-h"`
+	Xi                string `help:"Weight of the reconstruction: a number, or auto for 5-fold cross-validation (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	Ridge             string `help:"Weight of the squared coefficients: a number or auto (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	ClassWeights      string `help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" group:"smf-w and smf-h"`
 	TestInput         string `help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	TestLabels        string `help:"Their labels." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	TestAux           string `help:"Their auxiliary features." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
-	StartCoefficients string `help:"Begin from these coefficients, k × κ, beside --start-topics and --start-scores." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
-	StartAux          string `help:"Begin from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	StartCoefficients string `help:"Start from these coefficients, k × κ, together with --start-topics and --start-scores." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	StartAux          string `help:"Start from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 }
 
 func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
-	// Of factorize.Options 0 means a default, which is not what it says here.
+	// In factorize.Options 0 means the default, but not in these flags.
 	switch {
 	case c.MaxIter < 1:
 		return cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", c.MaxIter))
@@ -54,7 +54,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts))
 	}
 	if ridge, err := strconv.ParseFloat(c.Ridge, 64); err == nil && ridge == 0 {
-		d.Log.Warn("a ridge of 0: coefficients of labels that the documents tell apart grow without bound")
+		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
 	}
 	tried, bar := cli.NewProgress(d.Err, "cross-validation"), &iterations{Progress: cli.NewProgress(d.Err, "updates"), max: c.MaxIter}
 	report, err := factorize.Run(ctx, factorize.Options{

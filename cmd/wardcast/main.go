@@ -38,15 +38,15 @@ type grammar struct {
 	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped." example:"wardcast serve --config wardcast.yaml --embedded-broker broker --create-topics"`
 	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone." example:"wardcast broker --dir broker"`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
-	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation or on a held-out part." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
+	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation, or on held-out notes." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
 	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated' --age 78 --sex F --acuity 2 --output table"`
 	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix." example:"wardcast factorize --input notes.mtx --rank 10 --out factors"`
 	Rank          rankCmd          `cmd:"" help:"Choose the number of topics or factors of a matrix." example:"wardcast rank --input notes.mtx --ranks 2:6"`
-	Questionnaire questionnaireCmd `cmd:"" help:"Factors of questionnaires: answers with missing entries and confounds."`
+	Questionnaire questionnaireCmd `cmd:"" help:"Find and score the factors of questionnaires, with missing answers and confounds."`
 	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
-	Bench         benchCmd         `cmd:"" help:"Measure this product's speed beside a reference."`
+	Bench         benchCmd         `cmd:"" help:"Measure this product's speed against a reference."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file." example:"wardcast check-config wardcast.yaml"`
 	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version"`
 	Completion    cli.Completion   `cmd:"" help:"Print the script that completes commands and flags in a shell." example:"source <(wardcast completion bash)"`
@@ -56,13 +56,13 @@ type grammar struct {
 }
 
 func main() {
-	// kafka-go keeps its codecs in process-wide variables. Its default level of snappy takes about twice the time of this
-	// one.
+	// kafka-go keeps its codecs in process-wide variables. Its default level of snappy takes about twice as long as
+	// this one.
 	compress.SnappyCodec.Compression = snappy.FasterCompression
 	var g grammar
 	program := cli.Program{
 		Name:        "wardcast",
-		Description: "Probability of admission from triage notes, with the words that made it. Data goes to stdout, logs and progress to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused.",
+		Description: "Probability of admission from triage notes, with the words behind it. Data goes to stdout, logs and progress to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused.",
 		Grammar:     &g,
 		Logging:     &g.Logging,
 		Vars:        defaults(),
@@ -71,7 +71,7 @@ func main() {
 	os.Exit(program.Run())
 }
 
-// defaults are what help texts and flags take from the packages that own them.
+// defaults are values for help texts and flags, from the packages that own them.
 func defaults() kong.Vars {
 	s, explain := train.Default(), config.Default().Scoring
 	return kong.Vars{

@@ -213,7 +213,7 @@ func TestMethods(t *testing.T) {
 	}
 	fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"}, "log-nmf", "binary")
 	for _, method := range []string{"sonmf", "bow"} {
-		fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "no ℓ1 penalties", method)
+		fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "ℓ1 penalties apply only to l1-nmf", method)
 	}
 	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"}, "--l1-topics", "l1-nmf")
 	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "sonmf", "--ranks=-3"}, "rank -3")

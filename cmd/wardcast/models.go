@@ -13,11 +13,11 @@ import (
 
 type modelsCmd struct {
 	List   modelsListCmd   `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
-	Show   modelsShowCmd   `cmd:"" help:"Show the manifest of one version." example:"wardcast models show --model-dir models _other"`
-	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store; ends with 1 and names each bad one." example:"wardcast models verify --model-dir models"`
+	Show   modelsShowCmd   `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
+	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store. Names each bad file and ends with 1 if there is one." example:"wardcast models verify --model-dir models"`
 }
 
-// store is the flag of the commands that read a model store.
+// store is the flag of commands that read a model store.
 type store struct {
 	ModelDir string `help:"Model store." required:"" type:"existingdir" placeholder:"DIR"`
 }
@@ -32,7 +32,7 @@ func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if versions == nil {
 		return damage
 	}
-	// What is damaged hides neither the other models nor that it is damaged.
+	// Damage must not hide the other models, and must be reported.
 	if c.JSON() {
 		return errors.Join(cli.PrintJSON(d.Out, versions), damage)
 	}
@@ -47,7 +47,7 @@ type modelsShowCmd struct {
 	store
 	cli.Output
 	Model   string `arg:"" help:"Name of the model."`
-	Version string `arg:"" optional:"" help:"Version; the champion where none is given."`
+	Version string `arg:"" optional:"" help:"Version (default: the champion)."`
 }
 
 func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -69,7 +69,7 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return err
 }
 
-// loadBundle returns a version of a model, the champion where version is "".
+// loadBundle returns a version of a model; "" is the champion.
 func loadBundle(ctx context.Context, s models.Store, name, version string) (*models.Bundle, error) {
 	if version == "" {
 		var err error

@@ -25,42 +25,42 @@ import (
 
 type questionnaireCmd struct {
 	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers." example:"wardcast questionnaire fit answers.csv --items '*_?' --confounds age:numeric,sex:categorical --factors 5 --beta 0.1 --out fit"`
-	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants by a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
+	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
-	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors whose items may differ from age to age, from several rows of each participant." example:"wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
+	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
-// answerFlags are the flags that say where answers are and what their columns mean.
+// answerFlags say where answers are and what their columns mean.
 type answerFlags struct {
-	Input          string   `arg:"" help:"Answers: CSV with a header, tab-separated where the name ends in .tsv; .gz too." type:"existingfile" name:"file"`
-	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, ! takes out again; patterns that all do take out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not; without such a column participants are numbered by row, and meta refuses the fit)." placeholder:"NAME"`
-	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 for a known range." placeholder:"LIST"`
+	Input          string   `arg:"" help:"Answers, a row for each participant: CSV with a header, .tsv, .jsonl or .parquet; text also as .gz or .zst." type:"existingfile" name:"file"`
+	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, and ! takes items out again. Patterns that all begin with ! take items out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
+	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 gives the range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
-	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: the codebook's, else those of the file)." placeholder:"LOW:HIGH"`
+	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: from the codebook, otherwise from the file)." placeholder:"LOW:HIGH"`
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
-	OmitIncomplete bool     `help:"Leave participants without a value of some confound out; else they are an error."`
-	Codebook       string   `help:"Table that describes items, in the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
+	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`
+	Codebook       string   `help:"Table that describes items, with the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
 }
 
-// codes are values of a flag, also where they begin with a hyphen, as -9999 does.
+// codes are values of a flag that may begin with a hyphen, as -9999 does.
 type codes []string
 
 // Decode implements kong.MapperValue.
 func (c *codes) Decode(ctx *kong.DecodeContext) error {
 	t := ctx.Scan.Pop()
 	if t.IsEOL() {
-		return errors.New("want a code")
+		return errors.New("needs a code")
 	}
 	*c = append(*c, strings.Split(t.String(), ",")...)
 	return nil
 }
 
-// columns returns what the flags say.
+// columns returns the columns that the flags describe.
 func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 	c := answers.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
 	var err error
@@ -83,7 +83,7 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 	return c, nil
 }
 
-// readCodebook reads a codebook, and says in the log which of its columns are ignored.
+// readCodebook reads a codebook, and logs which of its columns are ignored.
 func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
 	items, ignored, err := answers.ReadCodebook(path)
 	if len(ignored) > 0 {
@@ -92,22 +92,22 @@ func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
 	return items, err
 }
 
-// learning is the flags of what learns.
+// learning are the flags of the commands that learn.
 type learning struct {
 	Factors       string  `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." default:"auto" placeholder:"K"`
 	Beta          string  `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." default:"auto" placeholder:"B"`
-	Ridge         float64 `help:"Weight of half the squares of scores and loadings, beside beta." default:"0" placeholder:"WEIGHT"`
+	Ridge         float64 `help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
 	BoundLoadings bool    `help:"Keep loadings within the largest answer."`
 	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
 	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
 	MaxIter       int     `help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
-	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off. Those of a cross-validation end at ${cvRelTol} where that is larger." default:"${relTol}"`
-	Threads       int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
+	Threads       int     `help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
-// options returns what the flags say.
+// options returns the options that the flags describe.
 func (l *learning) options() (fit.Options, error) {
-	o := fit.Options{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads, Version: version}
+	o := fit.Options{Learning: model.Learning{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads}, Version: version}
 	var err error
 	if l.MaxIter < 1 {
 		return o, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
@@ -121,7 +121,7 @@ func (l *learning) options() (fit.Options, error) {
 	return o, nil
 }
 
-// read returns what the flags of both say.
+// read returns the options that the flags of both describe.
 func (l *learning) read(d *cli.Deps, a *answerFlags) (fit.Options, error) {
 	o, err := l.options()
 	if err == nil {
@@ -148,52 +148,52 @@ func parseBetas(s string) ([]float64, error) {
 	return all, nil
 }
 
-// mostLines bounds the lines of a file that one log line names.
+// mostLines is the largest number of lines that one log line names.
 const mostLines = 20
 
-// warn says in the log what should be known of a file.
+// warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if n := len(of.Unanswered); n > 0 {
 		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
 	if n := len(of.Incomplete); n > 0 {
-		d.Log.Warn("participants without a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
+		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
 	}
 	if n := len(of.Visits); n > 0 {
-		d.Log.Warn("visits without a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
 	}
 	if len(of.Dropped) > 0 {
 		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
 	}
 	for _, m := range of.Merged {
-		d.Log.Warn("more than two values of a label: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
+		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
 	}
 	if r := of.Inferred; r != nil {
-		d.Log.Info("the range of items without one is that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		d.Log.Info("items without a range get that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
-			d.Log.Warn("answers are far from all others, as codes of missing entries are", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+			d.Log.Warn("answers are far from all others and may be codes of missing entries", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
 	}
 }
 
-// warnUnconverged says in the log how many of many fits ran out of updates.
+// warnUnconverged logs how many fits ran out of updates.
 func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	if fits > 0 {
 		d.Log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
 	}
 }
 
-// result is the flags of what writes a model.
+// result are the flags of the commands that write a model.
 type result struct {
 	cli.Output
-	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model, of longitudinal ages.csv and ages.svg too, of meta --compact compact.csv; made where it does not exist." required:"" placeholder:"DIR"`
-	Rule  string `help:"Of several candidates take that of the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
+	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
+	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
-// prepare completes the options, and returns the bar that shows their progress. The inputs are the files that are read.
+// prepare completes the options, and returns a progress bar. The inputs are the files that are read.
 func (r *result) prepare(d *cli.Deps, o *fit.Options, inputs ...string) (*cli.Progress, error) {
-	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // an hour of updates is no time to learn it
+	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // said before an hour of updates, not after
 		return nil, cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
 	}
 	if err := folder.Check(r.Out, inputs...); err != nil {
@@ -205,7 +205,7 @@ func (r *result) prepare(d *cli.Deps, o *fit.Options, inputs ...string) (*cli.Pr
 	return bar, nil
 }
 
-// report says what was learnt and written.
+// report prints what was learnt and written.
 func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	s := &f.Summary
 	if s.Status == solver.IterationLimit.String() {
@@ -259,8 +259,8 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 
 type questionnaireLongitudinalCmd struct {
 	questionnaireFitCmd
-	Time string   `help:"Column of the time of a row, as age." required:"" placeholder:"NAME"`
-	Bins []string `help:"Edges of the bins of time, as in 6,9,12: 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
+	Time string   `help:"Column with the time of a row, for instance age." required:"" placeholder:"NAME"`
+	Bins []string `help:"Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
 }
 
 func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -275,7 +275,7 @@ type questionnaireMetaCmd struct {
 	Models []string `arg:"" help:"Output folders of fits, each of another questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
 	learning
 	result
-	Compact int `help:"Also choose so many items of all questionnaires that estimate the scores, into compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
+	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -307,7 +307,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 type questionnaireScoreCmd struct {
-	Input       string `arg:"" help:"Answers of new participants, in the form of those of the fit." type:"existingfile" name:"file"`
+	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
 	Out         string `help:"File for the scores (default: stdout)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`

@@ -19,7 +19,7 @@ type questionnaireEvaluateCmd struct {
 	answerFlags
 	learning
 	cli.Output
-	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the value given." placeholder:"LIST"`
+	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value." placeholder:"LIST"`
 	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
@@ -43,9 +43,9 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	// The smallest share has no item that varies in none of the others.
+	// An item that varies in the smallest share varies in all others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that do not vary among those trained on are left out there", "file", c.Input, "items", items)
+		d.Log.Warn("items that do not vary among the participants trained on are left out there", "file", c.Input, "items", items)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	if c.JSON() {
@@ -78,8 +78,8 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 type questionnaireReportCmd struct {
 	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
 	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
-	Codebook   string `help:"Table that describes items, in the columns item, text, subscale; it replaces what the model holds of them." type:"existingfile" placeholder:"FILE"`
-	Evaluation string `help:"What evaluate printed with --output=json, for the report." type:"existingfile" placeholder:"FILE"`
+	Codebook   string `help:"Table that describes items, with the columns item, text, subscale; it replaces the descriptions in the model." type:"existingfile" placeholder:"FILE"`
+	Evaluation string `help:"Evaluation to show: what evaluate printed with --output=json." type:"existingfile" placeholder:"FILE"`
 }
 
 func (c *questionnaireReportCmd) Run(d *cli.Deps) error {

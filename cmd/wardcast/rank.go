@@ -14,18 +14,18 @@ import (
 
 type rankCmd struct {
 	cli.Output
-	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf see questionnaire rank, for smf-w and smf-h train --rank." enum:"${rankMethods}" default:"sonmf"`
-	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa a field of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
+	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
+	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa, fields of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
 	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
-	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has). Of equal values bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
-	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or to what the matrix leaves room for. Of fa they choose the lines of the table; parallel decides by all." default:"auto"`
+	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has). If values are equal, bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
+	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or fewer if the matrix is small. For fa they select the lines of the table; parallel decides by all." default:"auto"`
 	Seed             uint64  `help:"Seed of starts, groups and draws." default:"1"`
-	Init             string  `help:"Start of bcv and bic: svd, random or kmeans. ccc and dispersion begin at random." enum:"svd,random,kmeans" default:"svd"`
-	MaxIter          int     `help:"Largest number of updates of a run." default:"${maxIter}"`
-	RelTol           float64 `help:"End a run at this relative change of the objective; 0 is off." default:"${relTol}"`
+	Init             string  `help:"Start for bcv and bic: svd, random or kmeans. ccc and dispersion start at random." enum:"svd,random,kmeans" default:"svd"`
+	MaxIter          int     `help:"Stop a run after this many updates." default:"${maxIter}"`
+	RelTol           float64 `help:"Stop a run at this relative change of the objective; 0 is off." default:"${relTol}"`
 	Runs             int     `help:"Runs for each number of topics, for ccc and dispersion." default:"${runs}"`
-	Folds            int     `help:"Groups of rows and of columns for bcv; each pair of groups is held out once." default:"${folds}"`
-	Correlation      string  `help:"Correlations of fa: pearson or polychoric." enum:"pearson,polychoric" default:"pearson"`
+	Folds            int     `help:"Groups of rows and groups of columns for bcv; each pair is held out once." default:"${folds}"`
+	Correlation      string  `help:"Correlations for fa: pearson or polychoric." enum:"pearson,polychoric" default:"pearson"`
 	Draws            int     `help:"Random data sets for parallel." default:"${draws}"`
 	Threads          int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 }
@@ -59,7 +59,7 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	for _, warning := range report.Warnings {
-		d.Log.Warn("look at this before you rely on the choice", "reason", warning)
+		d.Log.Warn("check this before you rely on the choice", "reason", warning)
 	}
 	warnUnconverged(d, report.Unconverged, c.MaxIter)
 	if c.JSON() {
@@ -68,10 +68,10 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return printRanks(d, report)
 }
 
-// linesBeyond is how many lines the table of factor analysis has beyond the choice; JSON has all.
+// linesBeyond is how many lines after the chosen one the table of factor analysis has; JSON has all.
 const linesBeyond = 6
 
-// printRanks writes the curve, with the choice in its line.
+// printRanks prints the curve and marks the choice.
 func printRanks(d *cli.Deps, r *factorize.RankReport) error {
 	head := []string{"RANK", string(r.Criterion)}
 	extra := func(factorize.RankPoint) *float64 { return nil }

@@ -16,10 +16,10 @@ import (
 )
 
 type serveCmd struct {
-	Config         string `help:"Configuration file. Its log.level counts where --log-level is not given." required:"" type:"existingfile" placeholder:"FILE"`
-	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first of kafka.brokers, and keep its data in this folder." placeholder:"DIR"`
-	CreateTopics   bool   `help:"Make the topics that do not exist, ${partitions} partitions each."`
-	Insecure       bool   `help:"Allow addresses that other machines reach, without TLS or login."`
+	Config         string `help:"Configuration file. --log-level overrides its log.level." required:"" type:"existingfile" placeholder:"FILE"`
+	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first address of kafka.brokers, with its data in this folder." placeholder:"DIR"`
+	CreateTopics   bool   `help:"Create missing topics, ${partitions} partitions each."`
+	Insecure       bool   `help:"Allow non-loopback addresses, although they have no TLS or login."`
 }
 
 func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
@@ -53,10 +53,10 @@ func logLevelGiven(command *kong.Context) bool {
 }
 
 type brokerCmd struct {
-	Dir      string `help:"Folder for the data, made where it does not exist." required:"" placeholder:"DIR"`
+	Dir      string `help:"Folder for the data, created if missing." required:"" placeholder:"DIR"`
 	Listen   string `help:"Address to listen on." default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
-	Sync     bool   `help:"Wait for the disk at every write: what is acknowledged survives a power failure too."`
-	Insecure bool   `help:"Allow an address that other machines reach, without TLS or login."`
+	Sync     bool   `help:"Wait for the disk at every write, so that acknowledged records survive a power failure."`
+	Insecure bool   `help:"Allow a non-loopback address, although it has no TLS or login."`
 }
 
 func (c *brokerCmd) Run(ctx context.Context, d *cli.Deps) error {

@@ -12,8 +12,8 @@ import (
 
 type synthCmd struct {
 	Notes         synthNotesCmd         `cmd:"" help:"Generate triage notes with outcomes from a known topic model and admission rule." example:"wardcast synth notes --count 2000 --format csv > notes.csv"`
-	Matrix        synthMatrixCmd        `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket), by default of the size of the SONMF paper's largest set of notes." example:"wardcast synth matrix --documents 500 --terms 300 --topics 10 > notes.mtx"`
-	Questionnaire synthQuestionnaireCmd `cmd:"" help:"Generate answers to an invented questionnaire of five constructs (CSV), with what is true of them." example:"wardcast synth questionnaire > answers.csv"`
+	Matrix        synthMatrixCmd        `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket). By default it has the size of the largest set of notes in the SONMF paper." example:"wardcast synth matrix --documents 500 --terms 300 --topics 10 > notes.mtx"`
+	Questionnaire synthQuestionnaireCmd `cmd:"" help:"Generate answers to an invented questionnaire of five constructs (CSV), or the truth behind them." example:"wardcast synth questionnaire > answers.csv"`
 }
 
 type synthNotesCmd struct {
@@ -54,13 +54,13 @@ type synthQuestionnaireCmd struct {
 	Count   int     `short:"n" help:"Number of participants." default:"500"`
 	Seed    uint64  `help:"Seed: equal seeds give equal answers." default:"1"`
 	Missing float64 `help:"Probability that an answer is missing." default:"0.05"`
-	Visits  int     `help:"Rows of a participant, three years apart." default:"1"`
-	Part    string  `help:"Print the answers, the codebook, or the loadings or scores that are true." enum:"answers,codebook,loadings,scores" default:"answers"`
+	Visits  int     `help:"Rows per participant, three years apart." default:"1"`
+	Part    string  `help:"Print the answers, the codebook, the true loadings or the true scores." enum:"answers,codebook,loadings,scores" default:"answers"`
 }
 
 func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Count < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
-		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: want at least 1 of the former, and 0 to below 1", c.Count, c.Visits, c.Missing))
+		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, the last from 0 to below 1", c.Count, c.Visits, c.Missing))
 	}
 	return synth.WriteQuestionnaire(ctx, d.Out, synth.QuestionnairePart(c.Part), synth.QuestionnaireSettings{Participants: c.Count, Seed: c.Seed, Missing: c.Missing, Visits: c.Visits})
 }

@@ -15,7 +15,7 @@ import (
 
 type topicsCmd struct {
 	List topicsListCmd `cmd:"" help:"List the topics of the champions, one a line." example:"wardcast topics list --model-dir models"`
-	Show topicsShowCmd `cmd:"" help:"Show the words of a model's topics: those of the largest positive and of the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
+	Show topicsShowCmd `cmd:"" help:"Show the words of a model's topics with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
 }
 
 type topicsListCmd struct {
@@ -60,7 +60,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return err
 		}
 		if err != nil {
-			// What is damaged hides neither the other models nor that it is damaged.
+			// Damage must not hide the other models, and must be reported.
 			damage = errors.Join(damage, err)
 			continue
 		}
@@ -87,7 +87,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return errors.Join(cli.PrintTable(d.Out, header, rows), damage)
 }
 
-// byOutcome writes the coefficients of several outcomes against the reference.
+// byOutcome returns the coefficients of several outcomes against the reference.
 func byOutcome(all []classifier.ClassCoefficient) string {
 	parts := make([]string, len(all))
 	for i, c := range all {
@@ -100,9 +100,9 @@ type topicsShowCmd struct {
 	store
 	cli.Output
 	Model   string `arg:"" help:"Name of the model."`
-	Version string `help:"Version; the champion where none is given."`
+	Version string `help:"Version (default: the champion)."`
 	Topic   *int   `help:"Only this topic, counted from 1." placeholder:"N"`
-	Terms   int    `help:"Words from each end of a topic." default:"15"`
+	Terms   int    `help:"Words to show from each end of a topic." default:"15"`
 }
 
 func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -139,7 +139,7 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return nil
 }
 
-// ends are the headings of the words of positive and of negative weight.
+// ends returns the headings for words of positive and of negative weight.
 func ends(d classifier.Direction) (positive, negative string) {
 	switch d {
 	case classifier.TowardAdmission:
@@ -182,7 +182,7 @@ func printTopic(d *cli.Deps, t *classifier.Topic) error {
 	return cli.PrintTable(d.Out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
 }
 
-// loadModel returns a version of a model, the champion where version is "".
+// loadModel returns a version of a model; "" is the champion.
 func loadModel(ctx context.Context, s models.Store, name, version string) (*classifier.Model, error) {
 	b, err := loadBundle(ctx, s, name, version)
 	if err != nil {

@@ -24,12 +24,12 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// outcomes is the flag of those that learn several outcomes.
+// outcomes is the flag of commands that learn several outcomes.
 type outcomes struct {
-	Classes []string `help:"Outcomes to tell apart in place of admitted or not: all labels, the commonest as reference (auto), or a list, its first as reference. --positive-label then lists those that count as admitted (default: all but the reference). With smf-w and smf-h." placeholder:"auto|NAME,..."`
+	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME,..."`
 }
 
-// into puts the outcomes into the columns.
+// into adds the outcomes to the columns.
 func (o *outcomes) into(columns *notes.Columns) error {
 	if o.Classes == nil {
 		return nil
@@ -45,7 +45,7 @@ func (o *outcomes) into(columns *notes.Columns) error {
 	return nil
 }
 
-// trimmed returns names without the space around them, as labels are read.
+// trimmed returns names without surrounding space, as labels are read.
 func trimmed(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -54,30 +54,30 @@ func trimmed(names []string) []string {
 	return out
 }
 
-// head is the flags of text rows and classifier that training and evaluation share.
+// head is the flags for text rows and classifiers that training and evaluation share.
 type head struct {
-	MinDF       int      `name:"min-df" help:"Least number of visits with a term." default:"${minDF}"`
-	MaxDF       float64  `name:"max-df" help:"Greatest share of visits with a term." default:"1"`
-	MaxTerms    int      `help:"Keep so many of the commonest terms; 0 keeps all." default:"0"`
-	NGrams      int      `name:"n-grams" help:"Longest phrase in words, 1 to 3." default:"1"`
-	Negation    bool     `help:"Make denied words terms of their own."`
-	Synonyms    string   `help:"File of abbreviations in place of the built-in ones." type:"existingfile" placeholder:"FILE"`
-	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 ridge (default: ${alpha}). Not of smf-w and smf-h." placeholder:"SHARE"`
-	Standardize bool     `help:"Penalize features at unit variance, as R's glmnet does. With smf-w and smf-h: centre terms and give them equal variance."`
-	FreeAux     bool     `help:"Leave auxiliary features unpenalized. Not of smf-w and smf-h."`
-	Lambda      string   `help:"Penalty by cross-validation: the best (min, the default), or the simplest within one standard error (1se). Not of smf-w and smf-h." enum:"min,1se," default:""`
-	Calibration string   `help:"Map from logit to probability: platt, isotonic (of admitted or not alone) or none." enum:"platt,isotonic,none" default:"platt"`
-	Threshold   string   `help:"What the decision's threshold is chosen for: accuracy or youden." enum:"accuracy,youden" default:"accuracy"`
-	Seed        uint64   `help:"Seed of everything random." default:"1"`
+	MinDF       int      `name:"min-df" help:"Drop terms in fewer visits than this." default:"${minDF}"`
+	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of visits than this." default:"1"`
+	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
+	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3." default:"1"`
+	Negation    bool     `help:"Make denied words separate terms."`
+	Synonyms    string   `help:"File of abbreviations to use instead of the built-in ones." type:"existingfile" placeholder:"FILE"`
+	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
+	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
+	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
+	Lambda      string   `help:"Weight of the penalty, by cross-validation: the best (min, the default), or the largest within one standard error of it (1se). Not for smf-w and smf-h." enum:"min,1se," default:""`
+	Calibration string   `help:"Map from logit to probability: platt, isotonic (only without --classes) or none." enum:"platt,isotonic,none" default:"platt"`
+	Threshold   string   `help:"Choose the decision's threshold by accuracy or by Youden's index." enum:"accuracy,youden" default:"accuracy"`
+	Seed        uint64   `help:"Seed of all random numbers." default:"1"`
 	L1Topics    *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
-	L1Scores    *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: likewise)." placeholder:"WEIGHT"`
+	L1Scores    *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
 
-	Xi           string `help:"Weight of the text beside the outcome in smf-w and smf-h, a number, or auto: by cross-validation (default: auto)." placeholder:"WEIGHT"`
-	Ridge        string `help:"Weight of the squares of their coefficients, a number or auto (default: auto)." placeholder:"WEIGHT"`
-	ClassWeights string `help:"Weights of outcomes in smf-w and smf-h: each note counts alike (none, the default), or each outcome (balanced)." enum:"none,balanced," default:""`
+	Xi           string `help:"Weight of the text against the outcome in smf-w and smf-h: a number, or auto for cross-validation (default: auto)." placeholder:"WEIGHT"`
+	Ridge        string `help:"Weight of the squared coefficients in smf-w and smf-h: a number or auto (default: auto)." placeholder:"WEIGHT"`
+	ClassWeights string `help:"Weights in smf-w and smf-h: the same for each note (none, the default), or the same total for each outcome (balanced)." enum:"none,balanced," default:""`
 }
 
-// apply puts the flags into settings.
+// apply writes the flags into settings.
 func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams, s.Text.Negation = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams, h.Negation
 	if h.Synonyms != "" {
@@ -117,8 +117,8 @@ func weight(flag, value string) (*float64, error) {
 	return &v, nil
 }
 
-// elastic returns the flag of the elastic net that was given, "" for none, and supervised that of the supervised
-// factorizations.
+// elastic returns the name of a flag that was given for the elastic net, and supervised one for the supervised
+// factorizations; "" if there is none.
 func (h *head) elastic() string {
 	switch {
 	case h.Alpha != nil:
@@ -143,10 +143,10 @@ func (h *head) supervised() string {
 	return ""
 }
 
-// warnRidge says what coefficients without a penalty do.
+// warnRidge warns of coefficients without a penalty.
 func warnRidge(log *slog.Logger, s *train.Settings) {
 	if s.Ridge != nil && *s.Ridge == 0 {
-		log.Warn("a ridge of 0: coefficients of outcomes that the notes tell apart grow without bound")
+		log.Warn("a ridge of 0: coefficients grow without bound if the notes separate the outcomes")
 	}
 }
 
@@ -155,14 +155,14 @@ type trainCmd struct {
 	outcomes
 	head
 	cli.Output
-	ModelDir     string `help:"Model store: a directory, made where it does not exist." required:"" placeholder:"DIR"`
-	Method       string `help:"How topics are made: ${fitMethods}; bow is single words without topics." enum:"${fitMethods}" default:"sonmf"`
-	Rank         []int  `help:"Number of topics; with smf-w and smf-h also several, to choose from by cross-validation." default:"${rank}"`
-	Words        string `help:"Single words stand beside the topics, or not, none (default: beside, none for smf-w and smf-h, which have none)." enum:"beside,none," default:""`
-	Weighting    string `help:"Rows of tf-idf or of 0 and 1, binary (default: binary for sonmf-binary and log-nmf, which take no others, else tf-idf)." enum:"tf-idf,binary," default:""`
-	WarmStart    bool   `help:"Begin from the champion's topics, where it has as many of the same method; anyway topics keep the numbers of the champion's that they are nearest to."`
-	PerComplaint string `help:"Complaints with a model of their own: where it is better (auto), where there are notes enough (always), or none (never)." enum:"auto,always,never" default:"auto"`
-	MinDocuments int    `help:"Notes that a complaint needs for a model of its own." default:"${minDocuments}"`
+	ModelDir     string `help:"Model store: a directory, created if missing." required:"" placeholder:"DIR"`
+	Method       string `help:"How topics are fitted: ${fitMethods}. bow uses single words without topics." enum:"${fitMethods}" default:"sonmf"`
+	Rank         []int  `help:"Number of topics. For smf-w and smf-h also several: cross-validation chooses one." default:"${rank}"`
+	Words        string `help:"Use single words in addition to topics (beside), or not (none). Default: beside; smf-w and smf-h allow only none." enum:"beside,none," default:""`
+	Weighting    string `help:"Rows of tf-idf, or of 0 and 1 (binary). Default: tf-idf; sonmf-binary and log-nmf allow only binary." enum:"tf-idf,binary," default:""`
+	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
+	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
+	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
 }
 
 func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -188,13 +188,13 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return printOutcomes(d, c.Output, trained.Outcomes)
 }
 
-// settings returns what the flags say of the models.
+// settings returns what the flags say about the models.
 func (c *trainCmd) settings() (train.Settings, error) {
 	s := train.Default()
 	s.Method, s.WarmStart = train.Method(c.Method), c.WarmStart
 	s.Words = c.Words == "beside" || c.Words == "" && !s.Method.Supervised()
 	if len(c.Rank) == 0 {
-		return s, cli.Usage(errors.New("--rank wants a number of topics"))
+		return s, cli.Usage(errors.New("--rank needs a number of topics"))
 	}
 	if s.Rank = c.Rank[0]; len(c.Rank) > 1 {
 		s.Ranks = c.Rank
@@ -202,10 +202,10 @@ func (c *trainCmd) settings() (train.Settings, error) {
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
 	s.PerComplaint, s.MinDocuments = train.Policy(c.PerComplaint), c.MinDocuments
 	if flag := c.elastic(); flag != "" && s.Method.Supervised() {
-		return s, cli.Usage(fmt.Errorf("%s is of the elastic net, which method %q has not", flag, c.Method))
+		return s, cli.Usage(fmt.Errorf("%s applies only to the elastic net; method %q does not use it", flag, c.Method))
 	}
 	if flag := c.supervised(); flag != "" && !s.Method.Supervised() {
-		return s, cli.Usage(fmt.Errorf("%s is of smf-w and smf-h, not of method %q", flag, c.Method))
+		return s, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, not to method %q", flag, c.Method))
 	}
 	if err := c.apply(&s); err != nil {
 		return s, err
@@ -224,7 +224,7 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
-			d.Log.Warn("a note has no such field: the auxiliary column will count as missing when notes are scored", "column", a.Column, "field", a.Name)
+			d.Log.Warn("notes have no such field: the auxiliary column counts as missing when notes are scored", "column", a.Column, "field", a.Name)
 		}
 	}
 	t, err := c.Read(d, columns, c.Files())
@@ -232,17 +232,18 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 		return train.Data{}, err
 	}
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
-		d.Log.Warn("rows without a visit id count as visits of their own: what several notes of one patient share may become a term")
+		d.Log.Warn("rows without a visit id count as separate visits: words that several notes of one patient share may become terms")
 	}
 	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
 }
 
-// previous gives a training the champions before it. One that is damaged is as none: training mends the store.
+// previous returns how training finds the champions before it. A damaged champion counts as none: training repairs the
+// store.
 func previous(log *slog.Logger, store models.Store) func(context.Context, string) (*models.Bundle, error) {
 	return func(ctx context.Context, model string) (*models.Bundle, error) {
 		b, err := train.Champion(ctx, store, model)
 		if damaged, ok := errors.AsType[*models.FileError](err); ok {
-			log.Warn("the champion is damaged: topics are numbered anew", "model", model, "file", damaged.File)
+			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
 			return nil, nil
 		}
 		return b, err

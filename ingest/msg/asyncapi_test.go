@@ -80,8 +80,11 @@ func TestAsyncAPI(t *testing.T) {
 		}
 	}
 	s := doc.Components.Schemas
-	same("reasons", s.DeadLetter.Properties[HeaderReason].Enum, string(NotJSON), string(WrongType), string(MissingField), string(EmptyText),
-		string(NoAnswers), string(OutOfRange), string(UnknownLevel), string(InvalidUTF8), string(TooLarge), string(UnknownSchemaVersion), string(NoModel), string(ScoringFailed))
+	var reasons []string
+	for _, r := range Reasons() {
+		reasons = append(reasons, string(r))
+	}
+	same("reasons", s.DeadLetter.Properties[HeaderReason].Enum, reasons...)
 	same("headers of dead letters", append(s.DeadLetter.Required, HeaderField, HeaderModelVersion), HeaderReason, HeaderField, HeaderStage, HeaderTopic, HeaderPartition,
 		HeaderOffset, HeaderModelVersion, HeaderAttempts, HeaderDeadTime)
 	same("headers of answers", s.Answer.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime, HeaderContentType)

@@ -20,6 +20,11 @@ const (
 	ScoringFailed        Reason = "scoring_failed"         // the scorer refused or failed
 )
 
+// Reasons returns all reasons.
+func Reasons() []Reason {
+	return []Reason{NotJSON, WrongType, MissingField, EmptyText, NoAnswers, OutOfRange, UnknownLevel, InvalidUTF8, TooLarge, UnknownSchemaVersion, NoModel, ScoringFailed}
+}
+
 // Limits of a message's strings in bytes of UTF-8, after JSON escapes are resolved. MaxField keeps a prediction, which
 // repeats identifiers and the complaint, far below the brokers' usual limit of 1 MiB.
 const (

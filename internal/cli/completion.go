@@ -14,7 +14,7 @@ type Completion struct {
 	Shell string `arg:"" help:"Shell that the script is for: ${enum}." enum:"bash,zsh,fish"`
 }
 
-// scripts ask the program itself (%[1]s) what can stand at the cursor. Where it has no answer, shells complete files.
+// scripts ask the program itself (%[1]s) what can stand at the cursor. If it has no answer, shells complete files.
 var scripts = map[string]string{
 	"bash": `_%[1]s() {
   local IFS=$'\n'

@@ -66,7 +66,7 @@ func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// Digits writes a number with so many decimals, "-" for none.
+// Digits formats a number with this many decimals; "-" if it is nil.
 func Digits(v *float64, decimals int) string {
 	if v == nil {
 		return "-"
@@ -74,13 +74,13 @@ func Digits(v *float64, decimals int) string {
 	return strconv.FormatFloat(*v, 'f', decimals, 64)
 }
 
-// Progress is a bar on the terminal; elsewhere it shows nothing. It is safe for concurrent use.
+// Progress is a progress bar on a terminal; elsewhere it shows nothing. It is safe for concurrent use.
 type Progress struct {
 	mu  sync.Mutex
 	bar *progressbar.ProgressBar
 }
 
-// NewProgress returns a bar on w if that is a terminal, else one that shows nothing.
+// NewProgress returns a bar on w if w is a terminal, otherwise one that shows nothing.
 func NewProgress(w io.Writer, what string) *Progress {
 	if !Terminal(w) {
 		return &Progress{}
@@ -88,18 +88,18 @@ func NewProgress(w io.Writer, what string) *Progress {
 	return NewBar(w, what)
 }
 
-// Terminal reports whether w is one.
+// Terminal reports whether w is a terminal.
 func Terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// NewBar returns a bar that is drawn on w, whatever w is.
+// NewBar returns a bar on w, even if that is not a terminal.
 func NewBar(w io.Writer, what string) *Progress {
 	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
 }
 
-// Set shows that so much of the total is done; a total of 0 is not known.
+// Set shows how much of the total is done; a total of 0 is unknown.
 func (p *Progress) Set(done, total int) {
 	if p.bar == nil {
 		return
@@ -112,7 +112,7 @@ func (p *Progress) Set(done, total int) {
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
 }
 
-// Describe writes what stands before the bar.
+// Describe sets the text before the bar.
 func (p *Progress) Describe(what string) {
 	if p.bar == nil {
 		return
@@ -122,7 +122,7 @@ func (p *Progress) Describe(what string) {
 	p.bar.Describe(what)
 }
 
-// Finish takes the bar off the screen.
+// Finish removes the bar from the screen.
 func (p *Progress) Finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

@@ -32,5 +32,5 @@ func ParseRanks(s string) ([]int, error) {
 	return all, nil
 }
 
-// maxFactors bounds what a range may spell out.
+// maxFactors bounds what a range may list.
 const maxFactors = 10_000

@@ -1,5 +1,5 @@
-// Package cli holds what the programs of cmd share: how a command line is run and ends, how data is printed, progress
-// bars, and the flags that several commands have in common.
+// Package cli holds what the programs of cmd share: running a command line, printing data, progress bars, completion in
+// shells, and flags that several commands have.
 package cli
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
-// Exit codes beside 0.
+// Exit codes other than 0.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
@@ -30,7 +30,7 @@ type Deps struct {
 	Log      *slog.Logger
 }
 
-// ErrReported ends a command with ExitFailed when it has already said why.
+// ErrReported ends a command with ExitFailed after it has said why.
 var ErrReported = errors.New("reported")
 
 // UsageError is a mistake on the command line that is found after parsing.
@@ -42,7 +42,7 @@ func Usage(err error) UsageError { return UsageError{err} }
 // Unwrap returns the mistake itself.
 func (e UsageError) Unwrap() error { return e.error }
 
-// Logging is the flag of the log's level.
+// Logging is the flag for the level of the log.
 type Logging struct {
 	LogLevel string `help:"Log debug, info, warn or error lines and above." enum:"debug,info,warn,error" default:"info" env:"WARDCAST_LOG_LEVEL"`
 }
@@ -50,19 +50,19 @@ type Logging struct {
 // Program is a command line.
 type Program struct {
 	Name, Description string
-	// Grammar is a pointer to a struct for kong; each of its commands has Run(context.Context, *Deps) error or a part of
-	// it.
+	// Grammar is a pointer to a struct for kong. Each command has Run(context.Context, *Deps) error, or with fewer
+	// parameters.
 	Grammar any
 	// Logging points into Grammar.
 	Logging *Logging
-	// Vars are what help texts and flags take from the packages that own them.
+	// Vars are values for help texts and flags, from the packages that own them.
 	Vars kong.Vars
-	// Usage lists the sentinels of mistakes on the command line that packages below find.
+	// Usage lists the sentinels of errors that are mistakes on the command line.
 	Usage []error
 }
 
 // Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
-// after it the second has its default effect.
+// a second one has its default effect.
 func (p *Program) Run() int {
 	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description))
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Program) Run() int {
 	case errors.Is(err, ErrReported):
 		return ExitFailed
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return p.fail(context.Cause(ctx), ExitFailed) // the signal, wherever it came in between
+		return p.fail(context.Cause(ctx), ExitFailed) // name the signal, not the loop that it ended
 	case p.usage(err):
 		return p.fail(err, ExitUsage)
 	default:
@@ -150,8 +150,8 @@ func (p *Program) fail(err error, code int) int {
 	return code
 }
 
-// refuseRepeated returns an error for a second file of a flag that takes one: elsewhere --input may be repeated. Of other
-// flags the last counts.
+// refuseRepeated returns an error for a second file after a flag that takes one, because --input of other commands may
+// be repeated. For other flags the last value counts.
 func refuseRepeated(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, p := range command.Path {

@@ -2,9 +2,27 @@ package linalg
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
+
+// RowOrder returns the rows of a matrix in ascending order of their entries, NaN before every number; equal ones by the rows
+// of b, unless it is nil, and then as they come.
+func RowOrder(a, b *mat.Dense) []int {
+	rows, _ := a.Dims()
+	order := make([]int, rows)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		if c := slices.Compare(a.RawRowView(i), a.RawRowView(j)); c != 0 || b == nil {
+			return c
+		}
+		return slices.Compare(b.RawRowView(i), b.RawRowView(j))
+	})
+	return order
+}
 
 // SelectColumns returns a copy of these columns of a matrix in the order given.
 func SelectColumns(a *mat.Dense, columns []int) *mat.Dense {

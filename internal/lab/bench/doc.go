@@ -1,4 +1,4 @@
-// Package bench measures the product's own speed beside a reference in the same run, so that the ratio carries
-// to other machines: the stream beside a bare kafka-go loop that writes messages of the same mean size, uncompressed, the scorer beside
-// encoding/json reading and writing the same messages.
+// Package bench measures the product's speed and that of a reference in the same run, so that their ratio carries over
+// to other machines. The reference for the stream is a bare kafka-go loop that writes messages of the same mean size,
+// uncompressed. The reference for the scorer is encoding/json, which reads and writes the same messages.
 package bench

@@ -15,8 +15,8 @@ const (
 	echoTimeout = 5 * time.Millisecond
 )
 
-// echo is the bare loop: kafka-go's own reader and writer, one loop for each partition, that answers every message
-// with the payload under its key, waits until all in-sync replicas have it, and commits. It runs until ctx ends.
+// echo is the bare loop: kafka-go's own reader and writer, one loop per partition. It answers every message with the
+// payload under the message's key, waits until all in-sync replicas have it, and commits. It runs until ctx ends.
 func echo(ctx context.Context, brokers []string, t topics, payload []byte, started func()) error {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: t.group, Brokers: brokers, Topics: []string{t.in}, StartOffset: kafka.FirstOffset, HeartbeatInterval: time.Second, JoinGroupBackoff: 500 * time.Millisecond})
 	if err != nil {
@@ -33,7 +33,7 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 			return nil
 		}
 		if err != nil {
-			continue // the coordinator is not there yet: the group waits between attempts
+			continue // no coordinator yet; the group pauses between attempts
 		}
 		loops, inner := errgroup.WithContext(ctx)
 		for _, a := range generation.Assignments[t.in] {
@@ -63,7 +63,7 @@ func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.Part
 		started()
 		batch = batch[:0]
 		next := m.Offset
-		// And what comes within a moment.
+		// And all that comes within a moment.
 		soon, cancel := context.WithTimeout(ctx, echoTimeout)
 		for err == nil {
 			batch = append(batch, kafka.Message{Key: m.Key, Value: payload})

@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// ScoreReport is notes per second of one goroutine.
+// ScoreReport holds rates in notes per second, on one goroutine.
 type ScoreReport struct {
 	Notes          int     `json:"notes"`
 	NoteBytes      float64 `json:"note_bytes"`       // mean
@@ -22,11 +22,11 @@ type ScoreReport struct {
 	Ratio          float64 `json:"ratio"` // of json_per_second to encoding_json_per_second
 }
 
-// passes is how often each measurement is made; the fastest counts, for what else the machine does only slows.
+// passes is how often each measurement is made. The fastest counts: other work on the machine only slows it.
 const passes = 3
 
-// Score scores messages in one goroutine, again and again, and reports the rates. The reference reads the same
-// notes and writes the same predictions by encoding/json, and scores nothing.
+// Score scores messages on one goroutine, several times, and reports the rates. The reference reads the same notes and
+// writes the same predictions with encoding/json, without scoring.
 func Score(ctx context.Context, set *scoring.Set, limits classifier.Limits, messages [][]byte) (*ScoreReport, error) {
 	r := &ScoreReport{Notes: len(messages)}
 	decoded := make([]msg.Note, len(messages))

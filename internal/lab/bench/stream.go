@@ -24,40 +24,40 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// StreamSettings says what is streamed.
+// StreamSettings says what to stream.
 type StreamSettings struct {
-	Brokers []string // none: an embedded broker in a temporary folder
-	Rate    float64  // notes per second; 0 puts all notes there first and scores as fast as it goes
+	Brokers []string // if empty, an embedded broker in a temporary folder
+	Rate    float64  // notes per second; 0 sends all notes first, then scores as fast as possible
 	Logger  *slog.Logger
 	Limits  classifier.Limits
-	// Compression of the predictions, as in the configuration; the bare loop compresses nothing.
+	// Compression of the predictions, one of ingest.Compressions. The bare loop does not compress.
 	Compression string
 	// Progress may be nil.
 	Progress func(done, total int)
 }
 
-// StreamReport is the product's stream beside the bare loop's.
+// StreamReport compares the product's stream with the bare loop.
 type StreamReport struct {
 	Notes       int `json:"notes"`
 	Lost        int `json:"lost"`     // notes with neither prediction nor dead letter
 	Repeated    int `json:"repeated"` // predictions beyond one for each note
 	DeadLetters int `json:"dead_letters"`
-	// PerSecond counts answered notes, from the first one read to the last prediction acknowledged; at a rate, from
-	// the beginning of the sending to the last prediction read.
+	// PerSecond counts answered notes. Without a rate, the time runs from the first note read to the last prediction
+	// acknowledged; at a rate, from the start of sending to the last prediction read.
 	PerSecond     float64 `json:"per_second"`
 	EchoPerSecond float64 `json:"echo_per_second"`
 	Ratio         float64 `json:"ratio"`
-	// The latencies count from the moment a note is sent, or, if all were there before, from the start of the scorer, to
-	// the moment a reader of the predictions has its answer.
+	// A latency runs from sending a note (without a rate, from the start of the scorer) until a reader of the
+	// predictions has its answer.
 	LatencyMS     sample.Latency `json:"latency_ms"`
 	EchoLatencyMS sample.Latency `json:"echo_latency_ms"`
-	Rate          float64        `json:"rate"`          // asked for; 0 is as fast as it goes
+	Rate          float64        `json:"rate"`          // asked for; 0 is as fast as possible
 	MessageBytes  float64        `json:"message_bytes"` // mean of a prediction, and of the echo's message
 	Broker        string         `json:"broker"`        // embedded or kafka
 }
 
-// Stream sends the messages, notes whose visits are their positions, through the scorer and through the bare loop, each
-// on topics of its own, which are deleted at the end.
+// Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
+// deletes at the end. The visits of the notes are their positions.
 func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
 	report = &StreamReport{Notes: len(messages), Rate: s.Rate, Broker: "kafka"}
 	if len(s.Brokers) == 0 {
@@ -109,7 +109,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	return report, nil
 }
 
-// firstNote tells when the first note is handled.
+// firstNote calls started when the first note is handled.
 type firstNote struct {
 	ingest.Handler
 	started func()
@@ -143,7 +143,7 @@ type streamRun struct {
 	offsets    *kafka.Client
 }
 
-// passed is what one pass through a consumer gave.
+// passed is the result of one pass.
 type passed struct {
 	lost, repeated, dead int
 	rate, bytes          float64
@@ -165,7 +165,7 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 		return nil, err
 	}
 	defer func() {
-		// Deleted also where the run was stopped.
+		// Also if the run was stopped.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, r.client.DeleteTopics(bounded, t.in, t.out, t.dead))
@@ -192,11 +192,12 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	})
 	answers := newAnswers(n)
 	if r.Rate > 0 {
-		// The group has joined once a first note has come back; it is not counted.
+		// The group has joined once the first notes are answered. These do not count.
 		if err := r.warm(ctx, t); err != nil {
 			return nil, err
 		}
-		// From here and not from the first note: where that is sent late, the others catch up, faster than asked for.
+		// The time runs from here and not from the first note: if that is sent late, the others catch up, faster than
+		// the rate.
 		began := time.Now()
 		parts.Go(func() {
 			if err := r.send(ctx, t.in, sent); err != nil {
@@ -226,7 +227,7 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	return answers.result(sent, end.Sub(first)), nil
 }
 
-// send writes the messages, at the rate if there is one, and when each was sent into sent.
+// send sends the messages, at the rate if there is one, and records in sent when.
 func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) error {
 	stream := sample.Stream{Topic: topic, Count: len(r.messages), Rate: r.Rate, Message: func(i int) *ingest.Output {
 		sent[i] = time.Now()
@@ -235,7 +236,7 @@ func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) er
 	return stream.Send(ctx, ingest.NewProducer(r.client, r.Logger))
 }
 
-// warm sends notes of no visit of theirs and waits until they are answered.
+// warm sends notes that do not count, and waits until they are answered.
 func (r *streamRun) warm(ctx context.Context, t topics) error {
 	p := ingest.NewProducer(r.client, r.Logger)
 	for i := range ingest.DefaultPartitions {
@@ -248,8 +249,8 @@ func (r *streamRun) warm(ctx context.Context, t topics) error {
 	return err
 }
 
-// await waits until so many answers are acknowledged and returns when they were seen to be. A number that does
-// not grow for a while is the end too.
+// await waits until n answers are acknowledged, and returns when it saw the last. It also returns if their number stays
+// the same for a while.
 func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, error) {
 	last, since := 0, time.Now()
 	for {
@@ -313,8 +314,8 @@ func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress fun
 	return err
 }
 
-// take notes one answer and returns how many are missing. The time of an answer is now for a reader that keeps
-// up, else the message's own.
+// take records one answer and returns how many are missing. The time of an answer is now if the reader keeps up,
+// otherwise the message's own.
 func (a *answers) take(m *kafka.Message, dead, live bool) int {
 	at := m.Time
 	if live {
@@ -339,12 +340,12 @@ func (a *answers) take(m *kafka.Message, dead, live bool) int {
 	return a.left
 }
 
-// result returns what came back of the notes, which took so long.
+// result returns what came back; took is how long it took.
 func (a *answers) result(sent []time.Time, took time.Duration) *passed {
 	var ms []float64
 	for i, ok := range a.seen {
 		if ok {
-			// Times of messages are whole milliseconds, rounded down.
+			// The times of messages are whole milliseconds, rounded down.
 			ms = append(ms, max(float64(a.at[i].Sub(sent[i]))/float64(time.Millisecond), math.SmallestNonzeroFloat32))
 		}
 	}

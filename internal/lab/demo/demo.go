@@ -1,5 +1,5 @@
-// Package demo runs the whole product in one process on the embedded broker: it generates notes from a known
-// topic model and admission rule, trains on some, streams others, and holds the predictions against the truth.
+// Package demo runs the whole product in one process on the embedded broker. It generates notes from a known topic
+// model and admission rule, trains on some, streams others, and compares the predictions with the truth.
 package demo
 
 import (
@@ -31,28 +31,28 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Options is what a demo shows.
+// Options configure a demo.
 type Options struct {
 	Duration time.Duration // from the first streamed note
 	Rate     float64       // notes per second
-	Port     int           // of metrics and health; a free one where it is taken
+	Port     int           // for metrics and health; if it is in use, a free one
 	Seed     uint64
 	Version  string
 	Logger   *slog.Logger
-	// Say takes lines for people; Show takes each prediction and its bytes; Progress the training. They are called
-	// from one goroutine at a time.
+	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.
+	// Only one goroutine at a time calls them.
 	Say      func(format string, args ...any)
 	Show     func(p *msg.Prediction, value []byte)
 	Progress train.Progress
 }
 
-// Summary is what a demo found.
+// Summary is the result of a demo.
 type Summary struct {
 	Notes          int      `json:"notes"` // streamed and answered
 	Lost           int      `json:"lost"`
 	Models         int      `json:"models"`
-	AUROC          *float64 `json:"auroc"`          // of the predictions against what happened; null where all went one way
-	TruthAUROC     *float64 `json:"truth_auroc"`    // of the true probabilities: no model can do better but by chance
+	AUROC          *float64 `json:"auroc"`          // of the predictions against the outcomes; null if all outcomes are alike
+	TruthAUROC     *float64 `json:"truth_auroc"`    // of the true probabilities: a model can do better only by chance
 	MeanError      float64  `json:"mean_error"`     // mean |probability − true probability|
 	PerSecond      float64  `json:"per_second"`     // notes answered
 	LatencyP50     float64  `json:"latency_p50_ms"` // from sending a note to reading its prediction
@@ -61,11 +61,11 @@ type Summary struct {
 	FirstAfterSecs float64  `json:"first_prediction_seconds"` // from the start of the program
 }
 
-// settle is how long answers may take after the last note.
+// settle is how long to wait for answers after the last note.
 const settle = 10 * time.Second
 
-// Run runs the demo until its duration is over or ctx ends, and returns what it found; nil where it ended before the
-// first prediction.
+// Run runs the demo until its duration is over or ctx ends, and returns its result. The result is nil if the demo ended
+// before the first prediction.
 func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "wardcast-demo-")
@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 		return nil, err
 	}
 	run := &run{Options: o, generator: g, config: &cfg, summary: s, began: began, sent: map[string]sent{}}
-	// The app ends after the stream has been read, and the folder goes last.
+	// The app ends after the stream has been read; the folder is deleted last.
 	appCtx, stopApp := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopApp()
 	parts, streamCtx := errgroup.WithContext(ctx)
@@ -137,7 +137,7 @@ func listen(ctx context.Context, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// sent is a note on its way.
+// sent is a note without an answer yet.
 type sent struct {
 	at          time.Time
 	admitted    bool
@@ -159,10 +159,10 @@ type run struct {
 	first     time.Time
 }
 
-// stream sends notes until the duration is over or ctx ends, and reads predictions until all are there.
+// stream sends notes until the duration is over or ctx ends, then reads predictions until all are there.
 func (r *run) stream(ctx context.Context, a *app.App) error {
 	if a.Ready(ctx) != nil {
-		return nil // stopped while it began
+		return nil // stopped while it started
 	}
 	brokers, topics := r.config.Kafka.Brokers, r.config.Kafka.Topics
 	client, err := ingest.NewClient(ingest.Connection{Brokers: brokers})

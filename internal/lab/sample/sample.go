@@ -1,5 +1,5 @@
-// Package sample is what the demo and the benchmarks share: models trained on generated notes, notes sent at a rate, and
-// their answers read back.
+// Package sample is what the demo and the benchmarks share: models trained on generated notes, notes sent at a rate,
+// and reading the answers.
 package sample
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Aux is the auxiliary features of generated notes.
+// Aux returns the auxiliary features of generated notes.
 func Aux() []train.Aux {
 	return []train.Aux{
 		{Name: "age", Kind: models.Numeric},
@@ -24,7 +24,7 @@ func Aux() []train.Aux {
 	}
 }
 
-// Rows returns the first n notes of the generator as training reads them.
+// Rows returns the first n notes of the generator in the form that training reads.
 func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 	rows := make([]train.Row, 0, n)
 	for i := range n {
@@ -45,8 +45,8 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 // Notes is how many generated notes Train trains on.
 const Notes = 6000
 
-// Train trains by the default settings on the first notes of the generator, saves the models in the store and
-// promotes them. progress may be nil.
+// Train trains with default settings on the first notes of the generator, saves the models in the store and promotes
+// them. progress may be nil.
 func Train(ctx context.Context, g *synth.Generator, store models.Store, progress train.Progress) (*train.Trained, error) {
 	rows, err := Rows(g, Notes)
 	if err != nil {

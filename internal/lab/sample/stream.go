@@ -29,7 +29,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 // batch is how many messages go out at once without a rate.
 const batch = 1000
 
-// grace is how long messages that are on their way may take to arrive after the end of the context.
+// grace is how long messages may take to arrive after the context has ended.
 const grace = 5 * time.Second
 
 // Stream is messages to send.
@@ -37,12 +37,12 @@ type Stream struct {
 	Topic   string
 	Count   int
 	Rate    float64                    // messages per second; 0 is as fast as it goes
-	Message func(i int) *ingest.Output // is called with 0 to Count-1, when the message is due
+	Message func(i int) *ingest.Output // called with 0 to Count-1 when the message is due
 }
 
-// Send produces the messages and returns when all are acknowledged, or with the error of ctx.
+// Send produces the messages. It returns when all are acknowledged, or with the error of ctx.
 func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
-	// What was asked for still arrives after the end of ctx, so that the caller knows whether an answer will come.
+	// Messages that were asked for still go out after ctx has ended, so the caller knows whether to expect an answer.
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, abandon) })()
@@ -50,7 +50,7 @@ func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
 	for from := 0; from < s.Count; {
 		to := min(from+batch, s.Count)
 		if s.Rate > 0 {
-			// What is due by now, at least one message.
+			// All that is due now, at least one message.
 			to = min(max(from+1, int(time.Since(began).Seconds()*s.Rate)), s.Count)
 			due := began.Add(time.Duration(float64(to) / s.Rate * float64(time.Second)))
 			if err := Pause(ctx, time.Until(due)); err != nil {
@@ -69,8 +69,8 @@ func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
 	return nil
 }
 
-// Read hands every message of the topics, which have the default number of partitions, to take until ctx ends. It calls
-// take from several goroutines.
+// Read passes every message of the topics to take until ctx ends. The topics have the default number of partitions. It
+// calls take from several goroutines.
 func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) error, topics ...string) error {
 	readers, ctx := errgroup.WithContext(ctx)
 	for _, topic := range topics {
@@ -103,7 +103,7 @@ type Latency struct {
 	P999 float64 `json:"p999"`
 }
 
-// Quantiles returns those of latencies in milliseconds, which it sorts; 0 if there are none.
+// Quantiles returns the quantiles of latencies in milliseconds, which it sorts. They are 0 without latencies.
 func Quantiles(ms []float64) Latency {
 	if len(ms) == 0 {
 		return Latency{}

@@ -10,8 +10,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// WriteJSONL writes the next n notes, an object a line: the fields of the
-// message, label (0 or 1) and true_probability.
+// WriteJSONL writes the next n notes, one object per line: the fields of the message, label (0 or 1) and
+// true_probability.
 func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
@@ -24,12 +24,12 @@ func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	})
 }
 
-// csvHeader names the columns of WriteCSV: those that training reads without
-// being told, then the vital signs, which the message nests.
+// csvHeader names the columns of WriteCSV: first those that training reads by default, then the vital signs, which are
+// nested in the message.
 const csvHeader = "visit_id,arrived_at,site,complaint,text,age,sex,acuity,vitals.sbp,vitals.dbp,vitals.hr,vitals.rr,vitals.temp_c,vitals.spo2,label,true_probability\n"
 
-// WriteCSV writes a line of column names and the next n notes, a line each. A
-// number that was not taken is an empty cell.
+// WriteCSV writes a line of column names and the next n notes, one per line. A number that was not taken is an empty
+// cell.
 func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	if _, err := io.WriteString(w, csvHeader); err != nil {
 		return fmt.Errorf("writing notes: %w", err)

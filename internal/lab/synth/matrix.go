@@ -13,22 +13,22 @@ import (
 	"slices"
 )
 
-// MatrixSettings describe a document-term matrix without words, as large as wanted; notes of the Generator have some
-// hundreds of terms only.
+// MatrixSettings describe a document-term matrix of any size, without words. Notes of the Generator have only a few
+// hundred terms.
 type MatrixSettings struct {
 	Documents, Terms int
 	// Topics is the number of topics that terms are drawn from.
 	Topics int
-	// MinTokens is the least number of tokens of a document, of which there are up to three times as many; 0 means 12.
+	// MinTokens is the least number of tokens of a document; the largest is about three times that. 0 means 12.
 	MinTokens int
 	Seed      uint64
 }
 
-// The make-up of a document: its tokens are of one to three topics or of the words that all documents share, both as
-// frequent as Zipf's law has it.
+// The tokens of a document come from one to three topics, or from the words that all documents share. Both follow
+// Zipf's law.
 const (
 	topicTerms   = 120  // terms of a topic, which topics may share
-	ownTokens    = 0.6  // share of the tokens that are of the document's topics
+	ownTokens    = 0.6  // share of the tokens that come from the document's topics
 	zipfExponent = 1.05 // of the frequency against the rank
 	zipfOffset   = 5
 	minTokens    = 12
@@ -37,8 +37,8 @@ const (
 const matrixStream = 0x6d61_7472_6978 // "matrix"
 
 // WriteMatrix writes a matrix of tf-idf rows of length 1, documents by terms, in the MatrixMarket format: tf is the
-// count in the document, idf = ln((1+n)/(1+df)) + 1. Equal settings give equal bytes. It returns an error for settings
-// without meaning, when ctx ends and when w fails.
+// count in the document, idf = ln((1+n)/(1+df)) + 1. Equal settings give equal bytes. It returns an error if the
+// settings make no sense, when ctx ends, and when w fails.
 func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 	if s.Documents < 1 || s.Terms < 1 || s.Topics < 1 || s.MinTokens < 0 {
 		return errors.New("documents, terms and topics must be at least 1, tokens not negative")

@@ -5,6 +5,7 @@ import (
 	_ "embed" // for the questionnaire
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -19,14 +20,15 @@ type QuestionnaireSettings struct {
 	Seed         uint64
 	// Missing is the probability that an answer is missing, in [0, 1).
 	Missing float64
-	// Visits is the number of rows of a participant, years apart, with the same presence of the constructs; 0 means 1.
+	// Visits is the number of rows per participant, years apart. The constructs stay equally present. 0 means 1.
 	Visits int
 }
 
-// QuestionnairePart is one of the tables that belong together.
+// QuestionnairePart is one of the tables of a questionnaire.
 type QuestionnairePart string
 
-// The tables: id, items, age, sex and diagnoses; what the items are; the true loadings; and the true scores.
+// The tables: the answers with age, sex and diagnoses; the description of the items; the true loadings; the true
+// scores.
 const (
 	QuestionnaireAnswers  QuestionnairePart = "answers"
 	QuestionnaireCodebook QuestionnairePart = "codebook"
@@ -37,18 +39,18 @@ const (
 // QuestionnaireTop is the largest answer, "always"; the least is 0, "never".
 const QuestionnaireTop = 4
 
-// The make-up of the answers.
+// How answers come about.
 const (
 	questionnaireStream = 0x6974_656d_73 // "items"
 
-	absent    = 0.4  // probability that a construct is not there at all
-	comorbid  = 0.35 // of the second construct that is the first's: worry and low mood come together
-	answerSD  = 0.45 // of what an answer owes to nothing else
+	absent    = 0.4  // probability that a construct is not present at all
+	comorbid  = 0.35 // share of mood that comes from anxiety: worry and low mood go together
+	answerSD  = 0.45 // of the noise in an answer
 	youngest  = 6
 	oldest    = 17
-	steepness = 9.0 // of the probability of a diagnosis against its construct
-	threshold = 0.6 // degree of presence where a diagnosis is as likely as not
-	apart     = 3   // years from visit to visit
+	steepness = 9.0 // of the probability of a diagnosis as a function of its construct
+	threshold = 0.6 // presence of the construct at which a diagnosis has probability 1/2
+	apart     = 3   // years between visits
 )
 
 //go:embed questionnaire.yaml
@@ -73,7 +75,7 @@ type surveyItem struct {
 	other int // index of Other
 }
 
-// readConstructs returns the questionnaire, which is not to be modified.
+// readConstructs returns the questionnaire. Do not modify it.
 var readConstructs = sync.OnceValues(func() (all []construct, err error) {
 	if err := readYAML(questionnaireYAML, &all); err != nil {
 		return nil, err
@@ -88,12 +90,12 @@ var readConstructs = sync.OnceValues(func() (all []construct, err error) {
 //
 //	round(own·w + cross·w′ + older·(age − 6)/11 + boys + noise), cut at 0 and 4
 //
-// with w, w′ in [0, 1] the presence of the constructs, and 4 less that for a reversed item. Participant i is a function of
-// the seed and of i. Equal settings give equal bytes. It returns an error for settings without meaning, when ctx ends and
-// when w fails.
+// where w and w′ in [0, 1] say how far the constructs are present; a reversed item has 4 less that. Participant i is a
+// function of the seed and of i. Equal settings give equal bytes. It returns an error if the settings make no sense,
+// when ctx ends, and when w fails.
 func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart, s QuestionnaireSettings) error {
 	if s.Participants < 1 || !(s.Missing >= 0 && s.Missing < 1) || s.Visits < 0 {
-		return errors.New("want at least 1 participant, a probability of missing answers from 0 to below 1, and no negative number of visits")
+		return errors.New("participants must be at least 1, the probability of missing answers from 0 to below 1, and visits not negative")
 	}
 	all, err := readConstructs()
 	if err != nil {
@@ -151,7 +153,7 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 			}
 		}
 	default:
-		return errors.New("no such part of a questionnaire: " + string(part))
+		return fmt.Errorf("unknown part of a questionnaire %q", part)
 	}
 	out.Flush()
 	return out.Error()
@@ -174,7 +176,8 @@ func decimals(values []float64) []string {
 	return cells
 }
 
-// participant returns the true scores of participant i, and of each visit the cells of answers, age, sex and diagnoses.
+// participant returns the true scores of participant i and, for each visit, the cells of answers, age, sex and
+// diagnoses.
 func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []float64, visits [][]string) {
 	random := rand.New(rand.NewPCG(s.Seed, questionnaireStream+uint64(i)))
 	scores = make([]float64, len(all))

@@ -15,12 +15,12 @@ import (
 // Settings describe a stream of notes.
 type Settings struct {
 	Seed uint64
-	// Start is the earliest arrival, and Interval the mean time between
-	// arrivals. Zero means 2026-01-01 and ten minutes.
+	// Start is the earliest arrival, and Interval the mean time between arrivals. Zero means 2026-01-01 and ten
+	// minutes.
 	Start    time.Time
 	Interval time.Duration
-	// Misspelling is the probability that a word of at least five letters has
-	// a typing error, from 0 to 1. The usual rate is DefaultMisspelling.
+	// Misspelling is the probability that a word of at least five letters has a typing error, from 0 to 1.
+	// DefaultMisspelling is a realistic rate.
 	Misspelling float64
 }
 
@@ -55,7 +55,7 @@ type Generator struct {
 	next       int
 }
 
-// complaint is a presentation with what is drawn from it.
+// complaint is a presentation with its index of topics.
 type complaint struct {
 	presentation
 	topics []int     // indices of its topics
@@ -100,11 +100,11 @@ func New(s Settings) (*Generator, error) {
 	return g, nil
 }
 
-// strength scales the coefficients of the catalogue such that the true
-// probabilities reach an AUROC of about 0.89 over all complaints.
+// strength scales the coefficients of the catalogue so that the true probabilities reach an AUROC of about 0.89 over
+// all complaints.
 const strength = 0.85
 
-// add takes a theme up and returns the index of its topic.
+// add adds the topic of a theme and returns its index.
 func (g *Generator) add(complaint string, t theme) int {
 	t.Coefficient *= strength
 	g.topics = append(g.topics, t)
@@ -112,18 +112,16 @@ func (g *Generator) add(complaint string, t theme) int {
 	return len(g.topics) - 1
 }
 
-// Next returns the notes one after the other. It is not safe for concurrent
-// use.
+// Next returns one note after another. It is not safe for concurrent use.
 func (g *Generator) Next() Note {
 	g.next++
 	return g.At(g.next - 1)
 }
 
-// golden spreads the numbers of notes over the seeds (Steele, Lea & Flood
-// 2014, the increment of SplitMix64).
+// golden spreads the numbers of notes over the seeds: the increment of SplitMix64 (Steele, Lea & Flood 2014).
 const golden = 0x9e3779b97f4a7c15
 
-// visit is the state of a note in the making.
+// visit is a note that is being made.
 type visit struct {
 	*rand.Rand
 	n      Note
@@ -182,7 +180,7 @@ func (v *visit) person() float64 {
 	return age
 }
 
-// Probabilities of what a note holds besides its first topic.
+// Probabilities of what a note holds in addition to its first topic.
 const (
 	secondTopic     = 0.35
 	secondComplaint = 0.08
@@ -190,7 +188,7 @@ const (
 	mostPhrases     = 4    // of one topic
 )
 
-// choose draws the topics of the visit and the phrases that will mention them.
+// choose draws the topics of the visit and the phrases that mention them.
 func (g *Generator) choose(v *visit, age float64) {
 	first := g.topicOf(v, v.c)
 	count := 1
@@ -252,8 +250,8 @@ func (g *Generator) mention(v *visit, t, count int) {
 // missing is the probability that acuity, or all vital signs, were not taken.
 const missing = 0.03
 
-// measure draws acuity and vital signs, and returns what they add to the
-// log-odds. Where they were not taken they still have their effect.
+// measure draws acuity and vital signs, and returns what they add to the log-odds. They have this effect even if they
+// were not taken.
 func (v *visit) measure() float64 {
 	acuity := min(max(math.Round(3-0.4*v.effect+0.6*v.NormFloat64()), 1), 5)
 	around := func(mean, sd, low, high float64) float64 {
@@ -279,7 +277,7 @@ func (v *visit) measure() float64 {
 	return effects.Acuity*(acuity-3) + effects.HR*(hr-85)/10 + effects.SpO2*(spo2-97)
 }
 
-// draw returns an index with the probabilities whose running sums are c.
+// draw returns an index; c holds the running sums of the probabilities.
 func draw(r *rand.Rand, c []float64) int {
 	u := r.Float64()
 	for i, x := range c {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Truth is the model behind the notes; see the package comment for the
-// formula.
+// Truth is the model behind the notes; the package comment has the formula.
 type Truth struct {
 	Complaints []Complaint
 	Topics     []Topic
@@ -35,7 +34,7 @@ type Term struct {
 	Expected float64 // mean number of times that a mention of the topic holds the word
 }
 
-// Effects are the coefficients of what does not stand in the text.
+// Effects are the coefficients of what is not in the text.
 type Effects struct {
 	Age    float64 // per ten years
 	Acuity float64 // per level
@@ -45,7 +44,7 @@ type Effects struct {
 
 var effects = Effects{Age: 0.16, Acuity: -0.45, HR: 0.12, SpO2: -0.1}
 
-// Truth returns the model behind the notes. It is not to be modified.
+// Truth returns the model behind the notes. Do not modify it.
 func (g *Generator) Truth() Truth { return g.truth }
 
 // terms returns the expected words of a phrase that is drawn from phrases.
@@ -70,7 +69,7 @@ func terms(phrases []phrase) []Term {
 	return list
 }
 
-// words returns the runs of letters in s, which are in lower case already.
+// words returns the runs of letters in s, which is in lower case.
 func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r < 'a' || r > 'z' })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Probabilities of the parts around the phrases.
+// Probabilities of what stands around the phrases.
 const (
 	saysDuration = 0.55
 	saysDenials  = 0.4
@@ -54,7 +54,7 @@ type writer struct {
 	misspelling float64
 }
 
-// person writes age and sex, in one of the ways in which nurses do.
+// person writes age and sex, in one of the ways of nurses.
 func (w *writer) person() {
 	sex, long := "f", "female"
 	if w.n.Sex == "M" {
@@ -96,8 +96,7 @@ func (w *writer) text(parts ...string) {
 // one draws one of the texts.
 func (v *visit) one(texts []string) string { return texts[v.IntN(len(texts))] }
 
-// phrase writes a phrase with one of its alternatives in each part, and with
-// typing errors.
+// phrase writes a phrase: one alternative of each part, with typing errors.
 func (w *writer) phrase(p phrase) {
 	start := len(w.b)
 	for _, part := range p {
@@ -112,10 +111,10 @@ func (w *writer) phrase(p phrase) {
 	}
 }
 
-// shortest is the number of letters from which a word can have a typing error.
+// shortest is the least number of letters of a word that can have a typing error.
 const shortest = 5
 
-// mistype makes typing errors in the words behind start.
+// mistype makes typing errors in the words after start.
 func (w *writer) mistype(start int) {
 	for i := start; i < len(w.b); i++ {
 		begin := i

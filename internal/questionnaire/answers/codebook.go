@@ -45,16 +45,13 @@ func ReadCodebook(path string) (items []questionnaire.Item, ignored []string, er
 		if err != nil {
 			return nil, nil, err
 		}
-		item, err := describe(func(name string) string {
-			i, ok := at[name]
-			if !ok {
-				return ""
-			}
+		cells := map[string]string{}
+		for name, i := range at {
 			if c := clean(row.Cells[i]); name == codebookItem || !missing.Cell(c) {
-				return c
+				cells[name] = c
 			}
-			return ""
-		})
+		}
+		item, err := describe(cells)
 		if err == nil && slices.Contains(questionnaire.Names(items), item.Name) {
 			err = inColumn(codebookItem, fmt.Errorf("item %q is listed twice", item.Name))
 		}
@@ -96,17 +93,17 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 }
 
 // describe returns the item of a row.
-func describe(cell func(string) string) (item *questionnaire.Item, err error) {
-	item = &questionnaire.Item{Name: cell(codebookItem), Text: cell(codebookText), Subscale: cell(codebookSubscale)}
+func describe(cells map[string]string) (item *questionnaire.Item, err error) {
+	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells[codebookText], Subscale: cells[codebookSubscale]}
 	if item.Name == "" {
 		return nil, inColumn(codebookItem, errors.New("an item without a name"))
 	}
-	if low, high := cell(codebookMin), cell(codebookMax); low != "" || high != "" {
+	if low, high := cells[codebookMin], cells[codebookMax]; low != "" || high != "" {
 		if item.Range, err = questionnaire.NewRange(low, high); err != nil {
 			return nil, inColumn(codebookMin, err)
 		}
 	}
-	switch strings.ToLower(cell(codebookReverse)) {
+	switch strings.ToLower(cells[codebookReverse]) {
 	case "", "0", "no", "false":
 	case "1", "yes", "true":
 		item.Reversed = true

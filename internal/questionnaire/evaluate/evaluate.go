@@ -5,7 +5,6 @@ package evaluate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -430,17 +429,10 @@ func (o *Options) predict(ctx context.Context, m *learnt, labels []int8, test []
 	if err != nil {
 		return 0, false, err
 	}
-	area, _, err = eval.AUROC(truth, probabilities(cv.LinearPredictor(newcomers, cv.IndexMin)), nil)
-	if errors.Is(err, eval.ErrOneClass) {
-		return 0, false, nil
+	p := cv.LinearPredictor(newcomers, cv.IndexMin)
+	for i, logit := range p {
+		p[i] = linalg.Sigmoid(logit)
 	}
+	area, _, err = eval.AUROC(truth, p, nil)
 	return area, err == nil, err
-}
-
-// probabilities turns log-odds into probabilities.
-func probabilities(logits []float64) []float64 {
-	for i, z := range logits {
-		logits[i] = 1 / (1 + math.Exp(-z))
-	}
-	return logits
 }

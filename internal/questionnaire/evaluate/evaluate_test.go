@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
 )
@@ -382,7 +383,7 @@ func TestEvaluateSharedData(t *testing.T) {
 		}
 		table.IDs, table.Lines = table.IDs[:c.participants], table.Lines[:c.participants]
 		table.Answers = table.Answers.Slice(0, c.participants, 0, len(table.Items)).(*mat.Dense)
-		o := Options{Options: fit.Options{Columns: columns, Factors: []int{2}, Betas: []float64{0.1}, RelTol: 1e-4, Seed: 1, Table: table}, Methods: Methods()}
+		o := Options{Options: fit.Options{Columns: columns, Factors: []int{2}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1}, Table: table}, Methods: Methods()}
 		e, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatalf("%s: %v", c.file, err)

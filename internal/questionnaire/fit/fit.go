@@ -2,9 +2,11 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -29,20 +31,7 @@ type Options struct {
 	Betas   []float64
 	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
 	Fewest bool
-	// MaxIter is the largest number of updates of a fit; 0 means icqf.DefaultMaxIter.
-	MaxIter int
-	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of
-	// a cross-validation end at rank.ICQFRelTol if that is larger.
-	RelTol float64
-	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, in addition to β.
-	Ridge float64
-	// BoundLoadings keeps loadings within the largest answer.
-	BoundLoadings bool
-	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
-	Inner icqf.Inner
-	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
-	Threads int
-	Seed    uint64
+	model.Learning
 	// Trace asks for the objective of each iterate in the summary.
 	Trace bool
 	// Version is the program's version, for the summary.
@@ -74,33 +63,25 @@ func (o *Options) check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, fmt.Sprintf(format, args...))
 	}
-	if o.MaxIter == 0 {
-		o.MaxIter = icqf.DefaultMaxIter
-	}
-	if o.Inner == "" {
-		o.Inner = icqf.CoordinateDescent
-	}
+	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+	o.MaxIter, o.Inner = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent)
 	switch {
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
 		return fail("inner algorithm %q", o.Inner)
-	case !(o.Ridge >= 0) || math.IsInf(o.Ridge, 1):
+	case !valid(o.Ridge):
 		return fail("ridge %v", o.Ridge)
 	case o.MaxIter < 1:
 		return fail("at most %d updates", o.MaxIter)
-	case !(o.RelTol >= 0) || math.IsInf(o.RelTol, 1):
+	case !valid(o.RelTol):
 		return fail("tolerance %v", o.RelTol)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
 		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	}
-	for _, k := range o.Factors {
-		if k < 1 {
-			return fail("%d factors", k)
-		}
+	if i := slices.IndexFunc(o.Factors, func(k int) bool { return k < 1 }); i >= 0 {
+		return fail("%d factors", o.Factors[i])
 	}
-	for _, b := range o.Betas {
-		if !(b >= 0) || math.IsInf(b, 1) {
-			return fail("beta %v", b)
-		}
+	if i := slices.IndexFunc(o.Betas, func(b float64) bool { return !valid(b) }); i >= 0 {
+		return fail("beta %v", o.Betas[i])
 	}
 	return nil
 }
@@ -198,12 +179,10 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
-		Settings: model.Settings{
-			Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Ridge: o.Ridge, BoundLoadings: o.BoundLoadings, Inner: o.Inner,
-			Seed: o.Seed, MaxIter: o.MaxIter, RelTol: o.RelTol, Threads: linalg.Threads(o.Threads).Limit(),
-		},
-		Version: o.Version,
+		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
+		Version:  o.Version,
 	}
+	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
 	if o.Trace {
 		m.Summary.Trace = r.Trace
 	}

@@ -37,7 +37,7 @@ func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) 
 	if err := t.CheckTraining(); err != nil {
 		return nil, err
 	}
-	s = &Study{Table: t, scale: scaleOf(t.Items, columns.FromLow), Order: make([]int, len(t.IDs))}
+	s = &Study{Table: t, scale: scaleOf(t.Items, columns.FromLow)}
 	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
 		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
 	}
@@ -47,16 +47,7 @@ func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) 
 	if s.Known, _, err = t.Encode(s.confounds); err != nil {
 		return nil, err
 	}
-	for i := range s.Order {
-		s.Order[i] = i
-	}
-	slices.SortStableFunc(s.Order, func(a, b int) int {
-		// NaN comes before every number.
-		if c := slices.Compare(t.Answers.RawRowView(a), t.Answers.RawRowView(b)); c != 0 || s.Known == nil {
-			return c
-		}
-		return slices.Compare(s.Known.RawRowView(a), s.Known.RawRowView(b))
-	})
+	s.Order = linalg.RowOrder(s.Answers, s.Known)
 	return s, nil
 }
 
@@ -94,12 +85,11 @@ func (s *Study) Without(items []int) string {
 
 // putBack returns the rows in the order of the file: row r is that of participant order[r].
 func putBack(a *mat.Dense, order []int) *mat.Dense {
-	n, c := a.Dims()
-	out := mat.NewDense(n, c, nil)
+	row := make([]int, len(order))
 	for r, i := range order {
-		out.SetRow(i, a.RawRowView(r))
+		row[i] = r
 	}
-	return out
+	return linalg.SelectRows(a, row)
 }
 
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.

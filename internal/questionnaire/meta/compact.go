@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -61,7 +60,8 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 		}
 		at += len(t.Items)
 	}
-	y, x := inOrder(scores.Values, x)
+	rows := linalg.RowOrder(scores.Values, x) // so that the order of a file decides nothing
+	y, x := linalg.SelectRows(scores.Values, rows), linalg.SelectRows(x, rows)
 	order := rand.New(rand.NewPCG(seed, 0)).Perm(n)
 	learn, test := order[:n/2], order[n/2:]
 	x = linalg.Filled(x, linalg.ColumnMeans(linalg.SelectRows(x, learn)))
@@ -76,23 +76,6 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 		out = append(out, item)
 	}
 	return out
-}
-
-// inOrder returns both with the participants in the order of their scores, then their answers, so that the order of a file
-// decides nothing.
-func inOrder(scores, answers *mat.Dense) (*mat.Dense, *mat.Dense) {
-	n, _ := scores.Dims()
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if c := slices.Compare(scores.RawRowView(a), scores.RawRowView(b)); c != 0 {
-			return c
-		}
-		return slices.Compare(answers.RawRowView(a), answers.RawRowView(b))
-	})
-	return linalg.SelectRows(scores, order), linalg.SelectRows(answers, order)
 }
 
 // forward chooses columns of x, one by one: each time the one that leaves the least of ‖Y‖². It ends early if no column tells

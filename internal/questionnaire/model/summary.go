@@ -94,14 +94,26 @@ type CompactItem struct {
 type Settings struct {
 	// Input is the path of the answers, seen from the folder of the model once it is written; for a second stage, the names
 	// of its questionnaires.
-	Input         string              `json:"input"`
-	InputSHA256   string              `json:"input_sha256,omitempty"` // "" for a second stage
-	Range         questionnaire.Range `json:"range"`                  // that the reconstruction keeps
-	Ridge         float64             `json:"ridge"`
-	BoundLoadings bool                `json:"bound_loadings"`
-	Inner         icqf.Inner          `json:"inner"`
-	Seed          uint64              `json:"seed"`
-	MaxIter       int                 `json:"max_iter"`
-	RelTol        float64             `json:"rel_tol"`
-	Threads       int                 `json:"threads"`
+	Input       string              `json:"input"`
+	InputSHA256 string              `json:"input_sha256,omitempty"` // "" for a second stage
+	Range       questionnaire.Range `json:"range"`                  // that the reconstruction keeps
+	Learning
+}
+
+// Learning are the options of the solver. Zero values mean what the fields say.
+type Learning struct {
+	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, in addition to β.
+	Ridge float64 `json:"ridge"`
+	// BoundLoadings keeps loadings within the largest answer.
+	BoundLoadings bool `json:"bound_loadings"`
+	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
+	Inner icqf.Inner `json:"inner"`
+	Seed  uint64     `json:"seed"`
+	// MaxIter is the largest number of updates of a fit; 0 means icqf.DefaultMaxIter.
+	MaxIter int `json:"max_iter"`
+	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of
+	// a cross-validation end at rank.ICQFRelTol if that is larger.
+	RelTol float64 `json:"rel_tol"`
+	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
+	Threads int `json:"threads"`
 }

@@ -102,7 +102,7 @@ func File(t testing.TB, name, content string) string {
 // Options are those of a fit to planted answers in the file.
 func Options(path string) fit.Options {
 	return fit.Options{
-		Input: path, Factors: []int{Factors}, Betas: []float64{0.1}, RelTol: solver.DefaultRelTol, Seed: 1,
+		Input: path, Factors: []int{Factors}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1},
 		Columns: answers.Columns{
 			Items: []string{"q*"}, Range: &questionnaire.Range{High: Top},
 			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},

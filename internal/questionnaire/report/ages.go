@@ -103,19 +103,18 @@ func (m sheet) agePanel(factor int) (*drawing, error) {
 	}
 	c.X.Tick.Marker = plot.ConstantTicks(ticks)
 	curves := m.ages(factor)
+	var all lines
 	slices.SortStableFunc(curves, func(a, b ages) int { return cmp.Compare(b.largest(), a.largest()) })
 	for _, curve := range curves[:min(len(curves), mostAges)] {
 		if largest := curve.largest(); largest == 0 || largest < model.TopShare*curves[0].largest() {
 			break
 		}
-		s := &series{}
+		s := &series{name: curve.item}
 		for _, a := range curve.points {
 			s.XYs = append(s.XYs, plotter.XY{X: float64(a.bin), Y: a.loading})
 		}
-		if err := c.line(curve.item, s); err != nil {
-			return nil, err
-		}
+		all = append(all, s)
 	}
 	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.ICQF.Loadings)
-	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+	return &drawing{c.Draw, curveWidth, curveHeight}, c.lines(all)
 }

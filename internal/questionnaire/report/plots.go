@@ -98,7 +98,7 @@ type chart struct {
 	*plot.Plot
 	legend plot.Legend
 	widest vg.Length // name in the legend
-	lines  int
+	count  int       // of lines
 }
 
 // newChart returns an empty chart.
@@ -122,6 +122,7 @@ func (c *chart) explain(name string, thumbs ...plot.Thumbnailer) {
 
 // series holds the points of a line, with or without a bar at each.
 type series struct {
+	name string
 	plotter.XYs
 	plotter.YErrors
 }
@@ -132,23 +133,45 @@ func (s *series) add(x, y, down, up float64) {
 	s.YErrors = append(s.YErrors, struct{ Low, High float64 }{down, up})
 }
 
+// lines are told apart by their names.
+type lines []*series
+
+// of returns the line of this name, a new one at the end if there is none.
+func (l *lines) of(name string) *series {
+	if i := slices.IndexFunc(*l, func(s *series) bool { return s.name == name }); i >= 0 {
+		return (*l)[i]
+	}
+	*l = append(*l, &series{name: name})
+	return (*l)[len(*l)-1]
+}
+
+// lines adds lines.
+func (c *chart) lines(all lines) error {
+	for _, s := range all {
+		if err := c.line(s); err != nil {
+			return fmt.Errorf("drawing a line: %w", err)
+		}
+	}
+	return nil
+}
+
 // line adds a line with its own color and shape.
-func (c *chart) line(name string, s *series) error {
+func (c *chart) line(s *series) error {
 	line, dots, err := plotter.NewLinePoints(s.XYs)
 	if err != nil {
-		return fmt.Errorf("drawing a line: %w", err)
+		return err
 	}
-	own := colors[c.lines%len(colors)]
-	line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.lines)
-	c.lines++
+	own := colors[c.count%len(colors)]
+	line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.count)
+	c.count++
 	c.Add(line, dots)
-	c.explain(name, line, dots)
+	c.explain(s.name, line, dots)
 	if s.YErrors == nil {
 		return nil
 	}
 	bars, err := plotter.NewYErrorBars(s)
 	if err != nil {
-		return fmt.Errorf("drawing a line: %w", err)
+		return err
 	}
 	bars.Color = own
 	c.Add(bars)
@@ -193,19 +216,12 @@ func (m sheet) curve() (*drawing, error) {
 	c := newChart("")
 	c.X.Label.Text, c.Y.Label.Text = "factors", "mean squared error of held-out answers"
 	c.X.Tick.Marker = wholeTicks{}
-	var betas []float64
-	lines := map[float64]*series{}
-	for _, p := range m.Summary.BCV {
-		if lines[p.Beta] == nil {
-			lines[p.Beta], betas = &series{}, append(betas, p.Beta)
-		}
-		lines[p.Beta].add(float64(p.Factors), p.Error, p.StandardError, p.StandardError)
+	var all lines
+	for _, p := range slices.SortedStableFunc(slices.Values(m.Summary.BCV), func(a, b model.Point) int { return cmp.Compare(a.Beta, b.Beta) }) {
+		all.of("β = "+model.Cell(p.Beta)).add(float64(p.Factors), p.Error, p.StandardError, p.StandardError)
 	}
-	slices.Sort(betas)
-	for _, beta := range betas {
-		if err := c.line("β = "+strconv.FormatFloat(beta, 'g', -1, 64), lines[beta]); err != nil {
-			return nil, err
-		}
+	if err := c.lines(all); err != nil {
+		return nil, err
 	}
 	lowest, fewest := choices(&m.Summary)
 	bound := plotter.NewFunction(func(float64) float64 { return lowest.Error + lowest.StandardError })
@@ -233,29 +249,20 @@ func (m sheet) curve() (*drawing, error) {
 func stability(e *evaluate.Evaluation) (*drawing, error) {
 	c := newChart("")
 	c.X.Label.Text, c.Y.Label.Text = "% of the participants", "correlation of the loadings"
-	var methods []string
+	var all lines
 	var ticks []plot.Tick
-	lines := map[string]*series{}
 	for _, s := range e.Shares {
 		m := s.Stability
 		if m.Count == 0 {
 			continue
 		}
-		if lines[s.Method] == nil {
-			lines[s.Method], methods = &series{}, append(methods, s.Method)
-		}
-		percent := 100 * s.Share
+		percent, line := 100*s.Share, all.of(s.Method)
 		// Shifted by method, so that no bar hides another.
-		lines[s.Method].add(percent+float64(len(methods)-1), m.Mean, m.Deviation, min(m.Deviation, 1-m.Mean))
-		if len(methods) == 1 {
+		line.add(percent+float64(len(all)-1), m.Mean, m.Deviation, min(m.Deviation, 1-m.Mean))
+		if len(all) == 1 {
 			ticks = append(ticks, plot.Tick{Value: percent, Label: strconv.FormatFloat(percent, 'f', 0, 64)})
 		}
 	}
 	c.X.Tick.Marker = plot.ConstantTicks(ticks)
-	for _, method := range methods {
-		if err := c.line(method, lines[method]); err != nil {
-			return nil, err
-		}
-	}
-	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+	return &drawing{c.Draw, curveWidth, curveHeight}, c.lines(all)
 }

@@ -18,23 +18,23 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
-// Options is what an App is made of.
+// Options configure an App.
 type Options struct {
 	Config   *config.Config
 	Logger   *slog.Logger
 	Registry *prometheus.Registry
 	// Listener serves HTTP in place of Config.HTTP.Listen, unless it is nil. Run closes it.
 	Listener net.Listener
-	// EmbeddedBroker is the folder for a broker in this process, on the first of the configured addresses; "" means
+	// EmbeddedBroker is the folder of a broker in this process, on the first of the configured addresses; "" means
 	// none.
 	EmbeddedBroker string
-	// CreateTopics makes the KafkaTopics that do not exist.
+	// CreateTopics creates the KafkaTopics that do not exist.
 	CreateTopics bool
-	// Insecure allows listening on addresses that other machines reach: nothing here has TLS or a login.
+	// Insecure allows non-loopback addresses, although nothing here has TLS or a login.
 	Insecure bool
 }
 
-// App is a scorer with all that belongs to it.
+// App scores the configured streams.
 type App struct {
 	Options
 	streams []*stream
@@ -86,19 +86,18 @@ func New(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// CheckListen returns an error for an address that other machines reach, unless insecure allows it. An empty
-// address is off.
+// CheckListen returns an error for a non-loopback address unless insecure allows it. An empty address is off.
 func CheckListen(insecure bool, addresses ...string) error {
 	for _, address := range addresses {
 		if address != "" && !insecure && !loopback(address) {
-			return fmt.Errorf("listening on %s would be open to other machines, without TLS or login: use a loopback address, or --insecure", address)
+			return fmt.Errorf("listening on %s: non-loopback addresses require --insecure (no TLS or login)", address)
 		}
 	}
 	return nil
 }
 
-// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a password that
-// is not there, models of questionnaires that do not serve.
+// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a missing password,
+// models of questionnaires that cannot score.
 func Check(ctx context.Context, c *config.Config) error {
 	connection, err := c.Kafka.Connection()
 	if err != nil {
@@ -113,7 +112,7 @@ func Check(ctx context.Context, c *config.Config) error {
 	return err
 }
 
-// loopback reports whether only this machine reaches an address.
+// loopback reports whether an address can be reached only from this machine.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -123,15 +122,14 @@ func loopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Run scores until ctx ends; then it drains, commits and returns nil. It returns the error of the first part
-// that cannot go on.
+// Run scores until ctx ends; then it drains, commits and returns nil. If a part cannot go on, Run returns its error.
 func (a *App) Run(ctx context.Context) error {
 	if a.EmbeddedBroker != "" {
 		broker, err := embedded.Start(embedded.Config{Dir: a.EmbeddedBroker, Listen: a.Config.Kafka.Brokers[0], Logger: a.Logger.With("component", "broker")})
 		if err != nil {
 			return fmt.Errorf("starting the embedded broker: %w", err)
 		}
-		// The broker goes last: the consumer drains into it.
+		// The broker stops last: the consumer drains into it.
 		defer broker.Close()
 	}
 	defer a.client.Close()
@@ -167,10 +165,10 @@ func (a *App) Run(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// createPause is how long to wait before topics are made again.
+// createPause is the pause before topics are created again.
 const createPause = time.Second
 
-// topics makes the KafkaTopics, where that is asked for.
+// topics creates the KafkaTopics if CreateTopics says so.
 func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
 		return nil
@@ -191,8 +189,8 @@ func (a *App) topics(ctx context.Context) error {
 		if !errors.As(err, &passing) || !passing.Temporary() {
 			return err
 		}
-		// A cluster that has just begun has no controller yet.
-		a.Logger.WarnContext(ctx, "topics cannot be made yet", "err", err)
+		// A cluster that has just started has no controller yet.
+		a.Logger.WarnContext(ctx, "cannot create the topics yet", "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -201,9 +199,9 @@ func (a *App) topics(ctx context.Context) error {
 	}
 }
 
-// checkTopics waits for a broker and returns an error that names the KafkaTopics that do not exist, of all streams, before any of
-// them joins its group: one that joins and leaves again moves the partitions of the scorers beside it. What else keeps a topic from
-// being looked at is left to its stream, for which the others do not wait.
+// checkTopics waits for a broker and returns an error that names the missing KafkaTopics of all streams, before any
+// stream joins its group: a member that joins and leaves again moves the partitions of other scorers. Other errors are
+// left to the stream that meets them, so that the other streams need not wait.
 func (a *App) checkTopics(ctx context.Context) error {
 	var names []string
 	for _, s := range a.streams {
@@ -218,7 +216,7 @@ func (a *App) checkTopics(ctx context.Context) error {
 	return nil
 }
 
-// readyInterval is how often the consumers are asked whether they have joined.
+// readyInterval is how often Ready looks whether the consumers have joined.
 const readyInterval = 20 * time.Millisecond
 
 // Ready waits until all streams are consumed, or returns the error of ctx.
@@ -247,10 +245,10 @@ func (a *App) announce(ctx context.Context) {
 	a.Logger.InfoContext(ctx, "ready", append(facts, "http", a.Config.HTTP.Listen)...)
 }
 
-// errJoining is the reason of a scorer that is not ready.
+// errJoining is why a scorer is not ready.
 var errJoining = errors.New("the consumer has not joined its group")
 
-// joined returns an error that names the first stream that is not consumed.
+// joined returns an error that names the first stream that is not consumed yet, or nil.
 func (a *App) joined() error {
 	for _, s := range a.streams {
 		if !s.consumer.Ready() {
@@ -260,7 +258,7 @@ func (a *App) joined() error {
 	return nil
 }
 
-// httpTimeout bounds a request; shutdownTimeout what is left of them at the end.
+// httpTimeout bounds a request; shutdownTimeout bounds the requests left at the end.
 const (
 	httpTimeout     = 10 * time.Second
 	shutdownTimeout = 2 * time.Second
@@ -274,11 +272,11 @@ func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if server.Shutdown(bounded) != nil {
-			_ = server.Close() // cuts off what took too long
+			_ = server.Close() // cuts off requests that take too long
 		}
 	})
 	err := server.Serve(l)
-	if stop() { // it ended by itself
+	if stop() { // the server ended by itself
 		return fmt.Errorf("serving http: %w", err)
 	}
 	<-down

@@ -10,7 +10,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// Handler answers records with predictions by the set that is current when a record comes.
+// Handler answers each record with a prediction, by the set that is current when the record comes.
 type Handler struct {
 	set     atomic.Pointer[scoring.Set]
 	options classifier.Options
@@ -18,7 +18,7 @@ type Handler struct {
 	metrics *predictionMetrics // may be nil
 }
 
-// NewHandler returns a handler that answers by set, explained by these options, with this ce_source.
+// NewHandler returns a handler that answers by set, explains with these options, and gives this ce_source.
 func NewHandler(set *scoring.Set, options classifier.Options, source string) *Handler {
 	h := &Handler{options: options, source: source}
 	h.set.Store(set)
@@ -36,16 +36,16 @@ type worker struct {
 	scratch    []byte
 }
 
-// The stages that a dead letter can name.
+// Stages that a dead letter can name.
 const (
 	stageDecode = "decode"
 	stageScore  = "score"
 )
 
-// refusal is a record that cannot be answered; ingest makes it a dead letter.
+// refusal is why a record cannot be answered; ingest makes it a dead letter.
 type refusal struct {
 	err            *msg.Error
-	stage, version string // of the model that refused, "" where none did
+	stage, version string // version of the model that refused; "" if none did
 }
 
 func (r *refusal) Error() string        { return r.err.Error() }
@@ -90,7 +90,7 @@ type event struct {
 	typ, source, time string
 }
 
-// address gives an answer its key and headers. It returns scratch, which it may have grown.
+// address sets the key and headers of an answer. It returns scratch, which may have grown.
 func address(out *ingest.Output, r *ingest.Record, scratch []byte, e *event) []byte {
 	out.Key = r.Key
 	if string(r.Key) != e.id {

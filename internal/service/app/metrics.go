@@ -8,7 +8,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// predictionMetrics watches what is predicted.
+// predictionMetrics describe the predictions.
 type predictionMetrics struct {
 	admit, notAdmit, abstained prometheus.Counter
 	probability, unknown       prometheus.Histogram
@@ -39,13 +39,13 @@ func (m *predictionMetrics) observe(p *msg.Prediction) {
 	m.unknown.Observe(1 - p.KnownTermShare)
 }
 
-// responseMetrics watches the responses to an instrument.
+// responseMetrics describe the responses to one instrument.
 type responseMetrics struct {
 	scored, beyond prometheus.Counter
 	missing        prometheus.Observer
 }
 
-// newResponseMetrics returns those of each instrument.
+// newResponseMetrics returns the metrics of each instrument.
 func newResponseMetrics(r prometheus.Registerer, instruments []string) (map[string]*responseMetrics, error) {
 	label := []string{"instrument"}
 	scored := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_questionnaire_scored_total", Help: "Responses scored."}, label)
@@ -66,7 +66,7 @@ func (m *responseMetrics) observe(s *msg.Scores) {
 	m.missing.Observe(float64(s.Items-s.Answered) / float64(s.Items))
 }
 
-// modelMetrics watches the models in use.
+// modelMetrics describe the models in use.
 type modelMetrics struct {
 	info, created *prometheus.GaugeVec
 	reloads       *prometheus.CounterVec
@@ -77,8 +77,8 @@ func newModelMetrics(r prometheus.Registerer) (*modelMetrics, error) {
 	m := &modelMetrics{
 		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each model in use."}, []string{"model", "version", "sha256"}),
 		created:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the model in use was trained."}, []string{"model"}),
-		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to take up new models, by result."}, []string{"result"}),
-		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When models were last taken up."}),
+		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to load new models, by result."}, []string{"result"}),
+		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When new models were last loaded."}),
 	}
 	m.reloads.WithLabelValues(resultOK)
 	m.reloads.WithLabelValues(resultFailed)

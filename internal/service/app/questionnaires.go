@@ -19,10 +19,10 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// questionnaires answers responses with scores, by the model of their instrument that is current when they come.
+// questionnaires answers responses with scores, by the current model of their instrument.
 type questionnaires struct {
 	folders map[string]string // of the models, by instrument
-	items   int               // named of each factor; 0 is all
+	items   int               // named per factor; 0 names all
 	source  string            // ce_source
 	set     atomic.Pointer[map[string]*responses.Instrument]
 	metrics map[string]*responseMetrics // by instrument
@@ -40,7 +40,7 @@ func newQuestionnaires(ctx context.Context, c *config.Config, registry *promethe
 	return q, err
 }
 
-// renew takes up each instrument's model by itself.
+// renew loads each instrument's model independently of the others.
 func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error) {
 	set := maps.Clone(*q.set.Load())
 	for _, name := range slices.Sorted(maps.Keys(q.folders)) {
@@ -102,7 +102,7 @@ type responseWorker struct {
 	scratch  []byte
 }
 
-// scorer returns the scorer of an instrument, nil where there is none.
+// scorer returns the scorer of an instrument, or nil.
 func (w *responseWorker) scorer(name string) *responses.Scorer {
 	in := (*w.set.Load())[name]
 	if in == nil {

@@ -57,7 +57,7 @@ func fitAnswers(seed uint64, items []string) (*model.Fitted, error) {
 		return nil, err
 	}
 	return fit.Fit(context.Background(), fit.Options{
-		Input: path, Factors: []int{factors}, Betas: []float64{0.1}, RelTol: solver.DefaultRelTol, Seed: seed,
+		Input: path, Factors: []int{factors}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: seed},
 		Columns: answers.Columns{
 			Items: items, Range: &questionnaire.Range{Low: 0, High: synth.QuestionnaireTop}, Reversed: items[:1],
 			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},

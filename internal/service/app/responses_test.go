@@ -328,7 +328,7 @@ func TestRefit(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(line, "new models refused, the running ones stay") && strings.Contains(line, brief) {
+		if strings.Contains(line, "new models refused; those in use stay") && strings.Contains(line, brief) {
 			lines = append(lines, line)
 		}
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// source answers records by models that may change while it does.
+// source answers records by models that can change meanwhile.
 type source interface {
 	ingest.Handler
-	// renew takes up the models that have changed and reports whether there were any. It returns the errors of those that
-	// cannot be read, for which the running ones stay.
+	// renew loads the models that have changed and reports whether there were any. It returns the errors of models that
+	// cannot be read; those in use stay.
 	renew(ctx context.Context) (changed bool, errs []error)
-	// models lists those in use.
+	// models lists the models in use.
 	models() []inUse
 }
 
-// inUse is a model that answers.
+// inUse is a model that is in use.
 type inUse struct {
 	msg.Model
 	created time.Time
@@ -33,14 +33,14 @@ type stream struct {
 	source
 	name                              string // value of the label stream
 	group, input, output, deadLetters string
-	others                            []string // KafkaTopics that are made beside these three
+	others                            []string // KafkaTopics to create in addition
 
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger
 }
 
-// open makes the consumer and the metrics.
+// open creates the consumer and the metrics.
 func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	s.log = o.Logger.With("stream", s.name)
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
@@ -58,12 +58,12 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	return nil
 }
 
-// reload takes up new models as they come, until ctx ends. One that cannot be read is refused, and the running one stays; it
-// is tried again, for it may not have come whole yet. What is refused twice alike is logged, once.
+// reload loads new models until ctx ends. A model that cannot be read is refused and tried again, because it may not be
+// complete yet; the one in use stays. A second refusal for the same reason is logged, once.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	refused := map[string]int{} // how often in a row, by why
+	refused := map[string]int{} // times in a row, by reason
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,7 +84,7 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 			s.metrics.reloads.WithLabelValues(resultFailed).Inc()
 			why := err.Error()
 			if refused[why] = before[why] + 1; refused[why] == 2 {
-				s.log.ErrorContext(ctx, "new models refused, the running ones stay", "err", err)
+				s.log.ErrorContext(ctx, "new models refused; those in use stay", "err", err)
 			}
 		}
 	}

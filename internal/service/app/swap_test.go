@@ -130,7 +130,7 @@ func TestDamagedChampion(t *testing.T) {
 	s.await("the damaged champion refused several times", func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(line, "new models refused, the running ones stay") {
+		if strings.Contains(line, "new models refused; those in use stay") {
 			lines = append(lines, line)
 		}
 	}

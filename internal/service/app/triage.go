@@ -16,7 +16,7 @@ import (
 type triage struct {
 	*Handler
 	store models.Store
-	class string // that one champion must know, "" for none
+	class string // one that a champion must know; "" for none
 	log   *slog.Logger
 }
 
@@ -26,7 +26,7 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	t := &triage{store: models.OpenDir(c.Models.Store), class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx)
 	if errors.Is(err, scoring.ErrNoChampion) {
-		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`, or set models.store: \"\" where no notes are scored", err, c.Models.Store, c.Models.Store)
+		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`, or set models.store: \"\" if no notes are scored", err, c.Models.Store, c.Models.Store)
 	}
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	return t, err
 }
 
-// load reads the champions, of which one must know the class that is asked for.
+// load reads the champions. One of them must know the configured class.
 func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
 	set, err := scoring.Load(ctx, t.store)
 	if err != nil {
@@ -49,14 +49,14 @@ func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
 	for name, model := range set.Models() {
 		for _, c := range model.Aux() {
 			if !scoring.HasField(c.Name) {
-				t.log.WarnContext(ctx, "auxiliary column is no field of a note and counts as missing", "model", name, "column", c.Name)
+				t.log.WarnContext(ctx, "notes have no field for this auxiliary column: it counts as missing", "model", name, "column", c.Name)
 			}
 		}
 	}
 	return set, nil
 }
 
-// renew takes up all champions or none.
+// renew loads all champions or none.
 func (t *triage) renew(ctx context.Context) (bool, []error) {
 	versions, err := t.store.Champions(ctx)
 	if err == nil && maps.Equal(versions, t.set.Load().Versions()) {

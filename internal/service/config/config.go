@@ -1,5 +1,5 @@
-// Package config reads the one YAML file of a deployment, strictly: a key that is not known is an error that
-// names it, its line and the nearest known key. Every key has a default but the brokers' addresses.
+// Package config reads the YAML file of a deployment, strictly: an unknown key is an error that names it, its line and
+// the nearest known key. Every key has a default except the brokers' addresses.
 package config
 
 import (
@@ -33,18 +33,18 @@ type Config struct {
 	Log            Log            `yaml:"log"`
 }
 
-// Kafka is where notes come from and predictions go.
+// Kafka says where notes come from and where predictions go.
 type Kafka struct {
 	Brokers        []string      `yaml:"brokers"` // host:port, at least one
 	Group          string        `yaml:"group"`
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: none, snappy, lz4, zstd
-	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s: when the partitions of a killed scorer move
+	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
 	TLS            ingest.TLS    `yaml:"tls"`
 	SASL           SASL          `yaml:"sasl"`
 }
 
-// Topics are the names of the KafkaTopics.
+// Topics names the KafkaTopics of triage.
 type Topics struct {
 	Notes       string `yaml:"notes"`
 	Outcomes    string `yaml:"outcomes"`
@@ -52,56 +52,58 @@ type Topics struct {
 	DeadLetters string `yaml:"dead_letters"`
 }
 
-// SASL is the login at the brokers.
+// SASL is the login to the brokers.
 type SASL struct {
 	Mechanism    string `yaml:"mechanism"` // "" (none), plain, scram-sha-256, scram-sha-512
 	Username     string `yaml:"username"`
-	PasswordFile string `yaml:"password_file"` // holds the password and nothing else
-	PasswordEnv  string `yaml:"password_env"`  // or the environment variable that does
+	PasswordFile string `yaml:"password_file"` // a file that holds only the password
+	PasswordEnv  string `yaml:"password_env"`  // or the environment variable that holds it
 }
 
-// Models is where the models are.
+// Models says where the models are.
 type Models struct {
-	Store string        `yaml:"store"` // a directory; "" where no notes are scored
-	Poll  time.Duration `yaml:"poll"`  // how often new champions, and models of questionnaires, are looked for
+	Store string        `yaml:"store"` // a directory; "" if no notes are scored
+	Poll  time.Duration `yaml:"poll"`  // how often to look for new champions and models of questionnaires
 }
 
-// Scoring is what a prediction tells.
+// Scoring says how much a prediction explains.
 type Scoring struct {
-	Topics int    `yaml:"topics"` // topics named in an explanation; 0 is all
-	Terms  int    `yaml:"terms"`  // terms named in a topic, and items of a questionnaire's factor; 0 is all
-	Words  int    `yaml:"words"`  // single words named; 0 is all
+	Topics int    `yaml:"topics"` // topics named in an explanation; 0 names all
+	Terms  int    `yaml:"terms"`  // terms named per topic, and items per factor of a questionnaire; 0 names all
+	Words  int    `yaml:"words"`  // single words named; 0 names all
 	Source string `yaml:"source"` // ce_source of predictions and scores
 }
 
-// Predictions is what is predicted.
+// Predictions says what is predicted.
 type Predictions struct {
-	// Class is the outcome that models of several explain; "" is the most probable one of each note. A model of other
-	// classes explains its most probable one too, but at least one champion must know it.
+	// Class is the outcome that models of several outcomes explain; "" is the most probable one of each note. At least
+	// one champion must know it. Those that do not explain the most probable one.
 	Class string `yaml:"class"`
 }
 
-// Questionnaires is which responses to questionnaires are scored. Brokers, session timeout and compression are those of Kafka.
+// Questionnaires says which responses to questionnaires are scored. Brokers, session timeout and compression are those
+// of Kafka.
 type Questionnaires struct {
-	// Models are the output folders of `wardcast questionnaire fit` by the instruments that responses name; none is off.
+	// Models maps an instrument, as responses name it, to the output folder of its `wardcast questionnaire fit`.
+	// Without any, no responses are scored.
 	Models map[string]string `yaml:"models"`
 	Group  string            `yaml:"group"`
 	Topics ResponseTopics    `yaml:"topics"`
 }
 
-// ResponseTopics are the names of the KafkaTopics of questionnaires.
+// ResponseTopics names the KafkaTopics of questionnaires.
 type ResponseTopics struct {
 	Responses   string `yaml:"responses"`
 	Scores      string `yaml:"scores"`
 	DeadLetters string `yaml:"dead_letters"`
 }
 
-// HTTP is where metrics and health are served.
+// HTTP says where metrics and health are served.
 type HTTP struct {
 	Listen string `yaml:"listen"` // host:port; "" is off
 }
 
-// Log is what is logged.
+// Log says what is logged.
 type Log struct {
 	Level string `yaml:"level"` // debug, info, warn, error
 }
@@ -124,8 +126,8 @@ func Default() Config {
 	}
 }
 
-// Load reads, completes and checks the file. Relative paths in it are relative to its folder. Unknown keys
-// and wrong values are all reported at once.
+// Load reads, completes and checks the file. Relative paths in it are relative to its folder. Load reports all unknown
+// keys, or all wrong values, at once.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -158,7 +160,7 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
-// Connection returns how to reach the brokers, with the password read from where it is kept.
+// Connection returns how to reach the brokers. It reads the password from its file or environment variable.
 func (k *Kafka) Connection() (ingest.Connection, error) {
 	password := ""
 	switch {
@@ -188,7 +190,7 @@ func (c *Config) check() error {
 	}
 	oneOf := func(key, value string, allowed ...string) {
 		if !slices.Contains(allowed, value) {
-			bad(key, "%q is none of %s", value, strings.Join(allowed, ", "))
+			bad(key, "%q is not one of %s", value, strings.Join(allowed, ", "))
 		}
 	}
 	sasl := c.Kafka.SASL
@@ -233,15 +235,15 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// checkQuestionnaires checks what stands under questionnaires.
+// checkQuestionnaires checks the section questionnaires.
 func (c *Config) checkQuestionnaires(bad func(key, format string, args ...any)) {
 	q := &c.Questionnaires
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
 		if strings.TrimSpace(instrument) != instrument || instrument == "" {
-			bad("questionnaires.models", "%q is no name of an instrument", instrument)
+			bad("questionnaires.models", "%q is not the name of an instrument", instrument)
 		}
 		if q.Models[instrument] == "" {
-			bad("questionnaires.models."+instrument, "is empty; want the output folder of `wardcast questionnaire fit`")
+			bad("questionnaires.models."+instrument, "is empty; give the output folder of `wardcast questionnaire fit`")
 		}
 	}
 	if q.Group != "" && q.Group == c.Kafka.Group {
@@ -274,7 +276,7 @@ func (c *Config) checkTopics(bad func(key, format string, args ...any)) {
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
 
-// explain puts yaml's words about unknown keys into ours.
+// explain rewrites yaml's errors about unknown keys.
 func explain(err error) error {
 	t, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -308,7 +310,7 @@ func keys(t reflect.Type, name string) []string {
 	return nil
 }
 
-// nearest returns the key of the smallest edit distance to s, the first of equals.
+// nearest returns the key of the smallest edit distance to s, the first if several are equal.
 func nearest(s string, keys []string) string {
 	best, distance := "", len(s)+100
 	for _, k := range keys {

@@ -1,6 +1,5 @@
-// Package httpapi serves what operators watch a scorer by: GET /metrics (Prometheus), /healthz (the process
-// answers) and /readyz (models are loaded and the consumer has joined its group). Errors are RFC 9457 problem
-// details.
+// Package httpapi serves what operators watch: GET /metrics (Prometheus), /healthz (the process answers) and /readyz
+// (models are loaded and the consumer has joined its group). Errors are RFC 9457 problem details.
 package httpapi
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// New returns the handler. ready tells what is missing before notes are scored, nil if nothing is.
+// New returns the handler. ready returns what is missing before notes are scored, nil if nothing is.
 func New(metrics prometheus.Gatherer, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -29,7 +28,7 @@ func New(metrics prometheus.Gatherer, ready func() error) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		// The multiplexer answers 404 and 405, Allow included; its words are replaced by a problem.
+		// The multiplexer answers 404 and 405 with the header Allow; a problem replaces its text.
 		status := &statusOnly{ResponseWriter: w}
 		mux.ServeHTTP(status, r)
 		problem(w, status.code, "")

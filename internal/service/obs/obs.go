@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// NewLogger returns a logger that writes JSON lines of at least the level to w. Levels are debug, info, warn
-// and error.
+// NewLogger returns a logger that writes JSON lines of this level and above to w. Levels are debug, info, warn and
+// error.
 func NewLogger(w io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -20,7 +20,7 @@ func NewLogger(w io.Writer, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
 }
 
-// NewRegistry returns a registry with the process's and the runtime's own metrics and
+// NewRegistry returns a registry with the metrics of the process and of the Go runtime, and
 // wardcast_build_info{version}.
 func NewRegistry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()

@@ -12,18 +12,18 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Set is the champions that notes are scored with. It is immutable and safe for concurrent use.
+// Set is the champions that score notes. It is immutable and safe for concurrent use.
 type Set struct {
 	models   map[string]*classifier.Model // by name
-	versions map[string]string            // of the champions, as the store tells them
+	versions map[string]string            // of the champions
 	created  map[string]time.Time
 }
 
-// ErrNoChampion is returned for a store in which no model has a champion.
+// ErrNoChampion means that no model of the store has a champion.
 var ErrNoChampion = errors.New("no champion in the model store")
 
-// Load reads and checks every champion of the store. One that cannot be read is an error that names its file:
-// a set is whole or is not used.
+// Load reads and checks every champion of the store. If one cannot be read, the error names its file, and no set is
+// returned.
 func Load(ctx context.Context, store models.Store) (*Set, error) {
 	versions, err := store.Champions(ctx)
 	if err != nil {
@@ -59,11 +59,11 @@ func (s *Set) Versions() map[string]string { return s.versions }
 // Models returns the models by name.
 func (s *Set) Models() map[string]*classifier.Model { return s.models }
 
-// ErrClass is returned for a class that no model predicts.
+// ErrClass means that no model predicts a class.
 var ErrClass = errors.New("unknown class")
 
-// CheckClass returns an error that wraps ErrClass and names the classes known, unless a model predicts the class; "" is
-// none and needs no model.
+// CheckClass returns an error that wraps ErrClass and names the known classes, unless a model predicts the class. "" is
+// no class and always passes.
 func (s *Set) CheckClass(class string) error {
 	var known []string
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
@@ -85,7 +85,7 @@ func (s *Set) CheckClass(class string) error {
 // Created returns when a model was trained.
 func (s *Set) Created(model string) time.Time { return s.created[model] }
 
-// model returns the model for a complaint, nil where there is none.
+// model returns the model for a complaint, or nil.
 func (s *Set) model(complaint string) *classifier.Model {
 	if m := s.models[models.Slug(complaint)]; m != nil {
 		return m
