@@ -57,7 +57,7 @@ func (d *Dir) folders(ctx context.Context, path string, valid func(string) bool)
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = errors.Join(ErrNotFound, err)
+			err = fmt.Errorf("%w: %w", ErrNotFound, err)
 		}
 		return nil, fmt.Errorf("listing the model store: %w", err)
 	}

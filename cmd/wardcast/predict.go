@@ -101,23 +101,30 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(fmt.Errorf("--class: %w", err))
 	}
 	b := scoring.Batch{Lines: d.In, Out: d.Out}
+	var in *notes.Reader
 	switch {
 	case note != nil && c.Output == cli.Table:
 		return c.explain(d.Out, set, note)
 	case note != nil:
 		b.Lines = strings.NewReader(string(note.AppendJSON(nil)))
 	case c.Input != "":
-		in, err := notes.Open(c.Input, columns)
-		if err != nil {
+		if in, err = notes.Open(c.Input, columns); err != nil {
 			return err
 		}
 		defer func() { _ = in.Close() }() // only read
 		b.Lines, b.Notes = nil, in
 	}
-	if c.Out == "" {
-		return c.predict(ctx, d, set, b)
+	score := c.predict
+	if c.Out != "" {
+		score = c.toFile
 	}
-	return c.toFile(ctx, d, set, b)
+	err = score(ctx, d, set, b)
+	if in != nil {
+		if missing := slices.DeleteFunc(set.Aux(), func(name string) bool { return !in.Lacks(name) }); len(missing) > 0 {
+			d.Log.Warn("the file lacks columns that the models use; their values count as missing", "file", c.Input, "columns", missing)
+		}
+	}
+	return err
 }
 
 // check returns an error for flags that do not go together.

@@ -166,6 +166,21 @@ func TestPredictFiles(t *testing.T) {
 	}
 }
 
+// A file without a column that the models use is scored, and the log names the column.
+func TestPredictMissingColumns(t *testing.T) {
+	t.Parallel()
+	dir := trained(t)
+	const vitals = `,vitals.hr,vitals.spo2`
+	for header, want := range map[string]string{
+		"text,age,sex,acuity" + vitals: "", "text,AGE,years,acuity" + vitals: `"columns":["sex"]`, "text,x,y,z,v,w": `"columns":["acuity","age","sex","vitals.hr","vitals.spo2"]`,
+	} {
+		r := wardcast(t, "", "predict", "--model-dir", dir, "--input", clitest.File(t, "in.csv", header+"\nfall,,,,,\n"))
+		if warned := strings.Contains(r.Stderr, "lacks columns"); r.Code != 0 || warned != (want != "") || !strings.Contains(r.Stderr, want) {
+			t.Errorf("%s: exit %d, %q, want %s", header, r.Code, r.Stderr, want)
+		}
+	}
+}
+
 // A bad row is answered in its place, and the others are scored.
 func TestPredictBadRows(t *testing.T) {
 	t.Parallel()

@@ -95,6 +95,9 @@ func (r *Reader) find() {
 	}
 }
 
+// Lacks reports whether no column of the rows read so far holds this field of a note.
+func (r *Reader) Lacks(name string) bool { return r.column(name) == "" }
+
 // column returns the column of a field, "" if there is none.
 func (r *Reader) column(name string) string {
 	for _, a := range r.columns.Aux {

@@ -59,6 +59,18 @@ func (s *Set) Versions() map[string]string { return s.versions }
 // Models returns the models by name.
 func (s *Set) Models() map[string]*classifier.Model { return s.models }
 
+// Aux returns the names of the auxiliary values that some model takes, in order, without the complaint.
+func (s *Set) Aux() []string {
+	names := map[string]bool{}
+	for _, m := range s.models {
+		for _, a := range m.Aux() {
+			names[a.Name] = true
+		}
+	}
+	delete(names, models.ComplaintColumn)
+	return slices.Sorted(maps.Keys(names))
+}
+
 // ErrClass means that no model predicts a class.
 var ErrClass = errors.New("unknown class")
 
