@@ -173,7 +173,7 @@ func (s *cayleyState) promise(refreshed, curvature float64) (decrease, tau float
 	return decrease + s.unit*max(0, slope)/(4*bound), 1 / (2 * bound)
 }
 
-// try forms Y(τ) in next and returns its objective, where that is below the iterate's by more than rounding.
+// try forms Y(τ) in next and returns its objective. It reports false unless that is below the iterate's by more than rounding.
 func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	if !s.solve(tau) {
 		return 0, false
