@@ -192,7 +192,7 @@ func TestPredictBadRows(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(string(clitest.Read(t, path))), "\n")
 			for i, want := range []string{
 				`{"line":2,"error":{"code":"wrong_type","detail":"not a number: age"}}`, `{"schema_version":"1","visit_id":"v2"`,
-				`{"line":4,"error":{"code":"wrong_type","detail":"wrong number of fields: 1, and the header has 3"}}`,
+				`{"line":4,"error":{"code":"wrong_type","detail":"wrong number of cells: 1; the header has 3"}}`,
 				`{"line":5,"error":{"code":"empty_text","detail":"the text is empty: text"}}`,
 				`{"line":7,"error":{"code":"invalid_utf8"`, `{"schema_version":"1","visit_id":"v6"`,
 			} {
