@@ -176,6 +176,9 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	warnRidge(d.Log, &s)
 	store := models.OpenDir(c.ModelDir)
+	if err := store.Create(); err != nil {
+		return err
+	}
 	bar := cli.NewProgress(d.Err, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store)})
 	bar.Finish()
