@@ -24,22 +24,22 @@ import (
 
 // limits is the flags that bound an explanation.
 type limits struct {
-	Topics int `help:"Topics named in an explanation, the rest as one entry; 0 names all." default:"${topics}"`
-	Terms  int `help:"Terms named in a topic, the rest as one entry; 0 names all." default:"${terms}"`
-	Words  int `help:"Single words named, the rest as one entry; 0 names all." default:"${words}"`
+	Topics int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
+	Terms  int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
+	Words  int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
 }
 
 func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
 
 type predictCmd struct {
-	limits
-	oneNote
+	ModelDir string `help:"Model store." required:"" placeholder:"DIR"`
+	Input    string `help:"File of notes to score: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
+	Out      string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
 	cli.NoteColumns
-	ModelDir string     `help:"Model store." required:"" placeholder:"DIR"`
-	Input    string     `help:"Score the notes in this file: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst. Without it, standard input: JSON lines." xor:"notes" placeholder:"FILE"`
-	Out      string     `help:"Write the predictions to this file, in the format of its name, as --input. Without it, standard output: JSON lines." placeholder:"FILE"`
-	Class    string     `help:"Outcome that models of several outcomes explain, in place of the most probable one of each note." placeholder:"NAME"`
-	Output   cli.Format `help:"How --text is answered: json is the line of the prediction, table is for people." enum:"table,json" default:"json" short:"o"`
+	oneNote
+	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
+	limits
+	Class string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
 }
 
 // oneNote is the flags of a note on the command line.
