@@ -36,6 +36,21 @@ var _ Store = (*Dir)(nil)
 // OpenDir returns the store on the directory at path, which the first Save creates.
 func OpenDir(path string) *Dir { return &Dir{path: path} }
 
+// Create makes the directory of the store if it is missing, and returns an error if nothing can be written to it.
+func (d *Dir) Create() error {
+	err := os.MkdirAll(d.path, 0o755)
+	if err == nil {
+		var probe string
+		if probe, err = os.MkdirTemp(d.path, tempPrefix); err == nil {
+			err = os.Remove(probe)
+		}
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("opening the model store: %s: %w", d.path, at.Err)
+	}
+	return err
+}
+
 // Models implements Store.
 func (d *Dir) Models(ctx context.Context) ([]string, error) {
 	return d.folders(ctx, d.path, validName)

@@ -33,8 +33,8 @@ type evaluateCmd struct {
 	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
 	Test         []string `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
 	SplitTime    string   `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
-	PerComplaint string   `help:"Also compare on each complaint with enough notes separately (always or auto), or not (never)." enum:"auto,always,never" default:"never"`
-	MinDocuments int      `help:"Notes that a complaint needs for this." default:"${minDocuments}"`
+	PerComplaint string   `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
+	MinDocuments int      `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {

@@ -20,7 +20,7 @@ type factorizeCmd struct {
 	Rank             int      `help:"Number of topics." required:"" placeholder:"K"`
 	Out              string   `help:"Folder for factors.safetensors and result.json, created if missing." required:"" placeholder:"DIR"`
 	Init             string   `help:"Start: svd, random or kmeans. Method svd and runs with both start factors ignore it." enum:"svd,random,kmeans" default:"svd"`
-	Seed             uint64   `help:"Seed of the start; ignored in the same cases." default:"1"`
+	Seed             uint64   `help:"Seed of the start; ignored whenever --init is." default:"1"`
 	Restarts         int      `help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 needs --init random or kmeans." default:"1"`
 	MaxIter          int      `help:"Stop after this many updates." default:"${maxIter}"`
 	RelTol           float64  `help:"Stop at this relative change of the objective; 0 is off." default:"${relTol}"`
@@ -37,7 +37,7 @@ type factorizeCmd struct {
 	Aux               string `help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	Xi                string `help:"Weight of the reconstruction: a number, or auto for 5-fold cross-validation (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
 	Ridge             string `help:"Weight of the squared coefficients: a number or auto (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
-	ClassWeights      string `help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" group:"smf-w and smf-h"`
+	ClassWeights      string `help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced" group:"smf-w and smf-h"`
 	TestInput         string `help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	TestLabels        string `help:"Their labels." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 	TestAux           string `help:"Their auxiliary features." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`

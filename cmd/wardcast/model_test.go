@@ -241,6 +241,16 @@ func TestMoreThanTwoOutcomes(t *testing.T) {
 	}
 }
 
+// A store that cannot be written is refused before training.
+func TestTrainRefusesStore(t *testing.T) {
+	t.Parallel()
+	notes := clitest.File(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
+	r := wardcast(t, "", "train", "--input", notes, "--model-dir", notes)
+	if r.Code != cli.ExitFailed || r.Stderr != "wardcast: opening the model store: "+notes+": not a directory\n" {
+		t.Errorf("exits %d and says %s", r.Code, r.Stderr)
+	}
+}
+
 // TestTrainFlags trains with every flag set to something else than its default.
 func TestTrainFlags(t *testing.T) {
 	t.Parallel()

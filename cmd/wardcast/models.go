@@ -14,7 +14,7 @@ import (
 type modelsCmd struct {
 	List   modelsListCmd   `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
 	Show   modelsShowCmd   `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
-	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store. Names each bad file and ends with 1 if there is one." example:"wardcast models verify --model-dir models"`
+	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store. Print the bad ones, and exit with code 1 if there are any." example:"wardcast models verify --model-dir models"`
 }
 
 // store is the flag of commands that read a model store.

@@ -24,22 +24,22 @@ import (
 
 // limits is the flags that bound an explanation.
 type limits struct {
-	Topics int `help:"Topics named in an explanation, the rest as one entry; 0 names all." default:"${topics}"`
-	Terms  int `help:"Terms named in a topic, the rest as one entry; 0 names all." default:"${terms}"`
-	Words  int `help:"Single words named, the rest as one entry; 0 names all." default:"${words}"`
+	Topics int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
+	Terms  int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
+	Words  int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
 }
 
 func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
 
 type predictCmd struct {
-	limits
-	oneNote
+	ModelDir string `help:"Model store." required:"" placeholder:"DIR"`
+	Input    string `help:"File of notes to score: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
+	Out      string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
 	cli.NoteColumns
-	ModelDir string     `help:"Model store." required:"" placeholder:"DIR"`
-	Input    string     `help:"Score the notes in this file: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst. Without it, standard input: JSON lines." xor:"notes" placeholder:"FILE"`
-	Out      string     `help:"Write the predictions to this file, in the format of its name, as --input. Without it, standard output: JSON lines." placeholder:"FILE"`
-	Class    string     `help:"Outcome that models of several outcomes explain, in place of the most probable one of each note." placeholder:"NAME"`
-	Output   cli.Format `help:"How --text is answered: json is the line of the prediction, table is for people." enum:"table,json" default:"json" short:"o"`
+	oneNote
+	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
+	limits
+	Class string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
 }
 
 // oneNote is the flags of a note on the command line.
@@ -56,7 +56,7 @@ type oneNote struct {
 func (o *oneNote) note() (*msg.Note, error) {
 	if o.Text == nil {
 		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil {
-			return nil, cli.Usage(errors.New("--complaint, --age, --sex, --acuity and --vitals go with --text; other notes bring their own"))
+			return nil, cli.Usage(errors.New("--complaint, --age, --sex, --acuity and --vitals describe the note of --text and go with --text only"))
 		}
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 // check returns an error for flags that do not go together.
 func (c *predictCmd) check(note *msg.Note) error {
 	if c.Output == cli.Table && (note == nil || c.Out != "") {
-		return errors.New("--output=table prints one note, that of --text, and goes without --out")
+		return errors.New("--output=table explains the note of --text; it cannot be used with --input or --out")
 	}
 	if c.Input == "" && c.NoteColumns != (cli.NoteColumns{}) {
 		return errors.New("the flags of columns go with --input; standard input holds the fields of a note by their names")
@@ -223,7 +223,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	text := fmt.Sprintf("The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome, 100*p.Probability, decision, 100*p.Threshold)
 	text += fmt.Sprintf("Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version, 100*p.KnownTermShare)
 	if p.Abstained {
-		text += "The model abstains: " + p.AbstainReason + "\n"
+		text += "The note has no word that the model knows: only the patient's values count. Programs get abstained = true.\n"
 	}
 	if _, err := io.WriteString(out, text+"\n"); err != nil {
 		return err
@@ -236,12 +236,16 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		}
 		parts = append(parts[:shown:shown], rest)
 	}
-	for _, a := range p.Aux {
+	columns := set.Models()[p.Model.Name].Aux()
+	for i, a := range p.Aux {
 		value := "unknown"
 		if s, ok := a.Value.Text(); ok {
 			value = s
 		} else if v, ok := a.Value.Number(); ok {
 			value = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		if columns[i].Kind == models.Categorical && value != "unknown" && !slices.Contains(columns[i].Levels, value) {
+			value += " (unknown to the model)"
 		}
 		parts = append(parts, summand{a.Name + " " + value, a.Contribution})
 	}

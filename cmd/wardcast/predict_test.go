@@ -192,7 +192,7 @@ func TestPredictBadRows(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(string(clitest.Read(t, path))), "\n")
 			for i, want := range []string{
 				`{"line":2,"error":{"code":"wrong_type","detail":"not a number: age"}}`, `{"schema_version":"1","visit_id":"v2"`,
-				`{"line":4,"error":{"code":"wrong_type","detail":"wrong number of fields: 1, and the header has 3"}}`,
+				`{"line":4,"error":{"code":"wrong_type","detail":"wrong number of cells: 1; the header has 3"}}`,
 				`{"line":5,"error":{"code":"empty_text","detail":"the text is empty: text"}}`,
 				`{"line":7,"error":{"code":"invalid_utf8"`, `{"schema_version":"1","visit_id":"v6"`,
 			} {
@@ -235,7 +235,7 @@ func TestPredictRefuses(t *testing.T) {
 		"an unknown format":     {[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must end in"},
 		"no folder":             {[]string{"--input", in, "--out", filepath.Join(dir, "none", "x.csv")}, cli.ExitFailed, "no such file"},
 		"a path as format":      {[]string{"--input", in, "--output", out}, cli.ExitUsage, "--output is a format (table or json); to write a file use --out"},
-		"a table of many notes": {[]string{"--input", in, "--output", "table"}, cli.ExitUsage, "--output=table prints one note"},
+		"a table of many notes": {[]string{"--input", in, "--output", "table"}, cli.ExitUsage, "--output=table explains the note of --text; it cannot be used with --input or --out"},
 		"a text and a file":     {[]string{"--input", in, "--text", "fall"}, cli.ExitUsage, "can't be used together"},
 		"an age without text":   {[]string{"--age", "7"}, cli.ExitUsage, "go with --text"},
 		"columns without file":  {[]string{"--text-column", "x"}, cli.ExitUsage, "go with --input"},
@@ -278,4 +278,11 @@ func TestPredictOneNote(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", " ", "--output", "table"}, "empty_text")
+	// A spelling that the model does not know counts as missing, and the table says so.
+	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--sex", "female", "--output", "table")
+	for _, part := range []string{"sex female (unknown to the model)\n", "age unknown\n", "no word that the model knows"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
 }

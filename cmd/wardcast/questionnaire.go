@@ -40,7 +40,7 @@ type answerFlags struct {
 	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
 	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 gives the range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
-	Range          string   `help:"Least and largest possible answer, as in 0:4 (default: from the codebook, otherwise from the file)." placeholder:"LOW:HIGH"`
+	Range          string   `help:"Lowest and highest possible answer, as in 0:4 (default: from the codebook, otherwise from the file)." placeholder:"LOW:HIGH"`
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
 	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`

@@ -14,8 +14,8 @@ import (
 )
 
 type topicsCmd struct {
-	List topicsListCmd `cmd:"" help:"List the topics of the champions, one a line." example:"wardcast topics list --model-dir models"`
-	Show topicsShowCmd `cmd:"" help:"Show the words of a model's topics with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
+	List topicsListCmd `cmd:"" help:"List the topics of the champions, one on each line." example:"wardcast topics list --model-dir models"`
+	Show topicsShowCmd `cmd:"" help:"Show a model's topics by the words with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
 }
 
 type topicsListCmd struct {

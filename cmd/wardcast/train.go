@@ -26,7 +26,7 @@ import (
 
 // outcomes is the flag of commands that learn several outcomes.
 type outcomes struct {
-	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME,..."`
+	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME"`
 }
 
 // into adds the outcomes to the columns.
@@ -65,7 +65,7 @@ type head struct {
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
 	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
 	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
-	Lambda      string   `help:"Weight of the penalty, by cross-validation: the best (min, the default), or the largest within one standard error of it (1se). Not for smf-w and smf-h." enum:"min,1se," default:""`
+	Lambda      string   `help:"Weight of the penalty, by cross-validation: the best (min, the default), or the largest within one standard error of it (1se). Not for smf-w and smf-h." enum:"min,1se," default:"" placeholder:"min|1se"`
 	Calibration string   `help:"Map from logit to probability: platt, isotonic (only without --classes) or none." enum:"platt,isotonic,none" default:"platt"`
 	Threshold   string   `help:"Choose the decision's threshold by accuracy or by Youden's index." enum:"accuracy,youden" default:"accuracy"`
 	Seed        uint64   `help:"Seed of all random numbers." default:"1"`
@@ -74,7 +74,7 @@ type head struct {
 
 	Xi           string `help:"Weight of the text against the outcome in smf-w and smf-h: a number, or auto for cross-validation (default: auto)." placeholder:"WEIGHT"`
 	Ridge        string `help:"Weight of the squared coefficients in smf-w and smf-h: a number or auto (default: auto)." placeholder:"WEIGHT"`
-	ClassWeights string `help:"Weights in smf-w and smf-h: the same for each note (none, the default), or the same total for each outcome (balanced)." enum:"none,balanced," default:""`
+	ClassWeights string `help:"Weights in smf-w and smf-h: the same for each note (none, the default), or the same total for each outcome (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
 }
 
 // apply writes the flags into settings.
@@ -151,15 +151,15 @@ func warnRidge(log *slog.Logger, s *train.Settings) {
 }
 
 type trainCmd struct {
+	ModelDir string `help:"Model store: a directory, created if missing." required:"" placeholder:"DIR"`
 	cli.Notes
 	outcomes
 	head
 	cli.Output
-	ModelDir     string `help:"Model store: a directory, created if missing." required:"" placeholder:"DIR"`
 	Method       string `help:"How topics are fitted: ${fitMethods}. bow uses single words without topics." enum:"${fitMethods}" default:"sonmf"`
 	Rank         []int  `help:"Number of topics. For smf-w and smf-h also several: cross-validation chooses one." default:"${rank}"`
-	Words        string `help:"Use single words in addition to topics (beside), or not (none). Default: beside; smf-w and smf-h allow only none." enum:"beside,none," default:""`
-	Weighting    string `help:"Rows of tf-idf, or of 0 and 1 (binary). Default: tf-idf; sonmf-binary and log-nmf allow only binary." enum:"tf-idf,binary," default:""`
+	Words        string `help:"Use single words in addition to topics (beside), or not (none). Default: beside; smf-w and smf-h allow only none." enum:"beside,none," default:"" placeholder:"beside|none"`
+	Weighting    string `help:"Rows of tf-idf, or of 0 and 1 (binary). Default: tf-idf; sonmf-binary and log-nmf allow only binary." enum:"tf-idf,binary," default:"" placeholder:"tf-idf|binary"`
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
@@ -176,6 +176,9 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	warnRidge(d.Log, &s)
 	store := models.OpenDir(c.ModelDir)
+	if err := store.Create(); err != nil {
+		return err
+	}
 	bar := cli.NewProgress(d.Err, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store)})
 	bar.Finish()

@@ -78,7 +78,7 @@ func TestReader(t *testing.T) {
 		"bad rows": {
 			file: "a.csv", content: "visit_id,text,age\nV1,x,old\nV2,y\nV3,\xff,1\nV4,z,7\nV5,z,Inf\n",
 			want: []msg.Note{{SchemaVersion: "1", VisitID: "V4", Text: "z", Age: msg.Some(7)}},
-			bad:  []string{`line 2, column "age": not a number`, `line 3: wrong number of fields: 2, and the header has 3`, `line 4, column "text": ` + table.ErrEncoding.Error(), `line 6, column "age": not a number`},
+			bad:  []string{`line 2, column "age": not a number`, `line 3: wrong number of cells: 2; the header has 3`, `line 4, column "text": ` + table.ErrEncoding.Error(), `line 6, column "age": not a number`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

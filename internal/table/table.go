@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// The reasons of an Error that this package returns, beside those of the file system, of compression and of encoding/csv.
+// The reasons of an Error that this package returns. Others come from the file system and from compression.
 var (
 	ErrNoRows      = errors.New("no rows")
 	ErrNoColumn    = errors.New("no such column")
@@ -66,6 +66,9 @@ var (
 	ErrUTF16       = errors.New("UTF-16, not UTF-8: convert the file, for instance with iconv -f UTF-16 -t UTF-8")
 	ErrBinary      = errors.New("not a text file: save the table as CSV in UTF-8")
 	ErrLineEnds    = errors.New("lines end in carriage returns alone: save the table as CSV in UTF-8")
+	ErrCells       = errors.New("wrong number of cells")
+	ErrQuote       = errors.New("a quotation mark in a cell without quotation marks around it")
+	ErrOpenQuote   = errors.New("a cell in quotation marks does not end, or text follows it")
 	ErrNotObject   = errors.New("not a JSON object")
 	ErrManyFields  = fmt.Errorf("more than %d names of fields", maxFields)
 	ErrTooLong     = fmt.Errorf("a row of more than %d MiB", maxRow>>20)

@@ -149,8 +149,13 @@ func (s *separated) next() (Row, error) {
 	cells, err := s.csv.Read()
 	if p, ok := errors.AsType[*csv.ParseError](err); ok {
 		err = p.Err
-		if errors.Is(err, csv.ErrFieldCount) {
-			err = fmt.Errorf("%w: %d, and the header has %d", err, len(cells), len(s.header))
+		switch {
+		case errors.Is(err, csv.ErrFieldCount):
+			err = fmt.Errorf("%w: %d; the header has %d", ErrCells, len(cells), len(s.header))
+		case errors.Is(err, csv.ErrBareQuote):
+			err = ErrQuote
+		case errors.Is(err, csv.ErrQuote):
+			err = ErrOpenQuote
 		}
 		return Row{}, &Error{Line: p.StartLine, Err: err}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -35,8 +36,11 @@ func Create(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, ErrName)
 	}
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err // its path is that of a temporary file
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("creating %s: %w", path, err)
 	}
 	f := &File{name: path, file: pending, buffer: bufio.NewWriterSize(pending, readBuffer)}
 	f.Writer = f.buffer

@@ -64,11 +64,12 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%s: %v, want ErrName", name, err)
 		}
 	}
-	if _, err := Create(filepath.Join(dir, "none", "x.csv")); !errors.Is(err, os.ErrNotExist) {
+	path := filepath.Join(dir, "none", "x.csv")
+	if _, err := Create(path); !errors.Is(err, os.ErrNotExist) || err.Error() != "creating "+path+": no such file or directory" {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
 	// A file that is not completed leaves what was there.
-	path := filepath.Join(dir, "x.jsonl")
+	path = filepath.Join(dir, "x.jsonl")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error
 	}
 	switch {
 	case !g.enough(t.settings.MinDocuments):
-		o.Why = fmt.Sprintf("fewer than %d notes, or than %d of one class", t.settings.MinDocuments, minClass)
+		o.Why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one class", t.settings.MinDocuments, minClass)
 		return o, nil
 	case own == nil:
 		o.Why = "the policy is never"
@@ -228,7 +228,7 @@ func verdict(policy Policy, own, pooled float64) (kept bool, why string) {
 	case own < pooled:
 		return true, fmt.Sprintf("its log loss is lower by %.4f than that of the model of all complaints", pooled-own)
 	default:
-		return false, fmt.Sprintf("its log loss is not lower than that of the model of all complaints, by %.4f", own-pooled)
+		return false, fmt.Sprintf("its log loss is higher by %.4f than that of the model of all complaints", own-pooled)
 	}
 }
 

@@ -150,7 +150,7 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	var why string
 	switch {
 	case !enough:
-		why = "fewer than 80 notes, or than 10 of one class"
+		why = "fewer than 80 notes, or fewer than 10 of one class"
 	case policy == Never:
 		why = "the policy is never"
 	case policy == Always:
@@ -158,7 +158,7 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	case loss < o.Pooled:
 		kept, why = true, fmt.Sprintf("its log loss is lower by %.4f than that", o.Pooled-loss)
 	default:
-		why = fmt.Sprintf("its log loss is not lower than that of the model of all complaints, by %.4f", loss-o.Pooled)
+		why = fmt.Sprintf("its log loss is higher by %.4f than that of the model of all complaints", loss-o.Pooled)
 	}
 	if o.Kept != kept || !strings.HasPrefix(o.Why, why) || (o.LogLoss != nil) != (enough && policy != Never) {
 		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents, o.Positives, loss, o.Pooled, o.Kept, o.Why)
