@@ -1,6 +1,7 @@
 package factorize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,6 +184,7 @@ func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settin
 	var best kept
 	var failed error
 	cancelled := false
+	settings.Seed = cmp.Or(settings.Seed, solver.DefaultSeed)
 	for range o.Restarts {
 		result, err := o.solve(ctx, x, settings, method)
 		if err != nil {

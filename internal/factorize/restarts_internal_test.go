@@ -59,3 +59,14 @@ func TestRestartsSkipNonFinite(t *testing.T) {
 		}
 	}
 }
+
+// Seed 0 is the default seed: the restarts after it do not begin with that seed once more.
+func TestRestartsFromSeedZero(t *testing.T) {
+	t.Parallel()
+	x := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})
+	o := Options{Rank: 1, Restarts: 2}
+	best, err := o.best(t.Context(), x, solver.Settings{Rank: 1}, endsAt{1: 5, 2: 3})
+	if err != nil || best.seed != 2 {
+		t.Errorf("%+v, error %v, want seed 2", best, err)
+	}
+}
