@@ -9,7 +9,7 @@
 //	words    runs of letters and marks; an apostrophe between letters is part of the word. Everything else
 //	         separates, digits too: "96YOM" is the word yom, "3wks" wks. No term ever contains a digit.
 //	         Words over 64 bytes are dropped.
-//	synonyms a word, or a form with slashes such as c/o, w/ and n/v, becomes the words the table says
+//	synonyms a word, or a form with slashes such as c/o, w/ and n/v, becomes what words/synonyms.txt or Settings.Synonyms says
 //	stops    stop words and single letters are dropped
 //	stems    Porter2 as kljensen/snowball v0.10.0 has it, from before its change of October 2023
 //	negation optional: terms denied in the note become terms of their own, "denies pain" gives not_pain

@@ -17,11 +17,11 @@ type Calibration struct {
 	Slope *float64 `json:"slope,omitempty"`
 }
 
-// Calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration
+// MeasureCalibration returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration
 // slope (logistic recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J.
 // Clin. Epidemiol. 74). p is clipped to [2⁻⁵², 1−2⁻⁵²]. It returns ErrOneClass unless both classes occur. The cost
 // is O(n) per Newton step.
-func Calibrate(y []bool, p []float64) (Calibration, error) {
+func MeasureCalibration(y []bool, p []float64) (Calibration, error) {
 	if err := check(y, p); err != nil {
 		return Calibration{}, err
 	}

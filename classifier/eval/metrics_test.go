@@ -117,7 +117,7 @@ func TestInputErrors(t *testing.T) {
 		"threshold":   {func() error { _, err := eval.Measure(y, p, math.NaN(), nil); return err }, eval.ErrArgument},
 		"auroc":       {func() error { _, _, err := eval.AUROC(y[:1], p[:1], nil); return err }, eval.ErrOneClass},
 		"auprc":       {func() error { _, err := eval.AveragePrecision(y[1:], p[1:]); return err }, eval.ErrOneClass},
-		"calibrate":   {func() error { _, err := eval.Calibrate(y[1:], p[1:]); return err }, eval.ErrOneClass},
+		"calibrate":   {func() error { _, err := eval.MeasureCalibration(y[1:], p[1:]); return err }, eval.ErrOneClass},
 		"bins":        {func() error { _, err := eval.CalibrationBins(y, p, 0); return err }, eval.ErrArgument},
 		"criterion":   {func() error { _, err := eval.ChooseThreshold(y, p, "f1"); return err }, eval.ErrArgument},
 		"youden":      {func() error { _, err := eval.ChooseThreshold(y[:1], p[:1], eval.MaxYouden); return err }, eval.ErrOneClass},
@@ -254,7 +254,7 @@ func TestCalibrate(t *testing.T) {
 		p[i] = 1 / (1 + math.Exp(-3*x-1))
 		y[i] = random.Float64() < 1/(1+math.Exp(-x))
 	}
-	c, err := eval.Calibrate(y, p)
+	c, err := eval.MeasureCalibration(y, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,18 @@
 package cli
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
 
 // TestProgress draws bars of a known and of an unknown total.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	var known, unknown bytes.Buffer // a bar is drawn again and again
+	var known, unknown ingesttest.Log // a bar of unknown length is drawn by a goroutine of its own
 	NewBar(&known, "versions").Set(3, 4)
 	if got := known.String(); !strings.Contains(got, "versions") || !strings.Contains(got, "3/4") {
 		t.Errorf("3 of 4 versions are drawn as %q", got)

@@ -431,7 +431,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"named step":          {func(o *factorize.Options) { o.Choices.Step = "exact" }, true, `step "exact" of smf-w is not a positive number`},
 		"backwards":           {func(o *factorize.Options) { o.Choices.Step = "-0.1" }, true, `step "-0.1" of smf-w`},
 		"penalty":             {func(o *factorize.Options) { o.Choices.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
-		"one of a class":      {func(o *factorize.Options) { o.Labels, o.Xi = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: labels do not serve: class 1 is in one fold alone, with 1 documents"},
+		"one of a class":      {func(o *factorize.Options) { o.Labels, o.Xi = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: labels do not serve: class 1 occurs in one fold only, with 1 documents"},
 		"diverging":           {func(o *factorize.Options) { o.Choices.Step, o.Xi = "1e9", "" }, false, "objective is not finite"},
 		"no test labels":      {test(x, "", ""), true, "test documents need both an input and labels"},
 		"no test input":       {test("", y, ""), true, "test documents need both an input and labels"},

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Coordinate descent for least squares in a box: Box works on the columns of a matrix, many at a time in vector instructions,
-// DescendRows makes one round on rows, and NonNegative goes on to the minimum of each row. Each adds up the terms of an entry in an order
-// of its own, by which the factors and errors computed with it are fixed to the last bit.
+// Coordinate descent for least squares in a box. Box works on the columns of a matrix, many at a time in vector instructions.
+// DescendRows makes one round on rows, and NonNegative continues to the minimum of each row. Each adds the terms of an entry in
+// its own order: another order would change the last bits of factors and errors.
 
 // Box is the problem of coordinate descent in a box, many columns at a time: for each column x of X (k×m) and c of C
 //
@@ -17,18 +17,19 @@ import (
 type Box struct {
 	// Gram is G, k×k, symmetric and positive semi-definite.
 	Gram *mat.Dense
-	// Upper bounds every entry; +Inf is no bound.
+	// Upper bounds every entry; +Inf means no bound.
 	Upper float64
-	// Rounds is the number of times that each entry in turn becomes the best one for the others, at k² multiply-adds.
+	// Rounds is the number of rounds. In a round each entry in turn becomes the best one for the others. A round costs k²
+	// multiply-adds.
 	Rounds int
 }
 
 const (
-	// BoxColumns is what the number of columns of a Box must be a multiple of. Columns of 0 in both fill up.
+	// The number of columns of a Box must be a multiple of BoxColumns. Columns of zeros in both matrices fill up the rest.
 	BoxColumns = 8
 
-	// noCurvature is a curvature that counts as none, in units of the largest: a column of rounding errors, 1e-16 as long as
-	// another, would take entries without bound.
+	// noCurvature is a share of the largest curvature. Smaller curvatures count as 0: a column of rounding errors, 1e-16 as
+	// long as another, would get entries without bound.
 	noCurvature = 1e-32
 
 	// maxRounds and roundTol end NonNegative.
@@ -36,11 +37,10 @@ const (
 	roundTol  = 1e-9
 )
 
-// Improve makes the rounds on the columns of X, k×m, for those of C. An entry of no curvature stays. The columns do not touch
-// one another: what becomes of one does not depend on the others, to the last bit. What is no number stays so: a NaN in G or in
-// a column leaves NaN there.
+// Improve makes the rounds on the columns of X, k×m, for those of C. An entry without curvature stays. The result of a column
+// does not depend on other columns, to the last bit. NaN is kept: if G or a column has a NaN, that column ends with NaN.
 //
-// It panics unless m is a multiple of BoxColumns. Nothing runs on a second goroutine.
+// It panics unless m is a multiple of BoxColumns. It uses one goroutine.
 func (b *Box) Improve(x, c *mat.Dense) { best.improve(b, x, c) }
 
 func (l *kernels) improve(b *Box, x, c *mat.Dense) {
@@ -111,9 +111,10 @@ type Rows struct {
 	Least  float64    // replaces negative entries; the best value is 0
 }
 
-// DescendRows makes one round of coordinate descent over the entries of A, row by row, where A and C are r×k: each entry in turn
-// becomes the best one for the others. Hierarchical alternating least squares is the same arithmetic, since the rows do not touch
-// one another. An entry of no curvature becomes 0 if w > 0, and stays otherwise. The cost is r·k² multiply-adds.
+// DescendRows makes one round of coordinate descent over the entries of A, row by row, where A and C are r×k. Each entry in
+// turn becomes the best one for the others. Since rows do not depend on one another, this is the same arithmetic as hierarchical
+// alternating least squares. An entry without curvature becomes 0 if w > 0, and stays otherwise. The cost is r·k²
+// multiply-adds.
 func (t Threads) DescendRows(a, c *mat.Dense, by Rows) {
 	rows, k := a.Dims()
 	var none float64

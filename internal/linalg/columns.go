@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RowOrder returns the rows of a matrix in ascending order of their entries, NaN before every number; equal ones by the rows
-// of b, unless it is nil, and then as they come.
+// RowOrder returns the rows of a matrix in ascending order of their entries, NaN before every number. Equal rows are ordered
+// by the rows of b, unless b is nil, and then by their place.
 func RowOrder(a, b *mat.Dense) []int {
 	rows, _ := a.Dims()
 	order := make([]int, rows)
@@ -53,7 +53,7 @@ func ColumnMeans(a *mat.Dense) []float64 {
 	return means
 }
 
-// Centred returns the matrix less these means of its columns; nil are its own.
+// Centred returns the matrix minus these column means; nil stands for its own means.
 func Centred(a *mat.Dense, means []float64) *mat.Dense {
 	if means == nil {
 		means = ColumnMeans(a)

@@ -32,7 +32,7 @@ func (x Dense) NormSquared() float64 {
 	return sum
 }
 
-// SelectRows returns a copy of these rows of a matrix in the order given, in which a row may come again; nil of nil.
+// SelectRows returns a copy of these rows of a matrix in the order given; rows may repeat. It returns nil for a nil matrix.
 func SelectRows(a *mat.Dense, rows []int) *mat.Dense {
 	if a == nil {
 		return nil
@@ -45,8 +45,8 @@ func SelectRows(a *mat.Dense, rows []int) *mat.Dense {
 	return out
 }
 
-// Halves returns the sums of squares of the positive and of the negative entries of a column, by which a non-negative start takes
-// the better half of a pair of singular vectors (NNDSVD; Boutsidis and Gallopoulos 2008).
+// Halves returns the sums of squares of the positive and of the negative entries of a column. Non-negative starts use them to
+// choose the better half of a pair of singular vectors (NNDSVD; Boutsidis and Gallopoulos 2008).
 func Halves(a *mat.Dense, column int) (positive, negative float64) {
 	rows, _ := a.Dims()
 	for i := range rows {

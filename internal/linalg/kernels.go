@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// kernels are the loops in the instructions of one processor, or in Go where there are no lanes.
+// kernels are the inner loops in the vector instructions of one processor, or in Go if lanes is 0.
 //
 // Element (i, j) of a product is the sum over t ascending of a[i,t]·b[t,j], by one fused multiply-add each in assembly, so
 // that AVX2 and AVX-512 give the same bits; in Go four products are added before the sum. Each differs from the exact
@@ -28,26 +28,26 @@ type (
 	boxKernel     func(k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)
 )
 
-// best is what this processor runs: AVX-512, AVX2 with FMA, or Go.
+// best is the fastest set that this processor runs: AVX-512, AVX2 with FMA, or Go.
 var best = levels()[0]
 
 const (
-	// depth is the number of inner terms, and height that of rows, of a block of A that stays in the second-level cache;
-	// depth times the width of a panel of B stays in the first.
+	// A block of A with depth inner terms and height rows stays in the second-level cache. A panel of B with depth inner
+	// terms stays in the first.
 	depth  = 256
 	height = 192
 
-	// minPackB and minPackA are strides in elements from which rows lie on pages of their own, so that a block is copied
-	// together; minPackRows is the number of rows from which a copy of a panel of B pays.
+	// With strides of minPackB and minPackA elements or more, every row lies on its own memory page, so blocks are first
+	// copied into one piece. Copying a panel of B pays from minPackRows rows on.
 	minPackB    = 512
 	minPackA    = 512
 	minPackRows = 32
 
-	// sparseCols is the width of the panels of a product with a sparse matrix that does not take one: that of 5,000 rows
-	// stays in the second-level cache.
+	// sparseCols is the width of the panels if a product with a sparse matrix needs several. A panel of 5,000 rows stays in
+	// the second-level cache.
 	sparseCols = 40
 
-	// maxEntries bounds the entries of a call: assembly cannot be preempted, and a garbage collection waits for it.
+	// maxEntries bounds the entries of a call: assembly cannot be preempted, so a garbage collection must wait for it.
 	maxEntries = 1 << 16
 )
 
@@ -128,7 +128,7 @@ func (l *kernels) tiles(m, k int, a view, b []float64, bRow int, c []float64, cR
 // vectors returns the number of vectors that n elements fill.
 func (l *kernels) vectors(n int) int { return (n + l.lanes - 1) / l.lanes }
 
-// panels returns into how many panels of at most so many vectors n columns fall.
+// panels returns the number of panels of at most this many vectors that n columns need.
 func (l *kernels) panels(n, widest int) int { return (l.vectors(n) + widest - 1) / widest }
 
 // pack copies the rows×inner view, whose columns are contiguous, to dst and returns the view of it there.
@@ -218,7 +218,7 @@ func axpy(a float64, x, y []float64) {
 	}
 }
 
-// axpy4 adds a[0]·x0 + … + a[3]·x3 to y, all of one length. Against four calls of axpy it loads and stores y once.
+// axpy4 adds a[0]·x0 + … + a[3]·x3 to y, all of one length. Unlike four calls of axpy it loads and stores y only once.
 func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
 	a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
 	x0, x1, x2, x3 = x0[:len(y)], x1[:len(y)], x2[:len(y)], x3[:len(y)]
@@ -236,7 +236,7 @@ func clearRows(a blas64.General) {
 // buffers holds the memory that a product needs while it runs.
 var buffers sync.Pool
 
-// borrow returns n elements of any content, to be put back to buffers.
+// borrow returns n elements with any content. The caller puts them back to buffers.
 func borrow(n int) *[]float64 {
 	if b, ok := buffers.Get().(*[]float64); ok && cap(*b) >= n {
 		*b = (*b)[:n]

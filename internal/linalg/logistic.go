@@ -3,7 +3,7 @@ package linalg
 import "math"
 
 const (
-	// logisticBlock is the number of softplus terms that are summed apart, which bounds the rounding of a long sum.
+	// logisticBlock is the number of softplus terms in one partial sum. Partial sums bound the rounding of a long sum.
 	logisticBlock = 512
 	// logisticSums is the number of sums that the assembly adds them to in turn.
 	logisticSums = 8

@@ -8,7 +8,7 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Products are those of an n×p matrix X, as matrix.Operator says.
+// Products are the products of an n×p matrix X that matrix.Operator describes.
 type Products interface {
 	Dims() (n, p int)
 	MulTo(dst, d *mat.Dense)
@@ -16,8 +16,8 @@ type Products interface {
 	NormSquared() float64
 }
 
-// OperatorOf returns the products of X, as package matrix describes, on so many threads. A matrix that brings its own
-// products decides itself how they are computed; 0 leaves the number of a matrix of this package as it is.
+// OperatorOf returns the products of X, as package matrix describes, on this many threads. 0 keeps the number that a matrix of
+// this package already has. A matrix with its own products decides itself how to compute them.
 func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 	switch x := x.(type) {
 	case Dense:
@@ -44,8 +44,8 @@ func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 	return Dense{dense, threads}
 }
 
-// Stored returns X as a dense or as a sparse matrix, the other one nil. It is X itself, or the shared transpose of a
-// *matrix.CSR that gonum transposed; any other matrix is copied through At: n·p numbers.
+// Stored returns X as a dense or as a sparse matrix; the other result is nil. The result is X itself, or the shared transpose
+// of a *matrix.CSR that gonum transposed. Any other matrix is copied through At: n·p numbers.
 func Stored(x mat.Matrix) (dense *mat.Dense, sparse *matrix.CSR) {
 	switch x := x.(type) {
 	case *mat.Dense:
@@ -82,7 +82,7 @@ func ThreadsOf(x mat.Matrix) Threads {
 	}
 }
 
-// bound is an operator that brings its own products, with the number of threads for everything else.
+// bound is an operator with its own products, and the number of threads for everything else.
 type bound struct {
 	matrix.Operator
 	threads Threads

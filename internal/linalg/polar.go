@@ -19,13 +19,14 @@ var (
 )
 
 const (
-	// polarRcond is the reciprocal condition number of C, its columns scaled to length one, from which a Newton–Schulz step
-	// makes one pass of Cholesky QR orthonormal: the pass leaves 1e-10, the step its square.
+	// polarRcond is a reciprocal condition number of C, with its columns scaled to length one. From it upwards one pass of
+	// Cholesky QR and a Newton–Schulz step give an orthonormal matrix: the pass leaves an error of 1e-10, the step its square.
 	polarRcond = 1e-3
-	// schulzRcond is that of the small factor from which the iteration takes its polar factor; below it the SVD does.
+	// schulzRcond is a reciprocal condition number of the small factor. From it upwards the iteration computes the polar
+	// factor, below it the SVD.
 	schulzRcond = 1e-5
-	// schulzDone is ‖XᵀX − I‖ from which one step ends at rounding, maxSchulz the number of steps, which take 12 at
-	// schulzRcond.
+	// schulzDone is the ‖XᵀX − I‖ below which one more step reaches rounding. maxSchulz bounds the steps; at schulzRcond
+	// there are 12.
 	schulzDone = 1e-8
 	maxSchulz  = 40
 )
@@ -35,17 +36,17 @@ const (
 //	dst = W·Zᵀ, which maximizes tr(dstᵀC) over all p×k matrices with dstᵀdst = I.
 //
 // It is computed from C = QR as Q times the polar factor of R, so that max|dstᵀdst − I| ≤ 1e-12 for every C.
-// Where C has rank < k the maximizer is not unique: the columns that C leaves open complete an orthonormal set.
-// dst may be C itself. The cost is 1.5·p·k² multiply-adds beside about 20·k³, twice the first when the columns of C,
-// scaled to length one, have a condition number above 100, and more where it is above 1e3.
+// If C has rank < k the maximizer is not unique: the columns that C does not determine complete an orthonormal set.
+// dst may be C itself. The cost is 1.5·p·k² multiply-adds plus about 20·k³. The first term doubles if the columns of C,
+// scaled to length one, have a condition number above 100, and grows further above 1e3.
 //
 // It returns an error that wraps ErrNonFinite for a C that is not finite; dst is then unchanged.
 func (t Threads) PolarTo(dst, c *mat.Dense) error {
 	return (&Polar{Threads: t}).To(dst, c)
 }
 
-// Polar is PolarTo with memory that is kept from one call to the next, for one goroutine at a time. Where the condition
-// number is at most 1e3, a call with the shape of the one before allocates nothing on one thread.
+// Polar is PolarTo with memory that is kept from one call to the next. It is for one goroutine at a time. On one thread, a call
+// with the shape of the call before allocates nothing if the condition number is at most 1e3.
 type Polar struct {
 	Threads Threads
 
@@ -99,8 +100,8 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 
 // polarOf stores the polar factor of the k×k matrix R in small; inverseNorm is an upper bound on ‖R⁻¹‖₂.
 //
-// Where that allows, it is the limit of the scaled Newton–Schulz iteration of Chen and Chow 2014, "A stable scaling of
-// Newton–Schulz for improving the sign function computation of a Hermitian matrix", here for XᵀX:
+// If that bound is small enough, the factor is the limit of the scaled Newton–Schulz iteration of Chen and Chow 2014, "A stable
+// scaling of Newton–Schulz for improving the sign function computation of a Hermitian matrix", here for XᵀX:
 //
 //	X ← (3/2)·ρ·X − (1/2)·ρ³·X·XᵀX, ρ² = 3/(1 + l + l²), l ← (1/2)·ρ·l·(3 − ρ²·l²)
 //
@@ -167,7 +168,7 @@ func DistanceFromIdentity(a *mat.Dense) float64 {
 	return math.Sqrt(sum)
 }
 
-// resized returns a where it is rows×cols, and otherwise a matrix that is.
+// resized returns a if it is rows×cols, and a new matrix of that shape otherwise.
 func resized(a *mat.Dense, rows, cols int) *mat.Dense {
 	if a != nil {
 		if r, c := a.Dims(); r == rows && c == cols {

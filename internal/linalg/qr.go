@@ -10,19 +10,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Reciprocal condition numbers of A in the 1-norm, its columns scaled to length one. One pass of Cholesky QR leaves
-// max|QᵀQ − I| ≲ 1e-16/rcond² (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"); a third of
-// that is the most that was seen.
+// Reciprocal condition numbers of A in the 1-norm, with its columns scaled to length one. One pass of Cholesky QR leaves
+// max|QᵀQ − I| ≲ 1e-16/rcond² (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"). The largest
+// value seen was a third of that.
 const (
-	minRcond   = 1e-6 // one pass leaves 1e-4, which a second takes to rounding; below it takes reflections
+	minRcond   = 1e-6 // one pass leaves 1e-4, a second leaves only rounding; smaller ones need reflections
 	clearRcond = 1e-2 // one pass leaves less than 1e-12
 )
 
 // thinQR returns A = QR for a p×k matrix A, p ≥ k: Q is p×k with orthonormal columns, R is k×k upper triangular.
 // A is left as it is.
 //
-// It takes one or two passes of Cholesky QR, and Householder reflections where A is too close to rank deficiency
-// for them; Q is orthonormal to rounding in each case, also for A = 0.
+// It makes one or two passes of Cholesky QR, or Householder reflections if A is too close to rank deficiency for them. Q is
+// orthonormal up to rounding in each case, also for A = 0.
 func (t Threads) thinQR(a *mat.Dense) (q, r *mat.Dense) {
 	return t.qr(a, clearRcond)
 }
@@ -32,7 +32,8 @@ func (t Threads) basis(a *mat.Dense) (q, r *mat.Dense) {
 	return t.qr(a, minRcond)
 }
 
-// qr takes one pass of Cholesky QR down to the reciprocal condition number once, and two below it.
+// qr makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least minRcond,
+// and reflections otherwise.
 func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
 	r, inverse, rcond := t.choleskyR(a)
 	if rcond < minRcond {
@@ -46,9 +47,9 @@ func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
 	return t.product(q, inverse), t.product(r2, r)
 }
 
-// choleskyR returns R, the upper Cholesky factor of AᵀA, its inverse, and an estimate of the reciprocal condition
-// number of A after scaling its columns to length one. R and its inverse are nil where the estimate is below
-// minRcond; it is 0 for a column whose square is 0 or overflows.
+// choleskyR returns R, the upper Cholesky factor of AᵀA, its inverse, and an estimate of the reciprocal condition number of A
+// after scaling its columns to length one. R and its inverse are nil if the estimate is below minRcond. The estimate is 0 if
+// the square of a column is 0 or overflows.
 func (t Threads) choleskyR(a *mat.Dense) (r, inverse *mat.Dense, rcond float64) {
 	var f cholesky
 	if rcond = f.factorize(t, a); rcond < minRcond {
@@ -65,7 +66,7 @@ type cholesky struct {
 	pivots     []int
 }
 
-// factorize returns the estimate; r and inverse hold only where that is at least minRcond.
+// factorize returns the estimate. r and inverse are valid only if it is at least minRcond.
 func (f *cholesky) factorize(t Threads, a *mat.Dense) (rcond float64) {
 	_, k := a.Dims()
 	if len(f.norms) != k {

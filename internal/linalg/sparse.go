@@ -33,8 +33,8 @@ type rowsOf struct {
 	values  []float64
 }
 
-// within returns the end ≤ to of a range of rows from the first on: the longest one with at most so many entries and at most so
-// many rows, and at least one row.
+// within returns the end ≤ to of a range of rows that begins at the first: the longest range with at most this many entries and
+// this many rows, but at least one row.
 func (x *rowsOf) within(entries, first, to int) int {
 	to = min(to, first+entries)
 	return first + 1 + sort.Search(to-first-1, func(i int) bool { return x.indptr[first+i+2]-x.indptr[first] > entries })

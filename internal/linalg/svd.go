@@ -18,19 +18,19 @@ var ErrRank = errors.New("rank out of range")
 const (
 	// Chosen on the 5,000 × 5,000 tf-idf matrix that SVDSettings describes.
 	defaultOversampling    = 10
-	oversamplingShare      = 3 // and a column more for so many of Rank
+	oversamplingShare      = 3 // one more column for every 3 of Rank
 	defaultPowerIterations = 12
 
-	// maxSquaring is the ratio of σ₁² to the smallest σ² in the range above which Xᵀ·Q needs a basis of its own: the
-	// product with X·Xᵀ at once would lose the small ones to rounding.
+	// maxSquaring is a ratio of σ₁² to the smallest σ² in the range. Above it Xᵀ·Q is made orthonormal before the product with
+	// X: multiplying by X·Xᵀ at once would lose the small ones to rounding.
 	maxSquaring = 1e10
 
-	// inversePowers leave the smallest singular value of the ranges of text at most 10 % too large; shiftShare of its
-	// square is then below half of the true one.
+	// inversePowers iterations find the smallest singular value in the ranges of text to at most 10 % above the true one;
+	// shiftShare of its square is then below half of the true square.
 	inversePowers = 10
 	shiftShare    = 0.4
 
-	// svdStream is the second word of the generator's seed, so that a seed gives other numbers here than elsewhere.
+	// svdStream is the second word of the generator's seed: the same seed gives other numbers here than in other packages.
 	svdStream = 0x7264_7376
 )
 
@@ -41,8 +41,8 @@ const (
 type SVDSettings struct {
 	// Rank is the number k of singular values, 1 ≤ k ≤ min(n, p).
 	Rank int
-	// Oversampling is the number of columns beyond Rank that the range is sought with; 0 means 10 + Rank/3,
-	// negative means none.
+	// Oversampling is the number of extra columns, beyond Rank, for the search of the range; 0 means 10 + Rank/3, a
+	// negative number means none.
 	Oversampling int
 	// PowerIterations is the number of products with X·Xᵀ that sharpen the range; 0 means 12, negative means none.
 	PowerIterations int
@@ -68,14 +68,14 @@ type TruncatedSVD struct {
 //	Q = orth(X·Ω), then PowerIterations times Q = orth(X·(XᵀQ) − α·Q); XᵀQ = V·S·Wᵀ; U = Q·W
 //
 // Ω is p×(k + oversampling) with normal entries from PCG(Seed); α rises towards 0.4 of the smallest σ² in the
-// range. Where σ₁ is 1e5 times the smallest σ in the range or more, Q = orth(X·orth(XᵀQ)) instead.
+// range. If σ₁ is 1e5 times the smallest σ in the range or more, Q = orth(X·orth(XᵀQ)) instead.
 //
-// Singular values approach the exact ones from below; what is missing grows with the share of the spectrum that
-// lies close to σ_k. When k + oversampling reaches min(n, p) the result is exact up to rounding, which is about
-// 1e-15·σ₁. A matrix of rank < k has singular values of that size with orthonormal vectors all the same.
+// Singular values approach the exact ones from below. The error grows with the share of the spectrum that lies close to σ_k.
+// If k + oversampling reaches min(n, p), the result is exact up to rounding of about 1e-15·σ₁. A matrix of rank < k has
+// singular values of that size too, and their vectors are orthonormal.
 //
-// The cost is 2·(PowerIterations + 1) products with X of l = k + oversampling columns and as many times
-// O((n + p)·l²). The bits do not depend on GOMAXPROCS.
+// The cost is 2·(PowerIterations + 1) products of X with l = k + oversampling columns, and as many times O((n + p)·l²). The
+// bits do not depend on GOMAXPROCS.
 //
 // It returns an error that wraps ErrRank for a rank outside 1 … min(n, p), and ErrNonFinite for an X with NaN,
 // infinite entries or an overflowing sum of squares.
@@ -178,8 +178,8 @@ func (t Threads) sharpen(x Products, q, b *mat.Dense, iterations int) *mat.Dense
 	return q
 }
 
-// smallestSingular returns the smallest singular value of the upper triangular R, or little more than it: the value that
-// inversePowers iterations with (RᵀR)⁻¹ leave. For a singular R it is 0.
+// smallestSingular returns the smallest singular value of the upper triangular R, or a little more: the value that
+// inversePowers iterations with (RᵀR)⁻¹ find. For a singular R it is 0.
 func smallestSingular(r *mat.Dense) float64 {
 	raw := r.RawMatrix()
 	for i := range raw.Rows {
@@ -205,7 +205,7 @@ func smallestSingular(r *mat.Dense) float64 {
 	return math.Sqrt(squared)
 }
 
-// exactSVD multiplies X with the identity from its smaller side.
+// exactSVD is the SVD of a dense copy of X, which it gets by products with the identity on the smaller side.
 func exactSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	if n < p {

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// gramRows is the number of rows whose inner products are summed by one goroutine; maxGramBlocks bounds the
-	// partial sums that are held at a time. Both are fixed, so that the sums do not depend on GOMAXPROCS.
+	// One goroutine sums the inner products of gramRows rows. maxGramBlocks bounds the number of partial sums in memory. Both
+	// are fixed, so that the sums do not depend on GOMAXPROCS.
 	gramRows      = 512
 	maxGramBlocks = 32
 
@@ -40,14 +40,14 @@ func (p denseProduct) rows(from, to int) {
 	p.multiply(rowRange(p.c, from, to), p.a.from(from, 0), p.b, p.add)
 }
 
-// checkApart panics where dst and a begin at the same element.
+// checkApart panics if dst and a begin at the same element.
 func checkApart(dst, a blas64.General) {
 	if len(dst.Data) > 0 && len(a.Data) > 0 && &dst.Data[0] == &a.Data[0] {
 		panic(errAlias)
 	}
 }
 
-// innerTo stores AᵀB in dst; symmetric says that it is AᵀA.
+// innerTo stores AᵀB in dst; symmetric says that B is A.
 func (l *kernels) innerTo(t Threads, dst, a, b *mat.Dense, symmetric bool) {
 	out, left, right := dst.RawMatrix(), a.RawMatrix(), b.RawMatrix()
 	if left.Rows != right.Rows || out.Rows != left.Cols || out.Cols != right.Cols {
@@ -106,7 +106,7 @@ func (p innerProduct) rows(from, to int) {
 	}
 }
 
-// rowRange returns rows [from, to) of a, which they alias.
+// rowRange returns rows [from, to) of a as a view.
 func rowRange(a blas64.General, from, to int) blas64.General {
 	last := from*a.Stride + max(0, to-from-1)*a.Stride + a.Cols
 	return blas64.General{Rows: to - from, Cols: a.Cols, Stride: a.Stride, Data: a.Data[from*a.Stride : last]}

@@ -16,11 +16,11 @@
 //
 // Except for LogNMF, X is touched only through X·F and Xᵀ·G, so that an update costs nnz·k and (n+p)·k² multiply-adds
 // and a sparse X is never made dense. LogNMF forms every entry of M twice, by tiles: 4·n·p·k multiply-adds and 2·n·p
-// logistic functions. Updates allocate nothing of the size of a factor, but for SemiNMF and LogNMF where columns are
+// logistic functions. Updates allocate nothing of the size of a factor, except for SemiNMF and LogNMF if columns are
 // dependent.
 //
-// Start factors that are given are used as they are, but for negative entries of a factor that must have none, which
-// become 0. One that is given alone is completed by the best other one for it.
+// Start factors that are given are used as they are, except that negative entries become 0 in a factor that must have
+// none. If only one factor is given, the other starts as the best one for it.
 //
 // Sources: D. D. Lee and H. S. Seung, "Algorithms for non-negative matrix factorization", 2001. K. Kimura, M. Kudo and
 // Y. Tanaka, "A column-wise update algorithm for nonnegative matrix factorization in Bregman divergence with an

@@ -11,19 +11,19 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Auto as a weight of NewL1 leaves it to the method.
+// Auto, as a weight for NewL1, lets the method choose the weight.
 const Auto = -1
 
-// defaultShare is what each penalty may have of ‖X‖² where its weight is left to the method.
+// defaultShare is the share of ‖X‖² that a penalty may reach if the method chooses its weight.
 const defaultShare = 0.01
 
 // L1 is the non-negative matrix factorization with ℓ1 penalties on both factors:
 //
 //	minimize ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁ subject to F, G ≥ 0.
 //
-// The penalties also settle what the residual leaves open, the lengths of the topics: at a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for
-// every topic t, and the weights count only through λ_F·λ_G. Hence with one of them 0 there is no minimum: the penalized
-// factor shrinks without end and the other grows. With both 0 it is the plain factorization by coordinate descent.
+// The residual leaves the lengths of the topics open; the penalties determine them. At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for
+// every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is no minimum: the penalized factor shrinks
+// without end and the other grows. If both are 0, this is the plain factorization by coordinate descent.
 type L1 struct{ topics, scores float64 }
 
 // NewL1 returns the method with weights λ_F = topics and λ_G = scores; either may be Auto. It returns an error that wraps
@@ -40,12 +40,12 @@ func NewL1(topics, scores float64) (*L1, error) {
 // Name returns "l1-nmf".
 func (*L1) Name() string { return "l1-nmf" }
 
-// Weights returns λ_F and λ_G of a run on the n×p matrix X with k topics. Those left to the method are
+// Weights returns λ_F and λ_G of a run on the n×p matrix X with k topics. Weights that the method chooses are
 //
 //	λ_F = ‖X‖²/(100·k·√p), λ_G = ‖X‖/(100·√(n·k)),
 //
-// so that factors with ‖F‖² = k and ‖G‖ = ‖X‖ are penalized by at most ‖X‖²/100 each, and the topics do not depend on
-// the scale of X.
+// so that factors with ‖F‖² = k and ‖G‖ = ‖X‖ have a penalty of at most ‖X‖²/100 each, and the topics do not depend on the
+// scale of X.
 func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	n, p := x.Dims()
 	squared, k := linalg.OperatorOf(x, 0).NormSquared(), float64(rank)
@@ -59,7 +59,7 @@ func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	return topics, scores
 }
 
-// Start returns the state at the start factors; a start of our own is that of NMF, with the penalties. It returns a
+// Start returns the state at the start factors. If none are given, it starts as NMF does, with the penalties. It returns a
 // *solver.DomainError for a negative entry of X.
 func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
@@ -74,8 +74,8 @@ func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error)
 }
 
 // penalized updates by hierarchical alternating least squares, Cichocki and Phan 2009, with the penalties of their
-// section 5: one round of coordinate descent on the scores, one on the topics, then the lengths that are best.
-// None raises the objective.
+// section 5: one round of coordinate descent on the scores, one on the topics, then the best lengths. None of these raises
+// the objective.
 type penalized struct{ *state }
 
 // Update makes one update.

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// aloneLogistic is the number of steps that a factor is found by for a given other one.
+	// aloneLogistic is the number of steps that compute one factor if only the other is given.
 	aloneLogistic = 40
-	// leastTopic is what entries of our own start topics are raised to: a topic of zeros would have no scores, and stay.
+	// leastTopic is the least entry of start topics that we choose: a topic of zeros would get no scores and stay zero.
 	leastTopic = 1e-3
 )
 
-// Start returns the state at the start factors; scores that are not given are 0, or found by steps for given topics. It
-// returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
+// Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the topics
+// are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
 //
-// Given factors should not be far too large: the bound moves the log-odds by about 4 in an update, so that from log-odds
-// of 1e6 the objective falls for as many updates, and by less than RelTol each. Nor does a topic of zeros come back: where
-// all become 0 the run ends there, a stationary point whose objective is n·p·log 2.
+// Given factors should not be far too large. The bound moves the log-odds by about 4 in an update, so that from log-odds of
+// 1e6 the objective falls for about that many updates, and by less than RelTol in each. A topic of zeros does not come back:
+// if all become 0 the run ends there, at a stationary point with the objective n·p·log 2.
 func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
@@ -59,14 +59,14 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	return s, nil
 }
 
-// logNMF updates along the directions of Tomé et al. 2015, RF and RᵀG with R = X − σ(M) and M = G·Fᵀ, but by the
-// quadratic bound of D. Böhning, "Multinomial logistic regression algorithm", 1992, in place of a fixed step: no second
-// derivative of the objective in M exceeds ¼, so that
+// logNMF updates along the directions of Tomé et al. 2015, RF and RᵀG with R = X − σ(M) and M = G·Fᵀ. In place of their fixed
+// step it uses the quadratic bound of D. Böhning, "Multinomial logistic regression algorithm", 1992: no second derivative of
+// the objective in M exceeds ¼, so that
 //
 //	G′ = G + 4·RF·(FᵀF)⁺, and F′ ≥ 0 that lowers ⅛·tr((F′ − F)·GᵀG·(F′ − F)ᵀ) − tr((F′ − F)ᵀRᵀG)
 //
-// by one round of coordinate descent, never raise it. Hence there is no step length to tune, and none that diverges.
-// Under the published step .001 the objective falls slower, and on sparse text it rises.
+// by one round of coordinate descent, never raise it. So there is no step length to tune, and no run diverges. With the
+// published step of .001 the objective falls more slowly, and on sparse text it rises.
 type logNMF struct {
 	threads              linalg.Threads
 	topics, scores       *mat.Dense
@@ -85,7 +85,7 @@ func (s *logNMF) updateScores() {
 	solve(s.threads, s.scores, s.forScores.ScoresGradient, s.gram)
 }
 
-// updateTopics lowers the bound over the topics, from scores of any kind.
+// updateTopics lowers the bound over the topics, for any scores.
 func (s *logNMF) updateTopics() {
 	s.loss.Evaluate(s.forTopics)
 	s.threads.GramTo(s.gram, s.scores)
@@ -93,7 +93,7 @@ func (s *logNMF) updateTopics() {
 	s.threads.DescendRows(s.topics, s.forTopics.TopicsGradient, linalg.Rows{Gram: s.gram})
 }
 
-// target stores A·Q − 4·E in E, the linear term of the bound as linalg.DescendRows and solve take it.
+// target stores A·Q − 4·E in E: the linear term of the bound, in the form that linalg.DescendRows and solve need.
 func (s *logNMF) target(e, a, q *mat.Dense) {
 	e.Scale(-4, e)
 	s.threads.AddMulTo(e, a, q)
@@ -108,8 +108,8 @@ func (s *logNMF) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance gives each topic and its scores one length, which leaves M. Else weak topics would grow without end while their
-// scores vanish.
+// balance gives each topic and its scores the same length, which does not change M. Otherwise weak topics would grow without
+// end while their scores vanish.
 func (s *logNMF) balance() {
 	_, k := s.topics.Dims()
 	for t := range k {
@@ -139,7 +139,7 @@ func (s *logNMF) Objective() float64 { return s.forScores.Objective }
 // Factors returns the iterate.
 func (s *logNMF) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
 
-// Finish returns the iterate; its objective is by its definition already.
+// Finish returns the iterate. Its objective needs no recomputation.
 func (s *logNMF) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.topics, s.scores, s.forScores.Objective
 }

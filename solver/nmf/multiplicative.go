@@ -8,15 +8,15 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// negligible is the share of a factor's largest entry below which an entry counts as 0: subnormal numbers would only slow
-// the products.
+// negligible is a share of the largest entry of a factor. Smaller entries count as 0, because subnormal numbers would only
+// slow the products.
 const negligible = 1e-150
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Multiplicative updates nearly keep what they begin with. A start of our own is therefore the better of two that
-// coordinate descent has improved, at the cost of some sixty updates. Zeros of a start are raised to 1e-10 of the factor's
-// largest entry; only where both factors are given they stay, and no update changes them.
+// Multiplicative updates stay near their start. If no factors are given, the start is therefore the better of two that
+// coordinate descent has improved, at the cost of about sixty updates. Zeros of a start are raised to 1e-10 of the factor's
+// largest entry. They stay 0 only if both factors are given; no update changes them then.
 func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *multiplicative) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// multiply stores A ∘ C/(A·Q) in A. Where A·Q is 0 the entry is 0 or has no effect, and becomes 0.
+// multiply stores A ∘ C/(A·Q) in A. If A·Q is 0, the entry is 0 or has no effect, and becomes 0.
 func (s *state) multiply(a, c, q, fit *mat.Dense) {
 	s.threads.MulTo(fit, a, q)
 	least := negligible * mat.Max(a)

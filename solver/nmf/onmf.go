@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// orthogonalLeast replaces negative entries, as in the published program: a topic that has lost its last document
-	// grows again from it.
+	// orthogonalLeast replaces negative entries, as in the published program. From it a topic that has lost its last
+	// document can grow again.
 	orthogonalLeast = 1e-10
-	// trialUpdates is the number of updates by which two starts are told apart, and which the better one makes then.
+	// trialUpdates is the number of updates that compare two starts, and the number that the better one makes after that.
 	trialUpdates = 25
 	// minNormal is the least number of full precision. Inverses of smaller ones may overflow.
 	minNormal = 0x1p-1022
-	// lastRounds is the number of rounds that bring the scores to the best ones for the final topics.
+	// lastRounds is the number of rounds that compute the best scores for the final topics.
 	lastRounds = 10
 )
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Where the updates end depends on the start. From InitSVD, 25 updates are made from the singular vectors and from the
-// centroids of InitKMeans, and 25 more from the iterate with the lower objective, which is the start then.
+// The result of the updates depends on the start. For InitSVD, 25 updates are made from the singular vectors and 25 from the
+// centroids of InitKMeans, then 25 more from the iterate with the lower objective. That is the start.
 func (ONMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func (ONMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) 
 //
 //	fₜ = ⟨h − s·(sᵀh)/(sᵀs)⟩₊, scaled to length one,
 //
-// and the scores by one round of coordinate descent. With one topic s = 0, and nothing is subtracted. The multiplier
-// keeps the topics nearly orthogonal, and may raise the residual.
+// and the scores by one round of coordinate descent. If there is one topic, s = 0 and nothing is subtracted. The multiplier
+// keeps the topics nearly orthogonal and may raise the residual.
 type orthogonal struct {
 	*state
-	unit               float64   // a power of two near ‖X‖², which XᵀG and GᵀG are divided by lest h² overflow
+	unit               float64   // a power of two near ‖X‖²; XᵀG and GᵀG are divided by it so that h² does not overflow
 	leastTopic         float64   // replaces negative entries of fₜ before it is scaled
 	total, rest, topic []float64 // Σ over all topics, s and fₜ, of p entries
 }
@@ -78,7 +78,7 @@ func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) 
 		total: make([]float64, terms), rest: make([]float64, terms), topic: make([]float64, terms),
 	}
 	o.leastScore = orthogonalLeast
-	// The published constant is absolute. It goes with a given start, which has a scale; our own has that of X.
+	// The published constant is absolute. It is used for given factors, which have a scale. Otherwise it is scaled as X is.
 	if topics, scores := given(p); !topics || !scores {
 		n, _ := s.scores.Dims()
 		o.leastScore *= math.Sqrt(s.squared / float64(n) / float64(terms))
@@ -114,7 +114,7 @@ func (s *orthogonal) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// updateTopic replaces topic t, and keeps the sum of all.
+// updateTopic replaces topic t and keeps the sum of all topics up to date.
 func (s *orthogonal) updateTopic(t int) {
 	q := s.scoresGram.RawRowView(t)
 	var along, length float64

@@ -12,14 +12,15 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// maxCondition is the condition number of a Gram matrix of columns near length one from which directions are left out of a solution.
+// maxCondition is the condition number of a Gram matrix, with columns near length one, above which a solution ignores
+// directions.
 const maxCondition = 1e12
 
 // maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
 const maxExponent = 32
 
-// Start returns the state at the start factors. From the start that Init names, twenty rounds of coordinate descent on
-// the scores and exact steps of the topics are made first; zeros of the scores are raised as by NMF.
+// Start returns the state at the start factors. If Init names the start, twenty rounds follow first, each of coordinate descent
+// on the scores and an exact step of the topics. Zeros of the scores are raised as in NMF.
 func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	s, err := newState(ctx, p, anySign)
 	if err != nil {
@@ -47,7 +48,7 @@ func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, erro
 //
 //	G′ = G ∘ √[ ((X·F)⁺ + G·(FᵀF)⁻) / ((X·F)⁻ + G·(FᵀF)⁺) ], then F′ = XᵀG′·(G′ᵀG′)⁺.
 //
-// Neither raises the residual. Where the divisor is 0 the score is 0 or has no effect, and stays.
+// Neither raises the residual. If the divisor is 0, the score is 0 or has no effect, and stays.
 type semi struct {
 	*state
 	gramPlus, gramMinus *mat.Dense // (FᵀF)⁺ and (FᵀF)⁻, k×k
@@ -87,8 +88,8 @@ func (s *semi) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// rescale multiplies scores of a topic whose length has left that of X by a power of two, which the next topics make up
-// for without rounding. Else the scores of a topic that explains nothing grow until their squares overflow.
+// rescale multiplies the scores of a topic by a power of two if their length is far from that of X. The next topics make up
+// for it without rounding. Otherwise the scores of a topic that explains nothing would grow until their squares overflow.
 func (s *semi) rescale() {
 	_, k := s.scores.Dims()
 	for t := range k {
@@ -100,10 +101,10 @@ func (s *semi) rescale() {
 }
 
 // solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive
-// semi-definite, and C is 0 in the columns where Q is. Q is factorized, never inverted, after its rows and columns are
-// scaled to a diagonal near 1, since columns of unequal lengths are not dependent. Directions in which a scaled Q is
-// smaller than 1e-12 of its largest are left out, so that dependent columns do no harm; then dst is allocated once more.
-// The cost is r·k² multiply-adds beside O(k³).
+// semi-definite, and C is 0 in every column in which Q is 0. Q is factorized, never inverted. Its rows and columns are first
+// scaled to a diagonal near 1, since columns of unequal lengths are not dependent. Directions in which the scaled Q is smaller
+// than 1e-12 of its largest are left out, so that dependent columns do no harm; a second matrix like dst is then allocated.
+// The cost is r·k² multiply-adds plus O(k³).
 func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	k, _ := q.Dims()
 	scale := make([]float64, k) // powers of two, which round nothing

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// alone is the number of rounds of coordinate descent that a factor is found by for a given other one, and first
-	// that for topics of our own.
+	// alone is the number of rounds of coordinate descent that compute one factor if the other is given. first is the
+	// number for topics that we choose.
 	alone = 50
 	first = 10
-	// polishing is the number of rounds on both factors that a start is improved by. The simulations of Li et al. then
-	// begin below where 499 multiplicative updates from their start end.
+	// polishing is the number of rounds on both factors that improve a start. In the simulations of Li et al. the start then
+	// has a lower objective than 499 multiplicative updates reach from theirs.
 	polishing = 20
-	// leastShare is what entries of a start are raised to, of the factor's largest, where updates never leave zero.
+	// leastShare is the least entry of a start, as a share of the factor's largest, for updates that never leave zero.
 	leastShare = 1e-10
 )
 
@@ -30,15 +30,15 @@ const (
 	nonNegative
 )
 
-// given reports whether the start topics, and the start scores, are the caller's.
+// given reports whether the caller gave start topics, and start scores.
 func given(p *solver.Problem) (topics, scores bool) {
 	return p.Settings.StartTopics != nil, p.Settings.StartScores != nil
 }
 
 // startNonNegative returns the state at the start of a method with F, G ≥ 0 and these weights.
 //
-// Where no factor is given, it is the better of two after rounds of coordinate descent on both factors: of what Init
-// names, and of what that becomes by updates of ONMF. The second is the better one where topics share few terms.
+// If no factor is given, two starts are improved by rounds of coordinate descent on both factors, and the better one is taken:
+// the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms.
 func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
 	s, err := newState(ctx, p, nonNegative)
 	if err != nil {
@@ -64,7 +64,7 @@ func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scor
 	return s, nil
 }
 
-// repeat makes so many rounds of a start, fewer if ctx ends.
+// repeat makes this many rounds of a start, fewer if ctx ends.
 func repeat(ctx context.Context, rounds int, round func()) {
 	for range rounds {
 		if ctx.Err() != nil {
@@ -74,8 +74,8 @@ func repeat(ctx context.Context, rounds int, round func()) {
 	}
 }
 
-// complete makes the factors of a new state a start: one that is not given becomes the best one for the other, nearly,
-// by coordinate descent.
+// complete makes the factors of a new state a start. A factor that is not given becomes nearly the best one for the other, by
+// coordinate descent.
 func (s *state) complete(ctx context.Context, p *solver.Problem) {
 	switch topics, scores := given(p); {
 	case topics && scores:
@@ -106,8 +106,8 @@ func (s *state) polish(ctx context.Context) {
 	s.measureTopics()
 }
 
-// factors returns the factors that are given. Where neither is, the topics are what Init says and the scores 0: the
-// singular vectors, random numbers or centroids, made non-negative where they must be.
+// factors returns the factors that are given. If neither is, the scores are 0 and Init names the topics: singular vectors,
+// random numbers or centroids, made non-negative if the method requires it.
 func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	set := &p.Settings
@@ -132,9 +132,9 @@ func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores 
 	return topics, scores, err
 }
 
-// foldTopics makes orthonormal topics ready for their positive part: of singular vectors f with scores g = X·f it
-// turns those for which ‖⟨−f⟩₊‖·‖⟨−g⟩₊‖ is larger than ‖⟨f⟩₊‖·‖⟨g⟩₊‖ (Boutsidis and Gallopoulos 2008), and of random
-// entries it takes the absolute value.
+// foldTopics prepares orthonormal topics for taking their positive part. It changes the sign of singular vectors f, with scores
+// g = X·f, for which ‖⟨−f⟩₊‖·‖⟨−g⟩₊‖ is larger than ‖⟨f⟩₊‖·‖⟨g⟩₊‖ (Boutsidis and Gallopoulos 2008). It takes the absolute value
+// of random entries.
 func foldTopics(p *solver.Problem, topics *mat.Dense) {
 	if p.Settings.Init == solver.InitRandom {
 		topics.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, topics)

@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// state is what the runs under the squared residual share: the iterate, and the products that its updates need.
+// state is shared by the methods that minimize the squared residual: the iterate, and the products that its updates need.
 type state struct {
 	x              matrix.Operator
 	threads        linalg.Threads
@@ -42,13 +42,13 @@ func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, erro
 	}, nil
 }
 
-// projectOnTopics computes X·F and FᵀF, which the scores are updated by.
+// projectOnTopics computes X·F and FᵀF, for the update of the scores.
 func (s *state) projectOnTopics() {
 	s.x.MulTo(s.scoresCross, s.topics)
 	s.threads.GramTo(s.topicsGram, s.topics)
 }
 
-// projectOnScores computes XᵀG and GᵀG, which the topics are updated by.
+// projectOnScores computes XᵀG and GᵀG, for the update of the topics.
 func (s *state) projectOnScores() {
 	s.x.MulTransTo(s.topicsCross, s.scores)
 	s.threads.GramTo(s.scoresGram, s.scores)
@@ -71,7 +71,7 @@ func (s *state) improveScores() {
 	s.threads.DescendRows(s.scores, s.scoresCross, linalg.Rows{Gram: s.topicsGram, Weight: s.scoresWeight, Least: s.leastScore})
 }
 
-// improveTopics makes one round of coordinate descent on topics ≥ 0, or takes the best topics of any sign, from XᵀG and GᵀG.
+// improveTopics makes one round of coordinate descent on topics ≥ 0, or computes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
 	if s.sign == nonNegative {
 		s.threads.DescendRows(s.topics, s.topicsCross, linalg.Rows{Gram: s.scoresGram, Weight: s.topicsWeight})
@@ -107,8 +107,8 @@ func (s *state) Transform() solver.Transform {
 	}
 }
 
-// balance scales each topic, and its scores inversely, so that both penalties of it are equal: their product stays, so
-// that their sum is least.
+// balance scales each topic, and its scores inversely, so that its two penalties are equal. Their product stays the same, so
+// their sum is then the least.
 func (s *state) balance() {
 	if s.topicsWeight == 0 || s.scoresWeight == 0 {
 		return

@@ -1,7 +1,14 @@
 // Package rank chooses the number of factors.
 //
-// Blockwise cross-validation holds blocks of cells out, fits the rest, and compares the reconstruction with what was held
-// out (Kanagal and Sindhwani 2010). Methods that take no missing cells have bi-cross-validation, which holds out whole rows
-// and columns, an information criterion, and the agreement of repeated runs. Equal input, settings and seed give equal bits
-// for every number of threads.
+// Each criterion has a file and a function:
+//
+//	BlockwiseCV      error in blocks of held-out cells (Kanagal and Sindhwani 2010)   methods that take missing cells
+//	BiCrossValidate  error in held-out rows and columns (Owen and Perry 2009)         any method
+//	BIC1             information criterion (Stoica and Selén 2004)                    least squares
+//	Stabilities      agreement of repeated runs (Brunet et al.; Kim and Park)         non-negative scores
+//	Parallel         eigenvalues beside those of noise (Horn 1965)                    factor analysis
+//	MAP              mean squared partial correlation (Velicer 1976)                  factor analysis
+//
+// A matrix is n×p: rows are documents (participants), columns are terms (items). Equal input, settings and seed give equal
+// bits for every number of threads. Nothing passed in is modified.
 package rank

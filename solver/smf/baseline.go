@@ -16,8 +16,8 @@ import (
 type TwoStage struct {
 	Rank  int
 	Ridge float64
-	// Scaled takes Topics = V·S (the paper's MF-LR), so that the ridge hardly reaches the strongest topics; otherwise
-	// Topics = V (PCA and logistic regression, but for the centring that is the caller's).
+	// Scaled takes Topics = V·S (the paper's MF-LR): the ridge then hardly affects the strongest topics. Otherwise
+	// Topics = V, which is PCA and logistic regression if the caller has centred X.
 	Scaled bool
 	// Seed starts the generator of the decomposition.
 	Seed uint64
@@ -25,7 +25,7 @@ type TwoStage struct {
 	Threads int
 }
 
-// Fit returns the model, with predictions as of VariantW.
+// Fit returns the model. It predicts as VariantW does.
 func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
 	op := linalg.OperatorOf(x, linalg.Threads(s.Threads))
 	n, _ := x.Dims()
@@ -33,7 +33,7 @@ func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
 		return nil, fmt.Errorf("reading the labels: %w", err)
 	}
 	if len(data.Labels) != n || !(s.Ridge >= 0) {
-		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d, ridge %v", solver.ErrSettings, len(data.Labels), n, s.Ridge)
+		return nil, fmt.Errorf("%w: %d labels for %d documents, ridge %v", solver.ErrSettings, len(data.Labels), n, s.Ridge)
 	}
 	svd, err := linalg.SVD(op, linalg.SVDSettings{Rank: s.Rank, Seed: s.Seed, Threads: linalg.Threads(s.Threads)})
 	if err != nil {
@@ -60,7 +60,7 @@ func (s TwoStage) Fit(x mat.Matrix, data Data) (*Model, error) {
 	return &Model{Variant: VariantW, Topics: topics, Head: headOf(g.coef, s.Rank)}, nil
 }
 
-// headOf returns [C | Γᵀ] with k columns in C as a head.
+// headOf returns [C | Γᵀ], C with k columns, as a head.
 func headOf(coef *mat.Dense, k int) *solver.Head {
 	kappa, m := coef.Dims()
 	h := &solver.Head{Coefficients: mat.DenseCopyOf(coef.Slice(0, kappa, 0, k)), Intercept: make([]float64, kappa)}

@@ -10,17 +10,17 @@ import (
 const (
 	// headSteps is the number of gradient steps of the coefficients in one update.
 	headSteps = 5
-	// negligible is the eigenvalue, in units of the largest, below which least squares leave a direction out.
+	// negligible is a share of the largest eigenvalue. Least squares ignore directions with smaller eigenvalues.
 	negligible = 1e-14
 )
 
-// blocksState is block coordinate descent on Θ = U·[b, Vᵀ], where U are the topics of SMF-W and the scores of SMF-H: a
-// gradient step of U of length
+// blocksState is block coordinate descent on Θ = U·[b, Vᵀ], where U are the topics of SMF-W and the scores of SMF-H. An
+// update makes a gradient step of U, of length
 //
 //	1/(h·s·‖b‖₂² + 2ξ·‖V‖₂² + 2ν·‖b‖₂²), s = ‖X‖₂² for SMF-W and 1 for SMF-H,
 //
-// the least squares V = X̂ᵀU(UᵀU)⁻¹, and five gradient steps of b and Γ. h bounds the curvature of the label loss. The
-// objective never rises. It is the baseline of the paper, in a clean form: one objective for all blocks.
+// then computes V = X̂ᵀU(UᵀU)⁻¹ by least squares, and makes five gradient steps of b and Γ. h bounds the curvature of the
+// label loss. The objective never rises. This is the baseline of the paper, with one objective for all blocks.
 type blocksState struct {
 	iterate
 	u, v     *mat.Dense
@@ -59,7 +59,7 @@ func (s *blocksState) Factors() (topics, scores *mat.Dense) {
 	return s.v, s.u
 }
 
-// Finish hands out the factors in the gauge of the package comment.
+// Finish returns the factors in the gauge that the package comment describes.
 func (s *blocksState) Finish() (topics, scores *mat.Dense, objective float64) {
 	if err := s.assume(s.u, s.v, s.head); err != nil { // not finite
 		topics, scores = s.Factors()
@@ -69,7 +69,7 @@ func (s *blocksState) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.iterate.Finish()
 }
 
-// coefficients returns bᵀ, which aliases the head.
+// coefficients returns bᵀ as a view of the head.
 func (s *blocksState) coefficients() *mat.Dense {
 	return s.head.Slice(0, s.kappa, 0, s.k).(*mat.Dense)
 }

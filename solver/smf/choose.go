@@ -20,15 +20,15 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// hopeless is the log loss of all held-out documents, in units of the least of its path, from which smaller ν are not tried:
-// they fit the training part closer still, at ever more updates.
+// hopeless ends a path of falling ν: when the log loss of all held-out documents exceeds hopeless times the lowest on the
+// path, smaller ν are not tried. They would fit the training part even more closely and need more updates.
 const hopeless = 1.25
 
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
-// defaultXi and defaultRidge are the candidates in natural units; see Search. At the least ξ the labels rule, at the largest
-// the reconstruction: held-out documents are predicted alike beyond.
+// defaultXi and defaultRidge are the candidates in the units that Search describes. The labels dominate at the smallest ξ,
+// the reconstruction at the largest; values beyond these predict held-out documents alike.
 var (
 	defaultXi    = [...]float64{0.1, 1, 10, 100, 1000}
 	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
@@ -36,31 +36,30 @@ var (
 
 // Search says what a cross-validation tries.
 type Search struct {
-	// Method and Solver are the settings of every run; Xi, Ridge and Rank are replaced. Start factors and a recorder are
-	// not taken.
+	// Method and Solver are the settings of every run. Their Xi, Ridge and Rank are replaced. Start factors and a Recorder
+	// are errors.
 	Method Settings
 	Solver solver.Settings
-	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1} in
-	// units that make the choice the same for any multiple of X: with s = ‖X‖²/n, 1/s for ξ, the weight of a document's
-	// squared length; for ν, the weight of squares of A, s with SMF-W, where A are coefficients of entries of X, and 1
-	// with SMF-H, where A are log-odds. X is as it is given: Prepare should keep s.
+	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in
+	// units that make the choice the same for any multiple of X. With s = ‖X‖²/n, the unit of ξ is 1/s, because ξ weighs
+	// squared lengths of documents. The unit of ν is s for SMF-W, where A holds coefficients of entries of X, and 1 for
+	// SMF-H, where A holds log-odds. s is that of X before Prepare, so Prepare should keep it.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
-	// FoldOf is the fold of each document, counted from 0. nil spreads each class evenly over Folds of them, 0 meaning
-	// DefaultFolds, at random by Seed.
+	// FoldOf is the fold of each document, counted from 0. If it is nil, each class is spread evenly over Folds folds at
+	// random, by Seed; 0 folds mean DefaultFolds.
 	FoldOf []int
 	Folds  int
 	Seed   uint64
-	// Prepare, if not nil, is called for each run with the training part of X; what it returns is applied to both
-	// parts. It is for scaling with the statistics of training alone (linalg.Standardized). It may be called from several
-	// goroutines.
+	// Prepare, if not nil, is called for each run with the training part of X. The function that it returns is applied to
+	// both parts, as for scaling by the statistics of the training part alone. Several goroutines may call it at once.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
-	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that no label of a held-out document
-	// matters. Data.Weights stay those of the results.
+	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that labels of held-out
+	// documents have no influence. The held-out results are still weighted by Data.Weights.
 	ClassWeights ClassWeights
-	// Progress, if not nil, is called after each run with the number of those done or left out and of all. It may
-	// be called from several goroutines.
+	// Progress, if not nil, is called after each run with the number of runs that are done or skipped, and the number of
+	// all runs. Several goroutines may call it at once.
 	Progress func(done, total int)
 }
 
@@ -69,11 +68,11 @@ type Candidate struct {
 	Xi    float64 `json:"xi"`
 	Ridge float64 `json:"ridge"`
 	Rank  int     `json:"rank"`
-	// LogLoss is the mean over held-out documents of −log of the probability of the true class, by weights where there
-	// are any; StandardError is that of the mean over the folds.
+	// LogLoss is the mean over held-out documents of −log of the probability of the true class, weighted if there are
+	// weights. StandardError is the standard error of that mean, over the folds.
 	LogLoss       float64 `json:"log_loss"`
 	StandardError float64 `json:"standard_error"`
-	// Accuracy is the share of held-out documents of the predicted class, by weights.
+	// Accuracy is the weighted share of held-out documents whose class was predicted.
 	Accuracy float64 `json:"accuracy"`
 }
 
@@ -83,7 +82,7 @@ type Choice struct {
 	Best Candidate
 	// Candidates are those that ran to finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate
-	// LogOdds is n×κ: Prediction.LogOdds of each document by the factorization of Best that has not seen it.
+	// LogOdds is n×κ: Prediction.LogOdds of each document, by the run of Best that did not see the document.
 	LogOdds *mat.Dense
 	// FoldOf is the fold of each document.
 	FoldOf []int
@@ -91,17 +90,18 @@ type Choice struct {
 
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
-// Only documents outside a fold are factorized. The first run of a rank begins at the start of Solver, at the largest ξ and ν,
-// each other one where that of the next larger ν ended, or else of the next larger ξ. For each ξ the path of ν ends where the
-// log loss, over all folds, is a quarter above its least. A run that ends early, at its limit of updates, counts as it is. A
-// matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
+// A run factorizes the documents outside a fold. For each rank, the first run has the largest ξ and ν and begins at the start
+// of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where the run with the
+// next larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its lowest. A run that
+// ends early, at its limit of updates, counts as it is. A matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once
+// through At.
 //
 // The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not depend on
 // their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
 //
-// It returns an error that wraps ErrLabels where the documents of a class are not in two folds, solver.ErrShape or
-// solver.ErrSettings for folds that do not serve, ctx.Err() when ctx ends, solver.NonFinite.Err() where no candidate is
-// finite, and those of New and solver.Solve.
+// It returns an error that wraps ErrLabels if the documents of a class are not in at least two folds, solver.ErrShape or
+// solver.ErrSettings for unusable folds, ctx.Err() when ctx ends, solver.NonFinite.Err() if no candidate is finite, and the
+// errors of New and solver.Solve.
 func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choice, error) {
 	count, err := search.complete(x, &data)
 	if err != nil {
@@ -131,20 +131,20 @@ func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choic
 	return choice, nil
 }
 
-// unitDigits are the digits of the unit of default candidates, which people read.
+// unitDigits rounds the unit of the default candidates, because people read them.
 const unitDigits = 12
 
-// complete fills in defaults, refuses what cannot be done and returns the number of folds.
+// complete fills in defaults, checks the search and returns the number of folds.
 func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	if err := data.check(); err != nil {
 		return 0, fmt.Errorf("reading the labels: %w", err)
 	}
 	n, _ := x.Dims()
 	if len(data.Labels) != n {
-		return 0, fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(data.Labels), n)
+		return 0, fmt.Errorf("%w: %d labels for %d documents", solver.ErrShape, len(data.Labels), n)
 	}
 	if s.Solver.StartTopics != nil || s.Solver.StartScores != nil || s.Method.StartHead != nil || s.Solver.Recorder != nil {
-		return 0, fmt.Errorf("%w: a cross-validation takes no start factors and no recorder", solver.ErrSettings)
+		return 0, fmt.Errorf("%w: a cross-validation cannot use start factors or a recorder", solver.ErrSettings)
 	}
 	size := linalg.OperatorOf(x, 0).NormSquared() / float64(n)
 	if !(size > 0) {
@@ -199,12 +199,12 @@ type validation struct {
 	x          mat.Matrix
 	data       Data
 	candidates []Candidate
-	odds       []*mat.Dense // of each candidate, n×κ; nil where it did not run
+	odds       []*mat.Dense // n×κ for each candidate; nil if it did not run
 	folds      []path
 	done       atomic.Int64 // runs
 }
 
-// path holds the first and the last run of a fold along ν, nil before any, where the next ones begin.
+// path holds the first and the last run of a fold along ν, from which later runs start; nil before the first run.
 type path struct{ first, last *solver.Result }
 
 // each calls do with the number of each fold.
@@ -223,8 +223,8 @@ func (c *validation) each(ctx context.Context, do func(ctx context.Context, numb
 	return work.Wait()
 }
 
-// follow runs the candidates along their paths. All folds together say where one ends: they are what chooses, and the few
-// documents of one of them may prefer another end.
+// follow runs the candidates along their paths. A path ends by the loss of all folds together, since that loss makes the
+// choice; the few documents of one fold might end it elsewhere.
 func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
@@ -253,16 +253,16 @@ func (c *validation) follow(ctx context.Context) error {
 	return nil
 }
 
-// tell counts runs that are done or not needed.
+// tell counts runs that are done or skipped, and reports the progress.
 func (c *validation) tell(runs int) {
 	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
 		c.Progress(int(done), len(c.candidates)*len(c.folds))
 	}
 }
 
-// run fits one candidate to what is outside a fold, from the run before, or where it is the first of its path from the first
-// of the path before, and stores its log-odds of what is in it. The parts of X are made for the run alone: those of all folds
-// would take folds times the memory of X.
+// run fits one candidate to the documents outside a fold and stores its log-odds of the documents in it. It starts from the
+// run before; the first run of a path starts from the first run of the path before. The parts of X are made for this run
+// only: keeping those of all folds would take folds times the memory of X.
 func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	train, test := split(c.x, c.data, c.FoldOf, fold)
 	if c.Prepare != nil {
@@ -310,8 +310,7 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	return nil
 }
 
-// within returns the threads of each of so many runs at a time, which together take no more than threads; 0 leaves the number
-// to the scheduler.
+// within returns the threads of each run if this many runs at a time share the threads. 0 leaves the number to the scheduler.
 func within(threads, runs int) int {
 	if threads == 0 {
 		return 0
@@ -319,7 +318,7 @@ func within(threads, runs int) int {
 	return max(1, threads/runs)
 }
 
-// descending returns the order of values from the largest.
+// descending returns the indices of the values, largest value first.
 func descending(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {
@@ -329,7 +328,7 @@ func descending(values []float64) []int {
 	return order
 }
 
-// measure fills in the results of a candidate, NaN where one of its log-odds is.
+// measure fills in the results of a candidate. They are NaN if one of its log-odds is.
 func (c *validation) measure(candidate int) {
 	to, odds := &c.candidates[candidate], c.odds[candidate]
 	of := labels{of: c.data.Labels, weights: c.data.Weights}

@@ -11,16 +11,16 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// checkFolds returns the number of folds. None may be empty, and no class may lie in one alone, since a model that has never
-// seen a class says nothing of it.
+// checkFolds returns the number of folds. It refuses an empty fold, and a class whose documents all lie in one fold: a model
+// that never saw a class cannot predict it.
 func checkFolds(of []int, data Data) (count int, err error) {
 	if len(of) != len(data.Labels) {
-		return 0, fmt.Errorf("%w: folds of %d documents, labels of %d", solver.ErrShape, len(of), len(data.Labels))
+		return 0, fmt.Errorf("%w: %d folds for %d labels", solver.ErrShape, len(of), len(data.Labels))
 	}
 	if count, err = folds.Count(of); err != nil {
 		return 0, fmt.Errorf("%w: %w", solver.ErrSettings, err)
 	}
-	documents, in := make([]int, data.Classes), slices.Repeat([]int{-1}, data.Classes) // the fold of a class, count for several
+	documents, in := make([]int, data.Classes), slices.Repeat([]int{-1}, data.Classes) // the fold of each class; count if it is in several
 	for i, y := range data.Labels {
 		documents[y]++
 		if in[y] < 0 {
@@ -31,13 +31,13 @@ func checkFolds(of []int, data Data) (count int, err error) {
 	}
 	for class, f := range in {
 		if f < count {
-			return 0, fmt.Errorf("%w: class %d is in one fold alone, with %d documents", ErrLabels, class, documents[class])
+			return 0, fmt.Errorf("%w: class %d occurs in one fold only, with %d documents", ErrLabels, class, documents[class])
 		}
 	}
 	return count, nil
 }
 
-// part is some documents, by their rows in the whole, with their data.
+// part is a subset of the documents: their rows in the whole matrix, and their data.
 type part struct {
 	rows []int
 	x    mat.Matrix

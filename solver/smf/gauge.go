@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I, in which the codes of
-// both variants are X·Topics and one matrix serves to read documents and to reconstruct them. With topics W, scores S,
+// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I. In this gauge the codes
+// of both variants are X·Topics, so the same matrix encodes documents and reconstructs them. With topics W, scores S,
 // coefficients C and the thin singular value decomposition W = U·D·Vᵀ
 //
 //	SMF-W: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D·R
@@ -19,8 +19,8 @@ import (
 // where the rotation R orders the topics by the singular values of Scores·Topicsᵀ, largest first. The entry of largest
 // magnitude of each topic is positive, the first of several. Predictions are the same.
 //
-// Where W has rank < k, topics complete it to an orthonormal set; their scores and coefficients are 0. The result shares
-// nothing with r but its trace. The cost is O((n+p)·k²).
+// If W has rank < k, further topics complete it to an orthonormal set; their scores and coefficients are 0. The result shares
+// only the trace with r. The cost is O((n+p)·k²).
 func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	const serial = linalg.Threads(1) // small products, made once
 	p, k := r.Topics.Dims()
@@ -37,7 +37,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	svd.UTo(&u)
 	svd.VTo(&v)
 	values := svd.Values(nil)
-	coded := make([]float64, k) // what turns coefficients
+	coded := make([]float64, k) // the factors of the coefficients
 	for t, d := range values {
 		if d*d <= negligible*values[0]*values[0] {
 			values[t] = 0

@@ -13,20 +13,20 @@ import (
 const (
 	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition.
 	exactDim = 128
-	// guard is the least number of columns beyond the rank, up to the next multiple of blockColumns, which products take
-	// best, and powerSteps the number of power iterations, of one projection otherwise. The block starts from that of the
-	// projection before.
+	// A larger projection is a block power iteration with powerSteps steps. Its block has at least guard columns more than
+	// the rank, rounded up to a multiple of blockColumns, which is fastest. It starts from the block of the projection
+	// before.
 	guard        = 4
 	blockColumns = 8
 	powerSteps   = 3
-	// normShare makes up for an estimate of ‖X‖₂² from below.
+	// normShare corrects an estimate of ‖X‖₂² that is too small.
 	normShare = 1.01
-	// patience is the number of updates without a new lowest objective after which a run is said to cycle; stillShare is
-	// the distance from the lowest, in units of its size, up to which it is said to stand still instead.
+	// After patience updates without a new lowest objective, a run is Cycling; it is Stationary if its objective is within
+	// stillShare of the lowest, relative to its size.
 	patience   = 50
 	stillShare = 1e-10
-	// A run goes to and fro where the objective changes by less than toAndFro of what the squares of an update say, twice
-	// running; so much above rounding must these be.
+	// A run goes to and fro if, in two updates in a row, the objective changes by less than toAndFro times ‖update‖²/step.
+	// That product must exceed aboveRounding times the rounding of the objective.
 	toAndFro      = 1e-3
 	aboveRounding = 10
 )
@@ -43,9 +43,9 @@ const (
 // the factor 2 is for both blocks moving together. The objective then never rises. (The paper has one τ
 // for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
 //
-// A given step too long for the problem ends the run as Cycling, also where it goes to and fro between points of the same
-// objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
-// and two more, all of at least k + 4 columns. Θ½ is known by its products and never formed unless it is small.
+// A given step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between
+// points with the same objective, which the tolerances would take for convergence. An update costs two products of X̂ for each
+// power step and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only multiplied.
 type gradientState struct {
 	iterate
 	tau, tauAux float64
@@ -55,7 +55,7 @@ type gradientState struct {
 	block       *mat.Dense // start of the next projection, d×(r+guard) or wider
 	lowest      float64
 	since       int // updates since the lowest objective
-	fro         int // updates running that went to and fro
+	fro         int // updates in a row that went to and fro
 }
 
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
@@ -114,7 +114,7 @@ func (it *iterate) assume(own, other, head *mat.Dense) error {
 	return nil
 }
 
-// chooseSteps sets the step lengths without a given one.
+// chooseSteps sets the step lengths when none is given.
 func (s *gradientState) chooseSteps() error {
 	curvature := s.labels.curvature(s.kappa)
 	size := 1.0
@@ -133,7 +133,7 @@ func (s *gradientState) chooseSteps() error {
 	return nil
 }
 
-// squaredNorm returns ‖X‖₂², not below its value.
+// squaredNorm returns an upper estimate of ‖X‖₂².
 func squaredNorm(x linalg.Products, threads linalg.Threads) (float64, error) {
 	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1, Threads: threads})
 	if err != nil {
@@ -150,7 +150,7 @@ func largestEigenvalue(a *mat.Dense) float64 {
 	return values[0]
 }
 
-// evaluate computes the objective and what the next gradient needs.
+// evaluate computes the objective, and the products and probabilities that the next gradient needs.
 func (s *gradientState) evaluate() {
 	s.side.MulTransTo(s.products, s.basis)
 	s.design.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.products))
@@ -193,7 +193,7 @@ func (s *gradientState) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// coefficients returns A and Γ, one below the other.
+// coefficients returns A above Γ.
 func (s *gradientState) coefficients() *mat.Dense {
 	_, m := s.head.Dims()
 	all := mat.NewDense(s.d+m-s.rank, s.kappa, nil)
@@ -253,7 +253,7 @@ func (s *gradientState) project(half *lifted) bool {
 	return true
 }
 
-// iterateBlock stores as many leading singular vectors as basis has columns by block power iteration.
+// iterateBlock stores the leading singular vectors, as many as basis has columns, by block power iteration.
 func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool {
 	wide, r := right.Dims()
 	width := min((r+guard+blockColumns-1)/blockColumns*blockColumns, s.d, wide)
@@ -287,7 +287,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	return true
 }
 
-// lifted is Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), by its products.
+// lifted multiplies by Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), without forming it.
 type lifted struct {
 	a, basis, image *mat.Dense
 	side            linalg.Products

@@ -34,7 +34,7 @@ func (it *iterate) Factors() (topics, scores *mat.Dense) {
 // Head returns the coefficients after Finish.
 func (it *iterate) Head() *solver.Head { return it.result }
 
-// Finish turns the iterate into the gauge of the package comment and recomputes the objective.
+// Finish turns the iterate into the gauge that the package comment describes and recomputes the objective.
 func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	r := it.rank
 	coef := mat.DenseCopyOf(it.head.Slice(0, it.kappa, 0, r))
@@ -66,8 +66,8 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	return topics, scores, it.recompute(topics, scores)
 }
 
-// rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal, longest
-// first.
+// rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal. The longest
+// column comes first.
 func (it *iterate) rotate(coef *mat.Dense) {
 	gram, small := mat.NewDense(it.rank, it.rank, nil), mat.NewDense(it.rank, it.rank, nil)
 	it.threads.GramTo(gram, it.image)
@@ -85,7 +85,7 @@ func (it *iterate) rotate(coef *mat.Dense) {
 	}
 }
 
-// recompute returns the objective of factors and result by its definition.
+// recompute returns the objective of the factors and the head, by its definition.
 func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	on := topics
 	if it.Variant == VariantH {
@@ -108,7 +108,8 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss + it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
 }
 
-// features returns what the activations are linear in: X̂ᵀQ for SMF-W, which the caller has, and Q for SMF-H.
+// features returns the matrix that the activations are linear in: X̂ᵀQ for SMF-W, which the caller passes as products, and Q
+// for SMF-H.
 func (t *task) features(basis, products *mat.Dense) *mat.Dense {
 	if t.Variant == VariantW {
 		return products
@@ -116,7 +117,8 @@ func (t *task) features(basis, products *mat.Dense) *mat.Dense {
 	return basis
 }
 
-// gradientTo stores ∂F/∂A = X·K or K, plus 2ν·Q·b, in the d×κ matrix dst for the residuals K, n×κ, of the label loss.
+// gradientTo stores ∂F/∂A in the d×κ matrix dst, for the residuals K, n×κ, of the label loss: X·K for SMF-W or K for SMF-H,
+// plus 2ν·Q·b.
 func (it *iterate) gradientTo(dst, k *mat.Dense) {
 	if it.Variant == VariantW {
 		it.side.MulTo(dst, k)
@@ -133,7 +135,7 @@ func (it *iterate) addRidge(dst *mat.Dense) {
 	it.threads.AddMulTo(dst, it.basis, coef)
 }
 
-// coef returns bᵀ, κ×r, which aliases the head.
+// coef returns bᵀ, κ×r, as a view of the head.
 func (it *iterate) coef() *mat.Dense { return it.head.Slice(0, it.kappa, 0, it.rank).(*mat.Dense) }
 
 // widened returns a with columns of zeros up to k.

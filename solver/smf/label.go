@@ -64,7 +64,7 @@ func softmax(p, a []float64, y int) float64 {
 	return top - chosen + math.Log(sum)
 }
 
-// residualTo stores wᵢ·(pᵢ − e_yᵢ), the gradient of the loss by the activations, in dst, which may be probs.
+// residualTo stores in dst wᵢ·(pᵢ − e_yᵢ), the gradient of the loss with respect to the activations. dst may be probs.
 func (l *labels) residualTo(dst, probs *mat.Dense) {
 	for i, y := range l.of {
 		out, w := dst.RawRowView(i), l.weight(i)
@@ -77,7 +77,7 @@ func (l *labels) residualTo(dst, probs *mat.Dense) {
 	}
 }
 
-// curve replaces directions, n×κ, by the product with the Hessian of the loss by the activations: for document i
+// curve multiplies directions, n×κ, by the Hessian of the loss with respect to the activations: for document i
 //
 //	wᵢ·(diag(p) − p·pᵀ)·direction.
 func (l *labels) curve(directions, probs *mat.Dense) {

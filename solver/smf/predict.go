@@ -25,39 +25,39 @@ func (m *Method) Model(r *solver.Result) *Model {
 	return &Model{Variant: m.settings.Variant, Topics: r.Topics, Head: r.Head}
 }
 
-// Prediction is what a model says of n documents.
+// Prediction holds the predictions of a model for n documents.
 type Prediction struct {
 	// Scores is n×k: the filtered documents X·Topics of SMF-W, the least squares codes X·Topics·(TopicsᵀTopics)⁻¹ of
 	// SMF-H.
 	Scores *mat.Dense
-	// LogOdds is n×κ: of classes 1 … κ against class 0, Scores·Coefficientsᵀ and the part of Aux and intercept. Each is a
-	// sum of one contribution per topic, per auxiliary feature and the intercept.
+	// LogOdds is n×κ, the log-odds of classes 1 … κ against class 0: Scores·Coefficientsᵀ plus the auxiliary part and the
+	// intercept. Each is a sum of one contribution per topic, one per auxiliary feature, and the intercept.
 	LogOdds *mat.Dense
-	// Probabilities is n×(κ+1), of all classes, by LogOdds.
+	// Probabilities is n×(κ+1): the probabilities of all classes that LogOdds mean.
 	Probabilities *mat.Dense
 	// Classes holds the most probable class of each document, the first of several.
 	Classes []int
 }
 
-// Predict predicts the labels of the n×p matrix X with auxiliary features n×q, nil for none.
+// Predict predicts the labels of the rows of X, n×p. aux holds their auxiliary features, n×q, or is nil for none.
 //
-// For SMF-H the codes of new documents are least squares, while those of training followed their labels: probabilities
-// are less certain than in training.
+// For SMF-H the codes of new documents are least squares, while the codes in training also followed the labels. Probabilities
+// of new documents are therefore less certain than in training.
 //
-// The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape where X or aux do not fit
-// the model, and solver.ErrNonFinite for auxiliary features.
+// The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape if X or aux does not fit the
+// model, and solver.ErrNonFinite if an auxiliary feature is not finite.
 func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	n, p := x.Dims()
 	terms, k := m.Topics.Dims()
 	kappa := len(m.Head.Intercept)
 	if p != terms {
-		return nil, fmt.Errorf("predicting: %w: matrix of %d terms, topics of %d", solver.ErrShape, p, terms)
+		return nil, fmt.Errorf("predicting: %w: %d terms in the matrix, %d in the topics", solver.ErrShape, p, terms)
 	}
 	if err := checkAux(aux, n); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
 	if wanted, got := columns(m.Head.AuxCoefficients), columns(aux); wanted != got {
-		return nil, fmt.Errorf("predicting: %w: %d auxiliary features, model of %d", solver.ErrShape, got, wanted)
+		return nil, fmt.Errorf("predicting: %w: %d auxiliary features, must be %d", solver.ErrShape, got, wanted)
 	}
 
 	r := &Prediction{
@@ -90,7 +90,7 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	return r, nil
 }
 
-// encode stores in codes, n×k, what predictions are made from: see Prediction.Scores.
+// encode stores Prediction.Scores in codes, n×k.
 func (v Variant) encode(codes *mat.Dense, x matrix.Operator, topics *mat.Dense) {
 	x.MulTo(codes, topics)
 	if v == VariantH {
@@ -110,8 +110,8 @@ func (t *task) Transform() solver.Transform {
 	}
 }
 
-// mostProbable returns the most probable class, the first of several. It compares the log-odds of classes 1 … κ, which do not
-// round to ties as probabilities do.
+// mostProbable returns the most probable class, the first of several. It compares log-odds of classes 1 … κ, because
+// probabilities can round to ties.
 func mostProbable(odds []float64) int {
 	best, highest := 0, 0.0
 	for c, v := range odds {
@@ -134,7 +134,7 @@ func columns(a *mat.Dense) int {
 func pseudoInverse(a *mat.Dense) *mat.Dense {
 	inverse := mat.DenseCopyOf(a)
 	values, vectors, ok := eigen(a)
-	if !ok { // not finite, and so is what is computed with it
+	if !ok { // not finite; the results computed with it are not finite either
 		return inverse
 	}
 	scaled := mat.DenseCopyOf(vectors)

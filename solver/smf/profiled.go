@@ -10,64 +10,64 @@ import (
 )
 
 const (
-	// startSteps and updateSteps bound the Newton steps of the coefficients at the start and in an update. They leave a
-	// change of the objective of fitShare, in units of its size, or of gainShare of what the update before gained.
+	// startSteps and updateSteps bound the Newton steps of the coefficients at the start and in an update. The steps end when
+	// they promise less than fitShare of the objective, or in an update less than gainShare of the gain of the update before.
 	startSteps  = 20
 	updateSteps = 3
 	fitShare    = 1e-11
 	gainShare   = 1e-3
-	// finishShare is what the result leaves, in units of the label part of the objective.
+	// finishShare ends the Newton steps for the result, as a share of the label part of the objective.
 	finishShare = 1e-15
-	// dependent is the eigenvalue of the Gram matrix of unit directions below which one is dropped, and lost the share of
-	// a direction that must be left of it.
+	// A direction is dropped if its eigenvalue of the Gram matrix of unit directions is below dependent, or if less than the
+	// share lost of its length is left after projection.
 	dependent = 1e-10
 	lost      = 1e-13
-	// wellApart is the least eigenvalue of that matrix from which rounding leaves its basis orthonormal at once.
+	// wellApart is the least eigenvalue of that matrix for which one pass gives a basis orthonormal up to rounding.
 	wellApart = 1e-2
-	// maxDrift is the largest entry of |SᵀS − I| that is left.
+	// maxDrift is the largest entry of |SᵀS − I| that is not corrected.
 	maxDrift = 1e-13
-	// maxRaises bounds how often an update raises the curvature before it gives up; raise is by how much.
+	// maxRaises bounds how often an update raises the curvature before it gives up; raise is the factor.
 	maxRaises = 12
 	raise     = 4
-	// Of the promised decrease, an update that reaches less than poorShare makes the next one shorter, and one that
-	// reaches more than richShare makes it longer.
+	// An update that reaches less than poorShare of the promised decrease makes the next one shorter. One that reaches more
+	// than richShare makes it longer.
 	poorShare = 0.75
 	richShare = 1
 	lengthen  = 1.5
-	// uneven is the ratio of λ to the curvature of the ridge, the least there is, from which a Newton step pays.
+	// uneven is the ratio of λ to the curvature of the ridge, the least curvature, above which a Newton step pays.
 	uneven = 4
 	// leastShare is the lower bound of λ in units of a bound on the curvature of the label loss.
 	leastShare = 1e-6
 )
 
-// profiledState minimizes over the span of Q alone: for a given Q the best Y is X̂ᵀQ, which leaves ξ·(‖X‖² − ‖Y‖²), and
-// the best b and Γ are a ridge logistic regression on X·Q (SMF-W) or Q (SMF-H).
+// profiledState minimizes over the span of Q alone. For a given Q the best Y is X̂ᵀQ, which leaves ξ·(‖X‖² − ‖Y‖²), and the
+// best b and Γ come from a ridge logistic regression on X·Q (SMF-W) or Q (SMF-H).
 //
-// With ∇ the gradient by A at the iterate and λ a bound on its curvature, the objective is at most
+// Let ∇ be the gradient with respect to A at the iterate, and λ a bound on its curvature. The objective is at most
 //
 //	F + ⟨∇, A′ − A⟩ + λ/2·‖A′ − A‖² + ξ·(‖X̂ − B′‖² − ‖X̂ − B‖²)
 //
-// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ: a
-// lifted projected gradient step with one length 1/(2ξ) for B and another, 1/λ, for A. Its Q′ spans the leading
-// eigenvectors of ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ. They are not computed to the end: Q′ is the best basis in the span of Q, of the
-// gradient by Q and ∇, and of the directions of the update before, as in the locally optimal block conjugate gradients
-// of Knyazev 2001. Then the regression is fitted again. Q′ is taken if the objective falls, else λ rises; since ∇ is
-// close to orthogonal to Q after a fit, λ may be far below the bound on the whole curvature.
+// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ. This is
+// a lifted projected gradient step of length 1/(2ξ) for B and 1/λ for A. Its Q′ spans the leading eigenvectors of
+// ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ, which are only approximated: Q′ is the best basis in the span of Q, the gradient with respect to Q, ∇,
+// and the directions of the update before, as in the locally optimal block conjugate gradients of Knyazev 2001. Then the
+// regression is fitted again. Q′ is accepted if the objective falls; otherwise λ rises. After a fit ∇ is close to orthogonal
+// to Q, so λ may be far below the bound on the whole curvature.
 //
-// Where the curvature of the label loss of SMF-W is far from that of the ridge, A first makes a Newton step among those
-// directions, and the bound is developed there; see advanced. A step that does not lower the objective is tried again
-// without, and then with larger λ, so that the objective never rises.
+// If the curvature of the label loss of SMF-W is far from that of the ridge, A first makes a Newton step among those
+// directions, and the bound is developed at its end; see advanced. A step that does not lower the objective is tried again
+// without the Newton step, and then with larger λ, so that the objective never rises.
 //
-// An update costs one product of X̂ with k + κ columns and one of X̂ᵀ, and about (18·d + 11·e)·k² multiply-adds, beside the
-// Newton steps of the regression, each some passes over its n×(k+1+q) design.
+// An update costs one product of X̂ with k + κ columns, one of X̂ᵀ, and about (18·d + 11·e)·k² multiply-adds. The Newton steps
+// of the regression come on top; each makes some passes over its n×(k+1+q) design.
 type profiledState struct {
 	iterate
 	regression *regression
 	lambda     float64    // λ
 	least      float64    // lower bound of λ
-	gained     float64    // by the update before
+	gained     float64    // decrease of the objective by the update before
 	previous   int        // columns of the directions of the update before
-	exact      *mat.Dense // X̂ᵀQ while the iterate is a given start, whose Y may be any; nil afterwards
+	exact      *mat.Dense // X̂ᵀQ while the iterate is a given start, which may have any Y; nil afterwards
 
 	wide, wideImage *mat.Dense // [Q, P, R] and X̂ᵀ[Q, P, R]: d×(3r+κ) and e×(3r+κ)
 	next, nextImage *mat.Dense // the same of the next update
@@ -78,8 +78,8 @@ type profiledState struct {
 	residual        *mat.Dense // K, n×κ
 }
 
-// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). Where the start is given, iteration 0 is
-// the start itself and the first update the fit to its span; else the fit is iteration 0.
+// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). If the start is given, it is iteration 0,
+// and the first update is the fit to its span. Otherwise that fit is iteration 0.
 func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	own, other := topics, scores
 	if t.Variant == VariantH {
@@ -140,7 +140,7 @@ func (s *profiledState) fit() {
 	}
 }
 
-// adopt lets basis and image be the first columns of wide and wideImage.
+// adopt makes basis and image views of the first columns of wide and wideImage.
 func (s *profiledState) adopt() {
 	s.basis = s.wide.Slice(0, s.d, 0, s.rank).(*mat.Dense)
 	s.image = s.wideImage.Slice(0, s.e, 0, s.rank).(*mat.Dense)
@@ -212,7 +212,7 @@ func (s *profiledState) Update() solver.Status {
 	return solver.Stationary
 }
 
-// Finish fits the coefficients to the end and hands out the factors in the gauge of the package comment.
+// Finish fits the coefficients to full precision and returns the factors in the gauge that the package comment describes.
 func (s *profiledState) Finish() (topics, scores *mat.Dense, objective float64) {
 	s.regression.fit(finishShare*s.regression.objective, startSteps)
 	return s.iterate.Finish()
@@ -233,9 +233,9 @@ func (s *profiledState) products() {
 	s.addRidge(s.gradient)
 }
 
-// directions stores an orthonormal basis of the new directions [2ξ·X̂Y − ∇·b, ∇], less their parts in the span of Q and P,
-// behind these in wide, with their images, and returns the columns in use. Only what is orthonormal gets an image: the
-// coordinates of all that follows are then at most one, and errors of rounding do not grow from update to update.
+// directions removes from the new directions [2ξ·X̂Y − ∇·b, ∇] their parts in the span of Q and P, stores an orthonormal basis
+// of the rest after Q and P in wide, with its image, and returns the number of columns in use. Images are computed for
+// orthonormal columns only: later coordinates are then at most one, and rounding errors do not grow from update to update.
 func (s *profiledState) directions() int {
 	r, kept := s.rank, s.rank+s.previous
 	coef := mat.DenseCopyOf(s.coef())
@@ -246,7 +246,7 @@ func (s *profiledState) directions() int {
 	s.back.Slice(0, s.d, r, r+s.kappa).(*mat.Dense).Copy(s.gradient)
 	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
 	fresh, other, least := s.back, s.spare, 0.0
-	for range 2 { // the second time for what rounding left of the first
+	for range 2 { // the second pass removes what rounding left in the first
 		_, width := fresh.Dims()
 		sizes, along := columnNorms(fresh), mat.NewDense(kept, width, nil)
 		s.threads.InnerTo(along, old, fresh)
@@ -266,10 +266,10 @@ func (s *profiledState) directions() int {
 	return kept + width
 }
 
-// independent stores in the first columns of dst an orthonormal basis of the columns of a, without those that are no more
-// than rounding of the given sizes and those that depend on others. It returns the basis and the least eigenvalue of the
-// Gram matrix that was kept, nil where none was. The eigenvectors of the Gram matrix of the columns, scaled to length
-// one, are taken for it (Stathopoulos and Wu 2002).
+// independent stores in the first columns of dst an orthonormal basis of the columns of a. It leaves out columns that are only
+// rounding, compared with the given sizes, and columns that depend on others. It returns the basis and the least eigenvalue
+// that was kept, or nil if none was. The basis comes from the eigenvectors of the Gram matrix of the columns, scaled to length
+// one (Stathopoulos and Wu 2002).
 func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (basis *mat.Dense, least float64) {
 	rows, cols := a.Dims()
 	scales := columnNorms(a)
@@ -303,11 +303,11 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 type reduced struct {
 	threads linalg.Threads
 	images  *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
-	// point is where the label loss is developed, Sᵀ·A or further along; gradient is that of the loss with its ridge there,
-	// and lower its value below that of the iterate. All u×κ.
+	// point, u×κ, is where the label loss is developed: Sᵀ·A, or the end of a Newton step from there. gradient, u×κ, is the
+	// gradient of the loss with its ridge at that point. lower is how far the loss there is below that of the iterate.
 	point, gradient *mat.Dense
 	lower           float64
-	objective       float64 // of the iterate, but for −ξ·‖Y‖²
+	objective       float64 // of the iterate, without the term −ξ·‖Y‖²
 	xi              float64
 	rank            int
 }
@@ -330,8 +330,8 @@ func (s *profiledState) reduce(used int) *reduced {
 //
 //	ℓ + ν·‖A‖² + ξ·(the least squared residual of a basis whose span holds A).
 //
-// It weighs documents by the mean curvature of their classes and takes the coupling of A and Γ, and the off-diagonal
-// curvature of the last term, for zero: the point need not be exact, since the bound is one at every point.
+// It weighs documents by the mean curvature of their classes. It ignores the coupling of A and Γ and the off-diagonal
+// curvature of the last term. The point need not be exact, since the bound holds at every point.
 func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	used, kappa := m.point.Dims()
 	r := m.rank
@@ -343,7 +343,7 @@ func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
 	}
 
-	// The residual by A: moving A by δ, orthogonal to Q, turns Q by δ·(bᵀb)⁻¹·bᵀ.
+	// How A changes the residual: moving A by δ, orthogonal to Q, turns Q by δ·(bᵀb)⁻¹·bᵀ.
 	b := m.point.Slice(0, r, 0, kappa).(*mat.Dense)
 	var gram, turned, pull mat.Dense
 	gram.Mul(b.T(), b)
@@ -387,7 +387,7 @@ func (m *reduced) target(lambda float64) *mat.Dense {
 }
 
 // best returns the coordinates of the best basis for a curvature λ, u×r, and the bound on the objective there. The basis is
-// turned to lie as close as can be to the one before, so that the regression starts near its end.
+// rotated as close as possible to the one before, so that the regression starts near its solution.
 func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, ok bool) {
 	target := m.target(lambda)
 	var combined, image, inner, turned mat.Dense
@@ -413,8 +413,8 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	return &turned, bound, true
 }
 
-// onward returns orthonormal coordinates of what is new in a basis, orthogonal to it: the directions that the next update
-// takes along. It is nil where nothing is.
+// onward returns the coordinates of a basis, followed by orthonormal coordinates of the directions that were new in it. The
+// next update keeps these directions. It returns nil if nothing was new.
 func onward(coordinates *mat.Dense, threads linalg.Threads) *mat.Dense {
 	used, r := coordinates.Dims()
 	fresh := mat.DenseCopyOf(coordinates)
@@ -462,7 +462,7 @@ func (s *profiledState) swap() {
 	s.adopt()
 }
 
-// straighten makes Q and P orthonormal again where rounding has added up.
+// straighten makes Q and P orthonormal again if rounding errors have added up.
 func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
@@ -483,7 +483,7 @@ func (s *profiledState) straighten() {
 	}
 	values, vectors, ok := eigen(gram)
 	if !ok || !(values[width-1] > 0) {
-		return // not finite, which the objective says too
+		return // not finite; the objective shows it too
 	}
 	scaled := mat.DenseCopyOf(vectors)
 	for t, v := range values {

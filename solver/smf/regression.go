@@ -17,12 +17,12 @@ const (
 	gradientShare = 0.1
 	// maxInner bounds the conjugate gradient iterations of one Newton step.
 	maxInner = 50
-	// staleInner is the number of them above which the preconditioner is made anew.
+	// staleInner is the number of iterations above which the preconditioner is computed again.
 	staleInner = 5
 	// armijo is the share of the promised decrease that a step must reach, and maxHalvings bounds the search for it.
 	armijo      = 1e-4
 	maxHalvings = 40
-	// jitter keeps the preconditioner definite where Ridge is 0, in units of its mean diagonal.
+	// jitter, a share of the mean diagonal, keeps the preconditioner definite if Ridge is 0.
 	jitter = 1e-12
 )
 
@@ -30,8 +30,8 @@ const (
 //
 //	minimize Σ wᵢ·ℓ(yᵢ, C·dᵢ) + ν·‖C‖², with dᵢ the i-th row of the n×m design, C the κ×m coefficients
 //
-// by Newton steps. Each is solved by conjugate gradients, preconditioned with one m×m Cholesky factor for all classes,
-// which for two classes is the Hessian itself and is kept while features change little.
+// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner.
+// For two classes this is the factor of the Hessian itself. It is kept while the features change little.
 type regression struct {
 	threads linalg.Threads
 	labels  labels
@@ -68,7 +68,7 @@ func (g *regression) evaluate() {
 	g.objective = g.loss + g.ridge*linalg.Dot(g.coef, g.coef)
 }
 
-// fitted is what a regression goes back to.
+// fitted is a snapshot of a regression.
 type fitted struct {
 	coef, activations, probs *mat.Dense
 	loss, objective          float64
@@ -78,7 +78,7 @@ func (g *regression) snapshot() fitted {
 	return fitted{mat.DenseCopyOf(g.coef), mat.DenseCopyOf(g.activations), mat.DenseCopyOf(g.probs), g.loss, g.objective}
 }
 
-// restore goes back to a snapshot, with the design it belongs to.
+// restore goes back to a snapshot and the design that it belongs to.
 func (g *regression) restore(f fitted, design *mat.Dense) {
 	g.design = design
 	g.coef.Copy(f.coef)
@@ -87,8 +87,8 @@ func (g *regression) restore(f fitted, design *mat.Dense) {
 	g.loss, g.objective = f.loss, f.objective
 }
 
-// fit takes Newton steps until one promises to lower the objective by no more than tol, at most limit of them. The
-// state must have been evaluated, and is afterwards.
+// fit makes Newton steps, at most limit, until one promises to lower the objective by no more than tol. The state must be
+// evaluated before the call, and is evaluated after it.
 func (g *regression) fit(tol float64, limit int) {
 	for range limit {
 		g.labels.residualTo(g.residual, g.probs)
@@ -109,7 +109,7 @@ func (g *regression) fit(tol float64, limit int) {
 	}
 }
 
-// search goes along step, with activations moved, as far as the objective falls, and reports whether it does.
+// search halves the step, which moves the activations by moved, until the objective falls. It reports whether it falls.
 func (g *regression) search(slope float64) bool {
 	across, along := 2*g.ridge*linalg.Dot(g.coef, g.step), g.ridge*linalg.Dot(g.step, g.step)
 	base := g.objective - g.loss
@@ -131,7 +131,7 @@ func (g *regression) search(slope float64) bool {
 }
 
 // newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep, which is
-// positive unless the gradient is 0 or the Hessian is singular, and the number of iterations. It makes none where the
+// positive unless the gradient is 0 or the Hessian is singular, and the number of iterations. It makes none if the
 // preconditioner promises no more than enough.
 func (g *regression) newton(enough float64) (promised float64, iterations int) {
 	r := g.rest

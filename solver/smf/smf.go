@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// ErrLabels is returned for labels that cannot be learnt from.
+// ErrLabels is returned for labels that no model can be fitted to.
 var ErrLabels = errors.New("labels do not serve")
 
 // Variant names how the label depends on the factors.
@@ -31,19 +31,19 @@ type Update string
 
 const (
 	// UpdateProfiled is the default: a lifted projected gradient step in the metric in which the reconstruction is
-	// exact, refined in a small subspace, with coefficients that are fitted anew each time. See profiled.
+	// exact, refined in a small subspace. The coefficients are fitted again after each step. See profiledState.
 	UpdateProfiled Update = "profiled"
-	// UpdateGradient is lifted projected gradient descent as the paper has it (algorithm 1).
+	// UpdateGradient is the lifted projected gradient descent of the paper (algorithm 1).
 	UpdateGradient Update = "gradient"
 	// UpdateBlocks is block coordinate descent on the factors, the baseline.
 	UpdateBlocks Update = "blocks"
 )
 
-// Data is what documents have beside their row of X. It is not modified.
+// Data holds the labels and further features of the documents, whose rows of X are passed separately. It is not modified.
 type Data struct {
 	// Labels holds the class 0 … κ of each of the n documents.
 	Labels []int
-	// Classes is κ+1; 0 means the largest label and one.
+	// Classes is κ+1; 0 means the largest label plus one.
 	Classes int
 	// Aux holds q auxiliary features of each document, n×q, or is nil.
 	Aux *mat.Dense
@@ -51,32 +51,32 @@ type Data struct {
 	Weights []float64
 }
 
-// Settings chooses problem and updates.
+// Settings chooses the problem and the algorithm.
 type Settings struct {
 	// Variant is VariantW or VariantH.
 	Variant Variant
 	// Xi is the weight ξ > 0 of the squared residual of X.
 	Xi float64
-	// Ridge is ν ≥ 0. Without it coefficients of separable data grow without bound.
+	// Ridge is ν ≥ 0. If it is 0, the coefficients of separable data grow without bound.
 	Ridge float64
 	// Update is the algorithm; "" means UpdateGradient if Step is set, and UpdateProfiled otherwise.
 	Update Update
-	// Step is the step length τ of UpdateGradient for A, B and Γ alike. 0 means one length for A and B and another for
-	// Γ, both short enough that the objective never rises.
+	// Step is the step length τ of UpdateGradient for A, B and Γ. 0 means one length for A and B and another for Γ, both
+	// short enough that the objective never rises.
 	Step float64
-	// StartHead are the coefficients of iteration 0; nil means zero. They belong to the start topics and scores of the
-	// solver's settings.
+	// StartHead holds the coefficients of iteration 0; nil means zeros. They belong to the start topics and scores in
+	// solver.Settings.
 	StartHead *solver.Head
 }
 
-// Method is the factorization as a solver.Method. It holds the labels, and so serves one set of documents.
+// Method is the factorization as a solver.Method. It holds the labels, so it is for one set of documents.
 type Method struct {
 	data     Data
 	settings Settings
 }
 
 // New returns the method. It returns an error that wraps ErrLabels, solver.ErrSettings, solver.ErrShape or
-// solver.ErrNonFinite for data and settings without meaning, and names the first document that is wrong, from 0.
+// solver.ErrNonFinite for invalid data or settings. The error names the first invalid document, counted from 0.
 func New(data Data, s Settings) (*Method, error) {
 	if err := data.check(); err != nil {
 		return nil, fmt.Errorf("reading the labels: %w", err)
@@ -96,7 +96,7 @@ func New(data Data, s Settings) (*Method, error) {
 	case UpdateGradient:
 	case UpdateProfiled, UpdateBlocks:
 		if s.Step > 0 {
-			return nil, fmt.Errorf("%w: update %q takes no step length", solver.ErrSettings, s.Update)
+			return nil, fmt.Errorf("%w: update %q does not use a step length", solver.ErrSettings, s.Update)
 		}
 	default:
 		return nil, fmt.Errorf("%w: update %q is none of profiled, gradient, blocks", solver.ErrSettings, s.Update)
@@ -104,7 +104,7 @@ func New(data Data, s Settings) (*Method, error) {
 	return &Method{data: data, settings: s}, nil
 }
 
-// check completes the number of classes.
+// check checks the data and fills in the number of classes.
 func (d *Data) check() error {
 	if len(d.Labels) == 0 {
 		return fmt.Errorf("%w: there are none", ErrLabels)
@@ -123,7 +123,7 @@ func (d *Data) check() error {
 		return fmt.Errorf("%w: %d classes, largest label %d", ErrLabels, d.Classes, largest)
 	}
 	if d.Weights != nil && len(d.Weights) != len(d.Labels) {
-		return fmt.Errorf("%w: %d weights of %d documents", solver.ErrShape, len(d.Weights), len(d.Labels))
+		return fmt.Errorf("%w: %d weights for %d documents", solver.ErrShape, len(d.Weights), len(d.Labels))
 	}
 	for i, w := range d.Weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
@@ -133,13 +133,13 @@ func (d *Data) check() error {
 	return checkAux(d.Aux, len(d.Labels))
 }
 
-// ClassWeights says how documents weigh in the label loss by their classes.
+// ClassWeights says how the class of a document sets its weight in the label loss.
 type ClassWeights string
 
 const (
 	// Unweighted counts every document as 1.
 	Unweighted ClassWeights = "none"
-	// Balanced gives each class the same total weight, and all n documents the total n.
+	// Balanced gives each class the same total weight; the weights of all n documents sum to n.
 	Balanced ClassWeights = "balanced"
 )
 
@@ -162,14 +162,14 @@ func (w ClassWeights) Weights(labels []int) []float64 {
 	return weights
 }
 
-// checkAux returns why aux are no auxiliary features of n documents.
+// checkAux returns an error unless aux is nil or has a finite row for each of n documents.
 func checkAux(aux *mat.Dense, n int) error {
 	if aux == nil {
 		return nil
 	}
 	rows, _ := aux.Dims()
 	if rows != n {
-		return fmt.Errorf("%w: auxiliary features of %d documents, labels of %d", solver.ErrShape, rows, n)
+		return fmt.Errorf("%w: auxiliary features for %d documents, must be %d", solver.ErrShape, rows, n)
 	}
 	for i := range rows {
 		for j, v := range aux.RawRowView(i) {
@@ -187,9 +187,9 @@ func (m *Method) Name() string { return string(m.settings.Variant) }
 // Settings returns the settings with their defaults filled in.
 func (m *Method) Settings() Settings { return m.settings }
 
-// Start returns the state at iteration 0: given start factors, or else what Init says for the topics and their least
-// squares scores X·Topics. UpdateProfiled takes from them the span alone and fits the rest: from given topics and scores by
-// its first update, else before it.
+// Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their least
+// squares scores X·Topics. UpdateProfiled uses only the span of the start and fits the rest. It does so in its first update if
+// topics and scores are given, and before iteration 0 otherwise.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
@@ -232,22 +232,22 @@ type task struct {
 	x        matrix.Operator // X, n×p
 	side     linalg.Products // X̂, d×e
 	n, d, e  int
-	k, rank  int        // rank is at most d, so that a basis of that width exists; k is what was asked
+	k, rank  int        // k is the rank in the settings, rank is min(k, d): the largest width of a basis
 	kappa    int        // κ
 	labels   labels     // of the documents
 	z        *mat.Dense // n×(1+q)
 	given    bool       // the start is given
 	squared  float64    // ‖X‖²
-	rounding float64    // changes of the objective up to it are rounding
+	rounding float64    // smaller changes of the objective count as rounding
 }
 
-// noise is the change of the objective, in units of its size, below which it is taken for rounding.
+// noise is a share of the objective. Smaller changes of the objective count as rounding.
 const noise = 1e-15
 
 func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	n, _ := p.X.Dims()
 	if len(m.data.Labels) != n {
-		return nil, fmt.Errorf("%w: labels of %d documents, matrix of %d", solver.ErrShape, len(m.data.Labels), n)
+		return nil, fmt.Errorf("%w: %d labels for %d documents", solver.ErrShape, len(m.data.Labels), n)
 	}
 	t := &task{Settings: m.settings, threads: linalg.ThreadsOf(p.X), x: p.X, side: p.X, n: n, k: p.Settings.Rank, kappa: m.data.Classes - 1, squared: p.X.NormSquared()}
 	t.given = p.Settings.StartTopics != nil && p.Settings.StartScores != nil
@@ -262,7 +262,7 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	return t, t.checkHead()
 }
 
-// checkHead returns why the start head does not fit.
+// checkHead returns an error if the shape of the start head does not fit.
 func (t *task) checkHead() error {
 	h := t.StartHead
 	if h == nil {
@@ -273,11 +273,11 @@ func (t *task) checkHead() error {
 		return fmt.Errorf("reading the start coefficients: %w: %d classes, %d auxiliary features", solver.ErrShape, t.kappa+1, m-1)
 	}
 	if r, c := h.Coefficients.Dims(); r != t.kappa || c != t.k {
-		return fmt.Errorf("reading the start coefficients: %w: %d×%d in place of %d×%d", solver.ErrShape, r, c, t.kappa, t.k)
+		return fmt.Errorf("reading the start coefficients: %w: %d×%d, must be %d×%d", solver.ErrShape, r, c, t.kappa, t.k)
 	}
 	if h.AuxCoefficients != nil {
 		if r, c := h.AuxCoefficients.Dims(); r != t.kappa || c != m-1 {
-			return fmt.Errorf("reading the start coefficients: %w: %d×%d auxiliary ones in place of %d×%d", solver.ErrShape, r, c, t.kappa, m-1)
+			return fmt.Errorf("reading the start coefficients: %w: %d×%d for the auxiliary features, must be %d×%d", solver.ErrShape, r, c, t.kappa, m-1)
 		}
 	}
 	return nil

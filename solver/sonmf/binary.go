@@ -19,12 +19,12 @@ const (
 	// BinaryStepQuasiNewton updates both factors at once by L-BFGS within their constraints.
 	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
 	// BinaryStepFixed is the paper's algorithm 2: scores by Newton steps of the fixed length Eta, topics by a line search
-	// along the Cayley transform of the gradient. It is for comparison: it needs many times the updates, and for each length
-	// there are data for which it is too long.
+	// along the Cayley transform of the gradient. It is for comparison: it needs many times as many updates, and any fixed
+	// length is too long for some data.
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
 
-// BinaryStepDefault is what "" means.
+// BinaryStepDefault is the step that "" selects.
 const BinaryStepDefault = BinaryStepQuasiNewton
 
 // DefaultEta is the paper's step length of the scores.
@@ -46,7 +46,7 @@ type BinarySettings struct {
 // the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about 20·(n + p)·k numbers.
 //
 // Source: Li, Zhu, Qu, Ye and Sun, section 4.2, equation (6) with the sign for a minimum. The default step departs from its
-// algorithm 2, and the start from its singular vectors of X (see quasiNewtonState and start).
+// algorithm 2, and the start differs from its singular vectors of X (see quasiNewtonState and start).
 type Binary struct{ settings BinarySettings }
 
 // NewBinary returns the method. It returns an error for an unknown step and for an Eta that is negative or not finite.
@@ -73,7 +73,7 @@ func (b *Binary) Name() string { return "sonmf-binary" }
 // Settings returns the settings with their defaults filled in.
 func (b *Binary) Settings() BinarySettings { return b.settings }
 
-// Scores of new rows are the best ones ≥ 0 for the topics.
+// The scores of new rows are the best scores ≥ 0 for the topics.
 func transform(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
 	if err := solver.Binary.Check(y); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s *quasiNewtonState) Transform() solver.Transform { return transform }
 // Transform scores new rows by the best scores ≥ 0.
 func (s *fixedState) Transform() solver.Transform { return transform }
 
-// Start returns the state at the start factors of the problem. A factor that is given alone is kept until updates of the
-// other have settled. It returns a *solver.DomainError for an entry other than 0 and 1.
+// Start returns the state at the start factors of the problem. If only one factor is given, it is kept until updates of the
+// other factor have settled. Start returns a *solver.DomainError for an entry other than 0 and 1.
 func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err

@@ -13,22 +13,22 @@ import (
 const (
 	// fixedTau is the paper's first step length of the topics.
 	fixedTau = 2
-	// leastCurvature bounds what Newton steps divide by: the curvature of a score whose documents are saturated vanishes.
+	// leastCurvature is the least curvature that a Newton step divides by. The curvature of a saturated score vanishes.
 	leastCurvature = 1e-8
 )
 
-// fixedState updates by algorithm 2 of the paper, first the scores by a Newton step of fixed length for each by itself,
+// fixedState updates by algorithm 2 of the paper. First comes a Newton step of fixed length for each score by itself,
 //
 //	G′ = ⟨G − η·D₁/D₂⟩₊, D₁ = E·F, D₂ = (σ(M)·(1 − σ(M)))·(F∘F),
 //
 // then the topics along the Cayley transform of the gradient R = EᵀG′ (cayleyCurve), where τ is halved until the objective is
 // below that of the last iterate, and doubled for the next search.
 //
-// Departures from the authors' program: D₂ is at least 1e-8; an update that finds no lower objective leaves both factors and τ as
-// they are and ends the run, as Stationary where the last trials changed the objective by no more than rounding, and else as
-// SearchFailed. With an η too long for the data that is how it ends.
+// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors and τ
+// and ends the run: as Stationary if the last trials changed the objective by no more than rounding, and otherwise as
+// SearchFailed. A run ends in this way if η is too long for the data.
 //
-// An update costs one pass over the cells, and one with a product more for each trial.
+// An update costs one pass over the cells. Each trial costs a pass and a product more.
 type fixedState struct {
 	loss             *logistic.Loss
 	at, moved, trial *logistic.Point // the iterate, (F, G′) and (Y, G′)

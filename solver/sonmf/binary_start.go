@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	// maxSettling and settled end the updates of one factor for the other: that many, or when one changes the objective by
-	// no more than that share.
+	// maxSettling bounds the updates of one factor while the other is fixed. They also end when an update changes the
+	// objective by no more than the share settled.
 	maxSettling = 100
 	settled     = 1e-6
 )
 
-// start returns the topics and scores to start from. If both factors are given, both are taken, with negative scores as 0. With one
-// given factor the other starts as without, for the caller to settle.
+// start returns the topics and scores to start from. If both factors are given, both are used, with negative scores as 0. If
+// one is given, the other starts as if none were, and the caller settles it.
 //
-// Otherwise the working response of the model without topics takes the place of X. With m = log(d/(1 − d)) the log-odds of the
-// mean d of X in every cell, the quadratic model of f is that of ‖Z − M‖²,
+// Otherwise the working response of the model without topics takes the place of X. Let d be the mean of X, and
+// m = log(d/(1 − d)) its log-odds in every cell. The quadratic model of f is then that of ‖Z − M‖²,
 //
 //	Z = m + (X − d)/(d·(1 − d)),
 //
-// the matrix that Newton's method for logistic regression would fit. The scores are ⟨ZF⟩₊, and for InitSVD the topics are
-// the singular vectors of Z, those of X being all but unable to say that most entries are 0. d is (ΣX + ½)/(n·p + 1), so
-// that matrices of one value have finite log-odds. Z is known by its products and never formed.
+// the matrix that Newton's method for logistic regression would fit. The scores are ⟨ZF⟩₊. For InitSVD the topics are the
+// singular vectors of Z; those of X can hardly express that most entries are 0. d is (ΣX + ½)/(n·p + 1), so that matrices of
+// one value have finite log-odds. Z is never formed, only multiplied.
 func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank
 	size := float64(n) * float64(terms)
-	mean := (p.X.NormSquared() + 0.5) / (size + 1) // of 0 and 1 the squares
+	mean := (p.X.NormSquared() + 0.5) / (size + 1) // entries of 0 and 1 equal their squares
 	response := affine{Operator: p.X, factor: 1 / (mean * (1 - mean)), shift: math.Log(mean/(1-mean)) - 1/(1-mean)}
 
 	linear := &solver.Problem{X: response, Settings: p.Settings}
 	if p.Settings.Init == solver.InitKMeans && p.Settings.StartScores == nil {
-		linear.X = p.X // clusters are of the rows of X
+		linear.X = p.X // the clusters are clusters of rows of X
 	}
 	if topics, err = linear.OrthonormalTopics(ctx); err != nil {
 		return nil, nil, err

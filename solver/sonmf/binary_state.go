@@ -13,9 +13,9 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Of the line search, as usual for quasi-Newton methods (Nocedal and Wright 2006, "Numerical optimization", sections
-// 3.1 and 3.5): a step must bring this share of what its slope promises, and a trial that does not is followed by one at
-// the minimum of the parabola through what is known, within these factors.
+// Constants of the line search, with the values that are usual for quasi-Newton methods (Nocedal and Wright 2006, "Numerical
+// optimization", sections 3.1 and 3.5). A step must reach this share of the decrease that its slope promises. After a trial
+// that does not, the next trial is at the minimum of the parabola through the known values, within these factors.
 const (
 	sufficient           = 1e-4
 	leastCut, largestCut = 0.5, 0.1
@@ -23,19 +23,19 @@ const (
 )
 
 const (
-	// memory is the number of past steps that the quasi-Newton direction is built from. 3 need some more updates on the
-	// 500×500 cases of rank 30, 12 and 20 no fewer.
+	// memory is the number of past steps that the quasi-Newton direction is built from. On the 500×500 cases of rank 30,
+	// 3 steps need a few more updates, and 12 or 20 do not need fewer.
 	memory = 8
-	// minCosine is between a step and the change of the gradient; pairs below tell nothing of the curvature.
+	// minCosine is the least cosine between a step and the change of the gradient. Pairs below it do not show the curvature.
 	minCosine = 1e-10
-	// minCurvature bounds, in units of their mean, the curvatures that the direction divides by: those of saturated
+	// minCurvature is a share of the mean curvature. The direction never divides by less: the curvatures of saturated
 	// documents vanish.
 	minCurvature = 1e-3
-	// cellNoise is the change of the objective, by cell, below which it is taken for rounding.
+	// cellNoise is the change of the objective per cell below which the change counts as rounding.
 	cellNoise = 1e-14
-	// leastMean bounds the curvatures where all documents are saturated.
+	// leastMean is the least mean curvature, for when all documents are saturated.
 	leastMean = 1e-12
-	// clearSlope is the promised decrease, in units of that rounding, from which not finding one is a failure.
+	// clearSlope times that rounding is the promised decrease from which a search without a decrease is a failure.
 	clearSlope = 1e3
 )
 
@@ -43,16 +43,16 @@ const (
 //
 //	D = −H·(gradient), F′ = polar(F + t·D_F), G′ = ⟨G + t·D_G⟩₊
 //
-// and the pass at (F′, G′) tells the objective and, if that is low enough, already the next gradients: an update costs one
-// pass unless t = 1 is too long. H is that of L-BFGS from the last 8 steps (Nocedal and Wright 2006, algorithm 7.4) in
-// the space of the entries of F and G; its first approximation is diag(1/cᵢ) for the scores of document i and (Gᵀ·diag(c)·G)⁻¹ for the
-// columns of F, cᵢ the mean over j of the second derivative σ(mᵢⱼ)·(1 − σ(mᵢⱼ)).
+// and the pass at (F′, G′) computes the objective and, if that is low enough, the next gradients too. An update therefore
+// costs one pass unless t = 1 is too long. H is the inverse Hessian of L-BFGS from the last 8 steps (Nocedal and Wright 2006,
+// algorithm 7.4), in the space of the entries of F and G. Its first approximation is diag(1/cᵢ) for the scores of document i
+// and (Gᵀ·diag(c)·G)⁻¹ for the columns of F, where cᵢ is the mean over j of the second derivative σ(mᵢⱼ)·(1 − σ(mᵢⱼ)).
 //
 // The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods for
 // optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on matrix
-// manifolds", section 4): scores that are 0 with a positive gradient stay, and of the gradient and the direction in F only the
-// part tangent to FᵀF = I is taken. A direction that does not descend, or that finds no lower objective, is replaced by that
-// of H's first approximation, which is searched to the end before the run ends.
+// manifolds", section 4). Scores that are 0 with a positive gradient stay 0, and only the parts of the gradient and the
+// direction in F that are tangent to FᵀF = I are used. A direction that does not descend, or along which no lower objective is
+// found, is replaced by that of H's first approximation. The run ends only after a full search along that one.
 //
 // Every accepted step lowers the objective. A trial that overflows counts as too long.
 //
@@ -62,7 +62,7 @@ type quasiNewtonState struct {
 	threads               linalg.Threads
 	loss                  *logistic.Loss
 	at, trial             *logistic.Point
-	threshold             float64 // changes of the objective up to it are rounding
+	threshold             float64 // smaller changes of the objective count as rounding
 	fixTopics, fixScores  bool
 	gradient, step, other *factorPair // gradient and step at the iterate, and room for one more
 	pairs, spare          []curvaturePair
@@ -163,7 +163,7 @@ func (s *quasiNewtonState) Update() solver.Status {
 			s.forget()
 		case -slope <= clearSlope*s.threshold:
 			return solver.Stationary
-		default: // a slope that is not a number as well
+		default: // also if the slope is NaN
 			return solver.SearchFailed
 		}
 	}
@@ -188,7 +188,7 @@ func (s *quasiNewtonState) differentiate() {
 	}
 }
 
-// tangent subtracts F·(FᵀV + VᵀF)/2 from V, which leaves what is tangent to the orthonormal matrices at F.
+// tangent subtracts F·(FᵀV + VᵀF)/2 from V. The rest is tangent to the orthonormal matrices at F.
 func (s *quasiNewtonState) tangent(v *mat.Dense) {
 	s.threads.InnerTo(s.small, s.at.Topics, v)
 	k, _ := s.small.Dims()
@@ -203,7 +203,7 @@ func (s *quasiNewtonState) tangent(v *mat.Dense) {
 	v.Sub(v, s.moved)
 }
 
-// hold sets entries to 0 whose score is 0 and would fall.
+// hold sets the entries to 0 whose score is 0 and would fall.
 func (s *quasiNewtonState) hold(v *mat.Dense) {
 	n, _ := v.Dims()
 	for i := range n {
@@ -216,8 +216,8 @@ func (s *quasiNewtonState) hold(v *mat.Dense) {
 	}
 }
 
-// precondition computes the curvatures c and the inverse of Gᵀ·diag(c)·G. Where the latter has no inverse, because all
-// scores are 0, the identity stands for it.
+// precondition computes the curvatures c and the inverse of Gᵀ·diag(c)·G. If all scores are 0 there is no inverse, and the
+// identity takes its place.
 func (s *quasiNewtonState) precondition() {
 	n, _ := s.at.Scores.Dims()
 	p, k := s.at.Topics.Dims()
@@ -286,7 +286,7 @@ func (s *quasiNewtonState) direct() (slope float64) {
 
 // search moves the iterate along the step to a lower objective and reports whether there is one.
 func (s *quasiNewtonState) search() bool {
-	// Longer than 1 the topics would turn by more than a right angle or so.
+	// With a length above 1 the topics could turn by more than about a right angle.
 	length := min(1, 1/mat.Norm(s.step.topics, 2))
 	for range maxTrials {
 		promised := s.try(length)
@@ -307,8 +307,8 @@ func (s *quasiNewtonState) search() bool {
 	return false
 }
 
-// try evaluates the point that is the given length along the step, and returns by how much the slopes promise its
-// objective to change. The objective of a point that is not finite is ∞.
+// try evaluates the point at the given length along the step, and returns the change of the objective that the slopes promise.
+// The objective of a point that is not finite is ∞.
 func (s *quasiNewtonState) try(length float64) (promised float64) {
 	s.moved.Scale(length, s.step.topics)
 	promised = linalg.Dot(s.moved, s.gradient.topics)
@@ -331,7 +331,7 @@ func (s *quasiNewtonState) try(length float64) (promised float64) {
 	return promised
 }
 
-// accept makes the trial the iterate and remembers what the step told about the curvature.
+// accept makes the trial the iterate and stores the step with the change of the gradient, for the curvature.
 func (s *quasiNewtonState) accept() {
 	if len(s.spare) == 0 {
 		s.spare = append(s.spare, s.pairs[0])

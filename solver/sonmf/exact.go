@@ -24,13 +24,13 @@ const (
 //	F′ = polar(XᵀG̃), G′ = ⟨XF′⟩₊, with G̃ = ⟨W + β·(W − W₋)⟩₊, W = XF and W₋ the W before it.
 //
 // For β = 0, F′ maximizes tr(F′ᵀXᵀG), so that ‖X − G′F′ᵀ‖ ≤ ‖X − GF′ᵀ‖ ≤ ‖X − GFᵀ‖. A step with β > 0 is taken only
-// where it lowers the objective. Since W is at hand, extrapolating costs no product with X.
+// if it lowers the objective. Extrapolation needs no further product with X, because W is already known.
 //
-// An update costs X·F, Xᵀ·G̃ and linalg.PolarTo, twice that after a rejected step. On one thread it allocates nothing unless
-// the columns of XᵀG̃ are close to dependent.
+// An update costs X·F, Xᵀ·G̃ and linalg.PolarTo; after a rejected step it costs twice as much. On one thread it allocates
+// nothing unless the columns of XᵀG̃ are close to dependent.
 type exactState struct {
 	iterate
-	threshold float64 // changes of the objective up to it are rounding
+	threshold float64 // smaller changes of the objective count as rounding
 	squared   float64 // ‖X‖²
 
 	projected, before *mat.Dense // W and W₋, n×k
@@ -81,8 +81,8 @@ func (s *exactState) Update() solver.Status {
 	return s.step()
 }
 
-// step takes the exact step from what is in scores. Where that lowers the objective by no more than rounding it leaves
-// the iterate, restores its scores and returns Stationary, and where products overflow NonFinite.
+// step takes the exact step from the matrix in scores. If that lowers the objective by no more than rounding, it keeps the
+// iterate, restores its scores and returns Stationary. It returns NonFinite if products overflow.
 func (s *exactState) step() solver.Status {
 	s.x.MulTransTo(s.cross, s.scores)
 	if err := s.polar.To(s.nextTopics, s.cross); err != nil {

@@ -15,8 +15,8 @@ import (
 type Step string
 
 const (
-	// StepExtrapolated is StepExact from extrapolated scores, falling back to StepExact where that does not lower the
-	// objective. It costs as much as StepExact and needs far fewer updates.
+	// StepExtrapolated is StepExact from extrapolated scores. If that does not lower the objective, it falls back to
+	// StepExact. It costs as much as StepExact and needs far fewer updates.
 	StepExtrapolated Step = "extrapolated"
 	// StepExact takes the best topics for the scores: F is the orthonormal polar factor of XᵀG (orthogonal
 	// Procrustes).
@@ -25,16 +25,15 @@ const (
 	StepCayley Step = "cayley"
 )
 
-// noise is the change of the objective, in units of ‖X‖², below which it is taken for rounding.
+// noise is a share of ‖X‖². Smaller changes of the objective count as rounding.
 const noise = 1e-14
 
 // Settings chooses the updates. The zero value is the default.
 type Settings struct {
 	// Step is the update of the topics; "" means StepExtrapolated.
 	Step Step
-	// Tau is the first step length τ of StepCayley; 0 means 8192/‖GᵀG‖ from the first scores, which is too long, so that the
-	// first search ends at the longest step that descends. The paper's 0.5 is
-	// right for one scale of X only.
+	// Tau is the first step length τ of StepCayley. 0 means 8192/‖GᵀG‖ with the first scores G. This is too long on purpose:
+	// the first search then ends at the longest step that descends. The paper's 0.5 is right for one scale of X only.
 	Tau float64
 }
 
@@ -62,8 +61,8 @@ func (m *Method) Name() string { return "sonmf" }
 // Settings returns the settings with their defaults filled in.
 func (m *Method) Settings() Settings { return m.settings }
 
-// Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores only decide
-// where no start topics are given.
+// Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores are used only if no
+// start topics are given.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
@@ -75,7 +74,7 @@ func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 	return newExactState(p.X, topics, m.settings.Step == StepExtrapolated), nil
 }
 
-// iterate is what both kinds of state hold.
+// iterate is the part that all states of continuous factorizations share.
 type iterate struct {
 	x              matrix.Operator
 	topics, scores *mat.Dense
@@ -111,7 +110,7 @@ func positivePart(dst, a *mat.Dense) float64 {
 	for i := range rows {
 		in := a.RawRowView(i)
 		out := dst.RawRowView(i)[:len(in)]
-		var even, odd float64 // two sums, which need not wait for one another
+		var even, odd float64 // two sums that do not wait for each other
 		t := 0
 		for ; t+2 <= len(in); t += 2 {
 			u, v := max(in[t], 0), max(in[t+1], 0)

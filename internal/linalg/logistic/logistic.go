@@ -1,7 +1,7 @@
 // Package logistic evaluates the logistic loss of a matrix of 0 and 1 whose log-odds are a product of two factors: the
 // objective of the binary factorizations, with its derivatives.
 //
-// X is n×p, Topics is p×k, Scores is n×k. A Loss is for one goroutine at a time and spreads its work itself; the bits do not
+// X is n×p, Topics is p×k, Scores is n×k. A Loss is for one goroutine at a time and runs its own goroutines. The bits do not
 // depend on GOMAXPROCS.
 package logistic
 
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// laneCount is the number of ranges of documents that are summed apart. It is fixed, so that the sums do not depend
-	// on GOMAXPROCS.
+	// laneCount is the number of ranges of documents with sums of their own. It is fixed, so that the sums do not depend on
+	// GOMAXPROCS.
 	laneCount = 8
 	// tileRows and tileColumns bound the cells of M that a lane holds at a time, 1 MiB: they stay in the cache.
 	tileRows, tileColumns = 128, 1024
@@ -24,8 +24,8 @@ const (
 
 const serial = linalg.Threads(1) // a lane has one goroutine
 
-// Point is a pair of factors and what one pass over the cells tells about it. With M = Scores·Topicsᵀ and E = σ(M) − X,
-// the fields that are not nil become what they say.
+// Point is a pair of factors with the objective and the derivatives that one pass over the cells computes. M = Scores·Topicsᵀ
+// and E = σ(M) − X. Derivatives whose field is nil are not computed.
 type Point struct {
 	Topics, Scores *mat.Dense // F and G, which are read
 
@@ -40,9 +40,10 @@ type Point struct {
 //
 //	f(F, G) = Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ.
 //
-// M and E are never formed as a whole: the documents fall into 8 ranges, and of each a tile of 128×1024 cells is held at a time,
-// beside a gradient in F: 8·p·k numbers. A pass costs n·p logistic functions and a product of n·p·k multiply-adds, and one
-// more for each matrix of derivatives; the entries of a sparse X are visited one by one. No log-odds overflow.
+// M and E are never formed as a whole. The documents are divided into 8 ranges, and each range holds one tile of 128×1024 cells
+// at a time and a gradient with respect to F: 8·p·k numbers. A pass costs n·p logistic functions and a product of n·p·k
+// multiply-adds, and one such product more for each matrix of derivatives. The entries of a sparse X are visited one by one.
+// No log-odds overflow.
 type Loss struct {
 	rows       func(i int) (columns []int32, values []float64)
 	threads    linalg.Threads
@@ -184,8 +185,8 @@ func (w *lane) addProduct(dst, right *mat.Dense, documents, terms bounds) {
 	serial.AddMulTo(&w.sum, &w.tile, &w.right)
 }
 
-// flip changes the sign of the tile's cells with xᵢⱼ = 1. With −m in them, their loss is softplus(−m) = log(1 + exp(m)) − m
-// without cancellation, and −σ(−m) = σ(m) − 1 is their entry of E.
+// flip changes the sign of the tile's cells with xᵢⱼ = 1. They then hold −m. Their loss is softplus(−m) = log(1 + exp(m)) − m,
+// without cancellation, and their entry of E is −σ(−m) = σ(m) − 1.
 func (w *lane) flip(l *Loss, b bounds) {
 	width := b.right - b.left
 	for i := range b.bottom - b.top {
@@ -202,7 +203,7 @@ func (w *lane) flip(l *Loss, b bounds) {
 	}
 }
 
-// advance leaves the entries of a sparse X in the tile behind.
+// advance moves past the entries of a sparse X in the tile.
 func (w *lane) advance(l *Loss, b bounds) {
 	for i := range b.bottom - b.top {
 		columns, _ := l.rows(b.top + i)

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// enough is the share of the objective of a row that a Newton step must promise to be taken, and maxSteps bounds
-	// their number: a row that the topics separate has no minimum.
+	// A Newton step is taken only if it promises to lower the objective of a row by more than the share enough. maxSteps
+	// bounds the steps, because a row that the topics separate has no minimum.
 	enough   = 1e-12
 	maxSteps = 100
 	// maxHalvings bounds the halvings of one step.
 	maxHalvings = 40
-	// jitter keeps the Hessian definite, in units of its mean diagonal.
+	// jitter, a share of the mean diagonal, keeps the Hessian definite.
 	jitter = 1e-12
 )
 
-// ScoresTo stores in scores (n×k) the best ones for given topics F (p×k): row i is the minimum over z, or over z ≥ 0, of
+// ScoresTo stores in scores (n×k) the best scores for given topics F (p×k). Row i is the z, or the z ≥ 0, that minimizes
 //
 //	Σⱼ log(1 + exp(mⱼ)) − xᵢⱼ·mⱼ, m = F·z,
 //
@@ -114,7 +114,7 @@ func (s *rowScorer) minimize(z []float64) {
 	}
 }
 
-// newton stores in next where the step leads.
+// newton stores the end of the step in next.
 func (s *rowScorer) newton(z []float64) bool {
 	k := len(z)
 	target := mat.NewDense(1, k, s.next)
@@ -130,7 +130,7 @@ func (s *rowScorer) newton(z []float64) bool {
 	if !cholesky.Factorize(mat.NewSymDense(k, s.hessian.RawMatrix().Data)) {
 		return false
 	}
-	// A condition number that gonum warns of only makes the step less good.
+	// If gonum warns of the condition number, the step is only less accurate.
 	_ = cholesky.SolveVecTo(mat.NewVecDense(k, s.next), mat.NewVecDense(k, append([]float64(nil), s.next...)))
 	return true
 }

@@ -12,19 +12,6 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// ReadCSV reads a matrix of separated numbers, a row per line. A first line with a field that is neither empty nor a number
-// is a header and left out. Blank lines, spaces around numbers and a byte order mark are ignored.
-//
-// It returns an *Error that wraps ErrFormat for rows of unequal width, an empty field, a field that is not a number
-// and a file without rows; linalg.ErrNonFinite for NaN, infinities and numbers beyond float64.
-func ReadCSV(r io.Reader) (*mat.Dense, error) {
-	rows, err := table.New(r, csvExt, cells{}.options())
-	if err != nil {
-		return nil, tableError(err)
-	}
-	return cells{}.read(rows)
-}
-
 // ReadAnswers reads the matrix in the named file as Read does, but in a table an empty field, NA, NaN or a single dot is a
 // missing answer, NaN.
 func ReadAnswers(path string) (mat.Matrix, error) {
@@ -35,7 +22,11 @@ func ReadAnswers(path string) (mat.Matrix, error) {
 	return x, atPath(path, err)
 }
 
-// cells says how fields are read.
+// cells reads a matrix from a table, a row per line. A first line with a field that is neither empty nor a number is a
+// header and is left out. Blank lines, spaces around numbers and a byte order mark are ignored.
+//
+// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an *Error that wraps
+// ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
 type cells struct {
 	gaps bool // fields may be missing
 }

@@ -51,14 +51,14 @@ func FuzzReadMTX(f *testing.F) {
 }
 
 func FuzzReadCSV(f *testing.F) {
-	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, ReadCSV) })
+	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, readCSV) })
 }
 
 func FuzzReadNPY(f *testing.F) {
-	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, ReadNPY) })
+	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, readNPY) })
 }
 
-// checkDense also makes sure that what was read survives WriteNPY and ReadNPY.
+// checkDense also makes sure that what was read survives WriteNPY and readNPY.
 func checkDense(t *testing.T, in []byte, read func(io.Reader) (*mat.Dense, error)) {
 	t.Helper()
 	x, err := read(bytes.NewReader(in))
@@ -70,7 +70,7 @@ func checkDense(t *testing.T, in []byte, read func(io.Reader) (*mat.Dense, error
 	if err := WriteNPY(&file, x); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadNPY(&file)
+	again, err := readNPY(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func unsupported(line int, format string, args ...any) error {
 // .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a
 // *mat.Dense.
 //
-// Errors are *Error with the path: see ReadMTX, ReadCSV and ReadNPY.
+// Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
+// matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
 func Read(path string) (x mat.Matrix, err error) {
 	defer func() { err = atPath(path, err) }()
 	ext, _ := table.Extensions(path)
@@ -92,7 +93,7 @@ func Read(path string) (x mat.Matrix, err error) {
 	if ext == mtxExt {
 		return ReadMTX(input)
 	}
-	dense, err := ReadNPY(input)
+	dense, err := readNPY(input)
 	if err != nil {
 		return nil, err
 	}

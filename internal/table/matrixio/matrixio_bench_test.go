@@ -30,8 +30,8 @@ func BenchmarkRead(b *testing.B) {
 		read func(io.Reader) error
 	}{
 		{"mtx", mtx.Bytes(), func(r io.Reader) error { _, err := ReadMTX(r); return err }},
-		{"csv", csv.Bytes(), func(r io.Reader) error { _, err := ReadCSV(r); return err }},
-		{"npy", npy.Bytes(), func(r io.Reader) error { _, err := ReadNPY(r); return err }},
+		{"csv", csv.Bytes(), func(r io.Reader) error { _, err := readCSV(r); return err }},
+		{"npy", npy.Bytes(), func(r io.Reader) error { _, err := readNPY(r); return err }},
 	} {
 		b.Run(fmt.Sprintf("%s/entries=%d", format.name, n*nnz), func(b *testing.B) {
 			b.ReportAllocs()

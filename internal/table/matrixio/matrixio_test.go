@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -133,6 +134,15 @@ func checkError(t *testing.T, err error, line, column int, want error) {
 	}
 }
 
+// readCSV reads a matrix of separated numbers.
+func readCSV(r io.Reader) (*mat.Dense, error) {
+	rows, err := table.New(r, csvExt, cells{}.options())
+	if err != nil {
+		return nil, tableError(err)
+	}
+	return cells{}.read(rows)
+}
+
 func TestReadCSV(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -148,7 +158,7 @@ func TestReadCSV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x, err := ReadCSV(strings.NewReader(test.in))
+			x, err := readCSV(strings.NewReader(test.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +191,7 @@ func TestReadCSVRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ReadCSV(strings.NewReader(test.in))
+			_, err := readCSV(strings.NewReader(test.in))
 			checkError(t, err, test.line, test.column, test.err)
 		})
 	}
@@ -210,7 +220,7 @@ func TestReadNPY(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x, err := ReadNPY(strings.NewReader(test.in))
+			x, err := readNPY(strings.NewReader(test.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +268,7 @@ func TestReadNPYRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ReadNPY(strings.NewReader(test.in))
+			_, err := readNPY(strings.NewReader(test.in))
 			checkError(t, err, 0, 0, test.err)
 		})
 	}
@@ -277,7 +287,7 @@ func TestNPYRoundTrip(t *testing.T) {
 		if start := file.Len() - 8*n*p; start%npyAlign != 0 {
 			t.Errorf("the data start at byte %d", start)
 		}
-		got, err := ReadNPY(&file)
+		got, err := readNPY(&file)
 		if err != nil {
 			t.Fatal(err)
 		}

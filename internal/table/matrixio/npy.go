@@ -23,14 +23,14 @@ const (
 	npyAlign = 64
 )
 
-// ReadNPY reads a NumPy array (NEP 1, format versions 1 to 3) of booleans, integers of any width up to 64 bits,
+// readNPY reads a NumPy array (NEP 1, format versions 1 to 3) of booleans, integers of any width up to 64 bits,
 // or floats of 32 or 64, of either byte order, in C or Fortran order. An array of one dimension is a single column.
 // Integers beyond 2⁵³ are rounded.
 //
 // It returns an *Error that wraps ErrFormat for a header that does not parse, a shape without entries, or data
 // shorter or longer than the shape says; ErrUnsupported for other types and dimensions; linalg.ErrNonFinite,
 // with row and column, for NaN and infinities.
-func ReadNPY(r io.Reader) (*mat.Dense, error) {
+func readNPY(r io.Reader) (*mat.Dense, error) {
 	in := bufio.NewReaderSize(r, bufferSize)
 	header, err := readNPYHeader(in)
 	if err != nil {

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -41,32 +40,6 @@ func SquaredResiduals(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings)
 	return squares, nil
 }
 
-// Stabilities returns the stability of the runs of each candidate, in the order of Factors, with clusters by Assign. The start of
-// the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx when it ends.
-func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]Stability, error) {
-	if s.Runs < 1 {
-		return nil, fmt.Errorf("%w: %d runs", solver.ErrSettings, s.Runs)
-	}
-	clusters := make([][]int, len(s.Factors)*s.Runs)
-	err := each(ctx, jobs{len(clusters), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
-		topics, scores, err := fit(ctx, x, s.Factors[job/s.Runs], s.Seed+uint64(job%s.Runs))
-		if err == nil {
-			clusters[job] = Assign(topics, scores)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Stability, len(s.Factors))
-	for i := range all {
-		if all[i], err = Consensus(clusters[i*s.Runs : (i+1)*s.Runs]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // Size is that of a matrix: n rows, p columns, and how many of its n·p cells are observed.
 type Size struct{ Rows, Columns, Observed int }
 
@@ -80,32 +53,4 @@ type Size struct{ Rows, Columns, Observed int }
 func BIC1(squares float64, s Size, factors int) float64 {
 	ends, cells := float64(s.Rows+s.Columns), float64(s.Observed)
 	return math.Log(squares) + float64(factors)*ends/cells*math.Log(cells/ends)
-}
-
-// Unassigned is the cluster of rows that no factor scores.
-const Unassigned = -1
-
-// Assign returns the cluster of each row of scores (n×k, ≥ 0), the factor that contributes most to it:
-//
-//	argmax_t ‖f_t‖·scores_it,  f_t column t of topics (p×k),
-//
-// the first of equals. Weighing by the length of f_t makes it independent of how a factorization splits the scale between
-// the two. A row without a positive score is Unassigned.
-func Assign(topics, scores *mat.Dense) []int {
-	n, k := scores.Dims()
-	lengths := make([]float64, k)
-	for t := range lengths {
-		lengths[t] = mat.Norm(topics.ColView(t), 2)
-	}
-	clusters := make([]int, n)
-	for i := range clusters {
-		clusters[i] = Unassigned
-		var largest float64
-		for t, v := range scores.RawRowView(i) {
-			if v *= lengths[t]; v > largest {
-				clusters[i], largest = t, v
-			}
-		}
-	}
-	return clusters
 }
