@@ -120,7 +120,7 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no command":              {nil, "expected one of"},
+		"no command":              {nil, "\"wardcast --help\" lists the commands"},
 		"unknown command":         {[]string{"frobnicate"}, "frobnicate"},
 		"part of a command":       {[]string{"models"}, "expected one of"},
 		"mistyped command":        {[]string{"trian"}, `did you mean "train"?`},

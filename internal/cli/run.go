@@ -73,6 +73,9 @@ func (p *Program) Run() int {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
+		if len(os.Args) == 1 {
+			err = fmt.Errorf("%w; \"%s --help\" lists the commands", err, p.Name)
+		}
 		return p.fail(withFileHint(err), ExitUsage)
 	}
 	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)

@@ -179,7 +179,7 @@ func (s *Settings) check() error {
 func (s *Settings) supervisedProblem() string {
 	if !s.Method.Supervised() {
 		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == smf.Balanced {
-			return fmt.Sprintf("method %q has no xi, ridge, class weights or choice of ranks: they apply only to %s", s.Method, supervisedNames(" and "))
+			return fmt.Sprintf("xi, ridge, class weights and several ranks apply only to %s, not to method %q", supervisedNames(" and "), s.Method)
 		}
 		return ""
 	}
