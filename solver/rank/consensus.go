@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/wardcast/wardcast/solver"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
 // maxHistories bounds the memory of Consensus: 30,000 rows that all differ take 3.6 GB.
