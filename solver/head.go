@@ -2,8 +2,8 @@ package solver
 
 import "gonum.org/v1/gonum/mat"
 
-// Head is what a supervised method learns beside the factors, for labels 0 … κ, where 0 is the reference. How it makes
-// the log-odds of a document from scores or topics is the method's.
+// Head holds the coefficients that a supervised method fits next to the factors, for labels 0 … κ, where 0 is the reference.
+// The method defines how they give the log-odds of a document from its scores or from the topics.
 type Head struct {
 	// Coefficients is κ×k: one row per class 1 … κ, one column per topic.
 	Coefficients *mat.Dense
@@ -13,7 +13,7 @@ type Head struct {
 	Intercept []float64
 }
 
-// Supervised is a State that also has a head.
+// Supervised is a State that also fits a head.
 type Supervised interface {
 	State
 	// Head returns the head that belongs to the factors of Finish. It is called after it.

@@ -29,7 +29,8 @@ func TolOrOff(tol float64) float64 {
 	return tol
 }
 
-// MaxThreads bounds the threads that commands accept. Far more threads than processors only cost memory and time.
+// MaxThreads is the largest number of threads that the commands accept. Solve has no such limit; far more threads than
+// processors only cost memory and time.
 const MaxThreads = 1024
 
 // smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a

@@ -25,7 +25,7 @@ type Box struct {
 }
 
 const (
-	// The number of columns of a Box must be a multiple of BoxColumns. Columns of zeros in both matrices fill up the rest.
+	// BoxColumns divides the number of columns of a Box. Columns of zeros in both matrices fill up the rest.
 	BoxColumns = 8
 
 	// noCurvature is a share of the largest curvature. Smaller curvatures count as 0: a column of rounding errors, 1e-16 as

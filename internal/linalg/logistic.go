@@ -12,7 +12,7 @@ const (
 // LogisticTo stores σ(mᵢ) = 1/(1+e⁻ᵐ) in dst, which may be m, and returns Σ log(1+eᵐ). No mᵢ overflows: with
 // e = exp(−|m|), σ is 1/(1+e) or e/(1+e) by the sign of m, and log(1+eᵐ) is max(m, 0) + log1p(e). NaN stays NaN.
 //
-// σ and each term of the sum are within 4 units in the last place, also where they are subnormal.
+// σ and each term of the sum are within 4 units in the last place, also if they are subnormal.
 func LogisticTo(dst, m []float64) (softplus float64) {
 	return best.logisticTo(dst[:len(m)], m)
 }
@@ -60,7 +60,7 @@ func logisticGo(dst, m []float64) (softplus float64) {
 	return softplus
 }
 
-// Sigmoid returns 1/(1+e⁻ˣ). It is 0 below −710, where e⁻ˣ overflows.
+// Sigmoid returns 1/(1+e⁻ˣ). It is 0 below −710, because e⁻ˣ overflows there.
 func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // Softplus returns log(1+eˣ) without overflow.

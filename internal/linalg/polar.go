@@ -64,7 +64,7 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 	for _, m := range []**mat.Dense{&w.small, &w.right, &w.gram, &w.cubic} {
 		*m = resized(*m, k, k)
 	}
-	// In the usual case Q = C·R⁻¹ is not formed: R⁻¹ is multiplied into the small factor.
+	// In the usual case Q = C·R⁻¹ is never formed: R⁻¹ is multiplied into the small factor.
 	rcond := w.factor.factorize(w.Threads, c)
 	if rcond < polarRcond {
 		// What is not finite has no condition.

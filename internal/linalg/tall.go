@@ -79,7 +79,8 @@ func (l *kernels) innerTo(t Threads, dst, a, b *mat.Dense, symmetric bool) {
 	}
 }
 
-// innerProduct stores partial sums of AᵀB, or of its upper half and what lies beside the diagonal, one after another.
+// innerProduct stores partial sums of AᵀB one after another. For AᵀA it computes the upper half and some entries below the
+// diagonal.
 type innerProduct struct {
 	*kernels
 	parts     []float64

@@ -1,5 +1,8 @@
-// Package align matches the topics of one model with those of another, so that topics keep their places from one
+// Package align matches the topics of one factorization with those of another, so that topics keep their places from one
 // training to the next.
+//
+// Topics is p×k: one column per topic. Nothing passed in is modified. Source: R. Jonker and A. Volgenant, "A shortest
+// augmenting path algorithm for dense and sparse linear assignment problems", 1987.
 package align
 
 import (
@@ -14,12 +17,11 @@ import (
 //	Σ_t cosines[t],  cosines[t] = fᵀg/(‖f‖·‖g‖), f column t of previous, g column permutation[t] of topics,
 //
 // over the first min(k, l) places. A column of zeros, or one that is not finite, has cosine 0. The places from l on have
-// cosine 0 too, and take what is left in the order in which it stands. Signs count: a topic of opposite signs is another
-// one.
+// cosine 0 too; the remaining columns fill them in their order. Signs count: a topic with the opposite signs is another
+// topic.
 //
-// The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to columns
-// that come first; equal input gives equal output. Topics panics where the numbers of terms differ. The cost is
-// p·k·l + min(k, l)²·k.
+// The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to the first
+// columns; equal input gives equal output. Topics panics if the numbers of terms differ. The cost is p·k·l + min(k, l)²·k.
 func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()

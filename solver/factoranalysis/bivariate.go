@@ -14,7 +14,7 @@ const (
 	fewPoints         = 0.3
 	somePoints        = 0.75
 
-	// negligible is an exponent of e below which the term is lost beside 1.
+	// negligible is an exponent of e. With a smaller exponent the term is lost when it is added to 1.
 	negligible = -100
 )
 
@@ -46,7 +46,7 @@ func legendre(n int) []point {
 type bivariate struct {
 	rho   float64
 	nodes [20]angle
-	n     int // nodes in use, 0 where |ρ| ≥ strongCorrelation
+	n     int // nodes in use, 0 if |ρ| ≥ strongCorrelation
 }
 
 // angle is a node θ of the integral over the correlation sin θ.

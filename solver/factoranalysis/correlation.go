@@ -23,7 +23,7 @@ const (
 )
 
 // ErrItem is wrapped by every *ItemError.
-var ErrItem = errors.New("item does not serve")
+var ErrItem = errors.New("unusable item")
 
 // ItemError names an item, counted from 0, that cannot be analysed, and the reason.
 type ItemError struct {
@@ -41,8 +41,8 @@ func (e *ItemError) Unwrap() error { return ErrItem }
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is that of the correlations before smoothing. If it is below 1e-8, R was smoothed, and users should
-	// be warned.
+	// LeastEigenvalue is the least eigenvalue of the correlations before smoothing. If it is below 1e-8, R was smoothed, and
+	// users should be warned.
 	LeastEigenvalue float64
 	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them does
 	// not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the correlations
@@ -95,11 +95,11 @@ func Correlate(x *mat.Dense, kind Kind, threads int) (*Correlations, error) {
 	return &Correlations{R: smooth, LeastEigenvalue: least, Unknown: unknown, raw: raw}, err
 }
 
-// check returns why the answers cannot be correlated.
+// check returns an error if the answers cannot be correlated.
 func check(x *mat.Dense) error {
 	n, p := x.Dims()
 	if n < 2 || p < 2 {
-		return fmt.Errorf("%w: correlations of %d items over %d participants", solver.ErrShape, p, n)
+		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
 	}
 	for j := range p {
 		first, varies := math.NaN(), false
@@ -149,11 +149,11 @@ func moments(x *mat.Dense) (means, deviations []float64) {
 	return means, deviations
 }
 
-// constantShare is the share of a sum of squares below which a variance on the rows of a pair may be rounding.
+// constantShare is a share of a sum of squares. A variance over the rows of a pair below it may be rounding.
 const constantShare = 1e-12
 
-// pearson returns the correlations over pairwise known rows. With Z the standardized columns, 0 where unknown, and M of
-// ones where known, all the sums over common rows are entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
+// pearson returns the correlations over pairwise known rows. Let Z be the standardized columns, with 0 for unknown entries, and
+// M be 1 for known entries and 0 for others. All sums over common rows are then entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
 func pearson(x *mat.Dense, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
 	n, p := x.Dims()
 	means, deviations := moments(x)
@@ -201,7 +201,7 @@ func pearson(x *mat.Dense, threads linalg.Threads) (r *mat.SymDense, unknown [][
 	return r, unknown
 }
 
-// within1 takes rounding off a correlation.
+// within1 cuts a correlation to [−1, 1], which rounding can leave.
 func within1(r float64) float64 { return min(1, max(-1, r)) }
 
 // smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and the

@@ -1,5 +1,5 @@
-// Package factoranalysis is exploratory factor analysis as it is common for questionnaires: correlations, minimum residual
-// factors, promax and regression scores. Package rank has the rules for the number of factors.
+// Package factoranalysis fits the exploratory factor analysis that is common for questionnaires: correlations, minimum residual
+// factors, promax and regression scores. Package rank chooses the number of factors.
 //
 // X is n×p, rows are participants, columns are items, NaN is a missing answer. For k factors
 //
@@ -11,9 +11,13 @@
 //	Φ        Model.Phi                 k×k
 //	ψ        Model.Uniquenesses        p
 //
-// A correlation uses the participants who answered both items. Items may be keyed either way: an item that was not reversed
-// has a loading of the other sign.
+// A correlation uses the participants who answered both items. Items may be keyed either way: the loading of a reverse-keyed
+// item has the other sign.
 //
 // Arguments are never modified. Equal input and seed give equal bits for every GOMAXPROCS, on one GOARCH and GOAMD64
 // level. All functions are safe for concurrent use.
+//
+// Sources: H. H. Harman and W. H. Jones, "Factor analysis by minimizing residuals (minres)", 1966. A. E. Hendrickson and
+// P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964. U. Olsson, "Maximum likelihood
+// estimation of the polychoric correlation coefficient", 1979.
 package factoranalysis

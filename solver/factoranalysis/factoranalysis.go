@@ -38,15 +38,15 @@ type Settings struct {
 
 // Model is a factor solution.
 type Model struct {
-	// Loadings is the pattern Λ, p×k. Factors stand in descending order of the variance that they account for, and the
-	// loadings of each sum to 0 or more.
+	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The loadings of
+	// each sum to 0 or more.
 	Loadings *mat.Dense
 	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
 	Phi *mat.Dense
 	// Uniquenesses is ψ, p, in [0.005, 1].
 	Uniquenesses []float64
-	// Heywood lists the items whose uniqueness is at its bound of 0.005: users should be warned that there are too many
-	// factors, or too few participants.
+	// Heywood lists the items whose uniqueness is at its bound of 0.005. Users should be warned: there may be too many
+	// factors or too few participants.
 	Heywood []int
 	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one;
 	// NaN if no pair has one.
@@ -86,7 +86,7 @@ func Fit(x *mat.Dense, s Settings) (*Model, error) {
 	}
 	_, p := x.Dims()
 	if s.Factors < 1 || s.Factors >= p {
-		return nil, fmt.Errorf("%w: %d factors of %d items", solver.ErrSettings, s.Factors, p)
+		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, s.Factors, p)
 	}
 	correlations, err := Correlate(x, s.Correlation, s.Threads)
 	if err != nil {

@@ -310,15 +310,15 @@ func TestFitRefuses(t *testing.T) {
 		want     error
 		text     string
 	}{
-		"no factor":         {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors of 5 items"},
-		"too many":          {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors of 5 items"},
+		"no factor":         {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
+		"too many":          {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
 		"rotation":          {x, factoranalysis.Settings{Factors: 1, Rotation: "oblimin"}, solver.ErrSettings, `rotation "oblimin"`},
 		"kind":              {x, factoranalysis.Settings{Factors: 1, Correlation: "spearman"}, solver.ErrSettings, `correlation "spearman"`},
 		"constant item":     {constant, factoranalysis.Settings{Factors: 1}, factoranalysis.ErrItem, "item 4 has fewer than two different answers"},
 		"constant category": {constant, factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, factoranalysis.ErrItem, "item 4 has fewer"},
 		"many categories":   {mat.DenseCopyOf(randomNormal(40, 5)), factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, factoranalysis.ErrItem, "item 1 has more than 30"},
 		"infinite":          {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
-		"one participant":   {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "5 items over 1 participants"},
+		"one participant":   {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
 	} {
 		_, err := factoranalysis.Fit(c.x, c.settings)
 		if !errors.Is(err, c.want) || !containsText(err, c.text) {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// leastUniqueness keeps factors from taking all of an item, as Harman and Fukuda's bound on communalities; its value is
-	// the usual one.
+	// leastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does.
+	// Its value is the usual one.
 	leastUniqueness = 0.005
 
 	// maxNewton bounds the updates; a handful is usual.
@@ -17,7 +17,7 @@ const (
 	// gradientTol ends the search if no residual on the diagonal of a free item is larger.
 	gradientTol = 1e-9
 
-	// roundingTol is for a search that no step takes further: f is known to 1e-16, so that its minimum is to about 1e-8.
+	// roundingTol replaces gradientTol if no step lowers f: f is known to 1e-16, so its minimum is known to about 1e-8.
 	roundingTol = 1e-6
 
 	// sufficientDecrease is the share of the promised decrease that a step must keep (Armijo).
@@ -43,7 +43,7 @@ type extraction struct {
 //
 //	f = ½‖R − ΛΛᵀ − diag(ψ)‖²,  0.005 ≤ ψ ≤ 1.
 //
-// Where no bound holds, the diagonal of the residual is 0 and Λ has the least sum of squared residuals off the diagonal:
+// If no bound is active, the diagonal of the residual is 0 and Λ has the least sum of squared residuals off the diagonal:
 // H. H. Harman and W. H. Jones, "Factor analysis by minimizing residuals (minres)", 1966. For given ψ the best Λ is
 // known, from the k largest eigenvalues θ of R − diag(ψ) and their vectors u, so that f is ½Σθ² over the others, and
 //
@@ -51,7 +51,7 @@ type extraction struct {
 //	∂²f/∂ψᵢ∂ψⱼ = (Σ u_im·u_jm)² + 2·Σ Σ_l θ_m/(θ_m−θ_l)·u_im·u_il·u_jm·u_jl,  m over the others, l over the k
 //
 // (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977). This is minimized by Newton's
-// method, on the items whose bound does not hold, from squared multiple correlations. An update costs p²·(p−k)·k.
+// method, over the items whose bound is not active, starting from squared multiple correlations. An update costs p²·(p−k)·k.
 func minres(r *mat.SymDense, k int) (*extraction, error) {
 	p := r.SymmetricDim()
 	psi := startUniquenesses(r, k)
@@ -121,7 +121,7 @@ func startUniquenesses(r *mat.SymDense, k int) []float64 {
 
 func clipped(psi float64) float64 { return min(1, max(leastUniqueness, psi)) }
 
-// unbound returns the items whose bound does not hold them, and the largest derivative among them.
+// unbound returns the items whose bound is not active, and the largest derivative among them.
 func unbound(psi, gradient []float64) (free []int, steepest float64) {
 	for i, g := range gradient {
 		if psi[i] <= leastUniqueness && g >= 0 || psi[i] >= 1 && g <= 0 {
@@ -166,8 +166,8 @@ func search(at *reduced, r *mat.SymDense, psi, step, gradient []float64) (*reduc
 	return nil, nil, nil
 }
 
-// reduced is the eigendecomposition of R − diag(ψ), values ascending. The first others are the residual's, the last, at most
-// k of them and all positive, are the factors'.
+// reduced is the eigendecomposition of R − diag(ψ), values ascending. The last ones, at most k and all positive, belong to the
+// factors; the first, others in number, belong to the residual.
 type reduced struct {
 	values  []float64
 	vectors *mat.Dense

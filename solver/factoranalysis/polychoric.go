@@ -22,8 +22,8 @@ const (
 	// maxScoring bounds the steps; a step that leaves the bracket is a bisection.
 	maxScoring = 60
 
-	// leastProbability replaces the probability of cells that the model nearly rules out, whose differences are only
-	// rounding.
+	// leastProbability is the least probability of a cell. If the model nearly rules a cell out, its computed probability is
+	// only rounding.
 	leastProbability = 1e-14
 )
 

@@ -11,8 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Transform is Scores for any matrix, under the name that factorizations have for it. A matrix that is not a *mat.Dense is
-// copied.
+// Transform is Scores for any matrix, under the name that all factorizations use. A matrix that is not a *mat.Dense is copied.
 func (m *Model) Transform(x mat.Matrix) (*mat.Dense, error) {
 	dense, ok := x.(*mat.Dense)
 	if !ok {
@@ -28,7 +27,7 @@ func (m *Model) Transform(x mat.Matrix) (*mat.Dense, error) {
 //
 // the best linear prediction of the factors from the items o that the participant answered. If R was smoothed, its inverse
 // would weigh noise, and the correlations of the model, ΛΦΛᵀ + Ψ, take its place. Missing answers are not imputed; a score
-// rests on fewer items and is the nearer to 0. A participant without any answer has NaN.
+// rests on fewer items and is closer to 0. The scores of a participant without any answer are NaN.
 //
 // A score does not depend on who else is in x. It returns an error that wraps solver.ErrShape for another number of items
 // and a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
@@ -72,7 +71,7 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// score fills the rows that answered just the known items.
+// score fills the rows of the participants who answered exactly the known items.
 func (m *Model) score(scores, x, structure *mat.Dense, known string, rows []int) error {
 	p, k := structure.Dims()
 	var items []int

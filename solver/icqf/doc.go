@@ -24,9 +24,9 @@
 //   - Z is cut to the range after the division of equation 7.
 //   - The start sees observed answers alone, a missing one being the mean of its item, and lies in the box: NNDSVD's scores
 //     are scaled to at most 1.
-//   - An update makes several rounds on the two lasso problems, which costs little beside the products. For every fixed
-//     ρ ≥ √2 the augmented Lagrangian never rises where Z is not cut to the range, to which the proof keeps (its equation
-//     50). Where it is, multipliers grow until the fit keeps the range, and the Lagrangian rises by at most ρ(z − r)² of each
+//   - An update makes several rounds on the two lasso problems, which cost little compared with the products. For every fixed
+//     ρ ≥ √2 the augmented Lagrangian never rises if Z is not cut to the range, the case that the proof covers (its equation
+//     50). If it is cut, multipliers grow until the fit keeps the range, and the Lagrangian rises by at most ρ(z − r)² of each
 //     such cell.
 //   - FISTA advances its t, and shrinks by the whole weight; algorithm 1 of the paper shrinks by half.
 //   - ρ is adapted by the balance of the residuals, not by the spectral rule. Where no more than the data hold the answers, it

@@ -12,7 +12,7 @@ var (
 	ErrNoAnswers = errors.New("no answers")
 	// ErrConfounds is returned for confounds that do not fit the answers or the model, or are outside [0, 1].
 	ErrConfounds = errors.New("confounds out of range")
-	// ErrNotOptimal is returned where the search for the scores of a participant does not end.
+	// ErrNotOptimal is returned if the search for the scores of a participant does not end.
 	ErrNotOptimal = errors.New("minimum not reached")
 )
 

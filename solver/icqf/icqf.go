@@ -12,12 +12,12 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// MinRho is the least ρ for which the augmented Lagrangian is proved not to rise where Z is not cut (proposition 3.1).
+// MinRho is the least ρ for which the augmented Lagrangian is proved not to rise if Z is not cut (proposition 3.1).
 const MinRho = math.Sqrt2
 
 // Data is a questionnaire.
 type Data struct {
-	// Answers is n×p, a row per participant, NaN where there is no answer.
+	// Answers is n×p, a row per participant; NaN is a missing answer.
 	Answers *mat.Dense
 	// Confounds is n×c with entries in [0, 1], nil for none. Nothing is added to it: mirrored columns and an intercept
 	// are the caller's.

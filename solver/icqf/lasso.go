@@ -29,13 +29,13 @@ const (
 // factors that answer alike.
 //
 // The method is that of active sets (Lawson and Hanson 1974, chapter 23; Stark and Parker 1995 with both bounds), from w = 0.
-// Free scores are off their bounds and their columns of Q independent, so that their minimum for the others is one; the others
-// are held. A step goes
+// Free scores are off their bounds, and their columns of Q are independent, so that their minimum for given other scores is
+// unique. The other scores are held. A step goes
 //
-//   - where the free scores are at their minimum, to set the held score free whose gradient leads most inside: along the line
-//     on which the gradient of the others stays 0, to the minimum on that line or, where its column depends on theirs and so
-//     there is none, as far as the box lets it;
-//   - else to the minimum of the free scores, as far as the box lets it.
+//   - to the minimum of the free scores, as far as the box allows, if they are not there yet;
+//   - otherwise it frees the held score whose gradient leads inside most, and goes along the line on which the gradient of the
+//     free scores stays 0, to the minimum on that line. If its column depends on theirs there is no such minimum, and the step
+//     goes as far as the box allows.
 //
 // A score that meets its bound is held there. Each step lowers f, so that no set of free scores is at its minimum twice: the
 // search is finite, and ends where no gradient leads inside, which for a convex f is the minimum. Scores start from 0, so that

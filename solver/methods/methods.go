@@ -29,8 +29,7 @@ func Names() []string {
 	return []string{SONMF, SONMFBinary, NMF, ONMF, SemiNMF, LogNMF, L1NMF, SVD}
 }
 
-// Supervised returns the names of the methods that learn labels beside the matrix. They need labels: smf.New
-// makes them.
+// Supervised returns the names of the methods that fit labels as well as the matrix. smf.New makes them, from the labels.
 func Supervised() []string {
 	return []string{string(smf.VariantW), string(smf.VariantH)}
 }
@@ -66,7 +65,7 @@ func NonNegative(name string) (topics, scores bool) {
 type Settings struct {
 	// Step is the update of sonmf or sonmf-binary; "" means its default.
 	Step string
-	// L1Topics and L1Scores are the weights λ of the ℓ1 penalties of l1-nmf; nil leaves them to it.
+	// L1Topics and L1Scores are the weights λ of the ℓ1 penalties of l1-nmf; nil lets the method choose them.
 	L1Topics, L1Scores *float64
 }
 

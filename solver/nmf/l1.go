@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Auto, as a weight for NewL1, lets the method choose the weight.
+// Auto is a weight for NewL1 that lets the method choose.
 const Auto = -1
 
 // defaultShare is the share of ‖X‖² that a penalty may reach if the method chooses its weight.

@@ -23,8 +23,8 @@ type RunSettings struct {
 	Progress func(done, total int)
 }
 
-// SquaredResiduals returns ‖X − GFᵀ‖² for each candidate, in the order of Factors, as BIC1 takes it. It returns the errors of fit
-// and the cause of ctx when it ends.
+// SquaredResiduals returns ‖X − GFᵀ‖² for each candidate, in the order of Factors: the squares of BIC1. It returns the errors of
+// fit, and the cause of ctx if that ends first.
 func SquaredResiduals(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]float64, error) {
 	squares := make([]float64, len(s.Factors))
 	err := each(ctx, jobs{len(squares), s.Threads, s.Progress}, func(ctx context.Context, i int) error {
@@ -48,8 +48,9 @@ type Size struct{ Rows, Columns, Observed int }
 //
 //	log S + k·(n+p)/N·log(N/(n+p)),  N the number of observed cells.
 //
-// Less is better. It is the BIC₁ of K. C. Lam et al., "Interpretable factorization of clinical questionnaires", section 4.1, where N is n·p; from P. Stoica and Y. Selén,
-// "Model-order selection", 2004. Meaningful for least squares alone, and S = 0 gives −∞.
+// Less is better. It is the BIC₁ of K. C. Lam et al., "Interpretable factorization of clinical questionnaires", section 4.1,
+// where N is n·p; it comes from P. Stoica and Y. Selén, "Model-order selection", 2004. It is meaningful for least squares only,
+// and S = 0 gives −∞.
 func BIC1(squares float64, s Size, factors int) float64 {
 	ends, cells := float64(s.Rows+s.Columns), float64(s.Observed)
 	return math.Log(squares) + float64(factors)*ends/cells*math.Log(cells/ends)

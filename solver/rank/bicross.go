@@ -15,7 +15,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Fit factorizes a matrix, n×p, with the given number of factors and the given seed of the start. It is safe for concurrent use.
+// Fit factorizes a matrix, n×p, with the given number of factors and the given seed of the start. It must be safe for
+// concurrent use.
 type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
 // BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say.
@@ -41,7 +42,7 @@ const (
 	// groupStream is the second word of the generator's seed.
 	groupStream = 0x6269_6376
 
-	// dependent is the share of the largest eigenvalue of a Gram matrix up to which another counts as 0.
+	// dependent is a share of the largest eigenvalue of a Gram matrix. Eigenvalues up to it count as 0.
 	dependent = 1e-12
 )
 
@@ -59,13 +60,13 @@ const (
 // section 3 and, for non-negative factors, section 5.
 //
 // A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above
-// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx when it
-// ends.
+// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx if that
+// ends first.
 func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
 	s.Folds = cmp.Or(s.Folds, defaultFolds)
 	if s.Folds < 2 || s.Folds > min(n, p) {
-		return nil, fmt.Errorf("%w: %d folds of %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
+		return nil, fmt.Errorf("%w: %d folds for %d rows and %d columns", solver.ErrSettings, s.Folds, n, p)
 	}
 	largest := MostBiCross(n, p, s.Folds)
 	for _, k := range s.Factors {
@@ -87,7 +88,7 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 	for f := range parts {
 		parts[f].left = count
 	}
-	// Fold by fold, so that few of them are held at a time.
+	// The jobs go fold by fold, so that few folds are in memory at a time.
 	err := each(ctx, jobs{len(errs), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
 		f, c := job/count, count-1-job%count
 		q, err := parts[f].use(func() (*corners, error) { return split(x, rows[f/s.Folds], columns[f%s.Folds]) })
@@ -107,7 +108,7 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 	return curve, nil
 }
 
-// MostBiCross returns the largest number of factors that BiCrossValidate can fit to an n×p matrix with so many folds.
+// MostBiCross returns the largest number of factors that BiCrossValidate can fit to an n×p matrix with this many folds.
 func MostBiCross(n, p, folds int) int {
 	return min(n-(n+folds-1)/folds, p-(p+folds-1)/folds)
 }
@@ -178,7 +179,7 @@ func part(x mat.Matrix, rows, columns []int) (mat.Matrix, error) {
 	return matrix.NewCSR(len(rows), len(columns), indptr, indices, values)
 }
 
-// serial is for the products of one of many jobs, which run several at a time.
+// serial is for products inside a job, because several jobs run at a time.
 const serial = linalg.Threads(1)
 
 // error returns the mean squared error of A.

@@ -26,7 +26,7 @@ var (
 const (
 	// blockwiseFolds is the number of folds of Lam et al., and of groups of rows and of columns.
 	blockwiseFolds = 10
-	// strataBins is the number of bins, with equal counts, of a confound with more distinct values.
+	// A confound with more than strataBins distinct values is replaced by strataBins bins of equal counts.
 	strataBins = 5
 
 	blockwiseStream = 0x6263_7666
@@ -42,7 +42,7 @@ type Method interface {
 
 // Fitter fits one training matrix. It is safe for concurrent use.
 type Fitter interface {
-	// Fit returns the reconstruction, n×p, and whether the fit converged. It is best made on the goroutine of the caller.
+	// Fit returns the reconstruction, n×p, and whether the fit converged. It should run on the goroutine of its caller.
 	Fit(ctx context.Context, c Candidate) (reconstruction *mat.Dense, converged bool, err error)
 }
 
@@ -57,8 +57,8 @@ type Settings struct {
 	// Factors and Betas are the candidates, every pair of them.
 	Factors []int
 	Betas   []float64
-	// Folds is the number of folds, RowGroups and ColumnGroups that of the groups whose crossings are the blocks. 0 means
-	// 10, or the number of rows, of columns, or for Folds of groups, if that is less.
+	// Folds is the number of folds. RowGroups and ColumnGroups are the numbers of groups whose crossings are the blocks.
+	// 0 means 10, or less if there are fewer rows, fewer columns or, for Folds, fewer groups.
 	Folds, RowGroups, ColumnGroups int
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
@@ -81,13 +81,14 @@ type Point struct {
 
 // Choice is the outcome of a cross-validation.
 type Choice struct {
-	// Lowest has the lowest error, of equal ones the fewest factors and then the largest β. OneStandardError has the fewest
-	// factors, and for these the lowest error, of all whose error is at most that of Lowest and its standard error.
+	// Lowest has the lowest error; ties go to the fewest factors and then to the largest β. OneStandardError is chosen among
+	// the candidates whose error is at most that of Lowest plus its standard error: it has the fewest factors, and among
+	// these the lowest error.
 	Lowest, OneStandardError Point
 	// Curve holds every candidate, ascending by factors and then by β.
 	Curve []Point
-	// Unconverged counts those of the Fits that did not converge. Their errors would have fallen further, which may matter
-	// between candidates.
+	// Unconverged counts the Fits that did not converge. Their errors could have fallen further, which may change the order
+	// of candidates.
 	Fits, Unconverged int
 }
 
@@ -95,14 +96,14 @@ type Choice struct {
 // al., section 3.2).
 //
 // Rows and columns are permuted and cut into groups, and block (r, c) of the groups is held out in fold (r + c) mod Folds:
-// every cell in one fold, and as little as can be of a row or a column in each. With Strata, rows are dealt to groups in the
-// order of their strata (a confound of many values counts by its fifth of the participants), permuted within. The method
-// sees the held-out cells as missing ones; its error on them is Σ (x − r)² over their number.
+// every cell is in one fold, and each fold holds out as little of a row or a column as possible. With Strata, rows are dealt to
+// groups in the order of their strata, permuted within each (a confound with many values is cut into fifths of the
+// participants). The method sees held-out cells as missing. Its error on them is Σ (x − r)² divided by their number.
 //
 // Equal input, settings and seed give equal bits for every number of threads. x is not modified.
 //
-// It returns an error that wraps solver.ErrSettings for settings without meaning, ErrEmptyFold, ErrFit, the errors of the
-// method, and the cause of ctx when it ends first.
+// It returns an error that wraps solver.ErrSettings for invalid settings, ErrEmptyFold, ErrFit, the errors of the method, and
+// the cause of ctx if that ends first.
 func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (*Choice, error) {
 	cv := &blockwise{x: x, method: method, Settings: s}
 	if err := cv.prepare(); err != nil {
@@ -136,7 +137,7 @@ func (cv *blockwise) prepare() error {
 	for _, k := range cv.Factors {
 		for _, beta := range cv.Betas {
 			if k < 1 || k > p || !(beta >= 0) {
-				return fmt.Errorf("%w: %d factors of %d columns, β = %v", solver.ErrSettings, k, p, beta)
+				return fmt.Errorf("%w: %d factors for %d columns, β = %v", solver.ErrSettings, k, p, beta)
 			}
 			cv.candidates = append(cv.candidates, Candidate{k, beta})
 		}
@@ -150,11 +151,11 @@ func (cv *blockwise) prepare() error {
 	cv.Folds = cmp.Or(cv.Folds, min(blockwiseFolds, max(cv.RowGroups, cv.ColumnGroups)))
 	switch {
 	case cv.Folds < 2 || cv.Threads < 0 || cv.RowGroups < 1 || cv.ColumnGroups < 1 || cv.RowGroups > n || cv.ColumnGroups > p:
-		return fmt.Errorf("%w: %d folds of %d×%d groups of %d×%d cells", solver.ErrSettings, cv.Folds, cv.RowGroups, cv.ColumnGroups, n, p)
+		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, cv.Folds, cv.RowGroups, cv.ColumnGroups, n, p)
 	case cv.RowGroups+cv.ColumnGroups-1 < cv.Folds:
-		return fmt.Errorf("%w: %d folds of %d×%d groups", ErrEmptyFold, cv.Folds, cv.RowGroups, cv.ColumnGroups)
+		return fmt.Errorf("%w: %d folds with %d×%d groups", ErrEmptyFold, cv.Folds, cv.RowGroups, cv.ColumnGroups)
 	case cv.Strata != nil && cv.Strata.RawMatrix().Rows != n:
-		return fmt.Errorf("%w: strata of %d rows in place of %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
+		return fmt.Errorf("%w: strata for %d rows, must be %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
 	cv.deal(n, p)
 	cv.folds = make([]lazy[Fitter], cv.Folds)
@@ -187,7 +188,7 @@ func (cv *blockwise) deal(n, p int) {
 	cv.columnGroup = group(random.Perm(p), cv.ColumnGroups)
 }
 
-// binned returns the rows of the strata, columns of many values replaced by bins of equal counts.
+// binned returns the rows of the strata. Columns with many values are replaced by bins of equal counts.
 func binned(strata *mat.Dense) [][]int {
 	n, c := strata.Dims()
 	out := make([][]int, n)
@@ -231,7 +232,7 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 	return held, rest
 }
 
-// run makes all fits, fold by fold and the largest first, so that few folds are held at a time and no long fit comes last.
+// run makes all fits, fold by fold and the largest first: few folds are in memory at a time, and no long fit comes last.
 func (cv *blockwise) run(ctx context.Context) error {
 	count := len(cv.candidates)
 	return each(ctx, jobs{count * cv.Folds, cv.Threads, cv.Progress}, func(ctx context.Context, job int) error {
@@ -251,7 +252,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f+1, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return err // a fit that was cut short tells nothing
+		return err // the result of a fit that was cut short is useless
 	}
 	var sum float64
 	var cells int
@@ -294,7 +295,7 @@ func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 
 // newPoint returns the mean of a candidate's errors, one for each fold, and its standard error.
 func newPoint(c Candidate, errors []float64) Point {
-	// The squares of errors of 1e200 would overflow. A power of two rounds nothing.
+	// Squares of errors of 1e200 would overflow. Scaling by a power of two is exact.
 	_, exponent := math.Frexp(slices.Max(errors))
 	scaled := make([]float64, len(errors))
 	for f, e := range errors {

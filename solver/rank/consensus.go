@@ -6,21 +6,22 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/wardcast/wardcast/solver"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
 // maxHistories bounds the memory of Consensus: 30,000 rows that all differ take 3.6 GB.
 const maxHistories = 30000
 
-// equalDistances is the part of the squared distances below which their variance may be rounding alone.
+// equalDistances is a share of the squared distances. A variance below it may be rounding alone.
 const equalDistances = 1e-12
 
 // ErrSize is returned for too many rows to compare each with each.
 var ErrSize = errors.New("too many rows")
 
-// Stability tells how far repeated runs agree on which rows belong together; c_ij is the share of the runs that put rows i
-// and j into one cluster.
+// Stability measures how far repeated runs agree on which rows belong together. c_ij is the share of the runs that put rows i
+// and j into the same cluster.
 type Stability struct {
 	// Cophenetic is the correlation, over the pairs of rows, of the distances 1 − c_ij with those at which average linkage
 	// joins i and j; 1 if all runs agree or all distances are equal. J.-P. Brunet, P. Tamayo, T. R. Golub and J. P.
@@ -34,9 +35,9 @@ type Stability struct {
 // Consensus returns the stability of runs over the same n rows: clusters[r][i] is the cluster of row i in run r, as Assign
 // gives it. Clusters need not have the same numbers in different runs.
 //
-// Rows that share their cluster in every run are compared once, with their number as weight: u different histories cost u²
-// steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize for u above 30,000, and for runs without rows
-// or of different lengths.
+// Rows that share their cluster in every run have one history, and are compared once, with their number as weight. u different
+// histories cost u² steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize if u is above 30,000, and for
+// runs without rows or of different lengths.
 func Consensus(clusters [][]int) (Stability, error) {
 	histories, weights, err := group(clusters)
 	if err != nil {
@@ -136,7 +137,7 @@ func (d *triangle) set(a, b int, v float64) { d.values[d.index(a, b)] = v }
 //
 // It follows chains of nearest neighbours until two are each other's (F. Murtagh, "A survey of recent advances in
 // hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain is
-// taken, else the first.
+// taken, otherwise the first.
 func (d *triangle) joined(weights []float64) float64 {
 	size := append([]float64(nil), weights...)
 	alive := make([]bool, d.n)
@@ -181,8 +182,8 @@ func (d *triangle) joined(weights []float64) float64 {
 	return sum
 }
 
-// Stabilities returns the stability of the runs of each candidate, in the order of Factors, with clusters by Assign. The start of
-// the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx when it ends.
+// Stabilities returns the stability of the runs of each candidate, in the order of Factors. Assign makes the clusters. The start
+// of the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx if that ends first.
 func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]Stability, error) {
 	if s.Runs < 1 {
 		return nil, fmt.Errorf("%w: %d runs", solver.ErrSettings, s.Runs)

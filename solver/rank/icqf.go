@@ -8,13 +8,13 @@ import (
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
-// ICQFRelTol is the least tolerance of the fits of a cross-validation of ICQF. On 60 questionnaires of 10 planted factors,
-// with noise of three sizes, the lowest error is at 10 factors in each, with 1e-4 as with 1e-5.
+// ICQFRelTol is the least tolerance of the fits when ICQF is cross-validated. On 60 questionnaires with 10 planted factors and
+// noise of three sizes, the lowest error is at 10 factors in each, with a tolerance of 1e-4 and with 1e-5.
 const ICQFRelTol = 1e-4
 
 // ICQF is the Method of package icqf.
 type ICQF struct {
-	// Data has the confounds and the range of the matrix that is cross-validated. Its answers only serve to find their
+	// Data holds the confounds and the range of the matrix that is cross-validated. Its answers are used only to find their
 	// range if none is given.
 	Data icqf.Data
 	// Settings are those of each fit, except Rank, L1, Threads and a RelTol below ICQFRelTol.

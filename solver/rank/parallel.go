@@ -23,7 +23,7 @@ type Basis string
 const (
 	// Components takes the eigenvalues of R, as Horn did.
 	Components Basis = "components"
-	// Factors takes those of R with the communalities of one minres factor on the diagonal.
+	// Factors takes the eigenvalues of R with the communalities of one minres factor on the diagonal.
 	Factors Basis = "factors"
 )
 
@@ -44,7 +44,8 @@ type ParallelSettings struct {
 	Permute bool
 	// Draws is the number of random data sets; 0 means 100.
 	Draws int
-	// Percentile of the random eigenvalues that one of the data must exceed, in (0, 1); 0 means 0.95.
+	// Percentile, in (0, 1), is the quantile of the random eigenvalues that an eigenvalue of the data must exceed; 0 means
+	// 0.95.
 	Percentile float64
 	// Seed starts the generators.
 	Seed uint64

@@ -14,7 +14,7 @@
 //	H (r×n)            Scores, transposed           n×k
 //	β (r×κ)            Head.Coefficients            κ×k
 //	Γ (q×κ)            Head.AuxCoefficients         κ×q; the paper has no intercept,
-//	                   and Head.Intercept           κ values, which is the coefficient of the ones in Z
+//	                   and Head.Intercept           κ values: the coefficients of the ones in Z
 //	Y                  Data.Labels                  n
 //	ξ, ν, τ            Settings.Xi, Ridge, Step     the loss is a sum: all three scale with n
 //	r                  solver.Settings.Rank         k

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrLabels is returned for labels that no model can be fitted to.
-var ErrLabels = errors.New("labels do not serve")
+var ErrLabels = errors.New("unusable labels")
 
 // Variant names how the label depends on the factors.
 type Variant string

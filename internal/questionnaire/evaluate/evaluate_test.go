@@ -99,7 +99,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 	o = evaluateOptions(t)
 	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{MethodFA}
-	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "evaluating fa-promax on all participants: setting out of range: 9 factors of 9 items") {
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "evaluating fa-promax on all participants: setting out of range: 9 factors for 9 items") {
 		t.Errorf("as many factors as items: %v", err)
 	}
 }
