@@ -54,7 +54,7 @@ func (p *Problem) Centroids(ctx context.Context) *mat.Dense {
 }
 
 // seedCentroids draws k documents, each with probability proportional to its squared distance from those drawn
-// before, and uniformly where all distances are 0.
+// before, or uniformly if all distances are 0.
 func (p *Problem) seedCentroids(ctx context.Context, c *mat.Dense, norms []float64) {
 	n, terms := p.X.Dims()
 	_, k := c.Dims()

@@ -67,7 +67,7 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 	// In the usual case Q = C·R⁻¹ is never formed: R⁻¹ is multiplied into the small factor.
 	rcond := w.factor.factorize(w.Threads, c)
 	if rcond < polarRcond {
-		// What is not finite has no condition.
+		// A matrix with NaN or infinite entries has no condition number.
 		if !finite(c) {
 			return fmt.Errorf("computing a polar factor: %w", ErrNonFinite)
 		}

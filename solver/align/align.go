@@ -60,8 +60,8 @@ func directions(a *mat.Dense) *mat.Dense {
 // assign returns for each row a column of its own so that the sum of the gains is largest. Gains have at least as many
 // columns as rows.
 //
-// The rows join one by one, each along the cheapest path of exchanges with those that have joined, where prices of
-// rows and columns make every exchange cost at least 0.
+// It is the Hungarian method: the rows are assigned one by one. A new row takes the cheapest path of exchanges with the rows
+// assigned before. Prices of rows and columns keep the cost of every exchange at or above 0.
 func assign(gain *mat.Dense) []int {
 	rows, cols := gain.Dims()
 	const none = -1

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// strongCorrelation is where |ρ| is so near to 1 that the integrand over the angle is no polynomial any more; Genz
-	// chose the bound, and those between the numbers of quadrature points.
+	// strongCorrelation is the |ρ| from which the integrand over the angle is no longer close to a polynomial. Genz chose
+	// this bound, and the bounds between the numbers of quadrature points.
 	strongCorrelation = 0.925
 	fewPoints         = 0.3
 	somePoints        = 0.75
@@ -92,12 +92,12 @@ func (v *bivariate) density(a, b float64) float64 {
 	return math.Exp((2*v.rho*a*b-a*a-b*b)/(2*free)) / (2 * math.Pi * math.Sqrt(free))
 }
 
-// strong is cdf for |ρ| ≥ 0.925. With h = −a, k = −b·s, s the sign of ρ, it takes from the probability at ρ = s
+// strong is cdf for |ρ| ≥ 0.925. With h = −a, k = −b·s and s the sign of ρ, it subtracts from the probability at ρ = s
 //
 //	s/(2π)·∫₀^√(1−ρ²) exp(−(h−k)²/(2x²) − hk/(1+√(1−x²)))/√(1−x²) dx,
 //
-// where the part that is steep, exp(−(h−k)²/(2x²) − hk/2) times the expansion 1 + c·x²·(1 + d·x²) of the rest, is
-// integrated exactly and only what is left of it numerically.
+// The steep part, exp(−(h−k)²/(2x²) − hk/2) times the expansion 1 + c·x²·(1 + d·x²) of the rest, is integrated exactly, and
+// only the remainder numerically.
 func (v *bivariate) strong(a, b float64) float64 {
 	h, k, sign := -a, -b, 1.0
 	limit := upperTail(max(h, k))

@@ -28,7 +28,7 @@ const (
 type admm struct {
 	problem  *Problem
 	settings Settings
-	// What the end leaves beside the factors.
+	// Results of the end of the run, next to the factors.
 	confoundLoadings         *mat.Dense
 	residualSquared, outside float64
 }
@@ -147,11 +147,11 @@ func (s *state) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the residuals are in the ratio
-// 1/ρ²: ρ rises where it is the range that is not kept, and else falls to MinRho.
+// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the ratio of
+// the residuals is 1/ρ². So ρ rises if the range is violated, and falls to MinRho otherwise.
 //
-// Balancing the residuals takes the place of the spectral rule of Xu et al. 2017, of whose two curvatures that of the data
-// term is known, 1 or 0.
+// This replaces the spectral rule of Xu et al. 2017. That rule estimates two curvatures; the curvature of the data term is
+// known here: 1 or 0.
 //
 // A fit of many factors with light penalties takes thousands of updates with its residuals in balance: W and B follow a flat
 // valley by turns (docs/questionnaires.md, "Number of factors and β").

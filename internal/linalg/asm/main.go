@@ -180,7 +180,7 @@ type tile struct {
 	c, cRow     reg.Register
 }
 
-// element returns where element i of the column of A is.
+// element returns the address of element i of the column of A.
 func (t *tile) element(i int) operand.Mem {
 	base := t.at
 	if i >= 4 {
@@ -197,12 +197,12 @@ func (t *tile) element(i int) operand.Mem {
 	return operand.Mem{Base: base}
 }
 
-// column returns where vector j of a row is.
+// column returns the address of vector j of a row.
 func (t *tile) column(row reg.Register, j int) operand.Mem {
 	return operand.Mem{Base: row, Disp: 8 * t.lanes * j}
 }
 
-// begin loads the sums from C where they are added to it, and else makes them 0.
+// begin loads the sums from C if they are added to it, and sets them to 0 otherwise.
 func (t *tile) begin() {
 	add, fresh := operand.LabelRef("add"), operand.LabelRef("multiply")
 	flag := Load(Param("add"), GP8())

@@ -96,7 +96,7 @@ func (o *Options) complete(s *Study) error {
 	}
 	for _, k := range o.Factors {
 		if k > len(s.Items) || k > len(s.IDs) {
-			return fmt.Errorf("%w: %q: %d factors of %d items and %d participants", questionnaire.ErrOptions, s.File, k, len(s.Items), len(s.IDs))
+			return fmt.Errorf("%w: %q: %d factors for %d items and %d participants", questionnaire.ErrOptions, s.File, k, len(s.Items), len(s.IDs))
 		}
 	}
 	return nil
