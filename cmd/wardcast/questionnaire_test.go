@@ -128,7 +128,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "2:10001"), "--factors", "from 1 to 10000")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
-	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors of 6 items")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors for 6 items")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--range", "4:0"), "range")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--confounds", "age"), "confound")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")

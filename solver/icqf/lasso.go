@@ -107,7 +107,7 @@ func (b *boxLasso) minimize(w []float64) error {
 	return ErrNotOptimal
 }
 
-// rounding returns the largest value that counts as 0. A sum of terms is compared with it in units of its terms.
+// rounding returns the bound below which a sum counts as 0, relative to the size of its terms.
 func (b *boxLasso) rounding() float64 { return slack * float64(len(b.linear)+1) * unit }
 
 // settled reports whether the free scores are at their minimum.

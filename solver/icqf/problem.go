@@ -44,7 +44,7 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 	p.fill()
 	n, items := data.Answers.Dims()
 	if s.Rank < 1 || s.Rank > items {
-		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors of %d items", solver.ErrRank, s.Rank, items)
+		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors for %d items", solver.ErrRank, s.Rank, items)
 	}
 	var err error
 	threads := linalg.Threads(s.Threads)

@@ -307,7 +307,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	status, err := solver.NotTerminated, error(nil)
 	switch {
 	case len(m.items) < e.Factors:
-		err = fmt.Errorf("%w: %d factors of %d items", questionnaire.ErrOptions, e.Factors, len(m.items))
+		err = fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, e.Factors, len(m.items))
 	case method == MethodL1:
 		status, err = o.learnL1(ctx, s, m, e.Factors)
 	case method == MethodFA:

@@ -263,7 +263,7 @@ func TestEvaluateNamesWhatFails(t *testing.T) {
 	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: []string{MethodICQF}}
 	o.Columns.Confounds, o.Factors = nil, []int{2}
 	_, err := Run(t.Context(), o)
-	for _, want := range []string{"evaluating icqf on 20 % of the participants, repeat ", "q1", "q2", "2 factors of 1 items"} {
+	for _, want := range []string{"evaluating icqf on 20 % of the participants, repeat ", "q1", "q2", "2 factors for 1 items"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}

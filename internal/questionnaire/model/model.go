@@ -230,7 +230,7 @@ const mostError = 1e300
 func (m *Model) check() error {
 	s := &m.Summary
 	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
-		return fmt.Errorf("%d factors of %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
+		return fmt.Errorf("%d factors for %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
 	}
 	if r := s.Settings.Range; !(r.Low >= 0 && r.Low < r.High) {
 		return fmt.Errorf("range %v", r)
