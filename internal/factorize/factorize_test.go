@@ -265,7 +265,9 @@ func TestHugeTopics(t *testing.T) {
 	t.Parallel()
 	x := example()
 	x.Scale(1e100, x)
-	o := factorize.Options{Method: "nmf", Input: writeCSV(t, x), Rank: 2, Init: solver.InitKMeans, Seed: 7, MaxIter: 5, Out: t.TempDir()}
+	_, p := x.Dims()
+	o := factorize.Options{Method: "nmf", Input: writeCSV(t, x), Rank: 2, MaxIter: 5, Out: t.TempDir()}
+	o.StartTopics = writeNPY(t, mat.DenseCopyOf(x.Slice(0, o.Rank, 0, p).T())) // two documents, so that scores are near 1
 	if _, err := factorize.Run(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
