@@ -102,7 +102,7 @@ func openCells[C Cell, H any](path string, header H) (_ *cellsFile[C], err error
 	if !bytes.HasPrefix(first, data[:min(len(data), len(first))]) {
 		line, _, _ := bytes.Cut(data, []byte("\n"))
 		if parse(line, new(H)) != nil {
-			return nil, Invalid("it exists, and is no file of cells of this version")
+			return nil, Invalid("it exists, but this version did not write it")
 		}
 		return nil, Invalid("it holds results of %s, not of %s", line, bytes.TrimSpace(first))
 	}
@@ -120,7 +120,7 @@ func openCells[C Cell, H any](path string, header H) (_ *cellsFile[C], err error
 	for i, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))[1:] {
 		var cell C
 		if err := parse(line, &cell); err != nil {
-			return nil, fmt.Errorf("line %d is no cell of this version", i+2)
+			return nil, fmt.Errorf("line %d is not a cell that this version writes", i+2)
 		}
 		if _, twice := c.known[cell.Key()]; !twice {
 			c.known[cell.Key()] = cell
