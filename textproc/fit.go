@@ -84,21 +84,31 @@ func countVisits(docs []Document, v *Vectorizer) (tallies map[string]*tally, vis
 	tallies = make(map[string]*tally)
 	t := v.Transformer()
 	t.bound = math.MaxInt
+	s := &v.settings
 	for _, i := range order {
 		t.analyze(docs[i].Text)
-		for gram := range t.grams() {
-			t.key = appendText(t.key[:0], gram)
+		count := func(from, to int32) {
 			c := tallies[string(t.key)]
 			if c == nil {
 				c = &tally{surfaces: make(map[string]*tally)}
 				tallies[string(t.key)] = c
 			}
 			c.count(visit[i])
-			form := surface(gram)
+			form := t.surfaceText(from, to)
 			if c.surfaces[form] == nil {
 				c.surfaces[form] = &tally{}
 			}
 			c.surfaces[form].count(visit[i])
+		}
+		for k := range t.mentions {
+			m := &t.mentions[k]
+			for _, x := range m.terms {
+				t.key = append(append(t.key[:0], prefixes[t.prefixOf(m)]...), x.text...)
+				count(int32(k), int32(k))
+			}
+		}
+		if s.NGrams > 1 {
+			t.grams(count)
 		}
 	}
 	return tallies, visits
@@ -138,6 +148,25 @@ func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 		return []string{text}
 	}
 	return slices.Clone(forms[:n])
+}
+
+// surfaceText returns the folded words of mentions [from,to], one space between them.
+func (t *Transformer) surfaceText(from, to int32) string {
+	var text []byte
+	for i := range t.lex {
+		if l := &t.lex[i]; l.start >= t.mentions[from].start && l.end <= t.mentions[to].end {
+			if len(text) > 0 && !l.glued {
+				text = append(text, ' ')
+			}
+			for _, c := range []byte(t.text[l.start:l.end]) {
+				if lower[c] != 0 {
+					c = lower[c]
+				}
+				text = append(text, c)
+			}
+		}
+	}
+	return string(text)
 }
 
 // value returns the idf of a term of df among n visits.

@@ -55,8 +55,8 @@ func (f *folder) segment(s string) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n <= 1, unicode.Is(unicode.Cf, r):
-		case isApostrophe(r):
-			f.clean = append(f.clean, '\'')
+		case replaced[r] != "":
+			f.clean = append(f.clean, replaced[r]...)
 		default:
 			f.clean = append(f.clean, s[i:i+n]...)
 		}
@@ -75,7 +75,11 @@ func (f *folder) segment(s string) {
 	f.text = append(f.text, norm.NFKC.Bytes(f.folded)...)
 }
 
-func isApostrophe(r rune) bool { return r == '’' || r == '‘' || r == '‛' || r == 'ʼ' }
+// replaced holds characters that phones and word processors put in place of those on a keyboard, and arrows as words.
+var replaced = map[rune]string{
+	'’': "'", '‘': "'", '‛': "'", 'ʼ': "'", '′': "'", '–': "-", '—': " - ", '‐': "-", '‑': "-", '−': "-", '⁄': "/", '∕': "/", '×': "x",
+	'↑': " increased ", '↓': " decreased ", '≥': ">", '≤': "<", 'º': " ", '˚': " ", '°': " ", '⅟': "1/",
+}
 
 // foldString returns s as the scanner reads it.
 func foldString(s string) string {

@@ -3,7 +3,6 @@ package textproc
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -20,7 +19,7 @@ var (
 // Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, because it would give
 // other rows.
 const (
-	Tokenizer = "wardcast-1"                                   // scanner, folding, negation scopes
+	Tokenizer = "wardcast-2"                                   // scanner, folding, numbers, senses, statuses
 	Stemmer   = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
 )
 
@@ -65,19 +64,22 @@ const maxNGrams = 3
 //
 // divided by the row's Norm.
 type Settings struct {
-	Weighting   Weighting         `json:"weighting"`
-	IDF         IDF               `json:"idf"`
-	SublinearTF bool              `json:"sublinear_tf"`
-	Norm        Norm              `json:"norm"`
-	MinDF       int               `json:"min_df"`     // least number of distinct visits with the term, ≥ 1
-	MaxDF       float64           `json:"max_df"`     // greatest share of distinct visits with the term, in (0,1]
-	MaxTerms    int               `json:"max_terms"`  // keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
-	NGrams      int               `json:"n_grams"`    // longest phrase in terms, 1 to 3
-	Negation    bool              `json:"negation"`   // terms in a denied scope become terms of their own
-	Synonyms    map[string]string `json:"synonyms"`   // word → words that stand for it, see LoadSynonyms; nil is the built-in table
-	StopWords   []string          `json:"stop_words"` // nil is the built-in list
-	Tokenizer   string            `json:"tokenizer"`  // must be Tokenizer
-	Stemmer     string            `json:"stemmer"`    // must be Stemmer
+	Weighting   Weighting `json:"weighting"`
+	IDF         IDF       `json:"idf"`
+	SublinearTF bool      `json:"sublinear_tf"`
+	Norm        Norm      `json:"norm"`
+	MinDF       int       `json:"min_df"`     // least number of distinct visits with the term, ≥ 1
+	MaxDF       float64   `json:"max_df"`     // greatest share of distinct visits with the term, in (0,1]
+	MaxTerms    int       `json:"max_terms"`  // keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
+	NGrams      int       `json:"n_grams"`    // longest phrase in terms, 1 to 3
+	Status      bool      `json:"status"`     // what is denied, possible, past or another person's becomes a term of its own
+	Numbers     bool      `json:"numbers"`    // measurements become terms
+	Age         bool      `json:"age"`        // so do age and sex; off where they are auxiliary values
+	Spelling    bool      `json:"spelling"`   // misspelled words of the concepts are read as meant
+	Concepts    *Concepts `json:"concepts"`   // nil is the built-in table
+	StopWords   []string  `json:"stop_words"` // nil is the built-in list
+	Tokenizer   string    `json:"tokenizer"`  // must be Tokenizer
+	Stemmer     string    `json:"stemmer"`    // must be Stemmer
 }
 
 // DefaultSettings returns smooth tf-idf of single words, sublinear and of Euclidean length 1, with the built-in
@@ -91,6 +93,10 @@ func DefaultSettings() Settings {
 		MinDF:       5,
 		MaxDF:       1,
 		NGrams:      1,
+		Status:      true,
+		Numbers:     true,
+		Age:         true,
+		Spelling:    true,
 		Tokenizer:   Tokenizer,
 		Stemmer:     Stemmer,
 	}
@@ -126,10 +132,8 @@ func (s *Settings) validate() error {
 
 // clone returns s with its own table and list, the built-in ones if s has none.
 func (s Settings) clone() Settings {
-	if s.Synonyms == nil {
-		s.Synonyms = builtinSynonyms()
-	} else {
-		s.Synonyms = maps.Clone(s.Synonyms)
+	if s.Concepts == nil {
+		s.Concepts = Builtin()
 	}
 	if s.StopWords == nil {
 		s.StopWords = builtinStopWords()

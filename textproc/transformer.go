@@ -1,28 +1,34 @@
 package textproc
 
 import (
-	"iter"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
-// cacheWords bounds the words beyond the vectorizer's own that a Transformer remembers: misspellings and rare forms.
-// They take some 150 bytes each, 2.5 MB in all, and no more than 5 MB.
-const cacheWords = 16384
+const (
+	// maxWord is the greatest length of a word in bytes, after folding. A longer run of letters is noise. The longest word
+	// of common medical dictionaries has 45 letters.
+	maxWord = 64
+	// cacheWords bounds the words beyond the vectorizer's own that a Transformer remembers: misspellings and rare forms.
+	// They take some 250 bytes each, 4 MB in all.
+	cacheWords = 16384
+)
 
 // Row is a note over the vocabulary. Its slices are valid until the transformer's next call.
 type Row struct {
 	Columns []int32   // ascending
 	Values  []float64 // of these columns
-	Tokens  int       // words of the note after stop words, those that stand for several counted as such
+	Tokens  int       // parts of the note that mean something: concepts, measurements, words after stop words
 	Known   int       // how many of them the vocabulary has
 }
 
-// Token is an occurrence of a term in a note.
+// Token is a part of a note with its terms.
 type Token struct {
-	Text       string
-	Column     int // -1 if the vocabulary lacks it
-	Start, End int // bytes of the note that it came from
+	Start, End int      // bytes of the note that it came from
+	Terms      []string // without the prefix of the status: a concept and its parts, a measurement, the stem of a word
+	Status     Status
+	Known      bool // the vocabulary has one of the terms with that status
 }
 
 // Transformer turns notes into rows for one goroutine. It holds scratch memory and a bounded cache of words; neither
@@ -32,18 +38,37 @@ type Transformer struct {
 	cache table
 	bound int // words in cache
 
-	units  []unit
-	raw    [maxWord]byte // the folded word being scanned
-	clause int
-	denier *word
-	scope  int // words that the denial still reaches
+	text     string // that was scanned: the note, or folder.text
+	lex      []lexeme
+	mentions []mention
+	events   []event
+	arena    []*term // terms of measurements
+	clause   int32
+	young    bool // a child's age stands in the note
+	status   bool // something may be other than affirmed
 
+	raw    []byte // the folded word being scanned, in buffer
+	buffer [maxWord]byte
 	folded bool // the scanned text is folder.text
 	folder folder
 
+	hits    []hit
+	units   []gramUnit
 	columns []int32
 	values  []float64
 	key     []byte
+}
+
+// hit is an occurrence of a column in a note.
+type hit struct {
+	column   int32
+	from, to int32 // mentions that it came from
+}
+
+// gramUnit is a term that pairs are made of.
+type gramUnit struct {
+	term    *term
+	mention int32
 }
 
 // Transformer returns a new transformer of v.
@@ -51,8 +76,20 @@ func (v *Vectorizer) Transformer() *Transformer {
 	return &Transformer{v: v, cache: newTable(), bound: cacheWords}
 }
 
-// lookup returns the resolved form of a folded word. A full cache is emptied first.
+// Reader returns a transformer without a vocabulary, for Tokens alone. It returns an error that wraps ErrSettings.
+func Reader(s Settings) (*Transformer, error) {
+	v, err := newVectorizer(s)
+	if err != nil {
+		return nil, err
+	}
+	return v.Transformer(), nil
+}
+
+// lookup returns the resolved form of a folded word, nil for an empty one. A full cache is emptied first.
 func (t *Transformer) lookup(raw []byte) *word {
+	if len(raw) == 0 {
+		return nil
+	}
 	if w := t.v.words.lookup(raw); w != nil {
 		return w
 	}
@@ -67,28 +104,95 @@ func (t *Transformer) lookup(raw []byte) *word {
 	return w
 }
 
+// analyze fills t.mentions in the order of the note.
+func (t *Transformer) analyze(text string) {
+	t.folded, t.text = false, text
+	if !t.scan(text) {
+		t.folder.run(text)
+		t.folded, t.text = true, string(t.folder.text)
+		t.scan(t.text)
+	}
+	t.recognize()
+	t.find()
+}
+
+// find fills t.hits with the columns of t.mentions.
+func (t *Transformer) find() {
+	t.hits = t.hits[:0]
+	for i := range t.mentions {
+		m := &t.mentions[i]
+		for _, x := range m.terms {
+			if j := x.columns[t.prefixOf(m)]; j >= 0 {
+				t.hits = append(t.hits, hit{j, int32(i), int32(i)})
+			}
+		}
+	}
+	if t.v.settings.NGrams > 1 {
+		t.grams(func(from, to int32) {
+			if j, found := t.v.columns[string(t.key)]; found {
+				t.hits = append(t.hits, hit{j, from, to})
+			}
+		})
+	}
+}
+
+// prefixOf returns the status under which a mention is counted.
+func (t *Transformer) prefixOf(m *mention) Status {
+	if m.plain || !t.v.settings.Status {
+		return Affirmed
+	}
+	return m.status
+}
+
+// grams calls yield with every phrase of two or more terms of a clause, its text in t.key, in the order in which they end.
+func (t *Transformer) grams(yield func(from, to int32)) {
+	t.units = t.units[:0]
+	for i := range t.mentions {
+		if m := &t.mentions[i]; m.measure == nil {
+			for _, x := range m.terms[:len(m.terms)-m.parts] {
+				t.units = append(t.units, gramUnit{x, int32(i)})
+			}
+		}
+	}
+	for i := range t.units {
+		clause := t.mentions[t.units[i].mention].clause
+		for from := i - 1; from >= 0 && i-from < t.v.settings.NGrams && t.mentions[t.units[from].mention].clause == clause; from-- {
+			t.key = t.key[:0]
+			for _, u := range t.units[from : i+1] {
+				if len(t.key) > 0 {
+					t.key = append(t.key, ' ')
+				}
+				t.key = append(t.key, prefixes[t.prefixOf(&t.mentions[u.mention])]...)
+				t.key = append(t.key, u.term.text...)
+			}
+			yield(t.units[from].mention, t.units[i].mention)
+		}
+	}
+}
+
 // Row returns the row of a note. The cost is linear in the text, plus the sorting of its columns; an ASCII note of words
 // that are cached allocates nothing.
 func (t *Transformer) Row(text string) Row {
 	t.analyze(text)
-	columns, known := t.columns[:0], 0
-	for i := range t.units {
-		if j := t.units[i].column(); j >= 0 {
-			columns = append(columns, j)
-			known++
-		}
-	}
-	if t.v.settings.NGrams > 1 {
-		for gram := range t.grams() {
-			if j := t.column(gram); len(gram) > 1 && j >= 0 {
-				columns = append(columns, j)
-			}
-		}
+	columns := t.columns[:0]
+	for _, h := range t.hits {
+		columns = append(columns, h.column)
 	}
 	slices.Sort(columns)
 	t.columns = columns
 	columns, values := t.weigh(columns)
-	return Row{Columns: columns, Values: values, Tokens: len(t.units), Known: known}
+	return Row{Columns: columns, Values: values, Tokens: len(t.mentions), Known: t.known()}
+}
+
+// known returns how many mentions have a column.
+func (t *Transformer) known() int {
+	n, last := 0, int32(-1)
+	for _, h := range t.hits {
+		if h.from == h.to && h.from > last {
+			n, last = n+1, h.from
+		}
+	}
+	return n
 }
 
 // weigh returns the distinct columns among ascending ones, in place, and their values.
@@ -124,82 +228,36 @@ func (t *Transformer) weigh(columns []int32) ([]int32, []float64) {
 	return columns[:distinct], values
 }
 
-// Tokens returns the terms of a note, known or not, in the order in which they end in it: those that Row counts, with
-// n-grams. Spans never go back; they coincide for the words that one word stands for, and overlap for n-grams.
+// Tokens returns the parts of a note that mean something, known or not, in the order of the note. Their spans do not overlap.
 func (t *Transformer) Tokens(text string) []Token {
 	t.analyze(text)
-	var tokens []Token
-	for gram := range t.grams() {
-		start, end := gram[0].start, gram[len(gram)-1].end
-		if t.folded {
-			start, end = t.folder.start[start], t.folder.end[end-1]
+	tokens := make([]Token, 0, len(t.mentions))
+	for i := range t.mentions {
+		m := &t.mentions[i]
+		token := Token{Status: m.status}
+		token.Start, token.End = t.span(m)
+		for _, x := range m.terms {
+			token.Terms = append(token.Terms, x.text)
+			token.Known = token.Known || x.columns[t.prefixOf(m)] >= 0
 		}
-		j := t.column(gram)
-		tokens = append(tokens, Token{Text: string(t.key), Column: int(j), Start: start, End: end})
+		tokens = append(tokens, token)
 	}
 	return tokens
 }
 
-// grams yields each unit, followed by the n-grams of its clause that end in it.
-func (t *Transformer) grams() iter.Seq[[]unit] {
-	return func(yield func([]unit) bool) {
-		for i := range t.units {
-			for from := i; from >= 0 && i-from < t.v.settings.NGrams && t.units[from].clause == t.units[i].clause; from-- {
-				if !yield(t.units[from : i+1]) {
-					return
-				}
-			}
-		}
+// span returns the bytes of the note that a mention came from.
+func (t *Transformer) span(m *mention) (start, end int) {
+	if t.folded {
+		return t.folder.start[m.start], t.folder.end[m.end-1]
 	}
+	return int(m.start), int(m.end)
 }
 
-// column leaves the text of a gram in t.key and returns its column, or -1.
-func (t *Transformer) column(gram []unit) int32 {
-	t.key = appendText(t.key[:0], gram)
-	if j, found := t.v.columns[string(t.key)]; found {
-		return j
+// CodePoints returns byte positions of text, which ascend, as numbers of Unicode code points, in place.
+func CodePoints(text string, positions []int) {
+	at, n := 0, 0
+	for i, p := range positions {
+		n += utf8.RuneCountInString(text[at:p])
+		at, positions[i] = p, n
 	}
-	return -1
-}
-
-func (u *unit) column() int32 {
-	if u.denier != nil {
-		return u.columns[1]
-	}
-	return u.columns[0]
-}
-
-// appendText appends the term that a gram is.
-func appendText(dst []byte, gram []unit) []byte {
-	for i := range gram {
-		if i > 0 {
-			dst = append(dst, ' ')
-		}
-		if gram[i].denier != nil {
-			dst = append(dst, negatedPrefix...)
-		}
-		dst = append(dst, gram[i].text...)
-	}
-	return dst
-}
-
-// surface returns how the note words a gram: its words, with the word that denies some before the first of these.
-func surface(gram []unit) string {
-	if len(gram) == 1 && gram[0].denier == nil {
-		return gram[0].word.raw
-	}
-	var text []byte
-	var last *unit
-	for i := range gram {
-		u := &gram[i]
-		if last != nil && last.start == u.start && last.word == u.word {
-			continue
-		}
-		if u.denier != nil && (last == nil || last.denier != u.denier && last.word != u.denier) {
-			text = append(append(text, u.denier.raw...), ' ')
-		}
-		text = append(append(text, u.word.raw...), ' ')
-		last = u
-	}
-	return string(text[:len(text)-1])
 }

@@ -5,27 +5,54 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	porter "github.com/kljensen/snowball/english"
 
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // Term is a column of the vocabulary.
 type Term struct {
-	Text    string   `json:"term"`    // stem, "not_" and stem, or several joined by spaces
+	Text    string   `json:"term"`    // stem, concept or measurement with the prefix of its status, or several joined by spaces
 	Surface []string `json:"surface"` // its commonest forms in the notes, folded, commonest first; at least one
 	DF      int      `json:"df"`      // distinct visits that have it
 }
 
 // Vectorizer turns notes into rows over a fixed vocabulary. It is immutable and safe for concurrent use.
 type Vectorizer struct {
-	settings       Settings
-	vocabulary     []Term
-	idf            []float64
-	columns        map[string]int32
-	stops          map[string]struct{}
-	words          table // of stop words, synonyms and surface forms
-	longestSlashed int   // length of the longest synonym with a slash
+	settings   Settings
+	vocabulary []Term
+	idf        []float64
+	columns    map[string]int32
+
+	stops   map[string]struct{}
+	words   table      // of surfaces, stop words and the vocabulary
+	marks   [256]*word // that surfaces have
+	terms   map[string]*term
+	typed   [](*term)        // of measures, by number
+	joined  map[string]*node // "chestpain"
+	speller speller
+}
+
+// word is all that follows from a folded word of a note, before its neighbours are seen.
+type word struct {
+	raw       string
+	like      *word    // the word that was meant, mostly itself
+	stem      [1]*term // of the word as it stands; nil for a stop word or a single letter
+	node      *node    // of the surfaces that begin with it
+	unit      unit
+	filler    bool // may stand between the words of a surface
+	separates bool // may stand between "pulse" and its number
+}
+
+// term is what can have columns.
+type term struct {
+	columns [statuses]int32 // by status; -1 if the vocabulary lacks it
+	text    string
+	child   *term // of the same measurement of a child
+	side    bool
 }
 
 // New returns the vectorizer of a saved model: vocabulary[j] and idf[j] belong to column j. The arguments are copied.
@@ -65,7 +92,16 @@ func New(s Settings, vocabulary []Term, idf []float64) (*Vectorizer, error) {
 		t.Surface = slices.Clone(t.Surface)
 		v.vocabulary[j] = t
 	}
-	v.prepareWords()
+	for _, t := range v.terms {
+		v.number(t)
+	}
+	for _, t := range v.vocabulary {
+		for _, surface := range t.Surface {
+			for raw := range strings.FieldsFuncSeq(surface, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+				v.keep(raw)
+			}
+		}
+	}
 	return v, nil
 }
 
@@ -74,65 +110,87 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{}), words: newTable()}
-	table := make(map[string]string, len(v.settings.Synonyms))
-	for key, words := range v.settings.Synonyms {
-		key, words = foldString(key), foldString(words)
-		if err := checkSynonym(key, words); err != nil {
-			return nil, fmt.Errorf("%w: synonyms: %w", ErrSettings, err)
-		}
-		if _, again := table[key]; again {
-			return nil, fmt.Errorf("%w: synonyms: %q appears twice in different letter case", ErrSettings, key)
-		}
-		table[key] = words
-		if strings.Contains(key, "/") {
-			v.longestSlashed = max(v.longestSlashed, len(key))
-		}
-	}
-	v.settings.Synonyms = table
+	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{}), words: newTable(), terms: make(map[string]*term)}
 	for i, stop := range v.settings.StopWords {
-		stop = foldString(stop)
+		stop = strings.ReplaceAll(foldString(stop), "'", "")
 		if !isWord(stop) {
-			return nil, fmt.Errorf("%w: stop word %q is not a word", ErrSettings, stop)
+			return nil, fmt.Errorf("%w: stop word %q is not a word", ErrSettings, v.settings.StopWords[i])
 		}
 		v.settings.StopWords[i] = stop
 		v.stops[stop] = struct{}{}
 	}
+	if err := v.compile(v.settings.Concepts); err != nil {
+		return nil, fmt.Errorf("%w: concepts: %w", ErrSettings, err)
+	}
+	for stop := range v.stops {
+		v.keep(stop)
+	}
 	return v, nil
 }
 
-// prepareWords resolves the words that notes mostly consist of, so that scoring need not.
-func (v *Vectorizer) prepareWords() {
-	prepare := func(raw string) {
-		var folded [maxWord]byte
-		if len(raw) <= maxWord && v.words.lookup(folded[:copy(folded[:], raw)]) == nil {
-			v.words.insert(v.resolve(raw))
+// isWord reports whether s is letters alone.
+func isWord(s string) bool {
+	return s != "" && len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+}
+
+// keep resolves a word of the model, so that scoring need not, and returns it.
+func (v *Vectorizer) keep(raw string) *word {
+	if len(raw) > maxWord {
+		return nil
+	}
+	var folded [maxWord]byte
+	if w := v.words.lookup(folded[:copy(folded[:], raw)]); w != nil {
+		return w
+	}
+	w := v.resolve(raw)
+	v.words.insert(w)
+	return w
+}
+
+// resolve returns what follows from a folded word.
+func (v *Vectorizer) resolve(raw string) *word {
+	w := &word{raw: raw, unit: units[raw]}
+	w.like = w
+	if _, stop := v.stops[raw]; !stop && utf8.RuneCountInString(raw) > 1 {
+		if stem := porter.Stem(raw, true); strings.ContainsFunc(stem, unicode.IsLetter) {
+			w.stem[0] = v.term(stem)
 		}
-	}
-	for stop := range v.stops {
-		prepare(stop)
-	}
-	for key := range v.settings.Synonyms {
-		prepare(key)
-	}
-	for _, t := range v.vocabulary {
-		for _, surface := range t.Surface {
-			for raw := range strings.FieldsSeq(surface) {
-				prepare(raw)
+		if n := v.joined[raw]; n != nil {
+			w.node = n
+		} else if v.settings.Spelling {
+			if meant := v.speller.correct(raw); meant != nil {
+				w.like, w.node, w.stem = meant, meant.node, meant.stem
 			}
 		}
 	}
+	return w
 }
 
-// column returns the column of a term, or -1.
-func (v *Vectorizer) column(text string) int32 {
-	if j, found := v.columns[text]; found {
-		return j
+// term returns the term of a text. Terms that the vectorizer knew when it was made are shared; others are made anew, for the
+// vectorizer is not changed any more.
+func (v *Vectorizer) term(text string) *term {
+	if t := v.terms[text]; t != nil {
+		return t
 	}
-	return -1
+	t := &term{text: text, side: strings.HasPrefix(text, "side:")}
+	v.number(t)
+	if v.columns == nil {
+		v.terms[text] = t
+	}
+	return t
 }
 
-// Settings returns the settings with the synonyms and stop words that are in force, built-in ones written out, so that a
+// number gives a term its columns.
+func (v *Vectorizer) number(t *term) {
+	for s, prefix := range prefixes {
+		t.columns[s] = -1
+		if j, found := v.columns[prefix+t.text]; found {
+			t.columns[s] = j
+		}
+	}
+}
+
+// Settings returns the settings with the concepts and stop words that are in force, built-in ones written out, so that a
 // later version with other built-in ones gives the same rows. They must not be changed.
 func (v *Vectorizer) Settings() Settings { return v.settings }
 

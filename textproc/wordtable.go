@@ -45,6 +45,12 @@ func (t *table) lookup(raw []byte) *word {
 	}
 }
 
+// has reports whether the table holds a word.
+func (t *table) has(raw string) bool {
+	var folded [maxWord]byte
+	return len(raw) <= maxWord && t.lookup(folded[:copy(folded[:], raw)]) != nil
+}
+
 // insert adds a word that is not in the table.
 func (t *table) insert(w *word) {
 	if 2*t.used >= len(t.slots) {

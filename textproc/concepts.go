@@ -1,0 +1,252 @@
+package textproc
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed concepts/concepts.tsv
+var conceptsFile []byte
+
+//go:embed concepts/senses.tsv
+var sensesFile []byte
+
+//go:embed concepts/status.tsv
+var statusFile []byte
+
+// Concepts say what nurses write and what it means. They are saved with a model.
+type Concepts struct {
+	Concepts []Concept `json:"concepts"`
+	Senses   []Sense   `json:"senses"`
+	Triggers []Trigger `json:"triggers"`
+}
+
+// Concept is one column for one meaning, whatever was typed.
+type Concept struct {
+	Name     string   `json:"name"`     // of the term; a+b are two terms with one span, not:a is a denied one
+	Surfaces []string `json:"surfaces"` // forms in notes; the sense of one that ends in * depends on its context
+	Kind     string   `json:"kind"`     // see Kinds
+	Parts    []string `json:"parts,omitempty"`
+	Test     bool     `json:"test,omitempty"`    // takes a result that follows it
+	Dropped  bool     `json:"dropped,omitempty"` // has no column
+	Ends     bool     `json:"ends,omitempty"`    // ends a denial
+}
+
+// Kinds are the kinds of concepts. A history is chronic: "h/o copd" is copd. A symptom ends a list of the past.
+var Kinds = []string{"symptom", "finding", "history", "mechanism", "treatment", "anatomy", "admin"}
+
+// Sense is one reading of a surface that has several. The first that fits decides.
+type Sense struct {
+	Surface string   `json:"surface"`
+	Sense   string   `json:"sense"` // a concept, several joined by +, "=" for the word as it stands, "-" for nothing
+	Where   string   `json:"where,omitempty"`
+	Window  int      `json:"window,omitempty"`
+	Cues    []string `json:"cues,omitempty"` // one of them stands there
+}
+
+// Trigger is a word that says whether what stands near it is so.
+type Trigger struct {
+	Surface string `json:"surface"`
+	Effect  string `json:"effect"`
+	Concept string `json:"concept,omitempty"` // its own, if it has one
+}
+
+// Builtin returns the built-in concepts. They must not be changed.
+func Builtin() *Concepts { return builtin() }
+
+var builtin = sync.OnceValue(func() *Concepts {
+	var c Concepts
+	for _, file := range []struct {
+		bytes []byte
+		read  func(*Concepts, []string) error
+		width int
+	}{{conceptsFile, (*Concepts).addConcept, 4}, {sensesFile, (*Concepts).addSense, 5}, {statusFile, (*Concepts).addTrigger, 3}} {
+		if err := lines(bytes.NewReader(file.bytes), file.width, func(fields []string) error { return file.read(&c, fields) }); err != nil {
+			panic("textproc: built-in concepts: " + err.Error())
+		}
+	}
+	return &c
+})
+
+// With returns the concepts with those of a site's table, which has the form of the built-in concepts/concepts.tsv: tab-separated
+// columns concept, surfaces, kind and note. A concept that is there replaces the one of its name, and a surface goes from every
+// concept that had it. An error names the line.
+func (c *Concepts) With(r io.Reader) (*Concepts, error) {
+	var own Concepts
+	if err := lines(r, 4, func(fields []string) error { return own.addConcept(fields) }); err != nil {
+		return nil, err
+	}
+	all := &Concepts{Triggers: c.Triggers}
+	replaced := func(name string) bool {
+		return slices.ContainsFunc(own.Concepts, func(x Concept) bool { return x.Name == name })
+	}
+	taken := make(map[string]bool)
+	for _, x := range own.Concepts {
+		for _, s := range x.Surfaces {
+			if strings.HasSuffix(s, "*") {
+				return nil, fmt.Errorf("reading concepts: surface %q of %q: only built-in surfaces can have several senses", s, x.Name)
+			}
+			taken[s] = true
+		}
+	}
+	for _, x := range c.Concepts {
+		if replaced(x.Name) {
+			continue
+		}
+		x.Surfaces = slices.DeleteFunc(slices.Clone(x.Surfaces), func(s string) bool { return taken[strings.TrimSuffix(s, "*")] })
+		if len(x.Surfaces) > 0 {
+			all.Concepts = append(all.Concepts, x)
+		}
+	}
+	for _, s := range c.Senses {
+		if !taken[s.Surface] {
+			all.Senses = append(all.Senses, s)
+		}
+	}
+	all.Concepts = append(all.Concepts, own.Concepts...)
+	return all, nil
+}
+
+// lines calls add with the fields of each line of a table, after its header and without comments.
+func lines(r io.Reader, width int, add func(fields []string) error) error {
+	scanner := bufio.NewScanner(r)
+	for number := 1; scanner.Scan(); number++ {
+		line := strings.TrimRight(strings.TrimPrefix(scanner.Text(), "\ufeff"), "\r")
+		if number == 1 || strings.TrimSpace(line) == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) < min(width, 3) {
+			return fmt.Errorf("reading concepts: line %d: %d fields separated by tabs, must be %d", number, len(fields), width)
+		}
+		for len(fields) < width {
+			fields = append(fields, "")
+		}
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		if err := add(fields); err != nil {
+			return fmt.Errorf("reading concepts: line %d: %w", number, err)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("reading concepts: %w", err)
+	}
+	return nil
+}
+
+func (c *Concepts) addConcept(fields []string) error {
+	x := Concept{Name: fields[0], Kind: fields[2]}
+	if !isName(x.Name) {
+		return fmt.Errorf("%q is no name of a concept: letters, digits and underscores", x.Name)
+	}
+	if !slices.Contains(Kinds, x.Kind) {
+		return fmt.Errorf("kind %q of %q is none of %s", x.Kind, x.Name, strings.Join(Kinds, ", "))
+	}
+	if slices.ContainsFunc(c.Concepts, func(y Concept) bool { return y.Name == x.Name }) {
+		return fmt.Errorf("concept %q appears twice", x.Name)
+	}
+	for s := range strings.SplitSeq(fields[1], "|") {
+		s = foldString(strings.TrimSpace(s))
+		if s == "" {
+			return fmt.Errorf("concept %q has an empty surface", x.Name)
+		}
+		x.Surfaces = append(x.Surfaces, s)
+	}
+	for note := fields[3]; ; {
+		directive, rest, found := strings.Cut(note, " ")
+		directive = strings.TrimRight(directive, ".:;")
+		switch parts, isParts := strings.CutPrefix(directive, "parts="); {
+		case isParts:
+			x.Parts = strings.Split(parts, ",")
+		case directive == "test":
+			x.Test = true
+		case directive == "dropped":
+			x.Dropped = true
+		case directive == "ends":
+			x.Ends = true
+		default:
+			found = false
+		}
+		if !found {
+			break
+		}
+		note = rest
+	}
+	c.Concepts = append(c.Concepts, x)
+	return nil
+}
+
+// isName reports whether s can name a concept.
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '+' || r == ':')
+	})
+}
+
+func (c *Concepts) addSense(fields []string) error {
+	x := Sense{Surface: foldString(fields[0]), Sense: fields[1]}
+	if fields[2] != "" {
+		where, window, _ := strings.Cut(fields[2], " ")
+		n, err := strconv.Atoi(window)
+		if err != nil || n < 1 || where != "before" && where != "after" && where != "near" {
+			return fmt.Errorf("%q is not before, after or near a number of words", fields[2])
+		}
+		x.Where, x.Window, x.Cues = where, n, strings.Split(fields[3], "|")
+	}
+	c.Senses = append(c.Senses, x)
+	return nil
+}
+
+func (c *Concepts) addTrigger(fields []string) error {
+	if _, known := effects[fields[1]]; !known {
+		return fmt.Errorf("unknown effect %q", fields[1])
+	}
+	c.Triggers = append(c.Triggers, Trigger{foldString(fields[0]), fields[1], fields[2]})
+	return nil
+}
+
+// node is a place in the tree of surfaces, after some words of them.
+type node struct {
+	next  []edge
+	entry *entry // of the surface that ends here, or nil
+}
+
+// edge leads from one word of a surface to the next.
+type edge struct {
+	word  *word
+	glued bool // the words must touch: a number and letters written together
+	node  *node
+}
+
+// entry is all that follows from a surface.
+type entry struct {
+	terms   []*term // with parts, which come last
+	parts   int     // how many of terms are parts
+	kind    string
+	test    bool
+	ends    bool
+	denied  bool // "afebrile"
+	dropped bool
+	senses  []sense // if the surface has several
+	effect  effect
+	measure *measure // that a number after it belongs to
+	text    string
+}
+
+// sense is a compiled Sense.
+type sense struct {
+	entry   *entry // nil for the word as it stands
+	before  bool
+	after   bool
+	window  int
+	slashes bool // a cue is a form such as h/o
+	cues    map[string]bool
+}

@@ -1,0 +1,178 @@
+package textproc
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// lexKind is the kind of a lexeme.
+type lexKind uint8
+
+const (
+	letters lexKind = iota // a run of letters and marks; apostrophes inside are dropped
+	digits                 // a number, with its decimals
+	mark                   // one other character
+)
+
+// lexeme is the smallest piece of a note. Spaces are none; they show in glued.
+type lexeme struct {
+	start, end int32 // bytes of the scanned text
+	kind       lexKind
+	c          byte  // the character of a mark, else 0
+	glued      bool  // no space stands before it
+	point      bool  // a number with decimals
+	word       *word // what the tables say of it; nil for a number or mark that no surface has, and for noise
+	value      float64
+}
+
+// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII: such text
+// has to be folded first.
+func (t *Transformer) scan(text string) bool {
+	t.lex = t.lex[:0]
+	glued := false
+	for i := 0; i < len(text); {
+		c := text[i]
+		start := i
+		l := lexeme{start: int32(start), glued: glued}
+		glued = true
+		switch {
+		case lower[c] != 0:
+			if i = t.letters(text, i); i < 0 {
+				return false
+			}
+			l.word = t.lookup(t.raw)
+		case isDigit(c):
+			i = t.number(text, i, &l)
+		case c == ' ' || c == '\t' || c == '\r':
+			i++
+			glued = false
+			continue
+		case c < utf8.RuneSelf:
+			i++
+			l.kind, l.c, l.word = mark, c, t.v.marks[c]
+			if c == '\n' {
+				glued = false
+			}
+		default:
+			if !t.folded {
+				return false
+			}
+			r, n := utf8.DecodeRuneInString(text[i:])
+			if unicode.IsLetter(r) {
+				i = t.letters(text, i)
+				l.word = t.lookup(t.raw)
+				break
+			}
+			i += n
+			if unicode.IsSpace(r) {
+				glued = false
+				continue
+			}
+			l.kind, l.c = mark, other
+		}
+		l.end = int32(i)
+		t.lex = append(t.lex, l)
+	}
+	return true
+}
+
+// other stands for a mark that is not ASCII.
+const other = 1
+
+// letters reads the word that begins at i into t.raw, without apostrophes, and returns its end; -1 at a byte that is not
+// ASCII in text that is not folded. A word over maxWord bytes leaves t.raw empty.
+func (t *Transformer) letters(text string, i int) int {
+	n := 0
+	raw := &t.buffer
+	for i < len(text) {
+		c := text[i]
+		switch l := lower[c]; {
+		case l != 0:
+			if n < maxWord {
+				raw[n] = l
+			}
+			n++
+			i++
+			continue
+		case c == '\'':
+			if !startsWithLetter(text[i+1:]) {
+				break
+			}
+			i++
+			continue
+		case c >= utf8.RuneSelf:
+			if !t.folded {
+				return -1
+			}
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if !unicode.IsLetter(r) && !unicode.IsMark(r) {
+				break
+			}
+			if n+size <= maxWord {
+				copy(raw[n:], text[i:i+size])
+			}
+			n += size
+			i += size
+			continue
+		}
+		break
+	}
+	if n > maxWord {
+		n = 0
+	}
+	t.raw = raw[:n]
+	return i
+}
+
+// number reads the number that begins at i: digits, thousands after commas, and decimals.
+func (t *Transformer) number(text string, i int, l *lexeme) int {
+	l.kind = digits
+	start := i
+	value := 0.0
+	for ; i < len(text); i++ {
+		if c := text[i]; isDigit(c) {
+			value = value*10 + float64(c-'0')
+		} else if c != ',' || !thousands(text, start, i) {
+			break
+		}
+	}
+	l.word = t.v.words.lookup(t.buffer[:copy(t.buffer[:], text[start:i])])
+	if i+1 < len(text) && text[i] == '.' && isDigit(text[i+1]) {
+		l.point, l.word = true, nil
+		i++
+		for scale := .1; i < len(text) && isDigit(text[i]); i++ {
+			value += float64(text[i]-'0') * scale
+			scale /= 10
+		}
+	}
+	l.value = value
+	return i
+}
+
+// thousands reports whether the comma at i stands before exactly three digits and after at most three.
+func thousands(text string, start, i int) bool {
+	end := i + 1
+	for end < len(text) && isDigit(text[end]) {
+		end++
+	}
+	return end == i+4 && i-start <= 3 && text[start] != '0'
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// startsWithLetter takes ASCII alone for granted before folding: other text is folded before this matters.
+func startsWithLetter(s string) bool {
+	if s == "" || s[0] < utf8.RuneSelf {
+		return s != "" && lower[s[0]] != 0
+	}
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(r)
+}
+
+// lower maps ASCII letters to lower case and all else to 0.
+var lower = func() (table [256]byte) {
+	for c := byte('a'); c <= 'z'; c++ {
+		table[c], table[c-'a'+'A'] = c, c
+	}
+	return table
+}()

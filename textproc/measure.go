@@ -1,0 +1,218 @@
+package textproc
+
+import "math"
+
+// measure is a kind of number that notes hold. Its values become one term for each range, "hr:111-130".
+type measure struct {
+	name     string
+	least    float64 // plausible values; others are dropped
+	most     float64
+	limits   []float64 // range i holds values less than limits[i], the last one the rest
+	ranges   []string
+	normal   int  // the range of a healthy adult: of two values the one farther from it counts
+	child    bool // the ranges are those of adults; a child's get a term of their own
+	vital    bool // stands in a row of vital signs
+	first    int  // number of its first term
+	keys     []string
+	needs    func(t *Transformer, key, number int) bool // whether the number belongs to the key; nil: always
+	concepts bool                                       // the key keeps its own concept: "fever 103"
+}
+
+// The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure, temperature
+// and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for glucose and A1C; of Serlin
+// (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for potassium; of the CDC's field triage
+// for heights and speeds; of NCHS for ages from 8 years, ESI below. Those of durations, oxygen and lactate are ours.
+var (
+	heartRate = &measure{
+		name: "hr", least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
+		ranges: []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
+		keys:   []string{"hr", "pulse", "heart rate", "pulse rate", "p"}, needs: besideVital,
+	}
+	breathing = &measure{
+		name: "rr", least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
+		ranges: []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
+		keys:   []string{"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r"}, needs: besideVital,
+	}
+	systolic = &measure{
+		name: "sbp", least: 30, most: 320, limits: []float64{91, 101, 111, 180, 220}, normal: 3, child: true, vital: true,
+		ranges: []string{"<=90", "91-100", "101-110", "111-179", "180-219", ">=220"},
+		keys:   []string{"bp", "blood pressure", "sbp", "systolic", "bps"},
+	}
+	diastolic   = &measure{name: "dbp", least: 10, most: 220, limits: []float64{120.5}, ranges: []string{"", ">120"}, vital: true, keys: []string{"dbp", "diastolic"}}
+	temperature = &measure{
+		name: "temp", least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
+		ranges: []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
+		keys:   []string{"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "febrile"}, concepts: true, needs: warm,
+	}
+	saturation = &measure{
+		name: "spo2", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
+		ranges: []string{"<=91", "92-93", "94-95", ">=96"},
+		keys:   []string{"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "satting at"},
+		needs:  saturated,
+	}
+	coma = &measure{
+		name: "gcs", least: 3, most: 15, limits: []float64{9, 13, 15}, normal: 3,
+		ranges: []string{"3-8", "9-12", "13-14", "15"}, keys: []string{"gcs", "glasgow coma scale", "glasgow coma score", "glasgow"},
+	}
+	glucose = &measure{
+		name: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
+		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
+		keys:   []string{"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "blood sugar", "blood glucose", "sugar", "sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick", "glucometer", "glu", "bgm", "poc glucose"},
+	}
+	painScore = &measure{
+		name: "pain", least: 0, most: 10, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
+		keys: []string{"pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain"}, concepts: true,
+	}
+	a1c       = &measure{name: "a1c", least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"}, keys: []string{"a1c", "hba1c", "hgba1c", "hgb a1c"}}
+	inr       = &measure{name: "inr", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05}, ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: []string{"inr"}}
+	potassium = &measure{
+		name: "k", least: 1.2, most: 12, limits: []float64{2.5, 3.5, 5.5, 6, 6.5}, normal: 2, ranges: []string{"<2.5", "2.5-3.4", "3.5-5.4", "5.5-5.9", "6.0-6.4", ">=6.5"},
+		keys: []string{"k", "k+", "potassium"}, needs: decimalOrSign,
+	}
+	lactate     = &measure{name: "lactate", least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"}, keys: []string{"lactate", "lactic", "lactic acid"}}
+	orientation = &measure{
+		name: "orient", least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
+		keys: []string{"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented", "alert & oriented", "awake alert", "oriented"}, concepts: true,
+	}
+	duration = &measure{
+		name: "dur", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
+		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"},
+	}
+	count     = &measure{name: "count", least: 1, most: 99, limits: []float64{1.5, 2.5}, ranges: []string{"1", "2", ">=3"}}
+	gestation = &measure{name: "ga", least: 1, most: 44, limits: []float64{14, 28, 37}, ranges: []string{"<14", "14-27", "28-36", ">=37"}}
+	oxygen    = &measure{name: "o2", least: .25, most: 70, limits: []float64{5, 10}, ranges: []string{"1-4l", "5-9l", ">=10l"}}
+	height    = &measure{name: "height", least: 1, most: 500, limits: []float64{10.5, 20.5}, ranges: []string{"<=10ft", "11-20ft", ">20ft"}}
+	speed     = &measure{name: "speed", least: 1, most: 200, limits: []float64{20.5}, ranges: []string{"<=20mph", ">20mph"}}
+	age       = &measure{
+		name: "age", most: 120, limits: []float64{.25, 3, 8, 18, 45, 65, 75, 85}, // years
+		ranges: []string{"<3mo", "3-35mo", "3-7y", "8-17y", "18-44y", "45-64y", "65-74y", "75-84y", ">=85y"},
+	}
+	sex   = &measure{name: "sex", most: 1, limits: []float64{.5}, ranges: []string{"f", "m"}}
+	spine = &measure{name: "spine", most: 3, limits: []float64{.5, 1.5, 2.5}, ranges: []string{"c", "t", "l", "s"}}
+	dose  = &measure{name: "dose", most: 1, limits: []float64{.5}, ranges: []string{"amount", "count"}}
+	ob    = &measure{name: "ob", ranges: []string{"gp"}}
+
+	measures = []*measure{
+		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr, potassium, lactate, orientation,
+		duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
+	}
+	measureTerms = number(measures)
+)
+
+// number gives every measure the numbers of its terms and returns how many there are.
+func number(measures []*measure) int {
+	n := 0
+	for _, m := range measures {
+		m.first = n
+		n += len(m.ranges)
+		if m.child {
+			n += len(m.ranges)
+		}
+	}
+	return n
+}
+
+// rangeOf returns the number of the range that holds x, or -1 if x is implausible.
+func (m *measure) rangeOf(x float64) int {
+	if !(x >= m.least && x <= m.most) {
+		return -1
+	}
+	for i, limit := range m.limits {
+		if x < limit {
+			return i
+		}
+	}
+	return len(m.limits)
+}
+
+// worse returns the range of the value farther from normal.
+func (m *measure) worse(x, y float64) int {
+	a, b := m.rangeOf(x), m.rangeOf(y)
+	if a < 0 || b < 0 || max(a-m.normal, m.normal-a) >= max(b-m.normal, m.normal-b) {
+		return a
+	}
+	return b
+}
+
+// unit is what a number counts.
+type unit uint8
+
+const (
+	noUnit unit = iota
+	minutes
+	hours
+	days
+	weeks
+	months
+	years
+	amount // of a drug
+	pieces // of a drug
+	litres
+	feet
+	milesAnHour
+	nothing // sizes, times of day, ordinals: no term
+)
+
+var units = map[string]unit{}
+
+func init() {
+	for u, words := range map[unit][]string{
+		minutes:     {"min", "mins", "minute", "minutes"},
+		hours:       {"h", "hr", "hrs", "hour", "hours"},
+		days:        {"d", "day", "days"},
+		weeks:       {"w", "wk", "wks", "week", "weeks"},
+		months:      {"mo", "mos", "month", "months", "mth", "mths"},
+		years:       {"y", "yr", "yrs", "year", "years"},
+		amount:      {"mg", "mcg", "ug", "g", "gm", "gms", "gram", "grams", "ml", "cc", "unit", "units", "meq", "iu"},
+		pieces:      {"pill", "pills", "tab", "tabs", "tablet", "tablets", "cap", "caps", "capsule", "capsules", "puff", "puffs", "drop", "drops", "dose", "doses", "spray", "sprays"},
+		litres:      {"l", "liter", "liters", "litre", "litres", "lpm", "lnc", "lo"},
+		feet:        {"ft", "foot", "feet"},
+		milesAnHour: {"mph"},
+		nothing:     {"cm", "mm", "in", "inch", "inches", "lb", "lbs", "kg", "km", "am", "pm", "st", "nd", "rd", "th", "s", "a", "p", "bpm", "f", "c", "mmhg", "ga", "fr", "gauge", "kmh", "kph"},
+	} {
+		for _, w := range words {
+			units[w] = u
+		}
+	}
+}
+
+// hoursOf says how many hours a unit of time has.
+var hoursOf = [...]float64{minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24}
+
+// celsius returns x in degrees Celsius, to a tenth: values that only Fahrenheit can have are converted.
+func celsius(x float64) float64 {
+	if x >= 77 && x <= 113 {
+		x = (x - 32) / 1.8
+	}
+	return math.Round(x*10) / 10
+}
+
+// ageWords are units of an age that tell the sex too: "yom" is a year-old male. Letters between say what somebody took for the
+// race; it is not read.
+var ageWords = func() map[string]ageWord {
+	table := make(map[string]ageWord)
+	for _, u := range []struct {
+		prefix string
+		years  float64
+	}{{"yo", 1}, {"yr", 1}, {"y", 1}, {"mo", 1. / 12}, {"wo", 7 / 365.25}, {"do", 1 / 365.25}} {
+		for _, race := range []string{"", "w", "b", "h", "a", "aa", "l", "c"} {
+			if u.prefix != "yo" && race != "" {
+				continue
+			}
+			table[u.prefix+race+"m"] = ageWord{u.years, 'm'}
+			table[u.prefix+race+"f"] = ageWord{u.years, 'f'}
+		}
+	}
+	table["yo"] = ageWord{1, 0}
+	return table
+}()
+
+type ageWord struct {
+	years float64 // of its unit
+	sex   byte    // 'm', 'f', or 0
+}
+
+// sexes are the words for a sex beside an age.
+var sexes = map[string]byte{
+	"m": 'm', "male": 'm', "man": 'm', "boy": 'm', "gentleman": 'm', "gent": 'm', "f": 'f', "female": 'f', "woman": 'f', "girl": 'f', "lady": 'f', "fem": 'f',
+}

@@ -1,0 +1,109 @@
+package textproc
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed concepts/english.txt
+var englishFile string
+
+// english holds common words that look like a misspelled word of the built-in concepts and are none: waist is not wrist. They are
+// words of the SCOWL lists; concepts/english.txt says which.
+var english = sync.OnceValue(func() map[string]struct{} {
+	words := make(map[string]struct{})
+	for line := range strings.Lines(englishFile) {
+		if word := strings.TrimSpace(line); word != "" && word[0] != '#' {
+			words[word] = struct{}{}
+		}
+	}
+	return words
+})
+
+// minSpelled is the length of the shortest word that is corrected, in bytes.
+const minSpelled = 5
+
+// speller finds the word that was meant by a misspelled one, by the words that both become when a letter is left out (SymSpell's
+// idea): those are equal for a wrong, missing, surplus or swapped letter.
+type speller struct {
+	deletes map[string][]*word
+}
+
+// add makes w a candidate.
+func (s *speller) add(w *word) {
+	if len(w.raw) < minSpelled || !ascii(w.raw) {
+		return
+	}
+	variants(w.raw, func(v string) { s.deletes[v] = append(s.deletes[v], w) })
+}
+
+// variants calls yield with s and with s without each letter but the first.
+func variants(s string, yield func(string)) {
+	yield(s)
+	for i := 1; i < len(s); i++ {
+		if i == 1 || s[i] != s[i-1] {
+			yield(s[:i] + s[i+1:])
+		}
+	}
+}
+
+// correct returns the one concept word at a Damerau distance of 1 with the same first letter, or nil if none or several are there.
+// Words of one meaning count as one.
+func (s *speller) correct(raw string) *word {
+	if len(raw) < minSpelled || !ascii(raw) {
+		return nil
+	}
+	if _, common := english()[raw]; common {
+		return nil
+	}
+	var found *word
+	several := false
+	variants(raw, func(v string) {
+		for _, w := range s.deletes[v] {
+			if w == found || !oneEdit(raw, w.raw) {
+				continue
+			}
+			if found != nil && found.stem[0] != w.stem[0] {
+				several = true
+			}
+			if found == nil || w.raw < found.raw {
+				found = w
+			}
+		}
+	})
+	if several {
+		return nil
+	}
+	return found
+}
+
+// oneEdit reports whether one letter inserted, left out, replaced or swapped with its neighbour turns a into b.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if i == len(a) {
+		return false // equal
+	}
+	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] < 'a' || s[i] > 'z' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,422 @@
+package textproc
+
+// Status says what a note says of a finding.
+type Status uint8
+
+// The statuses. Where several apply, another person's goes before denied, denied before uncertain, uncertain before past.
+const (
+	Affirmed Status = iota
+	Negated
+	Uncertain
+	Historical
+	OtherPerson
+	statuses = iota
+)
+
+// prefixes mark the terms of a status. No affirmed term begins with one.
+var prefixes = [statuses]string{"", "not:", "maybe:", "past:", "other:"}
+
+// String returns the name of the status in the program's output.
+func (s Status) String() string {
+	return [statuses]string{"affirmed", "negated", "uncertain", "historical", "other-person"}[s]
+}
+
+// effect is what a trigger does; concepts/status.tsv describes each.
+type effect uint8
+
+const (
+	none effect = iota
+	deny
+	denies
+	not
+	absent
+	free
+	negative
+	denied
+	maybe
+	unsure
+	either
+	historical
+	after
+	over
+	otherPerson
+	visible // the effects from here on belong to words that keep a term
+	present
+	kin
+	has
+	tells
+	ends
+	stops
+)
+
+var effects = map[string]effect{
+	"deny": deny, "denies": denies, "not": not, "absent": absent, "free": free, "negative": negative, "denied": denied, "maybe": maybe, "unsure": unsure,
+	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "present": present, "kin": kin, "has": has, "tells": tells,
+	"end": ends, "stop": stops,
+}
+
+// eventKind is what happens at a place of the note.
+type eventKind uint8
+
+const (
+	mentioned eventKind = iota + 1
+	comma
+	ended  // a sentence
+	joined // a slash or an ampersand
+	triggered
+	minusAfter  // a minus sign before what it denies: -loc
+	minusBefore // after it: flu-
+	plusAfter
+	plusBefore
+)
+
+// event is something that matters for the status of mentions.
+type event struct {
+	kind     eventKind
+	effect   effect
+	mention  int32
+	lex, end int32 // lexemes
+}
+
+// maxDenied is how many mentions a denial reaches, but for "denies" and "negative for". Lists in triage notes are longer than NegEx's
+// five words.
+const maxDenied = 8
+
+// scope is what holds at a place of the note.
+type scope struct {
+	denied     int  // how many more mentions are denied
+	fresh      bool // nothing has been said since the denial
+	commas     bool // the denial passes commas
+	uncertain  bool
+	past       bool
+	mechanisms bool // that are of today in spite of past
+	listed     bool // a comma came since past
+	another    bool // another person's
+	kin        int  // lexeme of a person, -1 if none is near
+	sign       int8 // of the next mention: -1 denied, 1 affirmed
+}
+
+// assignStatus gives every mention its status.
+func (t *Transformer) assignStatus() {
+	s := scope{kin: -1}
+	for i := range t.events {
+		e := &t.events[i]
+		switch e.kind {
+		case mentioned:
+			t.mention(&s, i)
+		case comma:
+			s.uncertain, s.another, s.sign = false, false, 0
+			s.listed = true
+			if !s.commas || s.denied > 0 && !t.bare(i+1, false) {
+				s.denied = 0
+			}
+			if s.mechanisms || s.past && !t.bare(i+1, true) {
+				s.past = false
+			}
+			s.kin = -1
+		case ended:
+			s = scope{kin: -1}
+		case minusAfter:
+			s.denied, s.sign = 0, -1
+		case plusAfter:
+			s.denied, s.sign = 0, 1
+		case minusBefore:
+			t.backward(i, Negated, true)
+			s.sign = 0
+		case plusBefore:
+			t.backward(i, Affirmed, true)
+			s.denied, s.sign = 0, 0
+		case triggered:
+			t.apply(&s, i)
+		}
+	}
+	t.chronic()
+}
+
+// chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one anyway.
+func (t *Transformer) chronic() {
+	for i := range t.mentions {
+		if m := &t.mentions[i]; m.status == Affirmed && m.measure == nil {
+			return
+		}
+	}
+	for i := range t.mentions {
+		if t.mentions[i].plain {
+			t.mentions[i].status = Affirmed
+		}
+	}
+}
+
+// mention gives the mention of event i its status.
+func (t *Transformer) mention(s *scope, i int) {
+	m := &t.mentions[t.events[i].mention]
+	if m.measure != nil && m.measure != spine {
+		return
+	}
+	kind := ""
+	if m.entry != nil {
+		kind = m.entry.kind
+	}
+	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" || s.listed && kind == "treatment") {
+		s.past = false
+	}
+	status := Affirmed
+	switch {
+	case s.another:
+		status = OtherPerson
+	case s.sign < 0 || s.sign == 0 && s.denied > 0:
+		status = Negated
+	case s.uncertain:
+		status = Uncertain
+	case s.past:
+		status = Historical
+	}
+	if s.denied > 0 {
+		s.denied--
+	}
+	s.fresh = false
+	if m.entry != nil && m.entry.denied { // afebrile
+		if status == Negated {
+			status = Affirmed
+		} else if status == Affirmed {
+			status = Negated
+		}
+	}
+	t.setStatus(m, status)
+	if s.sign != 0 && !(i+1 < len(t.events) && t.events[i+1].kind == joined) {
+		s.sign = 0
+	}
+}
+
+func (t *Transformer) setStatus(m *mention, s Status) {
+	m.status = s
+	m.plain = s == Historical && m.entry != nil && m.entry.kind == "history"
+}
+
+// apply changes the scope by the trigger of event i.
+func (t *Transformer) apply(s *scope, i int) {
+	e := t.events[i].effect
+	if e != kin && e != has && e != tells && s.kin >= 0 && int(t.events[i].lex) > s.kin+2 {
+		s.kin = -1
+	}
+	switch e {
+	case deny, denies, not:
+		if t.answers(i) {
+			t.backward(i, Negated, false)
+			return
+		}
+		s.open(e)
+	case denied:
+		if t.follows(i) {
+			s.open(denies)
+		} else {
+			t.backward(i, Negated, false)
+		}
+	case absent:
+		t.backward(i, Negated, false)
+	case free:
+		t.backward(i, Negated, true)
+	case negative:
+		switch {
+		case t.tested(i):
+			t.backward(i, Negated, true)
+		case t.follows(i):
+			s.open(deny)
+		default:
+			t.backward(i, Negated, false)
+		}
+	case present:
+		s.denied, s.sign = 0, 0
+		if t.tested(i) {
+			t.backward(i, Affirmed, true)
+		}
+	case maybe:
+		s.uncertain = true
+	case unsure:
+		t.backward(i, Uncertain, false)
+	case either:
+		t.backward(i, Uncertain, false)
+		s.uncertain = true
+	case historical:
+		if t.current(i) {
+			return
+		}
+		s.past, s.listed, s.mechanisms = true, false, false
+	case after:
+		s.past, s.listed, s.mechanisms = true, false, true
+		s.denied = 0
+	case over:
+		t.backward(i, Historical, false)
+	case otherPerson:
+		s.another = true
+		if !s.fresh {
+			s.denied = 0
+		}
+	case kin:
+		s.kin = int(t.events[i].end)
+	case has:
+		if s.kin >= 0 && int(t.events[i].lex) <= s.kin+1 {
+			s.another = true
+		}
+		s.kin = -1
+		if !s.fresh {
+			s.denied, s.past = 0, s.past && !t.is(int(t.events[i].lex), "with", "w", "has")
+		}
+		if t.is(int(t.events[i].lex), "with", "w") {
+			s.uncertain = false
+		}
+	case tells, ends, stops:
+		s.kin = -1
+		if e == tells {
+			s.another = false
+		}
+		if !s.fresh {
+			s.denied = 0
+		}
+		s.uncertain = false
+		if e == stops {
+			s.past, s.another = false, false
+		}
+	}
+}
+
+// open begins a denial.
+func (s *scope) open(e effect) {
+	s.denied, s.fresh, s.commas, s.sign = maxDenied, true, e != not, 0
+	if e == denies {
+		s.denied = 1 << 30
+	}
+}
+
+// answers reports whether the denial of event i is the answer in "fever: no".
+func (t *Transformer) answers(i int) bool {
+	e := &t.events[i]
+	return (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) && (int(e.end) >= len(t.lex) || t.lex[e.end].kind == mark)
+}
+
+// follows reports whether something is mentioned between event i and the end of its item.
+func (t *Transformer) follows(i int) bool {
+	for _, e := range t.events[i+1:] {
+		switch e.kind {
+		case mentioned:
+			m := &t.mentions[e.mention]
+			return m.measure == nil && (m.entry != nil || t.events[i].effect == denied)
+		case comma, ended:
+			return false
+		case triggered:
+			if e.effect >= visible {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// tested reports whether a test or what it looks for stands straight before event i.
+func (t *Transformer) tested(i int) bool {
+	at := i - 1
+	for at >= 0 && t.events[at].kind == triggered && t.events[at].effect >= visible {
+		at--
+	}
+	if at < 0 || t.events[at].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[at].mention]
+	return m.entry != nil && m.entry.test
+}
+
+// current reports whether a duration before "h/o" makes it mean "for": 2 day h/o cough.
+func (t *Transformer) current(i int) bool {
+	if i == 0 || t.events[i-1].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously", "prior")
+}
+
+// bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign, side or
+// positive sign before the next comma, and nothing that begins anew. A list of the past may have further words for the past.
+func (t *Transformer) bare(i int, past bool) bool {
+	for _, e := range t.events[i:] {
+		switch e.kind {
+		case mentioned:
+			m := &t.mentions[e.mention]
+			if m.measure != nil || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+				return false
+			}
+		case comma, ended:
+			return true
+		case plusAfter, plusBefore:
+			return false
+		case triggered:
+			switch e.effect {
+			case historical, after:
+				if !past {
+					return false
+				}
+			case stops, over, maybe:
+				return false
+			case deny, denies, not:
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and what a
+// slash, "and" or "or" joins to it. If only is set, it must stand straight before.
+func (t *Transformer) backward(i int, status Status, only bool) {
+	at, word := -1, -1
+search:
+	for k, seen := i-1, 0; k >= 0 && seen < 4; k-- {
+		e := &t.events[k]
+		switch e.kind {
+		case ended:
+			break search
+		case comma:
+			if at >= 0 || word >= 0 || only {
+				break search
+			}
+		case mentioned:
+			seen++
+			m := &t.mentions[e.mention]
+			if m.measure != nil {
+				continue
+			}
+			if m.entry != nil || only {
+				at = k
+				break search
+			}
+			if word < 0 {
+				word = k
+			}
+		}
+	}
+	if at < 0 {
+		at = word
+	}
+	if at < 0 {
+		return
+	}
+	for {
+		t.setStatus(&t.mentions[t.events[at].mention], status)
+		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) {
+			return
+		}
+		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
+			if t.events[at].kind == comma || t.events[at].kind == ended || t.events[at].kind == triggered {
+				return
+			}
+		}
+		if at < 0 {
+			return
+		}
+	}
+}
+
+// conjunction reports whether "and" or "or" stands before the mention of event i.
+func (t *Transformer) conjunction(i int) bool {
+	first := int(t.mentions[t.events[i].mention].first)
+	return t.is(first-1, "and", "or")
+}
