@@ -55,6 +55,9 @@ type Model struct {
 	turned []Head    // those of parts with the sign turned: of the reference against each class, nil for yes/no
 }
 
+// Vectorizer returns what turns notes into rows.
+func (m *Model) Vectorizer() *textproc.Vectorizer { return m.parts.Vectorizer }
+
 // labelTerms is how many terms name a topic.
 const labelTerms = 3
 

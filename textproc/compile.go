@@ -84,6 +84,10 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		}
 	}
 	for _, s := range c.Triggers {
+		if effects[s.Effect] == acts {
+			v.keep(s.Surface).acts = true
+			continue
+		}
 		if err := v.insert(s.Surface, func(old *entry) (*entry, error) {
 			e := &entry{text: s.Surface}
 			if old != nil {

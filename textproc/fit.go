@@ -150,20 +150,16 @@ func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 	return slices.Clone(forms[:n])
 }
 
-// surfaceText returns the folded words of mentions [from,to], one space between them.
+// surfaceText returns the folded words of mentions [from,to], with one space where the note has any.
 func (t *Transformer) surfaceText(from, to int32) string {
 	var text []byte
-	for i := range t.lex {
-		if l := &t.lex[i]; l.start >= t.mentions[from].start && l.end <= t.mentions[to].end {
-			if len(text) > 0 && !l.glued {
-				text = append(text, ' ')
-			}
-			for _, c := range []byte(t.text[l.start:l.end]) {
-				if lower[c] != 0 {
-					c = lower[c]
-				}
-				text = append(text, c)
-			}
+	for i := t.mentions[from].first; i < t.mentions[to].last; i++ {
+		l := &t.lex[i]
+		if len(text) > 0 && !l.glued {
+			text = append(text, ' ')
+		}
+		for _, c := range []byte(t.text[l.start:l.end]) {
+			text = append(text, cmp.Or(lower[c], c))
 		}
 	}
 	return string(text)

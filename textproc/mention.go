@@ -2,16 +2,15 @@ package textproc
 
 // mention is a part of the note that means something: a concept, a measurement, or a word.
 type mention struct {
-	start, end int32 // bytes of the scanned text
-	first      int32 // lexeme that it begins with
-	terms      []*term
-	parts      int // how many of terms are parts of a concept, which come last
-	entry      *entry
-	measure    *measure
-	status     Status
-	clause     int32
-	count      int32 // of the words it replaces
-	plain      bool  // the term counts as it is in spite of the status: a chronic disease of the past
+	start, end  int32 // bytes of the scanned text while it is read, then of the note
+	first, last int32 // its first lexeme and the one after it
+	terms       []*term
+	parts       int // how many of terms are parts of a concept, which come last
+	entry       *entry
+	measure     *measure
+	status      Status
+	clause      int32
+	plain       bool // the term counts as it is in spite of the status: a chronic disease of the past
 }
 
 // recognize fills t.mentions and t.events from t.lex.
@@ -72,7 +71,7 @@ func (t *Transformer) add(from, to int, terms []*term, parts int, e *entry, m *m
 	t.status = t.status || e != nil && e.denied
 	t.events = append(t.events, event{kind: mentioned, mention: int32(len(t.mentions)), lex: int32(from)})
 	t.mentions = append(t.mentions, mention{
-		start: t.lex[from].start, end: t.lex[to-1].end, first: int32(from), terms: terms, parts: parts, entry: e, measure: m, clause: t.clause,
+		start: t.lex[from].start, end: t.lex[to-1].end, first: int32(from), last: int32(to), terms: terms, parts: parts, entry: e, measure: m, clause: t.clause,
 	})
 }
 

@@ -47,12 +47,13 @@ const (
 	tells
 	ends
 	stops
+	acts // of words, not of surfaces
 )
 
 var effects = map[string]effect{
 	"deny": deny, "denies": denies, "not": not, "absent": absent, "free": free, "negative": negative, "denied": denied, "maybe": maybe, "unsure": unsure,
 	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "present": present, "kin": kin, "has": has, "tells": tells,
-	"end": ends, "stop": stops,
+	"end": ends, "stop": stops, "acts": acts,
 }
 
 // eventKind is what happens at a place of the note.
@@ -341,7 +342,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
-			if m.measure != nil || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+			if m.measure != nil || t.lex[m.first].word != nil && t.lex[m.first].word.acts || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
 		case comma, ended:

@@ -113,7 +113,24 @@ func (t *Transformer) analyze(text string) {
 		t.scan(t.text)
 	}
 	t.recognize()
+	if t.folded {
+		t.unfold()
+	}
 	t.find()
+}
+
+// unfold turns the positions of t.mentions into those of the note. One character of the note may hold several words (㏂); it
+// belongs to the first.
+func (t *Transformer) unfold() {
+	kept, end := t.mentions[:0], 0
+	for _, m := range t.mentions {
+		start := max(t.folder.start[m.start], end)
+		if end = max(end, t.folder.end[m.end-1]); start < end {
+			m.start, m.end = int32(start), int32(end)
+			kept = append(kept, m)
+		}
+	}
+	t.mentions = kept
 }
 
 // find fills t.hits with the columns of t.mentions.
@@ -234,8 +251,7 @@ func (t *Transformer) Tokens(text string) []Token {
 	tokens := make([]Token, 0, len(t.mentions))
 	for i := range t.mentions {
 		m := &t.mentions[i]
-		token := Token{Status: m.status}
-		token.Start, token.End = t.span(m)
+		token := Token{Start: int(m.start), End: int(m.end), Status: m.status}
 		for _, x := range m.terms {
 			token.Terms = append(token.Terms, x.text)
 			token.Known = token.Known || x.columns[t.prefixOf(m)] >= 0
@@ -243,14 +259,6 @@ func (t *Transformer) Tokens(text string) []Token {
 		tokens = append(tokens, token)
 	}
 	return tokens
-}
-
-// span returns the bytes of the note that a mention came from.
-func (t *Transformer) span(m *mention) (start, end int) {
-	if t.folded {
-		return t.folder.start[m.start], t.folder.end[m.end-1]
-	}
-	return int(m.start), int(m.end)
 }
 
 // CodePoints returns byte positions of text, which ascend, as numbers of Unicode code points, in place.

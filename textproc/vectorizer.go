@@ -44,6 +44,7 @@ type word struct {
 	node      *node    // of the surfaces that begin with it
 	unit      unit
 	filler    bool // may stand between the words of a surface
+	acts      bool // a verb of what happened
 	separates bool // may stand between "pulse" and its number
 }
 

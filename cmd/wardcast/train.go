@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +59,11 @@ type head struct {
 	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of visits than this." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
 	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3." default:"1"`
-	Negation    bool     `help:"Make denied words separate terms."`
-	Synonyms    string   `help:"File of abbreviations to use instead of the built-in ones." type:"existingfile" placeholder:"FILE"`
+	Concepts    string   `help:"File of concepts that add to the built-in ones or replace those of their names: concept, surfaces, kind and note, separated by tabs." type:"existingfile" placeholder:"FILE"`
+	Status      bool     `help:"Make what is denied, possible, past or another person's a term of its own." default:"true" negatable:""`
+	Numbers     bool     `help:"Make vital signs, scores, doses and durations in the text terms." default:"true" negatable:""`
+	Spelling    bool     `help:"Read misspelled words of the concepts as they were meant." default:"true" negatable:""`
+	StopWords   bool     `help:"Drop function words." default:"true" negatable:""`
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
 	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
 	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
@@ -79,16 +81,14 @@ type head struct {
 
 // apply writes the flags into settings.
 func (h *head) apply(s *train.Settings) error {
-	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams, s.Text.Negation = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams, h.Negation
-	if h.Synonyms != "" {
-		f, err := os.Open(h.Synonyms)
-		if err != nil {
-			return fmt.Errorf("opening synonyms: %w", err)
-		}
-		defer func() { _ = f.Close() }() // only read
-		if s.Text.Synonyms, err = textproc.LoadSynonyms(f); err != nil {
-			return fmt.Errorf("reading synonyms %s: %w", h.Synonyms, err)
-		}
+	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams
+	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
+	if !h.StopWords {
+		s.Text.StopWords = []string{}
+	}
+	var err error
+	if s.Text.Concepts, err = concepts(h.Concepts); err != nil {
+		return err
 	}
 	if h.Alpha != nil {
 		s.Alpha = *h.Alpha
@@ -97,7 +97,6 @@ func (h *head) apply(s *train.Settings) error {
 	s.Calibration, s.Threshold, s.Seed = models.CalibrationKind(h.Calibration), eval.Criterion(h.Threshold), h.Seed
 	s.L1Topics, s.L1Scores = h.L1Topics, h.L1Scores
 	s.ClassWeights = smf.ClassWeights(h.ClassWeights)
-	var err error
 	if s.Xi, err = weight("--xi", h.Xi); err != nil {
 		return err
 	}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+type tokensCmd struct {
+	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)."`
+	Concepts string     `help:"File of concepts that add to the built-in ones or replace those of their names." type:"existingfile" placeholder:"FILE" xor:"settings"`
+	ModelDir string     `help:"Model store: read the text with the settings of a champion." placeholder:"DIR" xor:"settings"`
+	Model    string     `help:"Model of --model-dir." default:"_other" placeholder:"NAME"`
+	Output   cli.Format `help:"Format: table for people, or json for one line a note." enum:"table,json" default:"table" short:"o"`
+}
+
+// tokens is what the program makes of one note.
+type tokens struct {
+	Tokens []token `json:"tokens"`
+}
+
+// token is a part of the note that means something.
+type token struct {
+	Start  int      `json:"start"` // in code points
+	End    int      `json:"end"`
+	Text   string   `json:"text"`
+	Terms  []string `json:"terms"`
+	Status string   `json:"status"`
+	Known  *bool    `json:"known,omitempty"` // with a model
+}
+
+// maxNote bounds a line of standard input, in bytes.
+const maxNote = 1 << 20
+
+func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
+	reader, err := c.reader(ctx)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(d.Out)
+	write := c.json
+	if c.Output == cli.Table {
+		write = c.table
+	}
+	if c.Text != nil {
+		if err := write(out, *c.Text, reader); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	lines := bufio.NewScanner(d.In)
+	lines.Buffer(nil, maxNote)
+	for number := 1; lines.Scan(); number++ {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		var note struct{ Text *string }
+		if err := json.Unmarshal(lines.Bytes(), &note); err != nil || note.Text == nil {
+			return errors.Join(out.Flush(), fmt.Errorf("line %d is no JSON object with a text field", number))
+		}
+		if err := write(out, *note.Text, reader); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return errors.Join(out.Flush(), fmt.Errorf("reading standard input: %w", err))
+	}
+	return out.Flush()
+}
+
+// reader returns what reads the notes: a champion's vectorizer, or the built-in settings.
+func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
+	if c.ModelDir != "" {
+		store := models.OpenDir(c.ModelDir)
+		version, err := store.Champion(ctx, c.Model)
+		if err != nil {
+			return nil, err
+		}
+		bundle, err := store.Load(ctx, c.Model, version)
+		if err != nil {
+			return nil, err
+		}
+		model, err := classifier.Load(bundle)
+		if err != nil {
+			return nil, err
+		}
+		return model.Vectorizer().Transformer(), nil
+	}
+	s := textproc.DefaultSettings()
+	var err error
+	if s.Concepts, err = concepts(c.Concepts); err != nil {
+		return nil, err
+	}
+	return textproc.Reader(s)
+}
+
+// concepts returns the built-in concepts with those of a file, nil for no file.
+func concepts(path string) (*textproc.Concepts, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening concepts: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	c, err := textproc.Builtin().With(f)
+	if err != nil {
+		return nil, fmt.Errorf("file %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// read returns what the program makes of a note.
+func (c *tokensCmd) read(text string, reader *textproc.Transformer) tokens {
+	note := tokens{Tokens: []token{}}
+	var positions []int
+	for _, t := range reader.Tokens(text) {
+		k := token{Text: text[t.Start:t.End], Terms: t.Terms, Status: t.Status.String()}
+		if c.ModelDir != "" {
+			k.Known = &t.Known
+		}
+		note.Tokens = append(note.Tokens, k)
+		positions = append(positions, t.Start, t.End)
+	}
+	textproc.CodePoints(text, positions)
+	for i := range note.Tokens {
+		note.Tokens[i].Start, note.Tokens[i].End = positions[2*i], positions[2*i+1]
+	}
+	return note
+}
+
+func (c *tokensCmd) json(w io.Writer, text string, reader *textproc.Transformer) error {
+	return json.NewEncoder(w).Encode(c.read(text, reader))
+}
+
+func (c *tokensCmd) table(w io.Writer, text string, reader *textproc.Transformer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	header := "start\tend\ttext\tstatus\tterms"
+	if c.ModelDir != "" {
+		header += "\tknown"
+	}
+	_, _ = fmt.Fprintln(t, header) // Flush tells
+	for _, k := range c.read(text, reader).Tokens {
+		_, _ = fmt.Fprintf(t, "%d\t%d\t%q\t%s\t%s", k.Start, k.End, k.Text, k.Status, strings.Join(k.Terms, ", "))
+		if k.Known != nil {
+			_, _ = fmt.Fprintf(t, "\t%v", map[bool]string{true: "yes", false: "no"}[*k.Known])
+		}
+		_, _ = fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
