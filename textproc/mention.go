@@ -15,7 +15,7 @@ type mention struct {
 
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
-	t.mentions, t.events, t.arena, t.clause, t.young, t.status = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false
+	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.plus = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false
 	for i := 0; i < len(t.lex); {
 		l := &t.lex[i]
 		var next int
@@ -102,7 +102,7 @@ func (t *Transformer) longest(i int) (best *entry, next int) {
 // fills reports whether the lexeme at i may stand between two words of a surface: a small word, or a hyphen.
 func (t *Transformer) fills(i int) bool {
 	l := &t.lex[i]
-	return l.c == '-' && l.glued && t.lex[i+1].glued || l.word != nil && l.word.filler
+	return l.c == '-' && l.glued && t.lex[i+1].glued || t.isClass(i, filler)
 }
 
 // child returns the node after the word of l, or nil.
@@ -177,8 +177,9 @@ func (t *Transformer) senseOf(i, next int, e *entry) *entry {
 // cue reports whether a cue of s stands within its window from lexeme i on, in the direction of step. The window counts words
 // between spaces.
 func (t *Transformer) cue(i, step int, s *sense) bool {
+	const most = 4 // lexemes for each word: forms with slashes are one word
 	seen := 0
-	for ; i >= 0 && i < len(t.lex); i += step {
+	for n := most * (s.window + 1); n > 0 && i >= 0 && i < len(t.lex); n, i = n-1, i+step {
 		l := &t.lex[i]
 		if step > 0 && !l.glued {
 			seen++
@@ -250,14 +251,6 @@ func (t *Transformer) isNumber(i int) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == digits
 }
 
-// unitAt returns what the word at i makes a number count.
-func (t *Transformer) unitAt(i int) unit {
-	if i < 0 || i >= len(t.lex) || t.lex[i].kind != letters || t.lex[i].word == nil {
-		return noUnit
-	}
-	return t.lex[i].word.unit
-}
-
 // mark reads the mark at i.
 func (t *Transformer) mark(i int) int {
 	l := &t.lex[i]
@@ -311,18 +304,20 @@ func (t *Transformer) question(i int) int {
 	return i + 1
 }
 
-// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between spaces or two words is none.
+// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is none, nor one between spaces unless it
+// closes an item of a list or begins one after a plus sign between spaces.
 func (t *Transformer) sign(i int) int {
 	end := i + 1
 	for end < len(t.lex) && t.lex[end].c == t.lex[i].c && t.lex[end].glued {
 		end++
 	}
 	positive := t.lex[i].c == '+'
+	closes := end == len(t.lex) || t.lex[end].c == ',' || t.lex[end].c == '.' || t.lex[end].c == ';' || t.lex[end].c == '\n'
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)
 	switch {
-	case before && !after:
+	case before && !after, closes && i > 0 && t.lex[i-1].kind == letters: // flu-, flu -
 		kind = minusBefore
 		if positive {
 			kind = plusBefore
@@ -337,6 +332,9 @@ func (t *Transformer) sign(i int) int {
 		}
 	case positive && !before:
 		kind = plusAfter
+		t.plus = true
+	case t.plus && t.isMark(i-1, ','): // + fever, - cough
+		kind = minusAfter
 	default:
 		return end
 	}
@@ -352,9 +350,6 @@ func (t *Transformer) bracketedSign(i int) int {
 	}
 	c := t.lex[i+1].c
 	if c != '+' && c != '-' {
-		if t.lex[i+1].c == '?' {
-			return 0
-		}
 		return 0
 	}
 	next := i + 3

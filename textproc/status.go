@@ -40,8 +40,8 @@ const (
 	after
 	over
 	otherPerson
-	visible // the effects from here on belong to words that keep a term
 	present
+	visible // the effects from here on belong to words that keep a term
 	kin
 	has
 	tells
@@ -83,6 +83,9 @@ type event struct {
 // five words.
 const maxDenied = 8
 
+// farthest is how many events around a trigger are searched for what it is about.
+const farthest = 16
+
 // scope is what holds at a place of the note.
 type scope struct {
 	denied     int  // how many more mentions are denied
@@ -122,16 +125,25 @@ func (t *Transformer) assignStatus() {
 		case plusAfter:
 			s.denied, s.sign = 0, 1
 		case minusBefore:
-			t.backward(i, Negated, true)
+			if t.closes(i) {
+				t.backward(i, Negated, true)
+			}
 			s.sign = 0
 		case plusBefore:
-			t.backward(i, Affirmed, true)
+			if t.closes(i) {
+				t.backward(i, Affirmed, true)
+			}
 			s.denied, s.sign = 0, 0
 		case triggered:
 			t.apply(&s, i)
 		}
 	}
 	t.chronic()
+}
+
+// closes reports whether the sign of event i stands straight after something mentioned: the n of n- is nothing.
+func (t *Transformer) closes(i int) bool {
+	return i > 0 && t.events[i-1].kind == mentioned && t.mentions[t.events[i-1].mention].last == t.events[i].lex
 }
 
 // chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one anyway.
@@ -297,7 +309,7 @@ func (t *Transformer) answers(i int) bool {
 
 // follows reports whether something is mentioned between event i and the end of its item.
 func (t *Transformer) follows(i int) bool {
-	for _, e := range t.events[i+1:] {
+	for _, e := range t.events[i+1 : min(len(t.events), i+1+farthest)] {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
@@ -316,7 +328,7 @@ func (t *Transformer) follows(i int) bool {
 // tested reports whether a test or what it looks for stands straight before event i.
 func (t *Transformer) tested(i int) bool {
 	at := i - 1
-	for at >= 0 && t.events[at].kind == triggered && t.events[at].effect >= visible {
+	for at >= max(0, i-farthest) && t.events[at].kind == triggered && t.events[at].effect >= visible {
 		at--
 	}
 	if at < 0 || t.events[at].kind != mentioned {
@@ -342,7 +354,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
-			if m.measure != nil || t.lex[m.first].word != nil && t.lex[m.first].word.acts || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
 		case comma, ended:
@@ -370,7 +382,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 func (t *Transformer) backward(i int, status Status, only bool) {
 	at, word := -1, -1
 search:
-	for k, seen := i-1, 0; k >= 0 && seen < 4; k-- {
+	for k, seen := i-1, 0; k >= max(0, i-farthest) && seen < 4; k-- {
 		e := &t.events[k]
 		switch e.kind {
 		case ended:
@@ -400,7 +412,7 @@ search:
 	if at < 0 {
 		return
 	}
-	for {
+	for range maxDenied {
 		t.setStatus(&t.mentions[t.events[at].mention], status)
 		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) {
 			return
