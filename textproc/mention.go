@@ -13,6 +13,9 @@ type mention struct {
 	plain       bool // the term counts as it is in spite of the status: a chronic disease of the past
 }
 
+// isTest reports whether m takes a result that follows it.
+func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
+
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
 	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.plus = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false
@@ -53,6 +56,11 @@ func (t *Transformer) word(i int) int {
 				return end
 			}
 		}
+	}
+	if w.raw == "non" && t.isMark(i+1, '-') && t.lex[i+1].glued && t.touchesNext(i+1) { // non-displaced
+		t.status = true
+		t.events = append(t.events, event{kind: minusAfter, lex: int32(i)})
+		return i + 2
 	}
 	t.plain(i)
 	return i + 1
@@ -296,7 +304,7 @@ func (t *Transformer) touchesNext(i int) bool {
 // question reads ?uti, syncope? and (?) as doubt.
 func (t *Transformer) question(i int) int {
 	switch {
-	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i):
+	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i), i+1 == len(t.lex) || t.lex[i+1].kind == mark && t.lex[i+1].c != '?':
 		t.trigger(i, i+1, unsure)
 	default:
 		t.trigger(i, i+1, maybe)
@@ -312,7 +320,12 @@ func (t *Transformer) sign(i int) int {
 		end++
 	}
 	positive := t.lex[i].c == '+'
-	closes := end == len(t.lex) || t.lex[end].c == ',' || t.lex[end].c == '.' || t.lex[end].c == ';' || t.lex[end].c == '\n'
+	if positive && t.isMark(end, '/') && t.isMark(end+1, '-') { // +/- loc
+		t.trigger(i, end+2, maybe)
+		return end + 2
+	}
+	closes := (t.plus || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest()) &&
+		(end == len(t.lex) || t.lex[end].c == ',' || t.lex[end].c == '.' || t.lex[end].c == ';' || t.lex[end].c == '\n')
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)

@@ -60,6 +60,10 @@ func (t *Transformer) digits(i int) int {
 	if t.is(next, "over") && t.isNumber(next+1) && isPressure(high, t.lex[next+1].value) {
 		return t.pressure(i, next+2, high, t.lex[next+1].value)
 	}
+	if l.value >= 1900 && l.value < 2100 && next == i+1 && t.is(i-1, "in") { // in 2015
+		t.trigger(i, next, over)
+		return next
+	}
 	if end := t.weeksPregnant(i, next, high); end > 0 {
 		return end
 	}

@@ -111,7 +111,7 @@ func (t *Transformer) assignStatus() {
 		case comma:
 			s.uncertain, s.another, s.sign = false, false, 0
 			s.listed = true
-			if !s.commas || s.denied > 0 && !t.bare(i+1, false) {
+			if !s.commas || s.denied > 0 && (!t.bare(i+1, false) || s.denied <= maxDenied && t.placed(i+1)) {
 				s.denied = 0
 			}
 			if s.mechanisms || s.past && !t.bare(i+1, true) {
@@ -259,7 +259,9 @@ func (t *Transformer) apply(s *scope, i int) {
 		s.past, s.listed, s.mechanisms = true, false, true
 		s.denied = 0
 	case over:
-		t.backward(i, Historical, false)
+		if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
+			s.past, s.listed, s.mechanisms = true, false, false
+		}
 	case otherPerson:
 		s.another = true
 		if !s.fresh {
@@ -334,8 +336,7 @@ func (t *Transformer) tested(i int) bool {
 	if at < 0 || t.events[at].kind != mentioned {
 		return false
 	}
-	m := &t.mentions[t.events[at].mention]
-	return m.entry != nil && m.entry.test
+	return t.mentions[t.events[at].mention].isTest()
 }
 
 // current reports whether a duration before "h/o" makes it mean "for": 2 day h/o cough.
@@ -377,9 +378,24 @@ func (t *Transformer) bare(i int, past bool) bool {
 	return true
 }
 
+// placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead". Nobody says where
+// something is not, except after "denies".
+func (t *Transformer) placed(i int) bool {
+	for _, e := range t.events[i:] {
+		if e.kind != mentioned {
+			return false
+		}
+		if m := &t.mentions[e.mention]; m.entry != nil && t.is(int(m.last), "to", "on", "over", "above") {
+			return true
+		}
+	}
+	return false
+}
+
 // backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and what a
-// slash, "and" or "or" joins to it. If only is set, it must stand straight before.
-func (t *Transformer) backward(i int, status Status, only bool) {
+// slash, "and" or "or" joins to it; what is another person's stays so. If only is set, it must stand straight before. It returns false
+// if nothing does.
+func (t *Transformer) backward(i int, status Status, only bool) bool {
 	at, word := -1, -1
 search:
 	for k, seen := i-1, 0; k >= max(0, i-farthest) && seen < 4; k-- {
@@ -410,22 +426,25 @@ search:
 		at = word
 	}
 	if at < 0 {
-		return
+		return false
 	}
 	for range maxDenied {
-		t.setStatus(&t.mentions[t.events[at].mention], status)
+		if m := &t.mentions[t.events[at].mention]; m.status != OtherPerson {
+			t.setStatus(m, status)
+		}
 		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) {
-			return
+			return true
 		}
 		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
 			if t.events[at].kind == comma || t.events[at].kind == ended || t.events[at].kind == triggered {
-				return
+				return true
 			}
 		}
 		if at < 0 {
-			return
+			return true
 		}
 	}
+	return true
 }
 
 // conjunction reports whether "and" or "or" stands before the mention of event i.
