@@ -50,6 +50,9 @@ func (t *Transformer) word(i int) int {
 	if next := t.special(i); next > i {
 		return next
 	}
+	if w.unit.isTime() && t.isMark(i-1, '/') && l.glued { // pads/hr
+		return i + 1
+	}
 	if w.node != nil {
 		if e, next := t.longest(i); e != nil {
 			if end := t.surface(i, next, e); end > i {
@@ -215,6 +218,8 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 		return s.cues["#"] || s.cues["#/10"] && t.slashed(i, 10) || s.cues["20/#"] && l.value == 20 && t.slashed(i, -1)
 	case l.c == '+' || l.c == '-':
 		return seen == 0 && s.cues[string(rune(l.c))] && t.touches(i, step)
+	case l.c == ',':
+		return seen == 0 && s.cues[","]
 	case l.kind == mark || l.word == nil:
 		return false
 	case s.cues[l.word.like.raw]:

@@ -359,7 +359,7 @@ func (t *Transformer) times(i int) int {
 	if end := t.weeksPregnant(at, next, high); end > 0 {
 		return end
 	}
-	if t.unitAt(next).isTime() {
+	if u := t.unitAt(next); u.isTime() || u == pieces || u == repeats {
 		if end := t.counted(at, next, low, high); end > 0 {
 			return end
 		}

@@ -1,5 +1,7 @@
 package textproc
 
+import "math"
+
 // Status says what a note says of a finding.
 type Status uint8
 
@@ -91,6 +93,8 @@ type scope struct {
 	denied     int  // how many more mentions are denied
 	fresh      bool // nothing has been said since the denial
 	commas     bool // the denial passes commas
+	listing    bool // it is of a word that lists: denies, negative for
+	refused    bool // a denial has gone before in the sentence
 	uncertain  bool
 	past       bool
 	mechanisms bool // that are of today in spite of past
@@ -111,7 +115,7 @@ func (t *Transformer) assignStatus() {
 		case comma:
 			s.uncertain, s.another, s.sign = false, false, 0
 			s.listed = true
-			if !s.commas || s.denied > 0 && (!t.bare(i+1, false) || s.denied <= maxDenied && t.placed(i+1)) {
+			if !s.commas || s.denied > 0 && (!t.bare(i+1, false) || !s.listing && t.placed(i+1)) {
 				s.denied = 0
 			}
 			if s.mechanisms || s.past && !t.bare(i+1, true) {
@@ -164,6 +168,7 @@ func (t *Transformer) chronic() {
 func (t *Transformer) mention(s *scope, i int) {
 	m := &t.mentions[t.events[i].mention]
 	if m.measure != nil && m.measure != spine {
+		s.commas = s.commas && s.listing // no bm x 4 days, vomiting
 		return
 	}
 	kind := ""
@@ -295,12 +300,14 @@ func (t *Transformer) apply(s *scope, i int) {
 	}
 }
 
-// open begins a denial.
+// open begins a denial. Where each item of a list has its own, none passes a comma: no fever, no cough, rash.
 func (s *scope) open(e effect) {
-	s.denied, s.fresh, s.commas, s.sign = maxDenied, true, e != not, 0
-	if e == denies {
-		s.denied = 1 << 30
+	s.listing = e == denies
+	s.denied, s.fresh, s.commas, s.sign = maxDenied, true, e != not && (s.listing || !s.refused), 0
+	if s.listing {
+		s.denied = math.MaxInt
 	}
+	s.refused = true
 }
 
 // answers reports whether the denial of event i is the answer in "fever: no".
@@ -355,7 +362,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
-			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
 		case comma, ended:
