@@ -7,7 +7,7 @@ const (
 
 // age reads an age, and the sex after it, at the number i. It returns 0 if there is none.
 func (t *Transformer) age(i int) int {
-	years, who, end := t.aged(i)
+	years, who, end := t.ageAt(i)
 	if end == 0 {
 		return 0
 	}
@@ -26,7 +26,7 @@ func (t *Transformer) sexFirst(i int) int {
 	if !t.isNumber(at) || t.lex[at].point {
 		return 0
 	}
-	if years, _, end := t.aged(at); end > 0 {
+	if years, _, end := t.ageAt(at); end > 0 {
 		return t.addAge(i, end, years, who)
 	}
 	if end := at + 1; end == len(t.lex) || t.lex[end].kind == letters && !t.lex[end].glued && t.unitAt(end) == noUnit || t.isMark(end, ',') {
@@ -35,8 +35,12 @@ func (t *Transformer) sexFirst(i int) int {
 	return 0
 }
 
-// addAge adds the age and the sex of lexemes [from,to).
+// addAge adds the age and the sex of lexemes [from,to). Only the first age of a note is the patient's.
 func (t *Transformer) addAge(from, to int, years float64, who byte) int {
+	if t.aged {
+		return to
+	}
+	t.aged = true
 	if years < adultVitals {
 		t.young = true
 	}
@@ -53,9 +57,9 @@ func (t *Transformer) addAge(from, to int, years float64, who byte) int {
 	return t.addTyped(from, to, first, age)
 }
 
-// aged returns the age and the sex that stand at the number i, and the lexeme after them, 0 if there are none.
-func (t *Transformer) aged(i int) (age float64, who byte, end int) {
-	if i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters || t.is(i-1, "x") {
+// ageAt returns the age and the sex that stand at the number i, and the lexeme after them, 0 if there are none.
+func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
+	if i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters {
 		return 0, 0, 0
 	}
 	at := i + 1
@@ -83,7 +87,7 @@ func (t *Transformer) aged(i int) (age float64, who byte, end int) {
 			age = value / 12
 		}
 		old := true
-		if end, old = t.old(at + 1); !old && !t.sexAt(end) && !t.ageAlone(i, at) {
+		if end, old = t.old(at + 1); !old && (t.is(i-1, "x") || !t.sexAt(end) && !t.ageAlone(i, at)) {
 			return 0, 0, 0
 		}
 	case unit.sex != 0 && (touches && len(unit.raw) == 1 || i == 0) && !t.lex[i].point && value < leastFever && t.sexAt(at): // 45F
@@ -93,6 +97,9 @@ func (t *Transformer) aged(i int) (age float64, who byte, end int) {
 	}
 	if who == 0 {
 		if (t.isMark(end, ',') || t.isMark(end, '/') || t.isMark(end, '-')) && t.sexAt(end+1) {
+			end++
+		}
+		if old := t.is(end-1, "o", "yo", "old"); old && end < len(t.lex) && t.lex[end].end-t.lex[end].start == 1 && t.lex[end].kind == letters && !t.sexAt(end) && t.sexAt(end+1) { // 17 y o w f
 			end++
 		}
 		if t.sexAt(end) {

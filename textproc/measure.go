@@ -45,7 +45,7 @@ var (
 	temperature = &measure{
 		name: "temp", least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
 		ranges: []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
-		keys:   []string{"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "febrile", "afebrile"}, concepts: true, needs: warm,
+		keys:   []string{"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "low grade fever", "febrile", "afebrile"}, concepts: true, needs: warm,
 	}
 	saturation = &measure{
 		name: "spo2", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,

@@ -18,7 +18,7 @@ func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
 
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
-	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.plus = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false
+	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.aged, t.plus = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false, false
 	for i := 0; i < len(t.lex); {
 		l := &t.lex[i]
 		var next int
@@ -110,10 +110,16 @@ func (t *Transformer) longest(i int) (best *entry, next int) {
 	}
 }
 
-// fills reports whether the lexeme at i may stand between two words of a surface: a small word, or a hyphen.
+// fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, or the stop
+// of a shortened word.
 func (t *Transformer) fills(i int) bool {
 	l := &t.lex[i]
-	return l.c == '-' && l.glued && t.lex[i+1].glued || t.isClass(i, filler)
+	return l.c == '-' && l.glued && t.lex[i+1].glued || t.isClass(i, filler) || t.shortens(i)
+}
+
+// shortens reports whether lexeme i is the full stop of a shortened word: abd. pain.
+func (t *Transformer) shortens(i int) bool {
+	return t.lex[i].c == '.' && t.lex[i].glued && t.isClass(i-1, shortened)
 }
 
 // child returns the node after the word of l, or nil.
@@ -271,6 +277,9 @@ func (t *Transformer) mark(i int) int {
 	case ',':
 		t.events = append(t.events, event{kind: comma, lex: int32(i)})
 	case '.', ';', '\n', '!':
+		if t.shortens(i) {
+			break
+		}
 		t.events = append(t.events, event{kind: ended, lex: int32(i)})
 		t.clause++
 	case ':':

@@ -170,6 +170,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		switch {
 		case t.is(at, "km") && t.isMark(end, '/') && t.is(end+1, "h", "hr"):
 			return t.one(i, end+2, speed, high*.62)
+		case i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters: // 6apr94 f/u
+			return 0
 		case t.is(at, "f") && high >= 94 && high <= 110, t.is(at, "c") && high >= 34 && high <= 43 && (t.lex[next-1].point || t.lex[at].glued && high >= 38):
 			return t.one(i, end, temperature, celsius(high))
 		case t.lex[at].glued, len(t.lex[at].word.raw) > 1 && !t.is(at, "in", "st", "fr"):
@@ -189,7 +191,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		return t.fallen(i, end, high)
 	case t.is(at, "x") && t.lex[at].glued && !(end < len(t.lex) && t.lex[end].glued && t.lex[end].kind != mark): // 3x
 		return t.one(i, end, count, high)
-	case t.is(at, "fever", "fevers", "temp", "temperature") && warm(t, i, i) && high > 37.5: // 102.4 fever
+	case t.is(at, "fever", "fevers", "temp", "temperature") && (high >= 37.5 && high <= 43 || high >= 99 && high <= 113): // 102.4 fever
 		return t.one(i, next, temperature, celsius(high))
 	case t.isClass(i-1, taking) && at < len(t.lex) && t.lex[at].kind == letters && !t.lex[at].glued: // took 2 tylenol
 		return t.one(i, next, dose, 1)
@@ -364,7 +366,7 @@ func (t *Transformer) times(i int) int {
 			return end
 		}
 	}
-	if t.lex[at].point || i > 0 && t.lex[i-1].kind == digits { // 3 x 2 cm
+	if t.lex[at].point || i > 0 && t.lex[i-1].kind == digits || t.is(i-1, "cm", "mm", "in", "inch", "inches") { // 3 x 2 cm
 		return next
 	}
 	return t.one(i, next, count, high)

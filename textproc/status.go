@@ -1,6 +1,9 @@
 package textproc
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Status says what a note says of a finding.
 type Status uint8
@@ -147,7 +150,11 @@ func (t *Transformer) assignStatus() {
 
 // closes reports whether the sign of event i stands straight after something mentioned: the n of n- is nothing.
 func (t *Transformer) closes(i int) bool {
-	return i > 0 && t.events[i-1].kind == mentioned && t.mentions[t.events[i-1].mention].last == t.events[i].lex
+	if i == 0 || t.events[i-1].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	return m.measure == nil && m.last == t.events[i].lex
 }
 
 // chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one anyway.
@@ -174,6 +181,9 @@ func (t *Transformer) mention(s *scope, i int) {
 	kind := ""
 	if m.entry != nil {
 		kind = m.entry.kind
+	}
+	if s.denied > 0 && !s.fresh && t.isClass(int(m.first), acting) && !t.isListed(int(m.first)) { // no helmet hit by car
+		s.denied = 0
 	}
 	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" || s.listed && kind == "treatment") {
 		s.past = false
@@ -261,7 +271,9 @@ func (t *Transformer) apply(s *scope, i int) {
 		}
 		s.past, s.listed, s.mechanisms = true, false, false
 	case after:
-		s.past, s.listed, s.mechanisms = true, false, true
+		next := int(t.events[i].end)
+		activity := next < len(t.lex) && t.lex[next].word != nil && strings.HasSuffix(t.lex[next].word.raw, "ing") // s/p lifting boxes
+		s.past, s.listed, s.mechanisms = !activity, false, true
 		s.denied = 0
 	case over:
 		if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
@@ -456,6 +468,10 @@ search:
 
 // conjunction reports whether "and" or "or" stands before the mention of event i.
 func (t *Transformer) conjunction(i int) bool {
-	first := int(t.mentions[t.events[i].mention].first)
-	return t.is(first-1, "and", "or")
+	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
+}
+
+// isListed reports whether what begins at lexeme i is joined to what stands before it.
+func (t *Transformer) isListed(i int) bool {
+	return t.is(i-1, "and", "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || t.isMark(i-1, '&')
 }

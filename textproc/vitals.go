@@ -23,7 +23,7 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
 		return 0
 	}
-	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") {
+	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") || t.is(at+1, "am", "pm") {
 		return 0
 	}
 	if t.isMark(at+1, '/') || t.is(at+1, "over") {
@@ -43,6 +43,9 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 			end++
 		}
 		if t.is(end, "f", "c") {
+			end++
+		}
+		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark && !t.lex[end+1].glued || t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
 			end++
 		}
 	case glucose:

@@ -15,6 +15,7 @@ const (
 	airing                      // per cent before it are a saturation
 	repeating                   // a number after it is a rate: every 4 hours
 	taking                      // a number after it counts pills
+	shortened                   // a full stop after it ends no sentence
 )
 
 var classes = func() map[string]class {
@@ -29,6 +30,7 @@ var classes = func() map[string]class {
 		breathed:  {"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n", "bipap", "cpap", "vent"},
 		airing:    {"ra", "room", "on", "ora"},
 		repeating: {"q", "every", "each", "per"},
+		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
 		taking:    {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {
@@ -127,7 +129,7 @@ type agedWord struct {
 // agedWords are all of them. Letters between the unit and the sex say what somebody took for the race; they are not read.
 var agedWords = func() map[string]agedWord {
 	const year, month, week, day = 1., 1. / 12, 7 / 365.25, 1 / 365.25
-	table := map[string]agedWord{"yo": {year, 0}, "wo": {week, 0}, "do": {day, 0}}
+	table := map[string]agedWord{"yo": {year, 0}, "wo": {week, 0}, "do": {day, 0}, "mf": {month, 'f'}}
 	for prefix, years := range map[string]float64{"yo": year, "yr": year, "y": year, "mo": month, "wo": week, "do": day} {
 		for _, race := range []string{"", "w", "b", "h", "a", "aa", "l", "c"} {
 			if prefix == "yo" || race == "" {
