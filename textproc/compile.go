@@ -230,9 +230,6 @@ func split(surface string) []piece {
 // insert puts a surface into the tree; entry gets what is there, or nil, and returns what shall be there.
 func (v *Vectorizer) insert(surface string, change func(*entry) (*entry, error)) error {
 	all := split(surface)
-	if len(all) == 0 {
-		return fmt.Errorf("surface %q has no letter or digit", surface)
-	}
 	var n *node
 	for i, p := range all {
 		w := v.piece(p.raw)
