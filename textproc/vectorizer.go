@@ -34,6 +34,9 @@ type Vectorizer struct {
 	typed   [](*term)        // of measures, by number
 	joined  map[string]*node // "chestpain"
 	speller speller
+
+	grams       []Gram
+	gramColumns map[string]int32
 }
 
 // word is all that follows from a folded word of a note, before its neighbours are seen.
@@ -43,9 +46,12 @@ type word struct {
 	stem      [1]*term // of the word as it stands; nil for a stop word or a single letter
 	node      *node    // of the surfaces that begin with it
 	unit      unit
-	filler    bool // may stand between the words of a surface
-	acts      bool // a verb of what happened
-	separates bool // may stand between "pulse" and its number
+	filler    bool    // may stand between the words of a surface
+	acts      bool    // a verb of what happened
+	grams     []int32 // its pieces
+	weight    float64 // largest idf among them
+	scale     float64 // 1/√ of their number
+	separates bool    // may stand between "pulse" and its number
 }
 
 // term is what can have columns.
@@ -61,7 +67,7 @@ type term struct {
 // It returns an error that wraps ErrSettings, ErrEmptyVocabulary or ErrVocabulary and names the field or the column if
 // the settings do not pass, lengths differ, a term is empty, not UTF-8 or there twice, or an idf is negative or not
 // finite. The cost is that of stemming every surface form.
-func New(s Settings, vocabulary []Term, idf []float64) (*Vectorizer, error) {
+func New(s Settings, vocabulary []Term, idf []float64, grams ...Gram) (*Vectorizer, error) {
 	if len(vocabulary) == 0 {
 		return nil, ErrEmptyVocabulary
 	}
@@ -103,7 +109,7 @@ func New(s Settings, vocabulary []Term, idf []float64) (*Vectorizer, error) {
 			}
 		}
 	}
-	return v, nil
+	return v, v.setGrams(grams)
 }
 
 // newVectorizer returns a vectorizer without a vocabulary.
@@ -164,6 +170,7 @@ func (v *Vectorizer) resolve(raw string) *word {
 			}
 		}
 	}
+	v.cut(w)
 	return w
 }
 
