@@ -57,15 +57,23 @@ func (t *Transformer) Parts(dst []Part, contributions, weights []float64) []Part
 				sum += t.gramSum(k, norm, weights)
 			}
 			next++
-			if sum != 0 {
-				dst = t.part(dst, int(m.start), int(m.end), sum)
-				t.describe(&dst[len(dst)-1], m)
+			start, n := int(m.start), len(dst)
+			if n > 0 { // one character may hold several words
+				start = max(start, dst[n-1].End)
+			}
+			switch {
+			case sum == 0:
+			case start >= int(m.end):
+				dst[n-1].Contribution += sum
+			default:
+				dst = t.part(dst, start, int(m.end), sum)
+				t.describe(&dst[n], m)
 			}
 			continue
 		}
 		if sum := t.gramSum(k, norm, weights); sum != 0 {
 			start, end := t.noteSpan(k)
-			if n := len(dst); n > 0 && dst[n-1].End >= end { // one character that holds several words
+			if n := len(dst); n > 0 && dst[n-1].End >= end {
 				dst[n-1].Contribution += sum
 			} else {
 				dst = t.part(dst, start, end, sum)
