@@ -61,7 +61,7 @@ func DecodeResponse(data []byte, r *Response) error {
 		c.Mistyped = !fits
 		return ok
 	}
-	err := d.decode(data, func(name string) bool {
+	err := d.message(data, &r.SchemaVersion, func(name string) bool {
 		switch name {
 		case "schema_version":
 			return d.text(name, &r.SchemaVersion, MaxField)
@@ -85,12 +85,13 @@ func DecodeResponse(data []byte, r *Response) error {
 		}
 		return d.Skip(1)
 	})
-	if err == nil {
-		err = d.check(r.SchemaVersion, [2]string{"response_id", r.ResponseID}, [2]string{"instrument", r.Instrument})
-	}
 	switch {
 	case err != nil:
 		return err
+	case blank(r.ResponseID):
+		return &Error{MissingField, "response_id"}
+	case blank(r.Instrument):
+		return &Error{MissingField, "instrument"}
 	case !hasAnswers:
 		return &Error{MissingField, "answers"}
 	case !answered:

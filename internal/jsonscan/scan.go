@@ -192,38 +192,39 @@ func (p *Scanner) digits(m uint64) (uint64, int) {
 
 // Object consumes an object and calls field for each of its names with the
 // scanner before the value, which field must consume.
-func (p *Scanner) Object(field func(name string) bool) bool {
-	return p.list('}', func() bool {
-		if p.Peek() != '"' {
-			return false
-		}
-		name, ok := p.Quoted()
-		if !ok || p.Peek() != ':' {
-			return false
-		}
-		p.i++
-		return field(name)
-	})
-}
+func (p *Scanner) Object(field func(name string) bool) bool { return p.list('}', field) }
 
-// list consumes an object or array that ends in closing; each member by one.
-func (p *Scanner) list(closing byte, one func() bool) bool {
+// list consumes an object or array that ends in closing; member consumes the values. The name of an array's is "".
+func (p *Scanner) list(closing byte, member func(name string) bool) bool {
 	p.i++
 	if p.Peek() == closing {
 		p.i++
 		return true
 	}
-	for one() {
-		c := p.Peek()
-		if c != ',' && c != closing {
+	name, ok := "", true
+	for {
+		if closing == '}' {
+			if p.Peek() != '"' {
+				return false
+			}
+			if name, ok = p.Quoted(); !ok || p.Peek() != ':' {
+				return false
+			}
+			p.i++
+		}
+		if !member(name) {
 			return false
 		}
-		p.i++
-		if c == closing {
+		switch p.Peek() {
+		case ',':
+			p.i++
+		case closing:
+			p.i++
 			return true
+		default:
+			return false
 		}
 	}
-	return false
 }
 
 // Skip consumes a value of any type that stands depth levels deep; it must be below MaxDepth.
@@ -238,10 +239,9 @@ func (p *Scanner) Skip(depth int) bool {
 		return p.Literal("true")
 	case 'f':
 		return p.Literal("false")
-	case '{':
-		return depth < MaxDepth && p.Object(func(string) bool { return p.Skip(depth + 1) })
-	case '[':
-		return depth < MaxDepth && p.list(']', func() bool { return p.Skip(depth + 1) })
+	case '{', '[':
+		// In ASCII ] comes two after [, and } two after {.
+		return depth < MaxDepth && p.list(c+2, func(string) bool { return p.Skip(depth + 1) })
 	default:
 		_, _, ok := p.Number()
 		return ok
