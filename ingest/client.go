@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,12 +94,18 @@ func pause(ctx context.Context, attempt int) error {
 // within them, and later only every tenth is.
 func loud(attempt int) bool { return attempt%10 == 5 }
 
+// again logs a failed attempt if it is loud, and waits before the next.
+func again(ctx context.Context, attempt int, err error, log *slog.Logger, what string) error {
+	if loud(attempt) {
+		log.Warn(what, "attempt", attempt, "err", err)
+	}
+	return pause(ctx, attempt)
+}
+
 // Topic is a topic to be created.
 type Topic struct {
 	Name       string
 	Partitions int // 0 is DefaultPartitions
-	// Replication is the number of replicas; 0 leaves it to the cluster.
-	Replication int
 	// MaxMessageBytes is the largest batch that the topic takes; 0 leaves it to the cluster.
 	MaxMessageBytes int
 }
@@ -115,13 +122,7 @@ const (
 func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	req := &kafka.CreateTopicsRequest{}
 	for _, t := range topics {
-		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: t.Replication}
-		if t.Partitions == 0 {
-			k.NumPartitions = DefaultPartitions
-		}
-		if t.Replication == 0 {
-			k.ReplicationFactor = -1
-		}
+		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: cmp.Or(t.Partitions, DefaultPartitions), ReplicationFactor: -1}
 		if t.MaxMessageBytes > 0 {
 			k.ConfigEntries = []kafka.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)}}
 		}

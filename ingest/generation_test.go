@@ -14,10 +14,7 @@ import (
 
 // testConsumer is a Consumer with what a generation needs.
 func testConsumer(t rapid.TB) *Consumer {
-	m, err := newMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newMetrics(nil)
 	return &Consumer{cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler), metrics: m, uncommitted: &rateLimit{}}
 }
 
@@ -153,8 +150,8 @@ func TestOutputStorage(t *testing.T) {
 	} {
 		o := &Output{record: Record{Key: arena[:3:3], Value: arena[4:9:9]}}
 		test.value(o.record, o)
-		o.AddHeaderString("a", "b")
-		o.AddHeader("c", []byte("d"))
+		o.AddHeader("a", "b")
+		o.AddHeader("c", "d")
 		if got := fmt.Sprintf("%s", o.Headers); got != "[{a b} {c d}]" {
 			t.Errorf("%s: headers are %s", name, got)
 		}
@@ -191,7 +188,7 @@ func TestHopeless(t *testing.T) {
 		kafka.SASLAuthenticationFailed: true, kafka.UnsupportedSASLMechanism: true,
 		kafka.LeaderNotAvailable: false, errors.ErrUnsupported: false,
 	} {
-		if got := hopeless(&ProbeError{Err: err}); got != want {
+		if got := hopeless(fmt.Errorf("dialing broker: %w", err)); got != want {
 			t.Errorf("hopeless(%v) is %t, want %t", err, got, want)
 		}
 	}

@@ -39,14 +39,7 @@ type Output struct {
 }
 
 // AddHeader appends a header with a copy of value.
-func (o *Output) AddHeader(name string, value []byte) {
-	i := len(o.storage)
-	o.storage = append(o.storage, value...)
-	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
-}
-
-// AddHeaderString is AddHeader for a string.
-func (o *Output) AddHeaderString(name, value string) {
+func (o *Output) AddHeader(name, value string) {
 	i := len(o.storage)
 	o.storage = append(o.storage, value...)
 	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})

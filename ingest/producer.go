@@ -169,10 +169,7 @@ func (p *Producer) again(ctx context.Context, topic string, attempt int, err err
 		return ctx.Err()
 	}
 	p.retried()
-	if loud(attempt) {
-		p.log.Warn("cannot produce", "kafka_topic", topic, "attempt", attempt, "err", err)
-	}
-	return pause(ctx, attempt)
+	return again(ctx, attempt, err, p.log.With("kafka_topic", topic), "cannot produce")
 }
 
 // recordReader hands messages to kafka-go's encoder without an allocation for each.

@@ -33,7 +33,6 @@ type worker struct {
 	scorer     *scoring.Scorer
 	note       msg.Note
 	prediction msg.Prediction
-	scratch    []byte
 }
 
 // Stages that a dead letter can name.
@@ -76,7 +75,7 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 		return refused(err, stageScore, "")
 	}
 	out.Value = p.AppendJSON(out.Value)
-	w.scratch = address(out, r, w.scratch, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
+	address(out, r, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
 	if h.metrics != nil {
 		h.metrics.observe(p)
 	}
@@ -90,18 +89,17 @@ type event struct {
 	typ, source, time string
 }
 
-// address sets the key and headers of an answer. It returns scratch, which may have grown.
-func address(out *ingest.Output, r *ingest.Record, scratch []byte, e *event) []byte {
+// address sets the key and headers of an answer.
+func address(out *ingest.Output, r *ingest.Record, e *event) {
 	out.Key = r.Key
 	if string(r.Key) != e.id {
 		out.Key = []byte(e.id)
 	}
-	scratch = msg.AppendEventID(scratch[:0], e.id, e.model.Name, e.model.Version)
-	out.AddHeaderString(msg.HeaderSpecVersion, msg.SpecVersion)
-	out.AddHeader(msg.HeaderID, scratch)
-	out.AddHeaderString(msg.HeaderSource, e.source)
-	out.AddHeaderString(msg.HeaderType, e.typ)
-	out.AddHeaderString(msg.HeaderTime, e.time)
-	out.AddHeaderString(msg.HeaderContentType, msg.ContentType)
-	return scratch
+	var id [32]byte
+	out.AddHeader(msg.HeaderSpecVersion, msg.SpecVersion)
+	out.AddHeader(msg.HeaderID, string(msg.AppendEventID(id[:0], e.id, e.model.Name, e.model.Version)))
+	out.AddHeader(msg.HeaderSource, e.source)
+	out.AddHeader(msg.HeaderType, e.typ)
+	out.AddHeader(msg.HeaderTime, e.time)
+	out.AddHeader(msg.HeaderContentType, msg.ContentType)
 }

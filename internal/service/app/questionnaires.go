@@ -99,7 +99,6 @@ type responseWorker struct {
 	scorers  map[string]*responses.Scorer // by instrument
 	response msg.Response
 	scores   msg.Scores
-	scratch  []byte
 }
 
 // scorer returns the scorer of an instrument, or nil.
@@ -131,7 +130,7 @@ func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 		return refused(err, stageScore, scorer.Info().Version)
 	}
 	out.Value = s.AppendJSON(out.Value)
-	w.scratch = address(out, r, w.scratch, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})
+	address(out, r, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})
 	if m := w.metrics[s.Model.Name]; m != nil {
 		m.observe(s)
 	}
