@@ -181,9 +181,6 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		bar = cli.NewProgress(d.Err, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
-	var firstLine int
-	var why string
-	b.Refused = func(line int, reason string) { firstLine, why = line, reason }
 	counts, err := set.Predict(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, b)
 	bar.Finish()
 	if err != nil {
@@ -198,7 +195,7 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 	if c.Input == "" {
 		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
 	} else {
-		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", firstLine, "reason", why)
+		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", counts.Line, "reason", counts.Why)
 	}
 	return cli.ErrReported
 }

@@ -35,27 +35,20 @@ type worker struct {
 	prediction msg.Prediction
 }
 
-// Stages that a dead letter can name.
-const (
-	stageDecode = "decode"
-	stageScore  = "score"
-)
-
-// refusal is why a record cannot be answered; ingest makes it a dead letter.
+// refusal is the refusal of a record after it was decoded; ingest makes it a dead letter.
 type refusal struct {
-	err            *msg.Error
-	stage, version string // version of the model that refused; "" if none did
+	err     *msg.Error
+	version string // of the model that refused; "" if none did
 }
 
 func (r *refusal) Error() string        { return r.err.Error() }
 func (r *refusal) Unwrap() error        { return r.err }
-func (r *refusal) Reason() string       { return string(r.err.Reason) }
-func (r *refusal) Stage() string        { return r.stage }
+func (r *refusal) Stage() string        { return "score" }
 func (r *refusal) ModelVersion() string { return r.version }
 
-func refused(err error, stage, version string) error {
+func refused(err error, version string) error {
 	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
-		return &refusal{e, stage, version}
+		return &refusal{e, version}
 	}
 	return err
 }
@@ -67,12 +60,12 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 		w.scorer = set.Scorer(h.options)
 	}
 	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
-		return refused(err, stageDecode, "")
+		return err
 	}
 	now := time.Now().UTC().Format(msg.TimeFormat)
 	p := &w.prediction
 	if err := w.scorer.Score(&w.note, now, p); err != nil {
-		return refused(err, stageScore, "")
+		return refused(err, "")
 	}
 	out.Value = p.AppendJSON(out.Value)
 	address(out, r, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})

@@ -33,8 +33,8 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	}
 	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}
 	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
-	t.metrics, err = newPredictionMetrics(o.Registry)
-	return t, err
+	t.metrics = newPredictionMetrics(o.Registry)
+	return t, nil
 }
 
 // load reads the champions. One of them must know the configured class.

@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -200,13 +201,40 @@ func (c *Config) check() error {
 	if sasl.Mechanism != "" && (sasl.Username == "" || (sasl.PasswordFile == "") == (sasl.PasswordEnv == "")) {
 		bad("kafka.sasl", "needs username, and either password_file or password_env")
 	}
-	for _, of := range [][2]string{{"kafka.group", c.Kafka.Group}, {"questionnaires.group", c.Questionnaires.Group}, {"scoring.source", c.Scoring.Source}} {
-		if of[1] == "" {
-			bad(of[0], "is empty")
+	if c.Scoring.Source == "" {
+		bad("scoring.source", "is empty")
+	}
+	different := func(named ...[2]string) {
+		used := map[string]string{} // the keys
+		for _, of := range named {
+			key, name := of[0], of[1]
+			if other, ok := used[name]; name == "" {
+				bad(key, "is empty")
+			} else if ok {
+				bad(key, "must differ from %s", other)
+			}
+			used[name] = key
 		}
 	}
-	c.checkTopics(bad)
-	c.checkQuestionnaires(bad)
+	k, q := c.Kafka.Topics, c.Questionnaires.Topics
+	different([2]string{"kafka.group", c.Kafka.Group}, [2]string{"questionnaires.group", c.Questionnaires.Group})
+	different([][2]string{
+		{"kafka.topics.notes", k.Notes},
+		{"kafka.topics.outcomes", k.Outcomes},
+		{"kafka.topics.predictions", k.Predictions},
+		{"kafka.topics.dead_letters", k.DeadLetters},
+		{"questionnaires.topics.responses", q.Responses},
+		{"questionnaires.topics.scores", q.Scores},
+		{"questionnaires.topics.dead_letters", q.DeadLetters},
+	}...)
+	for _, instrument := range slices.Sorted(maps.Keys(c.Questionnaires.Models)) {
+		if strings.TrimSpace(instrument) != instrument || instrument == "" {
+			bad("questionnaires.models", "%q is not the name of an instrument", instrument)
+		}
+		if c.Questionnaires.Models[instrument] == "" {
+			bad("questionnaires.models."+instrument, "is empty; give the output folder of `wardcast questionnaire fit`")
+		}
+	}
 	if s := c.Kafka.SessionTimeout; s < ingest.MinSessionTimeout || s > ingest.MaxSessionTimeout {
 		bad("kafka.session_timeout", "%v is not between %v and %v", s, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)
 	}
@@ -233,45 +261,6 @@ func (c *Config) check() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// checkQuestionnaires checks the section questionnaires.
-func (c *Config) checkQuestionnaires(bad func(key, format string, args ...any)) {
-	q := &c.Questionnaires
-	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
-		if strings.TrimSpace(instrument) != instrument || instrument == "" {
-			bad("questionnaires.models", "%q is not the name of an instrument", instrument)
-		}
-		if q.Models[instrument] == "" {
-			bad("questionnaires.models."+instrument, "is empty; give the output folder of `wardcast questionnaire fit`")
-		}
-	}
-	if q.Group != "" && q.Group == c.Kafka.Group {
-		bad("questionnaires.group", "must differ from kafka.group")
-	}
-}
-
-// checkTopics checks the names of all KafkaTopics.
-func (c *Config) checkTopics(bad func(key, format string, args ...any)) {
-	k, q := c.Kafka.Topics, c.Questionnaires.Topics
-	used := map[string]string{} // the keys
-	for _, of := range [][2]string{
-		{"kafka.topics.notes", k.Notes},
-		{"kafka.topics.outcomes", k.Outcomes},
-		{"kafka.topics.predictions", k.Predictions},
-		{"kafka.topics.dead_letters", k.DeadLetters},
-		{"questionnaires.topics.responses", q.Responses},
-		{"questionnaires.topics.scores", q.Scores},
-		{"questionnaires.topics.dead_letters", q.DeadLetters},
-	} {
-		key, name := of[0], of[1]
-		if other, ok := used[name]; name == "" {
-			bad(key, "is empty")
-		} else if ok {
-			bad(key, "must differ from %s", other)
-		}
-		used[name] = key
-	}
 }
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
@@ -312,13 +301,7 @@ func keys(t reflect.Type, name string) []string {
 
 // nearest returns the key of the smallest edit distance to s, the first if several are equal.
 func nearest(s string, keys []string) string {
-	best, distance := "", len(s)+100
-	for _, k := range keys {
-		if d := edits(s, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	return best
+	return slices.MinFunc(keys, func(a, b string) int { return cmp.Compare(edits(s, a), edits(s, b)) })
 }
 
 // edits is the Levenshtein distance of a and b.

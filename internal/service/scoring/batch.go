@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -47,8 +46,6 @@ type Batch struct {
 
 	// Progress, if not nil, is told how many notes were answered.
 	Progress func(done int)
-	// Refused, if not nil, is told the line of the first note that could not be scored, and why.
-	Refused func(line int, why string)
 }
 
 // Notes is a source of notes: *notes.Reader.
@@ -75,6 +72,19 @@ type Counts struct {
 	Scored  int
 	Refused int // answered by an error
 	Blank   int // lines without a note
+	// Line is that of the first note that was refused, and Why the reason.
+	Line int
+	Why  string
+}
+
+// add adds the counts of the lines that follow.
+func (c *Counts) add(d *Counts) {
+	if c.Refused == 0 {
+		c.Line, c.Why = d.Line, d.Why
+	}
+	c.Scored += d.Scored
+	c.Refused += d.Refused
+	c.Blank += d.Blank
 }
 
 // Predict answers all notes of a batch in their order. What has come is answered without waiting for more. It scores on
@@ -102,12 +112,7 @@ func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) 
 			if err := w.write(b); err != nil {
 				return counts, fmt.Errorf("writing predictions: %w", err)
 			}
-			if w.counts.Refused > 0 && counts.Refused == 0 && b.Refused != nil {
-				b.Refused(w.refused, w.why)
-			}
-			counts.Scored += w.counts.Scored
-			counts.Refused += w.counts.Refused
-			counts.Blank += w.counts.Blank
+			counts.add(&w.counts)
 		}
 		if b.Progress != nil {
 			b.Progress(counts.Scored + counts.Refused)
@@ -131,11 +136,12 @@ type lines struct {
 	used    int // workers that the batch was shared among
 }
 
-// line is data[from:to] of a batch.
+// line is a line of a batch.
 type line struct {
-	number, from, to int
-	visit            string // of a note from a table
-	err              error  // why it is no note, if that is known
+	number int
+	text   []byte
+	visit  string // of a note from a table
+	err    error  // why it is no note, if that is known
 }
 
 // readNotes fills the batch with notes in the form of lines, so that they pass the same checks.
@@ -143,7 +149,7 @@ func (l *lines) readNotes(notes Notes) error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
 	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
 		number, err := notes.Next(&l.note)
-		next := line{number: number, from: len(l.data), visit: l.note.VisitID}
+		next, from := line{number: number, visit: l.note.VisitID}, len(l.data)
 		if at, ok := errors.AsType[*table.Error](err); ok && at.Line > 0 {
 			next.number, next.err = at.Line, at
 		} else if err != nil {
@@ -151,7 +157,7 @@ func (l *lines) readNotes(notes Notes) error {
 		} else {
 			l.data = l.note.AppendJSON(l.data)
 		}
-		next.to = len(l.data)
+		next.text = l.data[from:]
 		l.batch = append(l.batch, next)
 	}
 	return nil
@@ -167,10 +173,10 @@ func (l *lines) readLines() error {
 				return nil
 			}
 		}
-		next := line{from: len(l.data)}
+		next, from := line{}, len(l.data)
 		for {
 			part, err := l.in.ReadSlice('\n')
-			if len(l.data)-next.from+len(part) > maxLine {
+			if len(l.data)-from+len(part) > maxLine {
 				next.err = &msg.Error{Reason: msg.TooLarge}
 			} else {
 				l.data = append(l.data, part...)
@@ -178,8 +184,8 @@ func (l *lines) readLines() error {
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
 			}
-			next.to = len(l.data)
-			if err == nil || next.to > next.from || next.err != nil {
+			next.text = l.data[from:]
+			if err == nil || len(next.text) > 0 || next.err != nil {
 				l.number++
 				next.number = l.number
 				l.batch = append(l.batch, next)
@@ -200,9 +206,9 @@ func (l *lines) score() {
 	l.used = max(1, min(len(l.workers), len(l.batch)/least))
 	var wg sync.WaitGroup
 	for i := 1; i < l.used; i++ {
-		wg.Go(func() { l.workers[i].run(l.data, l.part(i)) })
+		wg.Go(func() { l.workers[i].run(l.part(i)) })
 	}
-	l.workers[0].run(l.data, l.part(0))
+	l.workers[0].run(l.part(0))
 	wg.Wait()
 }
 
@@ -218,14 +224,12 @@ type lineWorker struct {
 	out        []byte
 	rows       []Row
 	counts     Counts
-	refused    int    // the line of the first note that was refused
-	why        string // it was
 }
 
-func (w *lineWorker) run(data []byte, batch []line) {
+func (w *lineWorker) run(batch []line) {
 	w.out, w.rows, w.counts = w.out[:0], w.rows[:0], Counts{}
 	for _, l := range batch {
-		text := bytes.TrimRight(data[l.from:l.to], "\r\n")
+		text := bytes.TrimRight(l.text, "\r\n")
 		if l.number == 1 {
 			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 		}
@@ -233,20 +237,20 @@ func (w *lineWorker) run(data []byte, batch []line) {
 			w.counts.Blank++
 			continue
 		}
-		err := w.score(text, l.err)
-		if err == nil {
-			w.counts.Scored++
-		} else if w.counts.Refused++; w.counts.Refused == 1 {
-			w.refused, w.why = l.number, reasonOf(err).String()
+		if err := w.score(text, l.err); err != nil {
+			why := reasonOf(err)
+			w.counts.add(&Counts{Refused: 1, Line: l.number, Why: why.String()})
+			if w.rowed {
+				w.rows = append(w.rows, Row{VisitID: l.visit, Error: fmt.Sprintf("line %d: %s", l.number, why)})
+			} else {
+				w.out = why.append(w.out, l.number)
+			}
+			continue
 		}
-		switch p := &w.prediction; {
-		case w.rowed && err != nil:
-			w.rows = append(w.rows, Row{VisitID: l.visit, Error: fmt.Sprintf("line %d: %s", l.number, reasonOf(err))})
-		case w.rowed:
+		w.counts.Scored++
+		if p := &w.prediction; w.rowed {
 			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), ""})
-		case err != nil:
-			w.out = append(appendRefusal(w.out, l.number, err), '\n')
-		default:
+		} else {
 			w.out = append(p.AppendJSON(w.out), '\n')
 		}
 	}
@@ -305,16 +309,9 @@ func reasonOf(err error) reason {
 	return reason{code: msg.ScoringFailed, detail: ""}
 }
 
-// appendRefusal appends the line of an error.
-func appendRefusal(dst []byte, number int, err error) []byte {
-	r := reasonOf(err)
-	dst = append(dst, `{"line":`...)
-	dst = strconv.AppendInt(dst, int64(number), 10)
-	dst = append(dst, `,"error":{"code":"`...)
-	dst = append(dst, r.code...)
-	dst = append(dst, `","detail":`...)
-	dst = msg.Text(r.detail).AppendJSON(dst)
-	return append(dst, `}}`...)
+// append appends the line of a note that was refused.
+func (r reason) append(dst []byte, number int) []byte {
+	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, r.code, msg.Text(r.detail).AppendJSON(nil))
 }
 
 var details = map[msg.Reason]string{
