@@ -233,7 +233,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		}
 		parts = append(parts[:shown:shown], rest)
 	}
-	columns := set.Models()[p.Model.Name].Aux()
+	columns := set.Models[p.Model.Name].Aux()
 	for i, a := range p.Aux {
 		value := "unknown"
 		if s, ok := a.Value.Text(); ok {

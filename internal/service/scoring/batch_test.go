@@ -105,7 +105,7 @@ func TestLines(t *testing.T) {
 			save := c.in
 			// One model scores all, so that routes are no part of the table.
 			s := setOf(t, "cough")
-			s.models[models.Other] = s.models["cough"]
+			s.Models[models.Other] = s.Models["cough"]
 			for how, in := range map[string]io.Reader{"at once": strings.NewReader(save), "byte by byte": iotest.OneByteReader(strings.NewReader(save)), "with the end": iotest.DataErrReader(strings.NewReader(save))} {
 				lines, counts := answers(t, s, in)
 				var got []string
