@@ -156,7 +156,7 @@ func appendOptional(dst []byte, name string, o Optional) []byte {
 	return appendNumber(dst, name, o.Value)
 }
 
-// appendList appends a list, each element by one. The name ends in the bracket that opens the list.
+// appendList appends a list, each element by one. The name ends in its bracket.
 func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) []byte) []byte {
 	dst = append(dst, name...)
 	for i := range list {
@@ -165,7 +165,7 @@ func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) [
 		}
 		dst = one(&list[i], dst)
 	}
-	return append(dst, name[len(name)-1]+2) // in ASCII ] comes two after [, and } two after {
+	return append(dst, ']')
 }
 
 // appendTexts appends a list of texts.

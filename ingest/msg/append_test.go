@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 	classes := prediction
 	classes.Class, classes.Against, classes.AdmissionProbability = "transferred", "discharged", Some(0.9)
 	classes.Classes = []Class{{"discharged", 0.1}, {"admitted", 0.07}, {"transferred", 0.83}}
-	response, scores := contractResponse(), contractScores()
+	scores := contractScores()
 	abstained := Prediction{VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: NotAdmit, Abstained: true, AbstainReason: "no_known_term", Model: prediction.Model}
 	for name, c := range map[string]struct {
 		got    []byte
@@ -61,7 +61,6 @@ func TestGolden(t *testing.T) {
 		"prediction": {prediction.AppendJSON(nil), Schema("prediction")},
 		"classes":    {classes.AppendJSON(nil), Schema("prediction")},
 		"abstained":  {abstained.AppendJSON(nil), Schema("prediction")},
-		"response":   {response.AppendJSON(nil), Schema("response")},
 		"scores":     {scores.AppendJSON(nil), Schema("scores")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,16 +215,13 @@ func TestNonFiniteNumbersAreNull(t *testing.T) {
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {
-	p, n, r, s := contractPrediction(), fullNote(), contractResponse(), contractScores()
+	p, n, s := contractPrediction(), fullNote(), contractScores()
 	buf := make([]byte, 0, 4096)
 	if got := testing.AllocsPerRun(100, func() { buf = p.AppendJSON(buf[:0]) }); got != 0 {
 		t.Errorf("a prediction takes %v allocations", got)
 	}
 	if got := testing.AllocsPerRun(100, func() { buf = n.AppendJSON(buf[:0]) }); got != 0 {
 		t.Errorf("a note takes %v allocations", got)
-	}
-	if got := testing.AllocsPerRun(100, func() { buf = r.AppendJSON(buf[:0]) }); got != 0 {
-		t.Errorf("a response takes %v allocations", got)
 	}
 	if got := testing.AllocsPerRun(100, func() { buf = s.AppendJSON(buf[:0]) }); got != 0 {
 		t.Errorf("scores take %v allocations", got)

@@ -99,36 +99,3 @@ func DecodeResponse(data []byte, r *Response) error {
 	}
 	return nil
 }
-
-// AppendJSON appends the response as one JSON object to dst, by the rules of
-// Note.AppendJSON. A mistyped value is written as an empty object.
-func (r *Response) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, r.SchemaVersion, `,"response_id":`, r.ResponseID)
-	dst = appendField(dst, `,"participant_id":`, r.ParticipantID)
-	dst = appendText(dst, `,"instrument":`, r.Instrument)
-	dst = appendField(dst, `,"answered_at":`, r.AnsweredAt)
-	dst = appendList(dst, `,"answers":{`, r.Answers, (*Answer).appendJSON)
-	if len(r.Confounds) > 0 {
-		dst = appendList(dst, `,"confounds":{`, r.Confounds, (*Confound).appendJSON)
-	}
-	return append(dst, '}')
-}
-
-func (a *Answer) appendJSON(dst []byte) []byte {
-	c := Confound{Name: a.Item, Mistyped: a.Mistyped}
-	if a.Value.Set {
-		c.Value = Number(a.Value.Value)
-	}
-	return c.appendJSON(dst)
-}
-
-func (c *Confound) appendJSON(dst []byte) []byte {
-	dst = append(appendString(dst, c.Name), ':')
-	if c.Mistyped {
-		return append(dst, "{}"...)
-	}
-	return c.Value.AppendJSON(dst)
-}
-
-// MarshalJSON returns the response as AppendJSON writes it.
-func (r Response) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
