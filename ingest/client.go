@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -132,13 +133,7 @@ func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	if err != nil {
 		return fmt.Errorf("creating topics: %w", err)
 	}
-	var errs []error
-	for _, t := range topics {
-		if err := res.Errors[t.Name]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			errs = append(errs, fmt.Errorf("creating topic %q: %w", t.Name, err))
-		}
-	}
-	return errors.Join(errs...)
+	return failed("creating", res.Errors, kafka.TopicAlreadyExists)
 }
 
 // DeleteTopics deletes topics.
@@ -147,10 +142,15 @@ func (c *Client) DeleteTopics(ctx context.Context, names ...string) error {
 	if err != nil {
 		return fmt.Errorf("deleting topics: %w", err)
 	}
+	return failed("deleting", res.Errors, nil)
+}
+
+// failed returns the errors of topics but for those that are fine.
+func failed(doing string, topics map[string]error, fine error) error {
 	var errs []error
-	for _, name := range names {
-		if err := res.Errors[name]; err != nil {
-			errs = append(errs, fmt.Errorf("deleting topic %q: %w", name, err))
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		if err := topics[name]; err != nil && !errors.Is(err, fine) {
+			errs = append(errs, fmt.Errorf("%s topic %q: %w", doing, name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -228,18 +228,17 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
 		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
 	}})
+	if err == nil && len(res.Topics[topic]) != 1 {
+		err = errors.New("no answer for the partition")
+	}
+	if err == nil {
+		err = res.Topics[topic][0].Error
+	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("listing offsets: %w", err)
 	}
-	for _, p := range res.Topics[topic] {
-		if p.Partition == partition {
-			if p.Error != nil {
-				return 0, 0, fmt.Errorf("listing offsets: %w", p.Error)
-			}
-			return p.FirstOffset, p.LastOffset, nil
-		}
-	}
-	return 0, 0, errors.New("listing offsets: no answer for the partition")
+	p := res.Topics[topic][0]
+	return p.FirstOffset, p.LastOffset, nil
 }
 
 // maxMessageBytes returns the max.message.bytes of the topics that the cluster tells it of, or a *MissingTopicsError.

@@ -35,20 +35,10 @@ type worker struct {
 	prediction msg.Prediction
 }
 
-// refusal is the refusal of a record after it was decoded; ingest makes it a dead letter.
-type refusal struct {
-	err     *msg.Error
-	version string // of the model that refused; "" if none did
-}
-
-func (r *refusal) Error() string        { return r.err.Error() }
-func (r *refusal) Unwrap() error        { return r.err }
-func (r *refusal) Stage() string        { return "score" }
-func (r *refusal) ModelVersion() string { return r.version }
-
+// refused returns the verdict on a record that was decoded, by the model of this version; "" if there is none.
 func refused(err error, version string) error {
-	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
-		return &refusal{e, version}
+	if _, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
+		return &ingest.Verdict{Stage: "score", ModelVersion: version, Err: err}
 	}
 	return err
 }
