@@ -31,11 +31,7 @@ func (o Optional) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a number or null.
 func (o *Optional) UnmarshalJSON(data []byte) error {
-	*o = Optional{}
-	if string(data) == "null" {
-		return nil
-	}
-	o.Set = true
+	*o = Optional{Set: string(data) != "null"}
 	return json.Unmarshal(data, &o.Value)
 }
 

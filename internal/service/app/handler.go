@@ -46,7 +46,7 @@ func refused(err error, version string) error {
 // Handle answers one note.
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	h := w.handler
-	if set := h.set.Load(); w.scorer == nil || w.scorer.Set() != set {
+	if set := h.set.Load(); w.scorer == nil || w.scorer.Set != set {
 		w.scorer = set.Scorer(h.options)
 	}
 	if err := msg.DecodeNote(r.Value, &w.note); err != nil {

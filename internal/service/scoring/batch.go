@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,9 +107,9 @@ func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) 
 			return counts, err
 		}
 		readErr := read()
-		l.score()
-		for i := range l.used {
-			w := &l.workers[i]
+		workers := l.score()
+		for i := range workers {
+			w := &workers[i]
 			if err := w.write(b); err != nil {
 				return counts, fmt.Errorf("writing predictions: %w", err)
 			}
@@ -133,7 +134,6 @@ type lines struct {
 	number  int    // of the last line read
 	note    msg.Note
 	workers []lineWorker
-	used    int // workers that the batch was shared among
 }
 
 // line is a line of a batch.
@@ -199,21 +199,19 @@ func (l *lines) readLines() error {
 	return nil
 }
 
-// score shares the batch among the workers, each taking lines that follow one another.
-func (l *lines) score() {
+// score shares the batch among the workers, each taking lines that follow one another, and returns those that took some.
+func (l *lines) score() []lineWorker {
 	// A worker needs enough lines to be worth waking.
 	const least = 16
-	l.used = max(1, min(len(l.workers), len(l.batch)/least))
+	used := 0
 	var wg sync.WaitGroup
-	for i := 1; i < l.used; i++ {
-		wg.Go(func() { l.workers[i].run(l.part(i)) })
+	for part := range slices.Chunk(l.batch, max(least, (len(l.batch)+len(l.workers)-1)/len(l.workers))) {
+		w := &l.workers[used]
+		used++
+		wg.Go(func() { w.run(part) })
 	}
-	l.workers[0].run(l.part(0))
 	wg.Wait()
-}
-
-func (l *lines) part(i int) []line {
-	return l.batch[i*len(l.batch)/l.used : (i+1)*len(l.batch)/l.used]
+	return l.workers[:used]
 }
 
 type lineWorker struct {
