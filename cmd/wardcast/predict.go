@@ -112,7 +112,7 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return err
 		}
 		defer func() { _ = in.Close() }() // only read
-		b.Lines, b.Notes = nil, in
+		b.Lines, b.Notes = nil, in.Next
 	}
 	score := c.predict
 	if c.Out != "" {

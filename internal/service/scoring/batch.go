@@ -33,8 +33,9 @@ const (
 type Batch struct {
 	// Lines holds a note in each line, a JSON object. A byte order mark before the first line and blank lines are skipped.
 	Lines io.Reader
-	// Notes gives one note after another, from a table.
-	Notes Notes
+	// Notes reads the next note of a table and returns its line, as Next of *notes.Reader does: io.EOF behind the last note; a
+	// *table.Error with a Line concerns one note, of which n then holds at most the visit; any other error ends the batch.
+	Notes func(n *msg.Note) (line int, err error)
 
 	// Out takes a line for each note: its prediction, or for a note that cannot be scored
 	//
@@ -47,13 +48,6 @@ type Batch struct {
 
 	// Progress, if not nil, is told how many notes were answered.
 	Progress func(done int)
-}
-
-// Notes is a source of notes: *notes.Reader.
-type Notes interface {
-	// Next reads the next note into n and returns its line. It returns io.EOF behind the last note. A *table.Error with a
-	// Line concerns one note, of which n then holds at most the visit; any other error ends the batch.
-	Next(n *msg.Note) (line int, err error)
 }
 
 // Row is a prediction, or the error of a note that could not be scored, as a row of a table.
@@ -145,20 +139,20 @@ type line struct {
 }
 
 // readNotes fills the batch with notes in the form of lines, so that they pass the same checks.
-func (l *lines) readNotes(notes Notes) error {
+func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
 	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
-		number, err := notes.Next(&l.note)
-		next, from := line{number: number, visit: l.note.VisitID}, len(l.data)
+		number, err := next(&l.note)
+		note, from := line{number: number, visit: l.note.VisitID}, len(l.data)
 		if at, ok := errors.AsType[*table.Error](err); ok && at.Line > 0 {
-			next.number, next.err = at.Line, at
+			note.number, note.err = at.Line, at
 		} else if err != nil {
 			return err
 		} else {
 			l.data = l.note.AppendJSON(l.data)
 		}
-		next.text = l.data[from:]
-		l.batch = append(l.batch, next)
+		note.text = l.data[from:]
+		l.batch = append(l.batch, note)
 	}
 	return nil
 }

@@ -306,7 +306,7 @@ func TestPredictTables(t *testing.T) {
 	in := slices.Clone(all)
 	progress := 0
 	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{
-		Notes: &in, Out: &out, Progress: func(done int) { progress = done },
+		Notes: in.Next, Out: &out, Progress: func(done int) { progress = done },
 	})
 	if err != nil || counts != wantCounts || progress != 4 {
 		t.Errorf("%+v, %v, %d answered", counts, err, progress)
@@ -320,7 +320,7 @@ func TestPredictTables(t *testing.T) {
 
 	in = slices.Clone(all)
 	var rows []Row
-	counts, err = s.Predict(t.Context(), classifier.Options{}, Batch{Notes: &in, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
+	counts, err = s.Predict(t.Context(), classifier.Options{}, Batch{Notes: in.Next, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
 	if err != nil || counts != wantCounts || len(rows) != len(want) {
 		t.Fatalf("%+v, %v, %d rows", counts, err, len(rows))
 	}
@@ -337,7 +337,7 @@ func TestPredictTables(t *testing.T) {
 		}
 	}
 	in = slices.Clone(all)
-	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Notes: &in, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
+	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Notes: in.Next, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
 		t.Errorf("writing rows: %v", err)
 	}
 }
