@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -71,12 +72,9 @@ func (b *batch) reset() {
 // load copies a record out of kafka-go's buffers and gives these back.
 func (b *batch) load(r *kafka.Record, partition int) (Record, error) {
 	defer release(r)
-	key, err := b.read(r.Key)
-	if err != nil {
-		return Record{}, err
-	}
-	value, err := b.read(r.Value)
-	if err != nil {
+	key, errKey := b.read(r.Key)
+	value, errValue := b.read(r.Value)
+	if err := cmp.Or(errKey, errValue); err != nil {
 		return Record{}, err
 	}
 	return Record{Key: key, Value: value, Headers: r.Headers, Time: r.Time, Partition: partition, Offset: r.Offset}, nil
