@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -131,15 +132,9 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 // Dialer returns the dialer for kafka-go's readers and groups. It differs from
 // the transport of a Client only in type.
 func (c Connection) Dialer() (*kafka.Dialer, error) {
-	if err := errors.Join(c.Check()...); err != nil {
-		return nil, err
-	}
-	tlsConfig, err := c.TLS.config()
-	if err != nil {
-		return nil, err
-	}
-	mechanism, err := c.SASL.mechanism()
-	if err != nil {
+	tlsConfig, errTLS := c.TLS.config()
+	mechanism, errSASL := c.SASL.mechanism()
+	if err := cmp.Or(errors.Join(c.Check()...), errTLS, errSASL); err != nil {
 		return nil, err
 	}
 	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, KeepAlive: 30 * time.Second, TLS: tlsConfig, SASLMechanism: mechanism}, nil

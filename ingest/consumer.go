@@ -97,15 +97,10 @@ type Consumer struct {
 
 // New returns a Consumer; it does not connect.
 func New(cfg Config) (*Consumer, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("configuring ingest: %w", err)
-	}
-	compression, err := codec(cfg.Compression)
-	if err != nil {
-		return nil, fmt.Errorf("configuring ingest: %w", err)
-	}
+	invalid := cfg.validate()
+	compression, unknown := codec(cfg.Compression)
 	client, err := NewClient(cfg.Connection, cfg.Input, cfg.Output, cfg.DeadLetters)
-	if err != nil {
+	if err := cmp.Or(invalid, unknown, err); err != nil {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
 	m := newMetrics(cfg.Registerer)

@@ -109,11 +109,11 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 	res, err := p.c.client.kafka.Fetch(ctx, &kafka.FetchRequest{
 		Topic: p.c.cfg.Input, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: fetchMaxBytes, MaxWait: fetchMaxWait,
 	})
+	if err == nil {
+		err = res.Error
+	}
 	if err != nil {
 		return err
-	}
-	if res.Error != nil {
-		return res.Error
 	}
 	before := p.next
 	if err := p.consume(ctx, produce, res.Records); err != nil {

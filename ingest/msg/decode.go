@@ -51,14 +51,10 @@ func (d *decoder) message(data []byte, version *string, field func(name string) 
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// known reports whether version is SchemaVersion or SchemaVersion.M with a
-// minor version M of digits.
+// known reports whether version is SchemaVersion, alone or with a minor version of digits behind a dot.
 func known(version string) bool {
-	minor, ok := strings.CutPrefix(version, SchemaVersion)
-	if !ok || minor == "" {
-		return ok
-	}
-	return minor[0] == '.' && len(minor) > 1 && strings.Trim(minor[1:], "0123456789") == ""
+	major, minor, dotted := strings.Cut(version, ".")
+	return major == SchemaVersion && (!dotted || minor != "" && strings.Trim(minor, "0123456789") == "")
 }
 
 // text reads a string of at most limit bytes; null reads as "".
