@@ -98,7 +98,7 @@ func loud(attempt int) bool { return attempt%10 == 5 }
 // again logs a failed attempt if it is loud, and waits before the next.
 func again(ctx context.Context, attempt int, err error, log *slog.Logger, what string) error {
 	if loud(attempt) {
-		log.Warn(what, "attempt", attempt, "err", err)
+		log.Warn(what, "attempt", attempt, "err", err) //nolint:sloglint // all callers give a literal
 	}
 	return pause(ctx, attempt)
 }

@@ -201,13 +201,14 @@ func (p *Scanner) list(closing byte, member func(name string) bool) bool {
 		p.i++
 		return true
 	}
-	name, ok := "", true
+	name := ""
 	for {
 		if closing == '}' {
-			if p.Peek() != '"' {
-				return false
+			ok := p.Peek() == '"'
+			if ok {
+				name, ok = p.Quoted()
 			}
-			if name, ok = p.Quoted(); !ok || p.Peek() != ':' {
+			if !ok || p.Peek() != ':' {
 				return false
 			}
 			p.i++
