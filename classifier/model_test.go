@@ -372,9 +372,6 @@ func TestLoadRefuses(t *testing.T) {
 		"idf too few":           tensor(tensorIDF, make([]float64, 9), 9),
 		"idf negative":          tensor(tensorIDF, append(make([]float64, 9), -1), 10),
 		"aux coefficients few":  tensor(tensorGamma, make([]float64, 2), 1, 2),
-		"float32": func(b *models.Bundle) {
-			b.Tensors[tensorIDF] = models.Tensor{Shape: []int{10}, Data: make([]float32, 10)}
-		},
 		"rank differs":           func(b *models.Bundle) { b.Manifest.Rank = 2 },
 		"rank without topics":    func(b *models.Bundle) { b.Manifest.Rank = 1 << 30 },
 		"no text settings":       func(b *models.Bundle) { b.Manifest.Text = nil },

@@ -103,7 +103,7 @@ func (b *Bundle) readManifest(dir, model string) error {
 }
 
 // parse sets the part of the bundle that the named file holds.
-func (b *Bundle) parse(name string, data []byte) error {
+func (b *Bundle) parse(name string, data []byte) (err error) {
 	switch name {
 	case vocabularyFile:
 		return json.Unmarshal(data, &b.Vocabulary)
@@ -115,16 +115,9 @@ func (b *Bundle) parse(name string, data []byte) error {
 	case cardFile:
 		b.Card = string(data)
 	case tensorsFile:
-		list, _, err := safetensors.Read(data)
-		if err != nil {
-			return err
-		}
-		b.Tensors = make(Tensors, len(list))
-		for _, t := range list {
-			b.Tensors[t.Name] = Tensor{Shape: t.Shape, Data: t.Data}
-		}
+		b.Tensors, _, err = safetensors.Read(data)
 	}
-	return nil
+	return err
 }
 
 // Save implements Store.
@@ -199,7 +192,7 @@ func (b *Bundle) encode() (map[string][]byte, error) {
 		return nil, err
 	}
 	var tensors bytes.Buffer
-	err = safetensors.Write(&tensors, b.Tensors.list(), map[string]string{"name": m.Name, "format": Format})
+	err = safetensors.Write(&tensors, b.Tensors, map[string]string{"name": m.Name, "format": Format})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,6 @@ func sample(n int) *Bundle {
 		Tensors: Tensors{
 			"topics": {Shape: []int{3, 2}, Data: []float64{1, 0, 0, 1, .5, -.5}},
 			"idf":    {Shape: []int{3}, Data: []float64{1, 1.5, 2}},
-			"counts": {Shape: []int{2}, Data: []int64{1, 2}},
 		},
 		Evaluation: json.RawMessage(`{"auroc": 0.9}`),
 		Card:       "# Chest pain\n",
@@ -128,7 +127,6 @@ func TestFloat64(t *testing.T) {
 		{"not found", "none", []int{1}},
 		{"shape [3 2]", "topics", []int{2, 3}},
 		{"shape [3]", "idf", []int{3, 1}},
-		{"type []int64", "counts", []int{2}},
 		{"value 1 is +Inf", "hot", []int{2}},
 	} {
 		if _, err := tensors.Float64(c.name, c.shape...); err == nil || !strings.Contains(err.Error(), c.want) {

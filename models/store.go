@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrNotFound is wrapped if there is no such model, version, champion or tensor.
+// ErrNotFound is wrapped if there is no such model, version or champion.
 var ErrNotFound = errors.New("not found")
 
 // Store keeps versions of models. Implementations are safe for concurrent use.

@@ -157,10 +157,10 @@ func outputs(t *testing.T, dir string) (report factorize.Report, factors map[str
 		t.Fatal(err)
 	}
 	factors = map[string]*mat.Dense{}
-	for _, f := range tensors {
-		factors[f.Name] = nil
+	for name, f := range tensors {
+		factors[name] = nil
 		if shape := append(slices.Clone(f.Shape), 1); shape[0]*shape[1] > 0 {
-			factors[f.Name] = mat.NewDense(shape[0], shape[1], f.Data.([]float64))
+			factors[name] = mat.NewDense(shape[0], shape[1], f.Data)
 		}
 	}
 	entries, err := os.ReadDir(dir)

@@ -84,25 +84,23 @@ func replace(dir, name string, content func(io.Writer) error) (err error) {
 }
 
 // tensors returns the factors under their names, and the head of a supervised result.
-func tensors(r *solver.Result) []safetensors.Tensor {
-	t := []safetensors.Tensor{tensor("scores", r.Scores), tensor("topics", r.Topics)}
-	h := r.Head
-	if h == nil {
-		return t
+func tensors(r *solver.Result) safetensors.Tensors {
+	all := safetensors.Tensors{"scores": tensor(r.Scores), "topics": tensor(r.Topics)}
+	if h := r.Head; h != nil {
+		kappa := len(h.Intercept)
+		all["coefficients"], all["intercept"] = tensor(h.Coefficients), safetensors.Tensor{Shape: []int{kappa}, Data: h.Intercept}
+		all["aux_coefficients"] = safetensors.Tensor{Shape: []int{kappa, 0}}
+		if h.AuxCoefficients != nil {
+			all["aux_coefficients"] = tensor(h.AuxCoefficients)
+		}
 	}
-	aux := safetensors.Tensor{Name: "aux_coefficients", Shape: []int{len(h.Intercept), 0}, Data: []float64{}}
-	if h.AuxCoefficients != nil {
-		aux = tensor(aux.Name, h.AuxCoefficients)
-	}
-	return append(t, tensor("coefficients", h.Coefficients), aux, safetensors.Tensor{Name: "intercept", Shape: []int{len(h.Intercept)}, Data: h.Intercept})
+	return all
 }
 
-// tensor returns the matrix under a name.
-func tensor(name string, m *mat.Dense) safetensors.Tensor {
+func tensor(m *mat.Dense) safetensors.Tensor {
 	raw := m.RawMatrix()
-	data := raw.Data
 	if raw.Stride != raw.Cols {
-		data = mat.DenseCopyOf(m).RawMatrix().Data
+		raw = mat.DenseCopyOf(m).RawMatrix()
 	}
-	return safetensors.Tensor{Name: name, Shape: []int{raw.Rows, raw.Cols}, Data: data}
+	return safetensors.Tensor{Shape: []int{raw.Rows, raw.Cols}, Data: raw.Data}
 }
