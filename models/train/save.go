@@ -10,7 +10,7 @@ import (
 
 // Champion returns the version of a model that is in use, nil if there is none. The error holds a *models.FileError if it
 // is damaged.
-func Champion(ctx context.Context, store models.Store, model string) (*models.Bundle, error) {
+func Champion(ctx context.Context, store *models.Store, model string) (*models.Bundle, error) {
 	version, err := store.Champion(ctx, model)
 	if errors.Is(err, models.ErrNotFound) {
 		return nil, nil
@@ -28,7 +28,7 @@ func Champion(ctx context.Context, store models.Store, model string) (*models.Bu
 // Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer
 // has a model of its own is retired, so that the model of all complaints scores its notes. Complaints without any note keep
 // their champion.
-func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
+func (t *Trained) Save(ctx context.Context, store *models.Store, by string) error {
 	for _, b := range t.Bundles {
 		var err error
 		b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name)
