@@ -25,7 +25,7 @@ const (
 // good ones the nearest to ½ wins, and of two equally near the smaller. MaxYouden returns ErrOneClass unless both classes
 // occur. The cost is O(n log n).
 func ChooseThreshold(y []bool, p []float64, criterion Criterion) (float64, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, nil); err != nil {
 		return 0, err
 	}
 	positiveGain, negativeGain := 1.0, 1.0
@@ -91,7 +91,7 @@ type NetBenefit struct {
 // (Vickers & Elkin 2006, Med. Decis. Making 26(6)): the share of rows rightly acted on, less those wrongly acted on
 // at the exchange rate that the threshold implies. Thresholds lie in [0,1). The cost is O(n) per threshold.
 func DecisionCurve(y []bool, p, thresholds []float64) ([]NetBenefit, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, nil); err != nil {
 		return nil, err
 	}
 	n := float64(len(y))
