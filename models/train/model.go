@@ -97,10 +97,8 @@ type rows struct {
 
 func newRows(d Data, minVisits int) (*rows, error) {
 	all := d.Rows
-	r := &rows{all: all, names: d.Classes, beds: d.Admission, classes: d.labels()}
+	r := &rows{all: all, y: labels(all), names: d.Classes, beds: d.Admission, classes: d.labels(), visits: visits(all)}
 	for i := range all {
-		r.y = append(r.y, all[i].Positive)
-		r.visits = append(r.visits, visit(all, i))
 		r.docs = append(r.docs, textproc.Document{Visit: r.visits[i], Text: all[i].Text})
 	}
 	add := func(name string, kind models.AuxKind, value func(i int) msg.Value) error {
@@ -146,12 +144,15 @@ func (d *Data) labels() []int {
 // kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// visit returns the visit of row i. A row without a visit is one of its own.
-func visit(all []Row, i int) string {
-	if all[i].Visit != "" {
-		return all[i].Visit
+// visits returns the visit of each row. A row without a visit is one of its own.
+func visits(all []Row) []string {
+	out := make([]string, len(all))
+	for i, r := range all {
+		if out[i] = r.Visit; r.Visit == "" {
+			out[i] = fmt.Sprintf("row %d", i)
+		}
 	}
-	return fmt.Sprintf("row %d", i)
+	return out
 }
 
 // auxWidth is the number of auxiliary features.
@@ -172,42 +173,52 @@ func (r *rows) featuresTo(dst []float64, i int) {
 	}
 }
 
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
-// Indicators are not, so that they stay sparse; the intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, err error) {
+// auxScales returns the root mean square of each auxiliary feature, 1 for a feature that is always 0.
+func (r *rows) auxScales() []float64 {
 	width := r.auxWidth()
-	scale = make([]float64, width)
-	indptr, indices, values := []int{0}, []int32{}, []float64{}
-	features := make([]float64, width)
-	sums := make([]float64, width)
+	scales, features := make([]float64, width), make([]float64, width)
 	for i := range r.all {
 		r.featuresTo(features, i)
-		at := 0
-		for c := range r.columns {
-			column := &r.columns[c]
-			for f, v := range features[at : at+len(column.Mean)] {
-				sums[at+f] += v * v
+		for f, v := range features {
+			scales[f] += v * v
+		}
+	}
+	for f, squares := range scales {
+		if scales[f] = math.Sqrt(squares / float64(len(r.all))); scales[f] == 0 {
+			scales[f] = 1
+		}
+	}
+	return scales
+}
+
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
+// Indicators are not, so that they stay sparse; the intercept makes up for it.
+func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
+	width := r.auxWidth()
+	scale := slices.Repeat([]float64{1}, width)
+	if unitVariance {
+		scale = r.auxScales()
+	}
+	indptr, indices, values := []int{0}, []int32{}, []float64{}
+	features := make([]float64, width)
+	for i := range r.all {
+		r.featuresTo(features, i)
+		f := 0
+		for _, column := range r.columns {
+			for _, mean := range column.Mean {
+				v := features[f]
 				if column.Kind == models.Categorical {
-					v += column.Mean[f] // 0 or 1 again, the mean if the value is missing
+					v += mean // 0 or 1 again, the mean if the value is missing
 				}
 				if v != 0 {
-					indices, values = append(indices, int32(at+f)), append(values, v)
+					indices, values = append(indices, int32(f)), append(values, v/scale[f])
 				}
+				f++
 			}
-			at += len(column.Mean)
 		}
 		indptr = append(indptr, len(indices))
 	}
-	for f := range scale {
-		scale[f] = 1
-		if sd := math.Sqrt(sums[f] / float64(len(r.all))); unitVariance && sd > 0 {
-			scale[f] = sd
-		}
-	}
-	for e, f := range indices {
-		values[e] /= scale[f]
-	}
-	x, err = matrix.NewCSR(len(r.all), width, indptr, indices, values)
+	x, err := matrix.NewCSR(len(r.all), width, indptr, indices, values)
 	return x, scale, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -178,7 +179,10 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		}
 	}
 	lengths := unitColumns(f.Topics)
-	order := sequence(settings.Rank)
+	order := make([]int, settings.Rank)
+	for t := range order {
+		order[t] = t
+	}
 	if earlier != nil {
 		f.Topics, order, f.Alignment = aligned(earlier, f.Topics)
 		f.Alignment.Version, f.Alignment.WarmStart = previous.Version, start != nil
@@ -208,33 +212,11 @@ func (r *rows) denseAux() (*mat.Dense, []float64) {
 	if width == 0 {
 		return nil, nil
 	}
-	x, scale := mat.NewDense(len(r.all), width, nil), make([]float64, width)
+	x, scales := mat.NewDense(len(r.all), width, nil), r.auxScales()
 	for i := range r.all {
 		row := x.RawRowView(i)
 		r.featuresTo(row, i)
-		for f, v := range row {
-			scale[f] += v * v
-		}
+		floats.Div(row, scales)
 	}
-	for f, squares := range scale {
-		scale[f] = 1
-		if squares > 0 {
-			scale[f] = math.Sqrt(squares / float64(len(r.all)))
-		}
-	}
-	for i := range r.all {
-		for f, v := range x.RawRowView(i) {
-			x.Set(i, f, v/scale[f])
-		}
-	}
-	return x, scale
-}
-
-// sequence returns 0 … n−1.
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
+	return x, scales
 }
