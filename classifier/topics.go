@@ -57,14 +57,14 @@ func (m *Model) Topics(n int) []Topic {
 			topic.Prevalence = &m.parts.Prevalence[t]
 		}
 		var positive, negative int
-		for _, w := range m.TopTerms(t, len(m.terms)) {
+		for _, w := range m.weights(t) {
 			count := &positive
-			if w.Weight < 0 {
+			if w.weight < 0 {
 				count = &negative
 			}
 			if *count++; n <= 0 || *count <= n {
-				term := m.terms[w.Column]
-				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Weight: msg.Round(w.Weight)})
+				term := m.terms[w.column]
+				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Weight: msg.Round(w.weight)})
 			}
 		}
 		topics[t] = topic
