@@ -46,39 +46,42 @@ const (
 	defaultMost = 20
 )
 
-// RankOptions says what Rank does. Zero values mean what the fields say.
+// RankOptions says what Rank does. Zero values mean what the fields say. What has a name in JSON stands in the report where
+// the criterion uses it, with its default filled in.
 type RankOptions struct {
 	// Method is FactorAnalysis or one of methods.Names.
-	Method string
+	Method string `json:"-"`
 	// Input is the path of the matrix, and Orientation what its rows are; "" means DocumentsByTerms. For FactorAnalysis rows are
-	// participants and columns items, and a CSV file may have missing answers.
-	Input       string
-	Orientation Orientation
+	// participants and columns items, and a CSV file may have missing answers. Rank sets Documents and Terms.
+	Input       string      `json:"input"`
+	Orientation Orientation `json:"-"`
+	Documents   int         `json:"documents"`
+	Terms       int         `json:"terms"`
 	// Criterion is one of Criteria(Method).
-	Criterion Criterion
+	Criterion Criterion `json:"-"`
 	// Ranks are the candidates, ascending; empty means 2 … 20, or as many as the matrix leaves room for. For FactorAnalysis they
 	// select points of the curve, and empty means all; the choice of parallel rests on all eigenvalues in any case.
-	Ranks []int
+	Ranks []int `json:"-"`
 	// Seed starts all generators.
-	Seed uint64
+	Seed uint64 `json:"seed"`
 	// Init is the start of bcv and bic, "" means solver.InitSVD; ccc and dispersion begin at random.
-	Init solver.Init
+	Init solver.Init `json:"init,omitempty"`
 	// MaxIter and RelTol are those of solver.Settings; RelTol 0 is off.
-	MaxIter int
-	RelTol  float64
+	MaxIter int     `json:"max_iter,omitempty"`
+	RelTol  float64 `json:"rel_tol,omitempty"`
 	// Runs is the number of runs for each rank of ccc and dispersion; 0 means DefaultRuns.
-	Runs int
+	Runs int `json:"runs,omitempty"`
 	// Folds is the number of groups of rows and of columns for bcv; 0 means DefaultFolds.
-	Folds int
+	Folds int `json:"folds,omitempty"`
 	// Correlation and Draws are for FactorAnalysis: see rank.ParallelSettings.
-	Correlation factoranalysis.Kind
-	Draws       int
+	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
+	Draws       int                 `json:"draws,omitempty"`
 	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS.
-	Threads int
+	Threads int `json:"-"`
 	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
-	Progress func(done, total int)
+	Progress func(done, total int) `json:"-"`
 	// Version is the program's version, for the report.
-	Version string
+	Version string `json:"-"`
 }
 
 // RankReport is the outcome of Rank.
@@ -93,10 +96,10 @@ type RankReport struct {
 	// Unconverged counts the runs that met no tolerance within MaxIter updates.
 	Unconverged int `json:"unconverged"`
 	// Warnings are for users to read.
-	Warnings []string     `json:"warnings"`
-	Seconds  RankSeconds  `json:"seconds"`
-	Settings RankSettings `json:"settings"`
-	Version  string       `json:"version"`
+	Warnings []string    `json:"warnings"`
+	Seconds  RankSeconds `json:"seconds"`
+	Settings RankOptions `json:"settings"`
+	Version  string      `json:"version"`
 }
 
 // RankPoint is the criterion at one rank; for parallel it is the eigenvalue of that number.
@@ -114,21 +117,6 @@ type RankPoint struct {
 type RankSeconds struct {
 	Load  float64 `json:"load"`
 	Solve float64 `json:"solve"`
-}
-
-// RankSettings are the options that the criterion uses, with their defaults filled in.
-type RankSettings struct {
-	Input       string              `json:"input"`
-	Documents   int                 `json:"documents"`
-	Terms       int                 `json:"terms"`
-	Seed        uint64              `json:"seed"`
-	Init        solver.Init         `json:"init,omitempty"`
-	MaxIter     int                 `json:"max_iter,omitempty"`
-	RelTol      float64             `json:"rel_tol,omitempty"`
-	Runs        int                 `json:"runs,omitempty"`
-	Folds       int                 `json:"folds,omitempty"`
-	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
-	Draws       int                 `json:"draws,omitempty"`
 }
 
 // Criteria returns the criteria of a method.
@@ -179,7 +167,7 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	n, p := x.Dims()
 	r := &RankReport{
 		Method: o.Method, Criterion: o.Criterion, Warnings: []string{}, Version: o.Version,
-		Settings: RankSettings{Input: o.Input, Documents: n, Terms: p, Seed: o.Seed},
+		Settings: RankOptions{Input: o.Input, Documents: n, Terms: p, Seed: o.Seed},
 	}
 	if o.Method == FactorAnalysis {
 		err = o.rankFactors(ctx, x, r)

@@ -62,67 +62,64 @@ func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 	entries := map[string]entry{}
 	dec := json.NewDecoder(bytes.NewReader(head))
 	dec.DisallowUnknownFields()
-	if _, err := dec.Token(); err != nil {
-		return nil, nil, malformed("header is no JSON object")
+	err := members(dec, "header is no JSON object", func(name string) error {
+		if name == metadataKey {
+			if metadata != nil {
+				return malformed("metadata stands twice")
+			}
+			metadata = map[string]string{}
+			return parseMetadata(dec, metadata)
+		}
+		if _, ok := entries[name]; ok {
+			return malformed("tensor %q stands twice", name)
+		}
+		var e entry
+		if err := dec.Decode(&e); err != nil {
+			return malformed("tensor %q: %v", name, err)
+		}
+		entries[name] = e
+		return nil
+	})
+	if err == nil && len(bytes.Trim(head[dec.InputOffset():], " \t\r\n")) > 0 {
+		err = malformed("header has trailing bytes")
+	}
+	return entries, metadata, err
+}
+
+func parseMetadata(dec *json.Decoder, metadata map[string]string) error {
+	return members(dec, "metadata is no object", func(name string) error {
+		if _, ok := metadata[name]; ok {
+			return malformed("metadata %q stands twice", name)
+		}
+		value, err := dec.Token()
+		text, ok := value.(string)
+		if err != nil || !ok {
+			return malformed("metadata %q is no string", name)
+		}
+		metadata[name] = text
+		return nil
+	})
+}
+
+// members calls value for each name of the object that dec is at, or returns the problem if there is no object.
+func members(dec *json.Decoder, problem string, value func(name string) error) error {
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return malformed("%s", problem)
 	}
 	for dec.More() {
 		token, err := dec.Token()
 		name, ok := token.(string)
 		if err != nil || !ok {
-			return nil, nil, malformed("header is no JSON object")
+			return malformed("%s", problem)
 		}
-		if name == metadataKey {
-			if metadata != nil {
-				return nil, nil, malformed("metadata stands twice")
-			}
-			if metadata, err = parseMetadata(dec); err != nil {
-				return nil, nil, err
-			}
-			continue
+		if err := value(name); err != nil {
+			return err
 		}
-		if _, ok := entries[name]; ok {
-			return nil, nil, malformed("tensor %q stands twice", name)
-		}
-		var e entry
-		if err := dec.Decode(&e); err != nil {
-			return nil, nil, malformed("tensor %q: %v", name, err)
-		}
-		entries[name] = e
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, nil, malformed("header is cut short")
+		return malformed("header is cut short")
 	}
-	if len(bytes.Trim(head[dec.InputOffset():], " \t\r\n")) > 0 {
-		return nil, nil, malformed("header has trailing bytes")
-	}
-	return entries, metadata, nil
-}
-
-func parseMetadata(dec *json.Decoder) (map[string]string, error) {
-	m := map[string]string{}
-	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
-		return nil, malformed("metadata is no object")
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		if err != nil || !ok {
-			return nil, malformed("metadata is no object")
-		}
-		if _, ok := m[name]; ok {
-			return nil, malformed("metadata %q stands twice", name)
-		}
-		value, err := dec.Token()
-		s, ok := value.(string)
-		if err != nil || !ok {
-			return nil, malformed("metadata %q is no string", name)
-		}
-		m[name] = s
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, malformed("metadata is cut short")
-	}
-	return m, nil
+	return nil
 }
 
 // checkLayout checks that the tensors are float64 and cover exactly total bytes.
