@@ -199,15 +199,12 @@ func (s *Store) Promote(ctx context.Context, model string, e Event) error {
 	if _, err := s.Load(ctx, model, e.Version); err != nil {
 		return fmt.Errorf("promoting: %w", err)
 	}
-	unlock, err := s.lock(ctx, model)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	// A damaged pointer has no previous version; promoting repairs it.
-	e.Previous, _ = s.Champion(ctx, model)
-	e.Action = Promoted
-	return s.point(model, e)
+	return s.locked(ctx, model, func() error {
+		// A damaged pointer has no previous version; promoting repairs it.
+		e.Previous, _ = s.Champion(ctx, model)
+		e.Action = Promoted
+		return s.point(model, e)
+	})
 }
 
 // Retire leaves the model without a champion, so that its notes are scored by the model of all complaints, and records e,
@@ -217,16 +214,13 @@ func (s *Store) Retire(ctx context.Context, model string, e Event) error {
 	if _, err := s.Versions(ctx, model); err != nil {
 		return err
 	}
-	unlock, err := s.lock(ctx, model)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if e.Version, err = s.Champion(ctx, model); isAbsent(err) || err != nil && ctx.Err() != nil {
-		return fmt.Errorf("retiring: %w", err)
-	}
-	e.Action = Retired
-	return s.point(model, e)
+	return s.locked(ctx, model, func() (err error) {
+		if e.Version, err = s.Champion(ctx, model); isAbsent(err) || err != nil && ctx.Err() != nil {
+			return fmt.Errorf("retiring: %w", err)
+		}
+		e.Action = Retired
+		return s.point(model, e)
+	})
 }
 
 // point writes or removes the champion's pointer as e says. The history is written first: a crash in between leaves a record
@@ -293,15 +287,15 @@ func (s *Store) History(ctx context.Context, model string) ([]Event, error) {
 	return events, nil
 }
 
-// lock excludes other writers of the model until the returned function is called, and removes the temporary files of dead
-// ones.
-func (s *Store) lock(ctx context.Context, model string) (unlock func(), err error) {
+// locked calls write while it excludes other writers of the model, with the temporary files of dead ones removed.
+func (s *Store) locked(ctx context.Context, model string, write func() error) error {
 	dir := filepath.Join(s.path, model)
-	l := flock.New(filepath.Join(dir, lockFile))
-	if _, err := l.TryLockContext(ctx, lockPoll); err != nil {
-		return nil, fmt.Errorf("locking model %q: %w", model, err)
+	lock := flock.New(filepath.Join(dir, lockFile))
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return fmt.Errorf("locking model %q: %w", model, err)
 	}
-	unlock = func() { _ = l.Close() } // a lock that cannot be released ends with the process
+	defer func() { _ = lock.Close() }() // a lock that cannot be released ends with the process
+	var err error
 	for _, prefix := range []string{tempPrefix, "." + championFile, "." + historyFile} {
 		left, e := filepath.Glob(filepath.Join(dir, prefix+"*"))
 		err = errors.Join(err, e)
@@ -310,10 +304,9 @@ func (s *Store) lock(ctx context.Context, model string) (unlock func(), err erro
 		}
 	}
 	if err != nil {
-		unlock()
-		return nil, fmt.Errorf("clearing temporary files of model %q: %w", model, err)
+		return fmt.Errorf("clearing temporary files of model %q: %w", model, err)
 	}
-	return unlock, nil
+	return write()
 }
 
 // Verify checks all files of the store and returns the damaged ones. Unfinished temporary files do not count. progress, if

@@ -128,15 +128,12 @@ func (s *Store) Save(ctx context.Context, b *Bundle) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
-	unlock, err := s.lock(ctx, b.Manifest.Name)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if err := addVersion(ctx, dir, b.Version, files); err != nil {
-		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
-	}
-	return b.Version, nil
+	return b.Version, s.locked(ctx, b.Manifest.Name, func() error {
+		if err := addVersion(ctx, dir, b.Version, files); err != nil {
+			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+		}
+		return nil
+	})
 }
 
 // addVersion writes the files under a temporary name and renames the folder.

@@ -8,12 +8,9 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// StratifiedFolds deals the rows into k folds 0 … k−1 that hold nearly the same share of each class, and returns the fold of each
-// row. y are outcomes, or numbers of classes. Rows of one group (patient, visit) stay in one fold; nil groups are all of one row.
-//
-// Groups are taken in a random order, larger ones first, and each goes to the fold where its classes are rarest. Without groups
-// the folds' numbers of rows of a class differ by at most one. Equal input and seed give equal folds; for repeats take different
-// seeds. The cost is O(n log n + groups·k·classes).
+// StratifiedFolds deals the rows into k folds 0 … k−1 that hold nearly the same share of each class, and returns the fold of
+// each row; see folds.Stratified. y are outcomes, or numbers of classes. Rows of one group (patient, visit) stay in one fold;
+// nil groups are all of one row. Equal input and seed give equal folds.
 //
 // It returns ErrShape if groups is of another length than y, ErrArgument unless 2 ≤ k ≤ groups, and ErrOneClass unless two
 // classes occur.

@@ -291,25 +291,13 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	if o.Rank > p {
 		return nil, settings, fmt.Errorf("%w: factorizing %q: %w: %d topics of %d terms", ErrOptions, o.Input, solver.ErrRank, o.Rank, p)
 	}
-	if settings.StartTopics, err = o.readStart(o.StartTopics, p); err != nil {
+	if settings.StartTopics, err = readFactor(o.StartTopics, p, o.Rank); err != nil {
 		return nil, settings, err
 	}
-	if settings.StartScores, err = o.readStart(o.StartScores, n); err != nil {
+	if settings.StartScores, err = readFactor(o.StartScores, n, o.Rank); err != nil {
 		return nil, settings, err
 	}
 	return x, settings, o.checkSigns(&settings)
-}
-
-// readStart reads a start factor with the given number of rows, nil for no path.
-func (o *Options) readStart(path string, rows int) (*mat.Dense, error) {
-	m, err := readFactor(path)
-	if m == nil {
-		return nil, err
-	}
-	if r, c := m.Dims(); r != rows || c != o.Rank {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, o.Rank)
-	}
-	return m, nil
 }
 
 // checkSigns refuses starts of methods with non-negative factors: negative entries of a factor that stays non-negative, and
@@ -350,8 +338,8 @@ func (o *Options) read(path string) (mat.Matrix, error) {
 	return x, err
 }
 
-// readFactor reads a dense matrix, nil for no path.
-func readFactor(path string) (*mat.Dense, error) {
+// readFactor reads a dense rows×cols matrix, nil for no path. A matrix of another size is returned with the error.
+func readFactor(path string, rows, cols int) (*mat.Dense, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -362,6 +350,9 @@ func readFactor(path string) (*mat.Dense, error) {
 	dense, ok := x.(*mat.Dense)
 	if !ok {
 		return nil, fmt.Errorf("reading %q: %w: start factors are dense", path, ErrOptions)
+	}
+	if r, c := x.Dims(); r != rows || c != cols {
+		return dense, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, cols)
 	}
 	return dense, nil
 }

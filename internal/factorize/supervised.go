@@ -294,16 +294,14 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 	if path == "" {
 		return mat.NewDense(kappa, rows, nil), nil
 	}
-	m, err := readFactor(path)
+	m, err := readFactor(path, rows, kappa)
+	if m != nil && kappa == 1 {
+		if r, c := m.Dims(); r == 1 && c == rows {
+			return m, nil
+		}
+	}
 	if err != nil {
 		return nil, err
-	}
-	r, c := m.Dims()
-	if kappa == 1 && r == 1 && c == rows {
-		return m, nil
-	}
-	if r != rows || c != kappa {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, kappa)
 	}
 	return mat.DenseCopyOf(m.T()), nil
 }

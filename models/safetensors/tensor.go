@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -58,11 +57,10 @@ func count(shape []int, limit uint64) (uint64, bool) {
 	}
 	n := uint64(1)
 	for _, d := range shape {
-		hi, lo := bits.Mul64(n, uint64(d))
-		if hi != 0 || lo > limit {
+		if n > limit/uint64(d) {
 			return 0, false
 		}
-		n = lo
+		n *= uint64(d)
 	}
 	return n, true
 }
