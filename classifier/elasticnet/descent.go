@@ -264,7 +264,9 @@ func (d *descent) accept() bool {
 				next[i] = v + share*d.step[i]
 			}
 			if d.loss(next)+d.penalty(share) <= before {
-				d.shrink(share)
+				if share < 1 {
+					d.shrink(share)
+				}
 				break
 			}
 			if halvings == maxHalvings {
@@ -289,14 +291,9 @@ func (d *descent) penalty(share float64) float64 {
 	return sum
 }
 
-// shrink takes a share of the step only.
+// shrink takes a share of the step.
 func (d *descent) shrink(share float64) {
-	if share == 1 {
-		return
-	}
-	for i := range d.step {
-		d.step[i] *= share
-	}
+	floats.Scale(share, d.step)
 	d.intercept = d.interceptStart + share*(d.intercept-d.interceptStart)
 	for _, j := range d.strong {
 		c := &d.columns[j]
@@ -372,22 +369,6 @@ func (d *descent) loss(eta []float64) float64 {
 		sum += d.weights[i] * (softplus(e) - d.y[i]*e)
 	}
 	return sum
-}
-
-// original returns the estimate for the columns as they were given.
-func (d *descent) original() (intercept float64, coefficients Coefficients) {
-	intercept = d.intercept
-	for j := range d.columns {
-		c := &d.columns[j]
-		if c.beta == 0 {
-			continue
-		}
-		beta := c.beta / c.spread
-		intercept -= beta * c.center
-		coefficients.Columns = append(coefficients.Columns, j)
-		coefficients.Values = append(coefficients.Values, beta)
-	}
-	return intercept, coefficients
 }
 
 func square(v float64) float64 { return v * v }

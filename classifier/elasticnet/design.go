@@ -3,6 +3,7 @@ package elasticnet
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -74,34 +75,13 @@ func (c column) row(entry int) int {
 	return int(c.rows[entry])
 }
 
-// addTo adds a times the column to dst.
-func (c column) addTo(dst []float64, a float64) {
-	if c.rows == nil {
-		for i, v := range c.values {
-			dst[i] += a * v
-		}
-		return
-	}
-	for e, i := range c.rows {
-		dst[i] += a * c.values[e]
-	}
-}
-
 // constant reports whether all n values of the column are equal.
 func (c column) constant(n int) bool {
-	if len(c.values) == 0 {
-		return true
+	var first float64
+	if len(c.values) == n {
+		first = c.values[0]
 	}
-	first := c.values[0]
-	if len(c.values) < n {
-		first = 0
-	}
-	for _, v := range c.values {
-		if v != first {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.values, func(v float64) bool { return v != first })
 }
 
 // take returns the column of the given rows. position maps a row of the design to its place among them, or to -1.

@@ -71,8 +71,11 @@ func (p *Path) LinearPredictor(x *Design, l int) []float64 {
 	for i := range eta {
 		eta[i] = p.Intercept[l]
 	}
-	for c, j := range p.Coefficients[l].Columns {
-		x.columns[j].addTo(eta, p.Coefficients[l].Values[c])
+	for at, j := range p.Coefficients[l].Columns {
+		c, beta := x.columns[j], p.Coefficients[l].Values[at]
+		for e, v := range c.values {
+			eta[c.row(e)] += beta * v
+		}
 	}
 	return eta
 }
@@ -170,9 +173,20 @@ func sequence(largest float64, s Settings) []float64 {
 	return lambda
 }
 
-// add appends the current estimate.
+// add appends the current estimate, for the columns as they were given.
 func (p *Path) add(d *descent, lambda float64) {
-	intercept, coefficients := d.original()
+	intercept := d.intercept
+	var coefficients Coefficients
+	for j := range d.columns {
+		c := &d.columns[j]
+		if c.beta == 0 {
+			continue
+		}
+		beta := c.beta / c.spread
+		intercept -= beta * c.center
+		coefficients.Columns = append(coefficients.Columns, j)
+		coefficients.Values = append(coefficients.Values, beta)
+	}
 	p.Lambda = append(p.Lambda, lambda)
 	p.Intercept = append(p.Intercept, intercept)
 	p.Coefficients = append(p.Coefficients, coefficients)
@@ -185,16 +199,12 @@ func (p *Path) ended() bool {
 	if l+1 < minPathLength || p.DF(l) == 0 {
 		return false
 	}
+	gain := func(l int) float64 { return p.DevianceRatio[l] - p.DevianceRatio[l-1] }
 	switch {
 	case p.DevianceRatio[l] > maxDevianceRatio:
 		p.Status = Saturated
-	case p.gain(l) < minDevianceGain && p.gain(l) <= p.gain(l-1):
+	case gain(l) < minDevianceGain && gain(l) <= gain(l-1):
 		p.Status = Flat
-	default:
-		return false
 	}
-	return true
+	return p.Status != Complete
 }
-
-// gain is the deviance ratio of λ number l minus that of the one before.
-func (p *Path) gain(l int) float64 { return p.DevianceRatio[l] - p.DevianceRatio[l-1] }

@@ -48,11 +48,17 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	d.nullLoss = d.loss(d.eta)
 	d.tolerance = s.Tolerance * d.nullLoss
 
-	scale := factorScale(s.PenaltyFactors)
+	var sum float64 // of the penalty factors, which are scaled to their number
+	for _, factor := range s.PenaltyFactors {
+		sum += factor
+	}
 	for j, c := range x.columns {
 		factor := 1.0
 		if s.PenaltyFactors != nil {
-			factor = s.PenaltyFactors[j] * scale
+			factor = 0
+		}
+		if sum > 0 {
+			factor = s.PenaltyFactors[j] * (float64(len(s.PenaltyFactors)) / sum)
 		}
 		if n < x.n || c.rows == nil {
 			c = c.take(rows, position)
@@ -61,18 +67,6 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 		d.columns[j].factor = factor
 	}
 	return d, nil
-}
-
-// factorScale returns the factor that makes penalty factors sum to their number.
-func factorScale(factors []float64) float64 {
-	var sum float64
-	for _, f := range factors {
-		sum += f
-	}
-	if sum == 0 {
-		return 1
-	}
-	return float64(len(factors)) / sum
 }
 
 // standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1. It changes the

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
@@ -169,12 +168,7 @@ type answers struct {
 
 func newAnswers(d *Data) *answers {
 	n := len(d.Rows)
-	a := &answers{right: make([]bool, n), tested: make([]bool, n), ranks: make([]int, n)}
-	a.admission = make([]float64, n)
-	if d.Classes != nil {
-		a.classes = mat.NewDense(n, len(d.Classes), nil)
-	}
-	return a
+	return &answers{predictions: newPredictions(n, len(d.Classes)), right: make([]bool, n), tested: make([]bool, n), ranks: make([]int, n)}
 }
 
 // measure returns the metrics of all tested rows together, whichever model predicted them, and the share of right decisions on
@@ -384,14 +378,12 @@ func (t *trial) majority() predictions {
 	for _, class := range t.train.classes {
 		shares[class] += 1 / float64(len(t.train.classes))
 	}
-	p := predictions{admission: make([]float64, len(t.test)), threshold: 0.5}
+	p := newPredictions(len(t.test), len(t.train.names))
+	p.threshold = 0.5
 	share := float64(positives(t.train.all)) / float64(len(t.train.all))
 	for i := range p.admission {
 		p.admission[i] = share
-	}
-	if t.train.names != nil {
-		p.classes = mat.NewDense(len(t.test), len(shares), nil)
-		for i := range t.test {
+		if p.classes != nil {
 			p.classes.SetRow(i, shares)
 		}
 	}
@@ -417,10 +409,8 @@ func (t *trial) fit(ctx context.Context, tx *text, c Configuration, s *Settings)
 
 // predict returns the predictions of the test rows.
 func (t *trial) predict(fitted *Fitted) (predictions, error) {
-	p := predictions{admission: make([]float64, len(t.test)), threshold: fitted.Threshold}
-	if fitted.Classes != nil {
-		p.classes = mat.NewDense(len(t.test), len(fitted.Classes), nil)
-	}
+	p := newPredictions(len(t.test), len(fitted.Classes))
+	p.threshold = fitted.Threshold
 	model, err := classifier.New(fitted.Parts)
 	if err != nil {
 		return p, err

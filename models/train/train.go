@@ -233,6 +233,15 @@ type predictions struct {
 	threshold float64
 }
 
+// newPredictions has room for n rows and so many classes, 0 for yes and no.
+func newPredictions(n, classes int) predictions {
+	p := predictions{admission: make([]float64, n)}
+	if classes > 0 {
+		p.classes = mat.NewDense(n, classes, nil)
+	}
+	return p
+}
+
 // heldOut returns the out-of-fold predictions.
 func (f *Fitted) heldOut() predictions {
 	return predictions{f.OutOfFold, f.Probabilities, f.Threshold}
