@@ -26,12 +26,9 @@ type AuxValues struct {
 //
 // All features are centred by their training means, so that a missing value and a level never seen in training
 // contribute exactly nothing.
-func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
-	c := models.AuxColumn{Name: a.Name, Kind: a.Kind}
-	switch a.Kind {
-	case models.Numeric:
-		c.Mean = make([]float64, 1)
-	case models.Categorical:
+func NewAuxColumn(a AuxValues) models.AuxColumn {
+	c := models.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
+	if a.Kind == models.Categorical {
 		visits := map[string]map[string]bool{} // by level
 		for i, v := range a.Values {
 			level := levelOf(v)
@@ -50,8 +47,6 @@ func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
 		}
 		slices.Sort(c.Levels)
 		c.Mean = make([]float64, len(c.Levels))
-	default:
-		return c, fmt.Errorf("auxiliary column %q: kind %q is neither %s nor %s", a.Name, a.Kind, models.Numeric, models.Categorical)
 	}
 	var seen float64
 	for _, v := range a.Values {
@@ -63,7 +58,7 @@ func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
 	for i := range c.Mean {
 		c.Mean[i] /= max(seen, 1)
 	}
-	return c, nil
+	return c
 }
 
 // checkAux returns an error that wraps ErrModel for a column that FeaturesTo cannot read.

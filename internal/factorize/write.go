@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,31 +52,23 @@ func write(dir string, report *Report, result *solver.Result) error {
 	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replacing %q: %w", ResultFile, err)
 	}
-	err = replace(dir, FactorsFile, func(w io.Writer) error {
-		return safetensors.Write(w, tensors(result), nil)
-	})
-	if err != nil {
-		return err
+	if err := writeFactors(dir, result); err != nil {
+		return fmt.Errorf("writing %q: %w", FactorsFile, err)
 	}
-	return replace(dir, ResultFile, func(w io.Writer) error {
-		_, err := w.Write(append(encoded, '\n'))
-		return err
-	})
+	if err := renameio.WriteFile(filepath.Join(dir, ResultFile), append(encoded, '\n'), 0o644, renameio.WithTempDir(dir)); err != nil {
+		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	}
+	return nil
 }
 
-// replace writes a file completely or not at all.
-func replace(dir, name string, content func(io.Writer) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("writing %q: %w", name, err)
-		}
-	}()
-	file, err := renameio.NewPendingFile(filepath.Join(dir, name), renameio.WithTempDir(dir), renameio.WithPermissions(0o644))
+// writeFactors writes the factors completely or not at all.
+func writeFactors(dir string, result *solver.Result) (err error) {
+	file, err := renameio.NewPendingFile(filepath.Join(dir, FactorsFile), renameio.WithTempDir(dir), renameio.WithPermissions(0o644))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
-	if err := content(file); err != nil {
+	if err := safetensors.Write(file, tensors(result), nil); err != nil {
 		return err
 	}
 	return file.CloseAtomicallyReplace()

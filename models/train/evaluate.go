@@ -219,10 +219,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				if err := ctx.Err(); err != nil {
 					return err // before the texts of thousands of splits are read
 				}
-				t, err := newTrial(d, split, c.Settings.Text.MinDF)
-				if err != nil {
-					return err
-				}
+				t := newTrial(d, split, c.Settings.Text.MinDF)
 				for i, configuration := range c.Configurations {
 					p, rank, err := t.run(ctx, configuration, c.Settings)
 					if err != nil {
@@ -336,14 +333,10 @@ type trial struct {
 	topics map[Configuration]*text // Words cleared: topics do not depend on it
 }
 
-func newTrial(d Data, split Split, minVisits int) (*trial, error) {
+func newTrial(d Data, split Split, minVisits int) *trial {
 	test := take(d.Rows, split.Test)
-	d.Rows = take(d.Rows, split.Train)
-	train, err := newRows(d, minVisits)
-	if err != nil {
-		return nil, err
-	}
-	return &trial{data: d, train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Configuration]*text{}}, nil
+	d = d.subset(split.Train)
+	return &trial{data: d, train: newRows(d, minVisits), test: test, texts: map[textproc.Weighting]*text{}, topics: map[Configuration]*text{}}
 }
 
 // run returns the predictions of the test rows and the number of topics that were used.

@@ -95,36 +95,31 @@ type rows struct {
 	values  [][]msg.Value // by auxiliary column, then row
 }
 
-func newRows(d Data, minVisits int) (*rows, error) {
+func newRows(d Data, minVisits int) *rows {
 	all := d.Rows
 	r := &rows{all: all, y: labels(all), names: d.Classes, beds: d.Admission, classes: d.labels(), visits: visits(all)}
 	for i := range all {
 		r.docs = append(r.docs, textproc.Document{Visit: r.visits[i], Text: all[i].Text})
 	}
-	add := func(name string, kind models.AuxKind, value func(i int) msg.Value) error {
+	add := func(name string, kind models.AuxKind, value func(Row) msg.Value) models.AuxColumn {
 		values := make([]msg.Value, len(all))
 		for i := range values {
-			values[i] = value(i)
+			values[i] = value(all[i])
 		}
-		column, err := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
+		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
 		r.columns, r.values = append(r.columns, column), append(r.values, values)
-		return err
+		return column
 	}
-	for a := range d.Aux {
-		if err := add(d.Aux[a].Name, d.Aux[a].Kind, func(i int) msg.Value { return all[i].Aux[a] }); err != nil {
-			return nil, err
-		}
+	for a, aux := range d.Aux {
+		add(aux.Name, aux.Kind, func(r Row) msg.Value { return r.Aux[a] })
 	}
 	if d.Pooled {
-		if err := add(models.ComplaintColumn, models.Categorical, func(i int) msg.Value { return classifier.Complaint(all[i].Complaint) }); err != nil {
-			return nil, err
-		}
-		last := len(r.columns) - 1
-		if len(r.columns[last].Levels) < 2 {
+		complaint := add(models.ComplaintColumn, models.Categorical, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
+		if last := len(r.columns) - 1; len(complaint.Levels) < 2 {
 			r.columns, r.values = r.columns[:last], r.values[:last]
 		}
 	}
-	return r, nil
+	return r
 }
 
 // labels returns the class of each row; for yes and no, admission is 1.
@@ -376,10 +371,7 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}
-	r, err := newRows(d, s.Text.MinDF)
-	if err != nil {
-		return nil, err
-	}
+	r := newRows(d, s.Text.MinDF)
 	t, err := vectorize(r, s.Text)
 	if err != nil {
 		return nil, err
