@@ -21,11 +21,9 @@ type AuxValues struct {
 	MinVisits int
 }
 
-// NewAuxColumn learns levels and means from training values. A categorical column that holds numbers (acuity 1 to 5) has
-// the shortest decimal texts of these as levels.
-//
-// All features are centred by their training means, so that a missing value and a level never seen in training
-// contribute exactly nothing.
+// NewAuxColumn learns levels and means from training values. Numbers in a categorical column (acuity 1 to 5) are levels by
+// their shortest decimal text. Features are centred by their means, so that a missing value and an unknown level contribute
+// exactly nothing.
 func NewAuxColumn(a AuxValues) models.AuxColumn {
 	c := models.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
 	if a.Kind == models.Categorical {

@@ -27,9 +27,9 @@ type VersionInfo struct {
 	CreatedAt time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first. It reads names and histories only. If the
-// champion or the history of a model is damaged, the Reason of its versions names the damage, Champion and Status rest on
-// the intact files, and the error joins all damage. If nothing can be listed, the list is nil.
+// List returns all versions of all models of a store, by model, oldest first, from names and histories alone. A damaged
+// champion or history is the Reason of the model's versions and joined in the error; Champion and Status rest on the intact
+// files. If nothing can be listed, the list is nil.
 func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {

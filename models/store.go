@@ -85,10 +85,10 @@ func (s *Store) Create() error {
 			err = os.Remove(probe)
 		}
 	}
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("opening the model store: %s: %w", s.path, at.Err)
+	if err != nil {
+		return fmt.Errorf("opening the model store: %s: %w", s.path, reason(err))
 	}
-	return err
+	return nil
 }
 
 // Models returns the names of all models, sorted.
@@ -156,9 +156,8 @@ func (s *Store) Champion(ctx context.Context, model string) (string, error) {
 	return version, nil
 }
 
-// lost reports whether a missing pointer was lost. Only the model of all complaints can tell: other models need no champion,
-// and have none if a crash came between the record of their first promotion and the pointer. A damaged history is reported
-// elsewhere.
+// lost reports whether a missing pointer was lost. Only the model of all complaints can tell: others have none if a crash came
+// between the record of their first promotion and the pointer. A damaged history is reported elsewhere.
 func (s *Store) lost(ctx context.Context, model string) bool {
 	if model != Other {
 		return false

@@ -28,9 +28,8 @@ func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) (
 	return of, nil
 }
 
-// TemporalSplit parts the rows into the earliest, about the given share of them, to train on and the rest to test
-// on, both ascending. cut is the earliest time of the test rows: all train rows lie before it, so rows of one time
-// are never parted; those at the border are tested on. It returns ErrArgument unless share is in (0,1) and both
+// TemporalSplit returns the earliest rows, about the given share, to train on and the rest to test on, both ascending. cut is
+// the earliest time of the test rows; all train rows lie before it. It returns ErrArgument unless share is in (0,1) and both
 // parts have rows.
 func TemporalSplit(times []time.Time, share float64) (train, test []int, cut time.Time, err error) {
 	if !(share > 0 && share < 1) {

@@ -65,9 +65,8 @@ type Metrics struct {
 // scikit-learn's log_loss.
 const probabilityClip = 0x1p-52
 
-// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold positive. groups name
-// the patient (visit) of each row for the AUROC's interval; nil treats the rows as independent. Any finite
-// threshold is allowed. The cost is O(n log n).
+// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold, any finite number, positive.
+// groups are those of AUROC. The cost is O(n log n).
 func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics, error) {
 	if err := check(y, p, groups); err != nil {
 		return Metrics{}, err

@@ -31,9 +31,8 @@ type Configuration struct {
 // wordsSuffix marks configurations with words next to their topics: "sonmf+words".
 const wordsSuffix = "+words"
 
-// Configurations returns one configuration for each method, weighting and rank. A method without topics appears once for each
-// weighting, and Majority once. Without weightings each method has the rows of Method.Weighting; a method that needs binary rows
-// takes only these from the weightings.
+// Configurations returns one configuration for each method, weighting and rank: a method without topics once for each
+// weighting, Majority once, and a method of binary rows with these alone. Without weightings each method has its own.
 //
 // It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no rank, or a
 // configuration would appear twice.
@@ -194,9 +193,8 @@ func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	return o, float64(right) / float64(len(tested)), nil
 }
 
-// Evaluate trains every configuration on the training rows of every split and predicts the test rows, exactly as a stream would.
-// The result does not depend on GOMAXPROCS. The Rank of an Evaluation is the least that was used, below the configuration's if a
-// split has fewer notes or terms.
+// Evaluate trains every configuration on the training rows of every split and predicts the test rows as a stream would. The
+// Rank of an Evaluation is the least that was used: a split may have fewer notes or terms than topics.
 func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 	if err := CheckClasses(c.Configurations, len(d.Classes), c.Settings); err != nil {
 		return nil, err

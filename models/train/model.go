@@ -24,16 +24,14 @@ import (
 // Fitted is one trained model and the outcome of its training.
 type Fitted struct {
 	classifier.Parts
-	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
-	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
-	// these probabilities together.
+	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen it.
+	// Topics and vocabulary had seen its text, never its label; λ and the threshold are chosen on all of them together.
 	OutOfFold []float64
 	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
 	// yes and no.
 	Probabilities *mat.Dense
-	// Supervised tells how topics that know the outcome were chosen; nil for other methods. Neither they nor their
-	// coefficients had seen the row of OutOfFold; ξ, ν, rank and the threshold are chosen on all of these probabilities
-	// together.
+	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row of
+	// OutOfFold; ξ, ν and rank are chosen as λ is.
 	Supervised *Supervised
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
@@ -93,6 +91,7 @@ type rows struct {
 	docs    []textproc.Document
 	columns []models.AuxColumn
 	values  [][]msg.Value // by auxiliary column, then row
+	width   int           // number of auxiliary features
 }
 
 func newRows(d Data, minVisits int) *rows {
@@ -101,23 +100,22 @@ func newRows(d Data, minVisits int) *rows {
 	for i := range all {
 		r.docs = append(r.docs, textproc.Document{Visit: r.visits[i], Text: all[i].Text})
 	}
-	add := func(name string, kind models.AuxKind, value func(Row) msg.Value) models.AuxColumn {
+	add := func(name string, kind models.AuxKind, leastLevels int, value func(Row) msg.Value) {
 		values := make([]msg.Value, len(all))
 		for i := range values {
 			values[i] = value(all[i])
 		}
 		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
-		r.columns, r.values = append(r.columns, column), append(r.values, values)
-		return column
+		if len(column.Levels) < leastLevels {
+			return
+		}
+		r.columns, r.values, r.width = append(r.columns, column), append(r.values, values), r.width+len(column.Mean)
 	}
 	for a, aux := range d.Aux {
-		add(aux.Name, aux.Kind, func(r Row) msg.Value { return r.Aux[a] })
+		add(aux.Name, aux.Kind, 0, func(r Row) msg.Value { return r.Aux[a] })
 	}
 	if d.Pooled {
-		complaint := add(models.ComplaintColumn, models.Categorical, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
-		if last := len(r.columns) - 1; len(complaint.Levels) < 2 {
-			r.columns, r.values = r.columns[:last], r.values[:last]
-		}
+		add(models.ComplaintColumn, models.Categorical, 2, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
 	}
 	return r
 }
@@ -150,15 +148,6 @@ func visits(all []Row) []string {
 	return out
 }
 
-// auxWidth is the number of auxiliary features.
-func (r *rows) auxWidth() int {
-	width := 0
-	for i := range r.columns {
-		width += len(r.columns[i].Mean)
-	}
-	return width
-}
-
 // featuresTo stores the auxiliary features of row i as the scorer has them, centred.
 func (r *rows) featuresTo(dst []float64, i int) {
 	for c := range r.columns {
@@ -170,8 +159,7 @@ func (r *rows) featuresTo(dst []float64, i int) {
 
 // auxScales returns the root mean square of each auxiliary feature, 1 for a feature that is always 0.
 func (r *rows) auxScales() []float64 {
-	width := r.auxWidth()
-	scales, features := make([]float64, width), make([]float64, width)
+	scales, features := make([]float64, r.width), make([]float64, r.width)
 	for i := range r.all {
 		r.featuresTo(features, i)
 		for f, v := range features {
@@ -189,13 +177,12 @@ func (r *rows) auxScales() []float64 {
 // auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
 // Indicators are not, so that they stay sparse; the intercept makes up for it.
 func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
-	width := r.auxWidth()
-	scale := slices.Repeat([]float64{1}, width)
+	scale := slices.Repeat([]float64{1}, r.width)
 	if unitVariance {
 		scale = r.auxScales()
 	}
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
-	features := make([]float64, width)
+	features := make([]float64, r.width)
 	for i := range r.all {
 		r.featuresTo(features, i)
 		f := 0
@@ -213,7 +200,7 @@ func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	x, err := matrix.NewCSR(len(r.all), width, indptr, indices, values)
+	x, err := matrix.NewCSR(len(r.all), r.width, indptr, indices, values)
 	return x, scale, err
 }
 

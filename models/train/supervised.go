@@ -208,11 +208,10 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 // denseAux returns the auxiliary features, centred as the scorer centres them and of unit variance, with the divisor of
 // each; nil without auxiliary features.
 func (r *rows) denseAux() (*mat.Dense, []float64) {
-	width := r.auxWidth()
-	if width == 0 {
+	if r.width == 0 {
 		return nil, nil
 	}
-	x, scales := mat.NewDense(len(r.all), width, nil), r.auxScales()
+	x, scales := mat.NewDense(len(r.all), r.width, nil), r.auxScales()
 	for i := range r.all {
 		row := x.RawRowView(i)
 		r.featuresTo(row, i)
