@@ -202,8 +202,10 @@ func (m *Model) label(t int) string {
 		if mixed && w.weight < 0 {
 			continue
 		}
+		term := m.terms[w.column]
+		word := slices.Concat(term.Surface, []string{term.Text})[0] // the commonest form, in which nurses typed it
 		// One shorthand can stand for several terms.
-		if word := display(m.terms[w.column]); !slices.Contains(words, word) {
+		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 		if len(words) == labelTerms {
@@ -211,14 +213,6 @@ func (m *Model) label(t int) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// display is the commonest form in which nurses typed a term.
-func display(t textproc.Term) string {
-	if len(t.Surface) > 0 {
-		return t.Surface[0]
-	}
-	return t.Text
 }
 
 // termWeight is the weight of the term in a column.

@@ -23,7 +23,7 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 		Features int     `json:"features"`
 	}{*s, f.Lambda, f.Features})
 	if f.Supervised != nil {
-		record = f.Supervised.record(s)
+		record = supervisedRecord(f.Supervised, s)
 	}
 	head, err := encoded("settings", record)
 	if err != nil {
@@ -89,8 +89,8 @@ func encoded(what string, v any) (json.RawMessage, error) {
 	return data, nil
 }
 
-// record returns the settings of a supervised factorization, with the ξ, ν and rank that were chosen.
-func (f *Supervised) record(s *Settings) any {
+// supervisedRecord returns the settings of a supervised factorization, with the ξ, ν and rank that were chosen.
+func supervisedRecord(c *smf.Choice, s *Settings) any {
 	chosen := []string{}
 	if s.Xi == nil {
 		chosen = append(chosen, "xi")
@@ -118,8 +118,8 @@ func (f *Supervised) record(s *Settings) any {
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
-		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, f.Candidates,
+		s.Method, c.Best.Rank, c.Best.Xi, c.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, c.Candidates,
 	}
 }
 

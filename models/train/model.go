@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
+	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -32,7 +33,7 @@ type Fitted struct {
 	Probabilities *mat.Dense
 	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row of
 	// OutOfFold; ξ, ν and rank are chosen as λ is.
-	Supervised *Supervised
+	Supervised *smf.Choice
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
 	Features int

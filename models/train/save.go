@@ -25,9 +25,8 @@ func Champion(ctx context.Context, store *models.Store, model string) (*models.B
 	return b, nil
 }
 
-// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer
-// has a model of its own is retired, so that the model of all complaints scores its notes. Complaints without any note keep
-// their champion.
+// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer has
+// a model of its own is retired; complaints without any note keep theirs.
 func (t *Trained) Save(ctx context.Context, store *models.Store, by string) error {
 	for _, b := range t.Bundles {
 		var err error
@@ -36,13 +35,12 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) erro
 		if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
 			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
 		}
-		version, err := store.Save(ctx, b)
-		if err != nil {
+		if _, err := store.Save(ctx, b); err != nil {
 			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 		}
 		for i := range t.Outcomes {
 			if t.Outcomes[i].Model == b.Manifest.Name {
-				t.Outcomes[i].Version = version
+				t.Outcomes[i].Version = b.Version
 			}
 		}
 	}
@@ -53,11 +51,10 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) erro
 		}
 	}
 	for _, o := range t.Outcomes {
-		if o.Kept {
-			continue
-		}
-		if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
-			return fmt.Errorf("retiring model %q: %w", o.Model, err)
+		if !o.Kept {
+			if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
+				return fmt.Errorf("retiring model %q: %w", o.Model, err)
+			}
 		}
 	}
 	return nil

@@ -17,13 +17,6 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Supervised tells how a supervised factorization was chosen.
-type Supervised struct {
-	// Best is the candidate that was chosen, on the scale of the factorized rows; Candidates are those of smf.Choice.
-	Best       smf.Candidate
-	Candidates []smf.Candidate
-}
-
 // supervised is the state of a supervised training.
 type supervised struct {
 	*rows
@@ -57,7 +50,7 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{Supervised: &Supervised{Best: choice.Best, Candidates: choice.Candidates}}
+	f := &Fitted{Supervised: choice}
 	f.Vectorizer, f.Aux = t.vectorizer, r.columns
 	if err := m.fit(ctx, f, d.Previous); err != nil {
 		return nil, err
