@@ -27,8 +27,8 @@ type Term struct {
 	DF      int      `json:"df"`      // number of distinct visits whose notes hold the term
 }
 
-// Tensors maps names to arrays of numbers.
-type (
-	Tensors = safetensors.Tensors
-	Tensor  = safetensors.Tensor
-)
+// Tensors maps names to arrays.
+type Tensors = safetensors.Tensors
+
+// Tensor is an array of numbers.
+type Tensor = safetensors.Tensor

@@ -32,29 +32,21 @@ var ErrOptions = errors.New("option out of range")
 // Options says what Run does. Zero values mean what the fields say. What has a name in JSON stands in the report, with its
 // default filled in.
 type Options struct {
-	// Method is one of methods.Names or methods.Supervised.
-	Method string `json:"-"`
+	Method string `json:"-"` // one of methods.Names or methods.Supervised
 	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
-	Input string `json:"input"`
-	// Orientation of the input; "" means DocumentsByTerms.
-	Orientation Orientation `json:"input_orientation"`
-	// Documents and Terms are the size of the matrix, which Run sets.
-	Documents int `json:"documents"`
-	Terms     int `json:"terms"`
-	// Rank is the number of topics.
-	Rank int `json:"rank"`
-	// Init chooses the start; "" means solver.InitSVD.
-	Init solver.Init `json:"init"`
-	// Seed starts the generators of the start. SeedKept is the seed of the restart whose result is kept, which Run sets.
-	Seed     uint64 `json:"seed"`
-	SeedKept uint64 `json:"seed_kept"`
-	// MaxIter is the largest number of updates; 0 means solver.DefaultMaxIter.
-	MaxIter int `json:"max_iter"`
+	Input       string      `json:"input"`
+	Orientation Orientation `json:"input_orientation"` // of the input; "" means DocumentsByTerms
+	Documents   int         `json:"documents"`         // set by Run, as are Terms and SeedKept
+	Terms       int         `json:"terms"`
+	Rank        int         `json:"rank"`      // number of topics
+	Init        solver.Init `json:"init"`      // "" means solver.InitSVD
+	Seed        uint64      `json:"seed"`      // of the start
+	SeedKept    uint64      `json:"seed_kept"` // of the restart whose result is kept
+	MaxIter     int         `json:"max_iter"`  // largest number of updates; 0 means solver.DefaultMaxIter
 	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
-	RelTol float64 `json:"rel_tol"`
-	AbsTol float64 `json:"abs_tol"`
-	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
-	Threads int `json:"threads"`
+	RelTol  float64 `json:"rel_tol"`
+	AbsTol  float64 `json:"abs_tol"`
+	Threads int     `json:"threads"` // largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS
 	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
 	// the input; "" means none.
 	StartTopics string `json:"start_topics,omitempty"`
@@ -70,12 +62,9 @@ type Options struct {
 	L1Scores *float64 `json:"l1_scores,omitempty"`
 	// Supervised holds the options of the methods of methods.Supervised.
 	Supervised `json:"-"`
-	// Trace asks for the objective of each iterate in the report.
-	Trace bool `json:"-"`
-	// Out is the folder to write to. It is made if it does not exist.
-	Out string `json:"-"`
-	// Version is the program's version, for the report.
-	Version string `json:"-"`
+	Trace      bool   `json:"-"` // the report holds the objective of each iterate
+	Out        string `json:"-"` // folder to write to, made if it does not exist
+	Version    string `json:"-"` // of the program, for the report
 }
 
 // Report is the outcome of a run as it stands in result.json.
