@@ -22,7 +22,12 @@ type Limits struct {
 	Topics int // topics of a prediction
 	Terms  int // terms of a topic
 	Words  int // single words of a prediction
+	// Evidence is how many parts of the note a prediction points at.
+	Evidence int
 }
+
+// Pieces is the term of the entry among the words that sums what the pieces of the note's words add.
+const Pieces = "(pieces of words)"
 
 // Options says how a prediction is explained.
 type Options struct {
@@ -45,6 +50,8 @@ type Scorer struct {
 	topics              []float64 // contributions of the topics
 	terms               []float64 // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
+	parts               []textproc.Part
+	positions           []int
 }
 
 // Scorer returns a scorer for one goroutine.
@@ -97,6 +104,9 @@ func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	for t, b := range h.Beta {
 		logit += b * s.scores[t]
 	}
+	if h.Grams != nil {
+		logit += s.text.GramSum(h.Grams)
+	}
 	at := 0
 	for i := range m.parts.Aux {
 		column := &m.parts.Aux[i]
@@ -120,6 +130,9 @@ func (s *Scorer) calibrate(first float64, row textproc.Row) {
 			for c, j := range row.Columns {
 				logit += h.Words[j] * row.Values[c]
 			}
+		}
+		if h.Grams != nil {
+			logit += s.text.GramSum(h.Grams)
 		}
 		s.logOdds[c] = logit
 	}
@@ -156,6 +169,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	s.explainTopics(h, row, p)
 	s.explainWords(h, row, p)
 	s.explainAux(h, aux, p)
+	s.explainPlaces(h, text, row, p)
 }
 
 // chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head. The
@@ -198,7 +212,7 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 	shown, rest, more := s.topicRank.largest(s.topics, s.limits.Topics)
 	for _, t := range shown {
-		topic := s.nextTopic(p)
+		topic := next(&p.Topics)
 		topic.Topic, topic.Label = t+1, m.labels[t]
 		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(beta[t]), msg.Round(s.topics[t])
 		s.terms = s.terms[:0]
@@ -216,19 +230,19 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 		}
 	}
 	if more {
-		topic := s.nextTopic(p)
+		topic := next(&p.Topics)
 		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: append(topic.Terms[:0], msg.Term{Term: Other, Contribution: rest})}
 	}
 }
 
-// nextTopic appends a topic to p.Topics and reuses the memory of the terms that were there.
-func (s *Scorer) nextTopic(p *msg.Prediction) *msg.Topic {
-	if n := len(p.Topics); n < cap(p.Topics) {
-		p.Topics = p.Topics[:n+1]
+// next appends an entry to a list and keeps the memory of the one that was there.
+func next[T any](list *[]T) *T {
+	if n := len(*list); n < cap(*list) {
+		*list = (*list)[:n+1]
 	} else {
-		p.Topics = append(p.Topics, msg.Topic{})
+		*list = append(*list, *new(T))
 	}
-	return &p.Topics[len(p.Topics)-1]
+	return &(*list)[len(*list)-1]
 }
 
 func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
@@ -251,6 +265,43 @@ func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 	if more {
 		p.Words = append(p.Words, msg.Word{Term: Other, Contribution: rest})
+	}
+	if h.Grams != nil {
+		p.Words = append(p.Words, msg.Word{Term: Pieces, Contribution: msg.Round(s.text.GramSum(h.Grams))})
+	}
+}
+
+// explainPlaces fills in what each part of the note adds to the log-odds of h.
+func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Prediction) {
+	s.terms = s.terms[:0]
+	for c, j := range row.Columns {
+		s.terms = append(s.terms, h.columns[j]*row.Values[c])
+	}
+	s.parts = s.text.Parts(s.parts, s.terms, h.Grams)
+	s.terms = s.terms[:0]
+	for i := range s.parts {
+		s.terms = append(s.terms, s.parts[i].Contribution)
+	}
+	shown, rest, more := s.termRank.largest(s.terms, s.limits.Evidence)
+	s.positions = s.positions[:0]
+	for _, part := range s.parts {
+		s.positions = append(s.positions, part.Start, part.End)
+	}
+	textproc.CodePoints(text, s.positions)
+	p.Evidence = p.Evidence[:0]
+	for _, i := range shown {
+		part := &s.parts[i]
+		e := next(&p.Evidence)
+		*e = msg.Evidence{
+			Start: s.positions[2*i], End: s.positions[2*i+1], Status: part.Status.String(), Contribution: msg.Round(part.Contribution),
+			Terms: append(e.Terms[:0], part.Terms...),
+		}
+		if part.Printable {
+			e.Text = text[part.Start:part.End]
+		}
+	}
+	if more {
+		p.Evidence = append(p.Evidence, msg.Evidence{Contribution: rest})
 	}
 }
 

@@ -34,6 +34,7 @@ type Vectorizer struct {
 	typed   [](*term)        // of measures, by number
 	joined  map[string]*node // "chestpain"
 	speller speller
+	names   map[string]bool // of concepts and measurements
 
 	grams       []Gram
 	gramColumns map[string]int32
@@ -204,6 +205,25 @@ func (v *Vectorizer) Settings() Settings { return v.settings }
 
 // Vocabulary returns the terms in column order. It must not be changed.
 func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
+
+// Label returns how people read the term of a column: the name of a concept, or the commonest form of a word, and its status.
+func (v *Vectorizer) Label(column int) string {
+	t := &v.vocabulary[column]
+	text, said := t.Text, Affirmed
+	for s := Negated; s < statuses; s++ {
+		if rest, found := strings.CutPrefix(text, prefixes[s]); found {
+			text, said = rest, s
+		}
+	}
+	if !v.names[text] {
+		text = append(t.Surface, text)[0]
+	}
+	text = strings.ReplaceAll(text, "_", " ")
+	if said != Affirmed {
+		text += map[Status]string{Negated: " (denied)", Uncertain: " (possible)", Historical: " (past)", OtherPerson: " (another's)"}[said]
+	}
+	return text
+}
 
 // IDF returns the inverse document frequencies in column order. It must not be changed.
 func (v *Vectorizer) IDF() []float64 { return v.idf }

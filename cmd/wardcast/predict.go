@@ -24,9 +24,10 @@ import (
 
 // limits is the flags that bound an explanation.
 type limits struct {
-	Topics int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
-	Terms  int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
-	Words  int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
+	Topics   int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
+	Terms    int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
+	Words    int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
+	Evidence int `help:"Parts of the note that an explanation points at. One entry sums the others; 0 names all." default:"${evidence}"`
 }
 
 func (l limits) limits() classifier.Limits { return classifier.Limits(l) }

@@ -31,7 +31,7 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}
+	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words, Evidence: c.Scoring.Evidence}
 	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
 	t.metrics = newPredictionMetrics(o.Registry)
 	return t, nil

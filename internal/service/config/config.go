@@ -69,10 +69,12 @@ type Models struct {
 
 // Scoring says how much a prediction explains.
 type Scoring struct {
-	Topics int    `yaml:"topics"` // topics named in an explanation; 0 names all
-	Terms  int    `yaml:"terms"`  // terms named per topic, and items per factor of a questionnaire; 0 names all
-	Words  int    `yaml:"words"`  // single words named; 0 names all
-	Source string `yaml:"source"` // ce_source of predictions and scores
+	Topics int `yaml:"topics"` // topics named in an explanation; 0 names all
+	Terms  int `yaml:"terms"`  // terms named per topic, and items per factor of a questionnaire; 0 names all
+	Words  int `yaml:"words"`  // single words named; 0 names all
+	// Evidence is how many parts of a note are pointed at; 0 points at all.
+	Evidence int    `yaml:"evidence"`
+	Source   string `yaml:"source"` // ce_source of predictions and scores
 }
 
 // Predictions says what is predicted.
@@ -117,7 +119,7 @@ func Default() Config {
 			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
-		Scoring: Scoring{Topics: 3, Terms: 4, Words: 5, Source: "/wardcast"},
+		Scoring: Scoring{Topics: 3, Terms: 4, Words: 5, Evidence: 8, Source: "/wardcast"},
 		Questionnaires: Questionnaires{
 			Group:  "wardcast-questionnaires",
 			Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "questionnaire.scores", DeadLetters: "questionnaire.responses.dlq"},
@@ -205,7 +207,7 @@ func (c *Config) check() error {
 		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: there is nothing to score"},
 		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: no notes are scored"},
 		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},
-		{min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words) < 0, "scoring", "topics, terms and words must not be negative"},
+		{min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words, c.Scoring.Evidence) < 0, "scoring", "topics, terms, words and evidence must not be negative"},
 		{c.Scoring.Source == "", "scoring.source", "is empty"},
 		{c.HTTP.Listen != "" && noAddress != nil, "http.listen", fmt.Sprintf("%q is not host:port", c.HTTP.Listen)},
 	} {
