@@ -40,8 +40,11 @@ type Parts struct {
 type Head struct {
 	Beta      []float64 // k, on the scale of the scores
 	Words     []float64 // p, mostly 0; nil, in all heads, for a model of topics alone
+	Grams     []float64 // one per piece of words; nil, in all heads, for a model without
 	Gamma     []float64 // one per auxiliary feature, on the scale of the centred features
 	Intercept float64
+
+	columns []float64 // what a value of 1 in each column adds, through topics and words; set by New
 }
 
 // Model scores notes. It is immutable and safe for concurrent use.
@@ -100,6 +103,7 @@ func New(parts Parts) (*Model, error) {
 		if err := parts.checkHead(i, m.rank, p, width); err != nil {
 			return nil, err
 		}
+		parts.Heads[i].columns = m.effects(&parts.Heads[i])
 	}
 	if err := cmp.Or(finite("topics", m.topics), finite("prevalence", parts.Prevalence)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
@@ -113,7 +117,7 @@ func New(parts Parts) (*Model, error) {
 	}
 	if parts.Classes != nil {
 		for _, h := range parts.Heads {
-			m.turned = append(m.turned, Head{Beta: turned(h.Beta), Words: turned(h.Words), Gamma: turned(h.Gamma), Intercept: 0 - h.Intercept})
+			m.turned = append(m.turned, Head{Beta: turned(h.Beta), Words: turned(h.Words), Grams: turned(h.Grams), Gamma: turned(h.Gamma), Intercept: 0 - h.Intercept, columns: turned(h.columns)})
 		}
 	}
 	m.labels = make([]string, m.rank)
@@ -161,15 +165,31 @@ func (p *Parts) checkHead(at, k, terms, q int) error {
 		return fmt.Errorf("%w: %d coefficients for %d topics in head %d", ErrModel, len(h.Beta), k, at)
 	case h.Words != nil && len(h.Words) != terms:
 		return fmt.Errorf("%w: %d word coefficients for a vocabulary of %d in head %d", ErrModel, len(h.Words), terms, at)
+	case len(h.Grams) > 0 && len(h.Grams) != len(p.Vectorizer.Grams()):
+		return fmt.Errorf("%w: %d coefficients for %d pieces of words in head %d", ErrModel, len(h.Grams), len(p.Vectorizer.Grams()), at)
+	case (h.Grams == nil) != (p.Heads[0].Grams == nil):
+		return fmt.Errorf("%w: coefficients of pieces of words in some heads only", ErrModel)
 	case (h.Words == nil) != (p.Heads[0].Words == nil):
 		return fmt.Errorf("%w: word coefficients in some heads only", ErrModel)
 	case len(h.Gamma) != q:
 		return fmt.Errorf("%w: %d auxiliary coefficients for %d features in head %d", ErrModel, len(h.Gamma), q, at)
 	}
-	if err := cmp.Or(finite("coefficients", h.Beta), finite("word coefficients", h.Words), finite("auxiliary coefficients", h.Gamma), finite("intercept", []float64{h.Intercept})); err != nil {
+	if err := cmp.Or(finite("coefficients", h.Beta), finite("word coefficients", h.Words), finite("coefficients of pieces of words", h.Grams), finite("auxiliary coefficients", h.Gamma), finite("intercept", []float64{h.Intercept})); err != nil {
 		return fmt.Errorf("%w: head %d: %w", ErrModel, at, err)
 	}
 	return nil
+}
+
+// effects returns what a value of 1 in each column adds to the log-odds of a head.
+func (m *Model) effects(h *Head) []float64 {
+	all := make([]float64, len(m.terms))
+	for j := range all {
+		all[j] = dot(h.Beta, m.topics[j*m.rank:][:m.rank])
+		if h.Words != nil {
+			all[j] += h.Words[j]
+		}
+	}
+	return all
 }
 
 // turned returns the values with their sign turned, nil for nil.
@@ -198,50 +218,41 @@ func finite(name string, values []float64) error {
 // belong to that end; the two ends of a topic of mixed signs mean different things. Only a topic without positive weights
 // is named by the words of the other end.
 func (m *Model) label(t int) string {
-	all := m.TopTerms(t, len(m.terms))
-	mixed := slices.ContainsFunc(all, func(w TermWeight) bool { return w.Weight > 0 })
+	all := m.weights(t)
+	mixed := slices.ContainsFunc(all, func(w termWeight) bool { return w.weight > 0 })
 	var words []string
 	for _, w := range all {
-		if mixed && w.Weight < 0 {
+		if mixed && w.weight < 0 {
 			continue
 		}
-		// One shorthand can stand for several terms.
-		if word := display(m.terms[w.Column]); !slices.Contains(words, word) {
+		word := m.parts.Vectorizer.Label(w.column)
+		// Two terms may be typed alike.
+		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 		if len(words) == labelTerms {
 			break
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, ", ")
 }
 
-// display is the commonest form in which nurses typed a term.
-func display(t textproc.Term) string {
-	if len(t.Surface) > 0 {
-		return t.Surface[0]
-	}
-	return t.Text
+// termWeight is the weight of the term in a column.
+type termWeight struct {
+	column int
+	weight float64
 }
 
-// TermWeight is the weight of the term in a column.
-type TermWeight struct {
-	Column int
-	Weight float64
-}
-
-// TopTerms returns the n terms of largest non-zero |weight| in topic t, largest first, ties by column.
-func (m *Model) TopTerms(t, n int) []TermWeight {
-	var all []TermWeight
+// weights returns the terms of topic t whose weight is not 0, largest |weight| first, ties by column.
+func (m *Model) weights(t int) []termWeight {
+	var all []termWeight
 	for j := range m.terms {
 		if w := m.topics[j*m.rank+t]; w != 0 {
-			all = append(all, TermWeight{j, w})
+			all = append(all, termWeight{j, w})
 		}
 	}
-	slices.SortFunc(all, func(a, b TermWeight) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)), cmp.Compare(a.Column, b.Column))
-	})
-	return all[:min(n, len(all))]
+	slices.SortStableFunc(all, func(a, b termWeight) int { return cmp.Compare(math.Abs(b.weight), math.Abs(a.weight)) })
+	return all
 }
 
 // Info returns the model's name, version, method and hash.

@@ -11,20 +11,23 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// NoKnownTerms is the reason of an abstained prediction of a note in which the model knows no word. Its
-// probability comes from the intercept and the auxiliary values alone.
+// NoKnownTerms is why a prediction abstains if the model knows no word of the note.
 const NoKnownTerms = "no_known_terms"
 
 // Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
-// Limits caps how many entries of an explanation are sent; the contribution of the others is sent as one
-// entry named Other, so that the sums stay exact. 0 is no limit.
+// Limits caps how many entries of an explanation are sent; the others become one entry named Other. 0 is no limit.
 type Limits struct {
 	Topics int // topics of a prediction
 	Terms  int // terms of a topic
 	Words  int // single words of a prediction
+	// Evidence is how many parts of the note a prediction points at.
+	Evidence int
 }
+
+// Pieces is the term of the entry among the words that sums what the pieces of the note's words add.
+const Pieces = "(pieces of words)"
 
 // Options says how a prediction is explained.
 type Options struct {
@@ -47,6 +50,8 @@ type Scorer struct {
 	topics              []float64 // contributions of the topics
 	terms               []float64 // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
+	parts               []textproc.Part
+	positions           []int
 }
 
 // Scorer returns a scorer for one goroutine.
@@ -99,6 +104,9 @@ func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	for t, b := range h.Beta {
 		logit += b * s.scores[t]
 	}
+	if h.Grams != nil {
+		logit += s.text.GramSum(h.Grams)
+	}
 	at := 0
 	for i := range m.parts.Aux {
 		column := &m.parts.Aux[i]
@@ -123,14 +131,16 @@ func (s *Scorer) calibrate(first float64, row textproc.Row) {
 				logit += h.Words[j] * row.Values[c]
 			}
 		}
+		if h.Grams != nil {
+			logit += s.text.GramSum(h.Grams)
+		}
 		s.logOdds[c] = logit
 	}
 	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
 }
 
-// Score fills in p, except for the note's own fields and the time. It reuses the slices of p. aux holds one value per
-// auxiliary column. Entries are ordered by |contribution|, ties by topic or column; if several classes are equally
-// probable, the first is explained.
+// Score fills in p, whose slices it reuses, except for the note's own fields and the time. aux holds one value per auxiliary
+// column. Entries are ordered by |contribution|, ties by topic or column; of equally probable classes the first is explained.
 func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	parts := &s.model.parts
 	logit, row := s.read(text, aux)
@@ -159,11 +169,11 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	s.explainTopics(h, row, p)
 	s.explainWords(h, row, p)
 	s.explainAux(h, aux, p)
+	s.explainPlaces(h, text, row, p)
 }
 
 // chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head. The
-// log-odds of the reference against itself are 0 and explain nothing, so it is compared with the most probable other class,
-// by the head of that class with the sign turned.
+// reference is explained against the most probable other class, by the head of that class with the sign turned.
 func (s *Scorer) chooseClass(p *msg.Prediction) *Head {
 	m := s.model
 	p.Classes = p.Classes[:0]
@@ -202,7 +212,7 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 	shown, rest, more := s.topicRank.largest(s.topics, s.limits.Topics)
 	for _, t := range shown {
-		topic := s.nextTopic(p)
+		topic := next(&p.Topics)
 		topic.Topic, topic.Label = t+1, m.labels[t]
 		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(beta[t]), msg.Round(s.topics[t])
 		s.terms = s.terms[:0]
@@ -220,19 +230,19 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 		}
 	}
 	if more {
-		topic := s.nextTopic(p)
+		topic := next(&p.Topics)
 		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: append(topic.Terms[:0], msg.Term{Term: Other, Contribution: rest})}
 	}
 }
 
-// nextTopic appends a topic to p.Topics and reuses the memory of the terms that were there.
-func (s *Scorer) nextTopic(p *msg.Prediction) *msg.Topic {
-	if n := len(p.Topics); n < cap(p.Topics) {
-		p.Topics = p.Topics[:n+1]
+// next appends an entry to a list and keeps the memory of the one that was there.
+func next[T any](list *[]T) *T {
+	if n := len(*list); n < cap(*list) {
+		*list = (*list)[:n+1]
 	} else {
-		p.Topics = append(p.Topics, msg.Topic{})
+		*list = append(*list, *new(T))
 	}
-	return &p.Topics[len(p.Topics)-1]
+	return &(*list)[len(*list)-1]
 }
 
 func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
@@ -255,6 +265,43 @@ func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 	if more {
 		p.Words = append(p.Words, msg.Word{Term: Other, Contribution: rest})
+	}
+	if h.Grams != nil {
+		p.Words = append(p.Words, msg.Word{Term: Pieces, Contribution: msg.Round(s.text.GramSum(h.Grams))})
+	}
+}
+
+// explainPlaces fills in what each part of the note adds to the log-odds of h.
+func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Prediction) {
+	s.terms = s.terms[:0]
+	for c, j := range row.Columns {
+		s.terms = append(s.terms, h.columns[j]*row.Values[c])
+	}
+	s.parts = s.text.Parts(s.parts, s.terms, h.Grams)
+	s.terms = s.terms[:0]
+	for i := range s.parts {
+		s.terms = append(s.terms, s.parts[i].Contribution)
+	}
+	shown, rest, more := s.termRank.largest(s.terms, s.limits.Evidence)
+	s.positions = s.positions[:0]
+	for _, part := range s.parts {
+		s.positions = append(s.positions, part.Start, part.End)
+	}
+	textproc.CodePoints(text, s.positions)
+	p.Evidence = p.Evidence[:0]
+	for _, i := range shown {
+		part := &s.parts[i]
+		e := next(&p.Evidence)
+		*e = msg.Evidence{
+			Start: s.positions[2*i], End: s.positions[2*i+1], Status: part.Status.String(), Contribution: msg.Round(part.Contribution),
+			Terms: append(e.Terms[:0], part.Terms...),
+		}
+		if part.Printable {
+			e.Text = text[part.Start:part.End]
+		}
+	}
+	if more {
+		p.Evidence = append(p.Evidence, msg.Evidence{Contribution: rest})
 	}
 }
 

@@ -28,6 +28,10 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	if err != nil {
 		return err
 	}
+	v.names = make(map[string]bool)
+	for text := range v.terms {
+		v.names[text] = true
+	}
 	several := make(map[string]*entry)
 	for _, s := range c.Senses {
 		e := several[s.Surface]

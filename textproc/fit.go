@@ -66,22 +66,9 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 
 // countVisits returns, for every term of docs and each of its surface forms, the number of distinct visits that have
 // it, and the number of visits.
-func countVisits(docs []Document, v *Vectorizer) (tallies map[string]*tally, visits int) {
-	number := make(map[string]int, len(docs))
-	visit := make([]int, len(docs))
-	order := make([]int, len(docs))
-	for i, d := range docs {
-		n, seen := number[d.Visit]
-		if !seen || d.Visit == "" {
-			n = visits
-			number[d.Visit] = n
-			visits++
-		}
-		visit[i], order[i] = n, i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(visit[a], visit[b]) })
-
-	tallies = make(map[string]*tally)
+func countVisits(docs []Document, v *Vectorizer) (map[string]*tally, int) {
+	order, visit, visits := byVisit(docs)
+	tallies := make(map[string]*tally)
 	t := v.Transformer()
 	t.bound = math.MaxInt
 	s := &v.settings
@@ -112,6 +99,25 @@ func countVisits(docs []Document, v *Vectorizer) (tallies map[string]*tally, vis
 		}
 	}
 	return tallies, visits
+}
+
+// byVisit numbers the visits of docs and returns the documents in the order of their visits, the visit of each, and how many there are.
+func byVisit(docs []Document) (order, visit []int, visits int) {
+	number := make(map[string]int, len(docs))
+	visit = make([]int, len(docs))
+	order = make([]int, len(docs))
+	for i, d := range docs {
+		n, seen := number[d.Visit]
+		if !seen || d.Visit == "" {
+			n = visits
+			number[d.Visit] = n
+			visits++
+		}
+		visit[i], order[i] = n, i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(visit[a], visit[b]) })
+
+	return order, visit, visits
 }
 
 // choose returns the vocabulary by MinDF, MaxDF and MaxTerms.

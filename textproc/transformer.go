@@ -55,6 +55,8 @@ type Transformer struct {
 	folder folder
 
 	hits    []hit
+	shares  []float64 // of mentions
+	counts  []int32   // of the row's columns
 	units   []gramUnit
 	columns []int32
 	values  []float64
@@ -65,6 +67,7 @@ type Transformer struct {
 type hit struct {
 	column   int32
 	from, to int32 // mentions that it came from
+	at       int32 // position in the row
 }
 
 // gramUnit is a term that pairs are made of.
@@ -142,14 +145,14 @@ func (t *Transformer) find() {
 		m := &t.mentions[i]
 		for _, x := range m.terms {
 			if j := x.columns[t.prefixOf(m)]; j >= 0 {
-				t.hits = append(t.hits, hit{j, int32(i), int32(i)})
+				t.hits = append(t.hits, hit{column: j, from: int32(i), to: int32(i)})
 			}
 		}
 	}
 	if t.v.settings.NGrams > 1 {
 		t.grams(func(from, to int32) {
 			if j, found := t.v.columns[string(t.key)]; found {
-				t.hits = append(t.hits, hit{j, from, to})
+				t.hits = append(t.hits, hit{column: j, from: from, to: to})
 			}
 		})
 	}

@@ -34,18 +34,25 @@ type Vectorizer struct {
 	typed   [](*term)        // of measures, by number
 	joined  map[string]*node // "chestpain"
 	speller speller
+	names   map[string]bool // of concepts and measurements
+
+	grams       []Gram
+	gramColumns map[string]int32
 }
 
 // word is all that follows from a folded word of a note, before its neighbours are seen.
 type word struct {
-	raw   string
-	like  *word    // the word that was meant, mostly itself
-	stem  [1]*term // of the word as it stands; nil for a stop word or a single letter
-	node  *node    // of the surfaces that begin with it
-	class class
-	unit  unit
-	sex   byte    // 'm' or 'f' of a word that says the sex beside an age, else 0
-	value float64 // of a number written as a word, else 0
+	raw    string
+	like   *word    // the word that was meant, mostly itself
+	stem   [1]*term // of the word as it stands; nil for a stop word or a single letter
+	node   *node    // of the surfaces that begin with it
+	class  class
+	unit   unit
+	sex    byte    // 'm' or 'f' of a word that says the sex beside an age, else 0
+	value  float64 // of a number written as a word, else 0
+	grams  []int32 // its pieces
+	weight float64 // largest idf among them
+	scale  float64 // 1/√ of their number
 }
 
 // term is what can have columns.
@@ -61,7 +68,7 @@ type term struct {
 // It returns an error that wraps ErrSettings, ErrEmptyVocabulary or ErrVocabulary and names the field or the column if
 // the settings do not pass, lengths differ, a term is empty, not UTF-8 or there twice, or an idf is negative or not
 // finite. The cost is that of stemming every surface form.
-func New(s Settings, vocabulary []Term, idf []float64) (*Vectorizer, error) {
+func New(s Settings, vocabulary []Term, idf []float64, grams ...Gram) (*Vectorizer, error) {
 	if len(vocabulary) == 0 {
 		return nil, ErrEmptyVocabulary
 	}
@@ -103,7 +110,7 @@ func New(s Settings, vocabulary []Term, idf []float64) (*Vectorizer, error) {
 			}
 		}
 	}
-	return v, nil
+	return v, v.setGrams(grams)
 }
 
 // newVectorizer returns a vectorizer without a vocabulary.
@@ -164,6 +171,7 @@ func (v *Vectorizer) resolve(raw string) *word {
 			}
 		}
 	}
+	v.cut(w)
 	return w
 }
 
@@ -197,6 +205,25 @@ func (v *Vectorizer) Settings() Settings { return v.settings }
 
 // Vocabulary returns the terms in column order. It must not be changed.
 func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
+
+// Label returns how people read the term of a column: the name of a concept, or the commonest form of a word, and its status.
+func (v *Vectorizer) Label(column int) string {
+	t := &v.vocabulary[column]
+	text, said := t.Text, Affirmed
+	for s := Negated; s < statuses; s++ {
+		if rest, found := strings.CutPrefix(text, prefixes[s]); found {
+			text, said = rest, s
+		}
+	}
+	if !v.names[text] {
+		text = append(t.Surface, text)[0]
+	}
+	text = strings.ReplaceAll(text, "_", " ")
+	if said != Affirmed {
+		text += map[Status]string{Negated: " (denied)", Uncertain: " (possible)", Historical: " (past)", OtherPerson: " (another's)"}[said]
+	}
+	return text
+}
 
 // IDF returns the inverse document frequencies in column order. It must not be changed.
 func (v *Vectorizer) IDF() []float64 { return v.idf }

@@ -45,6 +45,9 @@ type Prediction struct {
 	Topics               []Topic  `json:"topics"`         // by |Contribution|, largest first
 	Words                []Word   `json:"words,omitzero"` // nil, and left out, if the model has no single words
 	Aux                  []Aux    `json:"aux"`
+	// Evidence is the same sum by place, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by |Contribution|, largest
+	// first, the rest last.
+	Evidence []Evidence `json:"evidence"`
 	KnownTermShare       float64  `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
 	Abstained            bool     `json:"abstained"`
 	AbstainReason        string   `json:"abstain_reason"`
@@ -112,6 +115,58 @@ type Aux struct {
 	Contribution float64 `json:"contribution"`
 }
 
+// Evidence is what one part of the note adds to the logit, through topics, single terms, phrases and pieces of words together. Parts do
+// not overlap. An entry without a position, with End 0, is the sum of all others.
+type Evidence struct {
+	Start        int      // Unicode code points of the note's text
+	End          int
+	Text         string   // as the note has it; empty where the vocabulary lacks the words, so that a name is a position alone
+	Status       string   // affirmed, negated, uncertain, historical or other-person
+	Terms        []string // of the part; may be empty
+	Contribution float64
+}
+
+// evidence is the JSON of Evidence.
+type evidence struct {
+	Start        *int     `json:"start,omitempty"`
+	End          *int     `json:"end,omitempty"`
+	Text         string   `json:"text,omitempty"`
+	Status       string   `json:"status,omitempty"`
+	Contribution float64  `json:"contribution"`
+	Terms        []string `json:"terms,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e Evidence) MarshalJSON() ([]byte, error) { return e.appendJSON(nil), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Evidence) UnmarshalJSON(data []byte) error {
+	var v evidence
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	*e = Evidence{Text: v.Text, Status: v.Status, Terms: v.Terms, Contribution: v.Contribution}
+	if v.Start != nil && v.End != nil {
+		e.Start, e.End = *v.Start, *v.End
+	}
+	return nil
+}
+
+func (e *Evidence) appendJSON(dst []byte) []byte {
+	if e.End == 0 {
+		return append(appendNumber(dst, `{"contribution":`, e.Contribution), '}')
+	}
+	dst = appendInt(dst, `{"start":`, e.Start)
+	dst = appendInt(dst, `,"end":`, e.End)
+	dst = appendField(dst, `,"text":`, e.Text)
+	dst = appendText(dst, `,"status":`, e.Status)
+	dst = appendNumber(dst, `,"contribution":`, e.Contribution)
+	if len(e.Terms) > 0 {
+		dst = appendTexts(dst, `,"terms":[`, e.Terms)
+	}
+	return append(dst, '}')
+}
+
 // Value is the value of an auxiliary feature: a number, a string, or null, the zero value.
 type Value struct {
 	text   string
@@ -158,16 +213,15 @@ func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 // UnmarshalJSON reads a number, a string or null.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	*v = Value{}
-	switch {
-	case string(data) == "null":
+	switch data[0] {
+	case 'n':
 		return nil
-	case data[0] == '"':
+	case '"':
 		v.kind = text
 		return json.Unmarshal(data, &v.text)
-	default:
-		v.kind = number
-		return json.Unmarshal(data, &v.number)
 	}
+	v.kind = number
+	return json.Unmarshal(data, &v.number)
 }
 
 // AppendJSON appends the prediction as one JSON object to dst, in the bytes that encoding/json writes without HTML
@@ -195,6 +249,7 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 		dst = appendList(dst, `,"words":[`, p.Words, (*Word).appendJSON)
 	}
 	dst = appendList(dst, `,"aux":[`, p.Aux, (*Aux).appendJSON)
+	dst = appendList(dst, `,"evidence":[`, p.Evidence, (*Evidence).appendJSON)
 	dst = appendNumber(dst, `,"known_term_share":`, p.KnownTermShare)
 	dst = strconv.AppendBool(append(dst, `,"abstained":`...), p.Abstained)
 	dst = appendText(dst, `,"abstain_reason":`, p.AbstainReason)

@@ -23,7 +23,7 @@ const scoredAt = "2026-11-20T08:01:03.000Z"
 var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2", models.ComplaintColumn, "no_such_field"}
 
 // save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
-func save(tb testing.TB, store models.Store, name string, weight float64) {
+func save(tb testing.TB, store *models.Store, name string, weight float64) {
 	tb.Helper()
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: vectorizer(tb),
@@ -53,7 +53,7 @@ func vectorizer(tb testing.TB) *textproc.Vectorizer {
 }
 
 // keep puts a model into the store as the champion.
-func keep(tb testing.TB, store models.Store, name string, parts classifier.Parts) {
+func keep(tb testing.TB, store *models.Store, name string, parts classifier.Parts) {
 	tb.Helper()
 	b := &models.Bundle{Manifest: models.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
@@ -115,7 +115,7 @@ func TestScoreRoutes(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions()[c.want] || p.Model.SHA256 == "" {
+				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions[c.want] || p.Model.SHA256 == "" {
 					t.Fatalf("%v: scored by %+v, want %s", err, p.Model, c.want)
 				}
 				if p.VisitID != n.VisitID || p.ArrivedAt != n.ArrivedAt || p.Complaint != c.complaint || p.ScoredAt != scoredAt || p.SchemaVersion != msg.SchemaVersion {
@@ -211,18 +211,18 @@ func TestLoadErrors(t *testing.T) {
 	save(t, store, "cough", 2)
 	save(t, store, "fever", 3)
 	whole, err := Load(t.Context(), store)
-	if err != nil || len(whole.Models()) != 3 || len(whole.Versions()) != 3 || whole.Created("cough").IsZero() || !whole.Created("none").IsZero() {
+	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.Created["cough"].IsZero() || !whole.Created["none"].IsZero() {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	if err := store.Retire(t.Context(), "fever", models.Event{}); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Load(t.Context(), store); err != nil || s.model("fever") != s.Models()[models.Other] {
+	if s, err := Load(t.Context(), store); err != nil || s.model("fever") != s.Models[models.Other] {
 		t.Errorf("a retired model still scores: %v", err)
 	}
 	// Two champions are damaged: both files are named, and nothing is loaded.
 	for model, file := range map[string]string{models.Other: "vocabulary.json", "cough": "tensors.safetensors"} {
-		path := filepath.Join(dir, model, whole.Versions()[model], file)
+		path := filepath.Join(dir, model, whole.Versions[model], file)
 		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,151 @@
+package textproc
+
+import "slices"
+
+// Part is a place of a note that moved a sum over the row's columns and the pieces of its words.
+type Part struct {
+	Start, End   int // bytes of the note
+	Contribution float64
+	Terms        []string // as in Token; none for a word that only its pieces speak for
+	Status       Status
+	// Printable tells that every word of the part is in the vocabulary, the stop words or the concepts, so that a name that
+	// only this patient has is not among them.
+	Printable bool
+}
+
+// Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in equal shares to
+// its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what weights give the pieces of a word to the
+// word. weights has one value per gram, or is nil. The parts are in the order of the note, do not overlap, and add up to
+// Σ contributions + GramSum(weights) but for rounding. They are appended to dst[:0], whose memory is reused.
+func (t *Transformer) Parts(dst []Part, contributions, weights []float64) []Part {
+	t.shares = append(t.shares[:0], make([]float64, len(t.mentions))...)
+	t.counts = append(t.counts[:0], make([]int32, len(contributions))...)
+	distinct := t.columns[:len(contributions)]
+	for i := range t.hits {
+		c, _ := slices.BinarySearch(distinct, t.hits[i].column)
+		t.hits[i].at = int32(c)
+		t.counts[c]++
+	}
+	for _, h := range t.hits {
+		share := contributions[h.at] / float64(t.counts[h.at])
+		if h.from == h.to {
+			t.shares[h.from] += share
+			continue
+		}
+		touched := 0
+		for i := h.from; i <= h.to; i++ {
+			if t.mentions[i].measure == nil {
+				touched++
+			}
+		}
+		for i := h.from; i <= h.to; i++ {
+			if t.mentions[i].measure == nil {
+				t.shares[i] += share / float64(touched)
+			}
+		}
+	}
+	dst = dst[:0]
+	norm, next := 0.0, 0
+	if weights != nil {
+		norm = t.gramNorm()
+	}
+	for k := 0; k < len(t.lex); {
+		if next < len(t.mentions) && int32(k) >= t.mentions[next].first {
+			m := &t.mentions[next]
+			sum := t.shares[next]
+			for ; k < int(m.last); k++ {
+				sum += t.gramSum(k, norm, weights)
+			}
+			next++
+			start, n := int(m.start), len(dst)
+			if n > 0 { // one character may hold several words
+				start = max(start, dst[n-1].End)
+			}
+			switch {
+			case sum == 0:
+			case start >= int(m.end):
+				dst[n-1].Contribution += sum
+			default:
+				dst = t.part(dst, start, int(m.end), sum)
+				t.describe(&dst[n], m)
+			}
+			continue
+		}
+		if sum := t.gramSum(k, norm, weights); sum != 0 {
+			start, end := t.noteSpan(k)
+			if n := len(dst); n > 0 && dst[n-1].End >= end {
+				dst[n-1].Contribution += sum
+			} else {
+				dst = t.part(dst, start, end, sum)
+				w := t.lex[k].word
+				_, stop := t.v.stops[w.raw]
+				dst[len(dst)-1].Printable = stop
+			}
+		}
+		k++
+	}
+	return dst
+}
+
+// part appends a part and keeps the memory of its terms.
+func (t *Transformer) part(dst []Part, start, end int, sum float64) []Part {
+	if n := len(dst); n < cap(dst) {
+		dst = dst[:n+1]
+	} else {
+		dst = append(dst, Part{})
+	}
+	p := &dst[len(dst)-1]
+	*p = Part{Start: start, End: end, Contribution: sum, Terms: p.Terms[:0]}
+	return dst
+}
+
+// describe says what stands at a part.
+func (t *Transformer) describe(p *Part, m *mention) {
+	p.Status = m.status
+	p.Printable = true
+	for _, x := range m.terms {
+		p.Terms = append(p.Terms, x.text)
+		if m.entry == nil && m.measure == nil {
+			p.Printable = slices.ContainsFunc(x.columns[:], func(j int32) bool { return j >= 0 })
+		}
+	}
+	for k := m.first; k < m.last; k++ {
+		if w := t.lex[k].word; w != nil && w.like != w { // misspelled: it might be a name
+			p.Printable = false
+		}
+	}
+	if !p.Printable && m.entry == nil {
+		p.Terms = p.Terms[:0]
+	}
+}
+
+// noteSpan returns the bytes of the note that lexeme k came from.
+func (t *Transformer) noteSpan(k int) (start, end int) {
+	l := &t.lex[k]
+	if t.folded {
+		return t.folder.start[l.start], t.folder.end[l.end-1]
+	}
+	return int(l.start), int(l.end)
+}
+
+// gramSum returns what the pieces of the word of lexeme k add.
+func (t *Transformer) gramSum(k int, norm float64, weights []float64) float64 {
+	w := t.lex[k].word
+	if norm == 0 || w == nil || len(w.grams) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, g := range w.grams {
+		sum += weights[g]
+	}
+	return sum * norm * w.weight * w.scale
+}
+
+// GramSum returns the inner product of weights, one per gram, with the row of pieces of words of the last note.
+func (t *Transformer) GramSum(weights []float64) float64 {
+	norm, sum := t.gramNorm(), 0.0
+	for k := range t.lex {
+		sum += t.gramSum(k, norm, weights)
+	}
+	return sum
+}
