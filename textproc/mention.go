@@ -47,8 +47,10 @@ func (t *Transformer) word(i int) int {
 	if w == nil { // noise
 		return i + 1
 	}
-	if next := t.special(i); next > i {
-		return next
+	if w.class&leading != 0 {
+		if next := t.special(i); next > i {
+			return next
+		}
 	}
 	if w.unit.isTime() && t.isMark(i-1, '/') && l.glued { // pads/hr
 		return i + 1
@@ -365,7 +367,7 @@ func (t *Transformer) sign(i int) int {
 	default:
 		return end
 	}
-	t.status = true
+	t.status = t.status || !positive
 	t.events = append(t.events, event{kind: kind, lex: int32(i)})
 	return end
 }
@@ -398,6 +400,6 @@ func (t *Transformer) isSign(i int) bool {
 
 // trigger records that lexemes [i,next) have an effect on what stands near them.
 func (t *Transformer) trigger(i, next int, e effect) {
-	t.status = true
+	t.status = t.status || e < present || e == kin // the others only end what these begin
 	t.events = append(t.events, event{kind: triggered, effect: e, lex: int32(i), end: int32(next)})
 }

@@ -95,16 +95,16 @@ func (t *Transformer) lookup(raw []byte) *word {
 	if len(raw) == 0 {
 		return nil
 	}
-	if w := t.v.words.lookup(raw); w != nil {
-		return w
-	}
 	if w := t.cache.lookup(raw); w != nil {
 		return w
 	}
 	if t.cache.used >= t.bound {
 		t.cache.clear()
 	}
-	w := t.v.resolve(string(raw))
+	w := t.v.words.lookup(raw)
+	if w == nil {
+		w = t.v.resolve(string(raw))
+	}
 	t.cache.insert(w)
 	return w
 }

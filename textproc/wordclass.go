@@ -16,6 +16,7 @@ const (
 	repeating                   // a number after it is a rate: every 4 hours
 	taking                      // a number after it counts pills
 	shortened                   // a full stop after it ends no sentence
+	leading                     // begins a form that no table of surfaces can hold
 )
 
 var classes = func() map[string]class {
@@ -31,11 +32,18 @@ var classes = func() map[string]class {
 		airing:    {"ra", "room", "on", "ora"},
 		repeating: {"q", "every", "each", "per"},
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
+		leading:   {"x", "c", "t", "l", "s", "g", "age", "aged", "twice"},
 		taking:    {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {
 			table[w] |= c
 		}
+	}
+	for w := range sexes {
+		table[w] |= leading
+	}
+	for w := range numerals {
+		table[w] |= leading
 	}
 	return table
 }()
