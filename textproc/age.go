@@ -63,7 +63,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		return 0, 0, 0
 	}
 	at := i + 1
-	if t.isMark(at, '-') {
+	if t.isMark(at, '-') || i == 0 && t.isMark(at, '/') && t.sexAt(at+1) { // 67/M
 		at++
 	}
 	if at >= len(t.lex) || t.lex[at].kind != letters || t.lex[at].word == nil {
@@ -86,7 +86,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		if hours == hoursOf[months] {
 			age = value / 12
 		}
-		old := true
+		var old bool
 		if end, old = t.old(at + 1); !old && (t.is(i-1, "x") || !t.sexAt(end) && !t.ageAlone(i, at)) {
 			return 0, 0, 0
 		}

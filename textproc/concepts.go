@@ -81,7 +81,7 @@ var builtin = sync.OnceValue(func() *Concepts {
 // concept that had it. An error names the line.
 func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	var own Concepts
-	if err := lines(r, 4, func(fields []string) error { return own.addConcept(fields) }); err != nil {
+	if err := lines(r, 4, own.addConcept); err != nil {
 		return nil, err
 	}
 	all := &Concepts{Triggers: c.Triggers}

@@ -50,7 +50,7 @@ var (
 	saturation = &measure{
 		name: "spo2", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
 		ranges:   []string{"<=91", "92-93", "94-95", ">=96"},
-		keys:     []string{"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating", "saturating", "hypoxia", "hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat", "low spo2", "low o2"},
+		keys:     []string{"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulse oximetry", "pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating", "saturating", "hypoxia", "hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat", "low spo2", "low o2"},
 		concepts: true, needs: saturated,
 	}
 	coma = &measure{
@@ -59,8 +59,9 @@ var (
 	}
 	glucose = &measure{
 		name: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
-		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
-		keys:   []string{"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar", "sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick", "glucometer", "meter", "glu", "bgm", "poc glucose"},
+		ranges:   []string{"<54", "54-69", "70-199", "200-599", ">=600"},
+		keys:     []string{"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar", "sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick", "glucometer", "meter", "glu", "bgm", "poc glucose", "gluc", "high glucose", "glucose high", "bs high", "bg high", "blood sugar high", "sugar high", "low glucose", "glucose low", "bs low", "bg low", "blood sugar low", "sugar low"},
+		concepts: true,
 	}
 	painScore = &measure{
 		name: "pain", least: 0, most: worstPain, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},

@@ -1,5 +1,7 @@
 package textproc
 
+import "slices"
+
 // mention is a part of the note that means something: a concept, a measurement, or a word.
 type mention struct {
 	start, end  int32 // bytes of the scanned text while it is read, then of the note
@@ -52,7 +54,7 @@ func (t *Transformer) word(i int) int {
 			return next
 		}
 	}
-	if w.unit.isTime() && t.isMark(i-1, '/') && l.glued { // pads/hr
+	if (w.unit.isTime() || w.unit == nothing && len(w.raw) > 1) && t.isMark(i-1, '/') && l.glued { // pads/hr, mg/kg
 		return i + 1
 	}
 	if w.node != nil {
@@ -157,10 +159,13 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if e.effect == free && e.terms == nil && !t.besideFinding(i) {
 		return i
 	}
+	if e.effect == exposed { // before its own mention, to find the one that it is about
+		t.trigger(i, next, exposed)
+	}
 	if e.terms != nil && !e.dropped {
 		t.add(i, next, e.terms, e.parts, e, nil)
 	}
-	if e.effect != none {
+	if e.effect != none && e.effect != exposed {
 		t.trigger(i, next, e.effect)
 	}
 	if e.ends {
@@ -172,14 +177,14 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	return next
 }
 
-// besideFinding reports whether a symptom or finding ends straight before lexeme i.
+// besideFinding reports whether a symptom, finding or disease ends straight before lexeme i.
 func (t *Transformer) besideFinding(i int) bool {
 	n := len(t.mentions)
 	if n == 0 || t.mentions[n-1].entry == nil || t.mentions[n-1].end+1 < t.lex[i].start {
 		return false
 	}
 	kind := t.mentions[n-1].entry.kind
-	return kind == "symptom" || kind == "finding"
+	return kind == "symptom" || kind == "finding" || kind == "history"
 }
 
 // senseOf returns the reading of a surface that its context asks for, nil for the word as it stands.
@@ -253,15 +258,7 @@ func (t *Transformer) slashed(i int, n float64) bool {
 
 // is reports whether lexeme i is the word raw.
 func (t *Transformer) is(i int, raw ...string) bool {
-	if i < 0 || i >= len(t.lex) || t.lex[i].kind != letters || t.lex[i].word == nil {
-		return false
-	}
-	for _, r := range raw {
-		if t.lex[i].word.raw == r {
-			return true
-		}
-	}
-	return false
+	return i >= 0 && i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].word != nil && slices.Contains(raw, t.lex[i].word.raw)
 }
 
 // isMark reports whether lexeme i is the mark c.
@@ -285,6 +282,7 @@ func (t *Transformer) mark(i int) int {
 		t.events = append(t.events, event{kind: ended, lex: int32(i)})
 		t.clause++
 	case ':':
+		t.events = append(t.events, event{kind: colon, lex: int32(i)})
 		t.clause++
 	case '?':
 		return t.question(i)
@@ -340,8 +338,8 @@ func (t *Transformer) sign(i int) int {
 		t.trigger(i, end+2, maybe)
 		return end + 2
 	}
-	closes := (t.plus || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest()) &&
-		(end == len(t.lex) || t.lex[end].c == ',' || t.lex[end].c == '.' || t.lex[end].c == ';' || t.lex[end].c == '\n')
+	closes := end < len(t.lex) && (t.lex[end].c == ',' || t.lex[end].c == ';') || (end == len(t.lex) || t.lex[end].c == '.' || t.lex[end].c == '\n') &&
+		(t.plus || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)
@@ -362,7 +360,7 @@ func (t *Transformer) sign(i int) int {
 	case positive && !before:
 		kind = plusAfter
 		t.plus = true
-	case t.plus && t.isMark(i-1, ','): // + fever, - cough
+	case t.plus && end < len(t.lex) && t.lex[end].word != nil && t.lex[end].word.node != nil: // + fever - cough
 		kind = minusAfter
 	default:
 		return end
@@ -383,7 +381,7 @@ func (t *Transformer) bracketedSign(i int) int {
 	}
 	next := i + 3
 	kind := minusAfter
-	if next >= len(t.lex) || t.lex[next].kind == mark && t.lex[next].c != '(' && t.lex[next].c != '/' || t.isMark(next, '(') && !t.isSign(next) {
+	if t.closesItem(next) || len(t.mentions) > 0 && t.signsFollow(i) {
 		kind = minusBefore
 	}
 	if c == '+' {
@@ -394,6 +392,25 @@ func (t *Transformer) bracketedSign(i int) int {
 	return next
 }
 
+// closesItem reports whether the item of a list ends before lexeme i.
+func (t *Transformer) closesItem(i int) bool {
+	return i >= len(t.lex) || t.lex[i].kind == mark && t.lex[i].c != '(' && t.lex[i].c != '/' || t.isMark(i, '(') && !t.isSign(i)
+}
+
+// signsFollow reports whether the signs of the sentence in brackets, from lexeme i on, stand after what they are about, as the last one
+// shows: cp (-) sob (+).
+func (t *Transformer) signsFollow(i int) bool {
+	const most = 32 // lexemes to look at
+	last := i
+	for k := i; k < min(len(t.lex), i+most) && t.lex[k].c != '.' && t.lex[k].c != ';' && t.lex[k].c != '\n'; k++ {
+		if t.isMark(k, '(') && t.isSign(k) {
+			last = k
+		}
+	}
+	return last > i && t.closesItem(last+3)
+}
+
+// isSign reports whether the bracket at i opens (+) or (-).
 func (t *Transformer) isSign(i int) bool {
 	return i+2 < len(t.lex) && (t.lex[i+1].c == '+' || t.lex[i+1].c == '-') && t.lex[i+2].c == ')'
 }

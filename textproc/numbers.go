@@ -87,7 +87,7 @@ func (t *Transformer) outOfTen(i int) int {
 	if t.is(i, "out") {
 		i++
 	}
-	if t.is(i, "of") && t.isNumber(i+1) && t.lex[i+1].value == worstPain {
+	if t.is(i, "of") && (t.isNumber(i+1) && t.lex[i+1].value == worstPain || t.is(i+1, "ten")) {
 		return i + 2
 	}
 	return 0
@@ -107,6 +107,10 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 		}
 	case isPressure(a, b):
 		return t.pressure(from, next, a, b)
+	case a < b && t.unitAt(next).isTime(): // 1/2 hr
+		if end := t.lasting(from, next, a/b); end > 0 {
+			return end
+		}
 	}
 	if t.unitAt(next) == nothing && t.lex[next].glued {
 		next++
@@ -152,7 +156,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		if t.isMark(end, '/') && t.is(end+1, "min", "minute", "m") {
 			return t.one(i, end+2, oxygen, high)
 		}
-		if t.is(at, "lpm", "lnc") || t.isOxygen(end) || t.isClass(end, breathed) || t.is(end, "home") && t.isOxygen(end+1) || t.is(i-1, "on", "nc", "nrb") || t.isOxygen(i-2) && t.isClass(i-1, separator) || t.isOxygen(i-2) {
+		if t.is(at, "lpm", "lnc") || t.isOxygen(end) || t.isClass(end, breathed) || t.is(end, "simple", "face") && t.isClass(end+1, breathed) || t.is(end, "home") && t.isOxygen(end+1) || t.is(i-1, "on", "nc", "nrb") || t.isOxygen(i-2) && t.isClass(i-1, separator) || t.isOxygen(i-2) {
 			return t.one(i, end, oxygen, high)
 		}
 		return end
@@ -244,6 +248,15 @@ func (t *Transformer) fallen(i, end int, up float64) int {
 func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 	const long = 20 // weeks that are hardly those of a symptom
 	u, end := t.unitAt(next), next+1
+	if (t.isNumber(next) && t.isMark(end, '/') || t.isMark(next, '+') && t.lex[next].glued) && t.isNumber(end) != t.isNumber(next) { // 32 5/7 wks, 37+2 wks
+		at := next + 2
+		if t.isNumber(next) {
+			at++
+		}
+		if t.unitAt(at) == weeks {
+			return t.one(i, at+1, gestation, x)
+		}
+	}
 	if u != weeks && u != months {
 		return 0
 	}
@@ -293,6 +306,8 @@ func (t *Transformer) special(i int) int {
 		return max(i, t.numeral(i))
 	case w.raw == "twice":
 		return t.one(i, i+1, count, 2)
+	case (w.raw == "a" || w.raw == "an") && t.is(i+2, "ago") && t.unitAt(i+1).isTime():
+		return t.lasting(i, i+1, 1)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {
 			return end
@@ -375,6 +390,9 @@ func (t *Transformer) times(i int) int {
 // vertebra reads a level of the spine at i, whose letter is range r: L5, C5-6, L4/L5. It returns i if there is none.
 func (t *Transformer) vertebra(i, r int, most float64) int {
 	at := i + 1
+	if t.isMark(at, '-') && t.lex[at].glued {
+		at++
+	}
 	if !t.isNumber(at) || !t.lex[at].glued || t.lex[at].point || i > 0 && t.lex[i].glued && t.lex[i-1].kind == digits || t.lex[at].value < 1 || t.lex[at].value > most {
 		return i
 	}

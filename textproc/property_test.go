@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -378,10 +379,11 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// upper returns s in capitals, but for letters whose capital is another letter's: the dotless i of Turkish.
+// upper returns s in capitals, but for letters whose capital is another letter's, the dotless i of Turkish, and for marks, whose capital is
+// a letter, the Greek iota below.
 func upper(s string) string {
 	return strings.Map(func(r rune) rune {
-		if u := []rune(strings.ToUpper(string(r))); len(u) == 1 && foldString(string(u)) == foldString(string(r)) {
+		if u := []rune(strings.ToUpper(string(r))); !unicode.IsMark(r) && len(u) == 1 && foldString(string(u)) == foldString(string(r)) {
 			return u[0]
 		}
 		return r

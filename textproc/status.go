@@ -45,6 +45,7 @@ const (
 	after
 	over
 	otherPerson
+	exposed
 	present
 	visible // the effects from here on belong to words that keep a term
 	kin
@@ -57,7 +58,7 @@ const (
 
 var effects = map[string]effect{
 	"deny": deny, "denies": denies, "not": not, "absent": absent, "free": free, "negative": negative, "denied": denied, "maybe": maybe, "unsure": unsure,
-	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "present": present, "kin": kin, "has": has, "tells": tells,
+	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "exposed": exposed, "present": present, "kin": kin, "has": has, "tells": tells,
 	"end": ends, "stop": stops, "acts": acts,
 }
 
@@ -69,6 +70,7 @@ const (
 	comma
 	ended  // a sentence
 	joined // a slash or an ampersand
+	colon
 	triggered
 	minusAfter  // a minus sign before what it denies: -loc
 	minusBefore // after it: flu-
@@ -127,6 +129,8 @@ func (t *Transformer) assignStatus() {
 			s.kin = -1
 		case ended:
 			s = scope{kin: -1}
+		case colon: // r/o cva: slurred speech, but not r/o: cva
+			s.uncertain = s.uncertain && t.events[i-1].kind == triggered
 		case minusAfter:
 			s.denied, s.sign = 0, -1
 		case plusAfter:
@@ -204,9 +208,10 @@ func (t *Transformer) mention(s *scope, i int) {
 	}
 	s.fresh = false
 	if m.entry != nil && m.entry.denied { // afebrile
-		if status == Negated {
+		switch status {
+		case Negated:
 			status = Affirmed
-		} else if status == Affirmed {
+		case Affirmed:
 			status = Negated
 		}
 	}
@@ -248,7 +253,7 @@ func (t *Transformer) apply(s *scope, i int) {
 		switch {
 		case t.tested(i):
 			t.backward(i, Negated, true)
-		case t.follows(i):
+		case t.follows(i), i > 0 && t.events[i-1].kind == comma && i+1 < len(t.events) && t.events[i+1].kind == mentioned: // pos etoh, neg drugs
 			s.open(deny)
 		default:
 			t.backward(i, Negated, false)
@@ -283,6 +288,10 @@ func (t *Transformer) apply(s *scope, i int) {
 		s.another = true
 		if !s.fresh {
 			s.denied = 0
+		}
+	case exposed:
+		if t.tested(i) { // covid exposure
+			t.backward(i, OtherPerson, true)
 		}
 	case kin:
 		s.kin = int(t.events[i].end)
@@ -349,7 +358,7 @@ func (t *Transformer) follows(i int) bool {
 // tested reports whether a test or what it looks for stands straight before event i.
 func (t *Transformer) tested(i int) bool {
 	at := i - 1
-	for at >= max(0, i-farthest) && t.events[at].kind == triggered && t.events[at].effect >= visible {
+	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].kind == triggered && t.events[at].effect >= visible) {
 		at--
 	}
 	if at < 0 || t.events[at].kind != mentioned {

@@ -7,7 +7,7 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	for n := 0; n < 4 && at < len(t.lex) && t.separates(at, m); n++ {
 		at++
 	}
-	if m == glucose && (t.is(at, "hi") || t.is(at, "lo") || t.is(at-1, "low", "high") && at > next+1) { // the meter reads high
+	if m == glucose && (t.is(at, "hi") || t.is(at, "lo") || t.is(at-1, "low", "high") && at > next && !t.isNumber(at)) { // the meter reads high
 		if t.is(at-1, "low", "high") {
 			at--
 		}

@@ -23,7 +23,7 @@ var classes = func() map[string]class {
 	table := make(map[string]class)
 	for c, words := range map[class][]string{
 		filler:    {"of", "in", "to", "the", "on", "at", "a", "an", "his", "her", "my", "their"},
-		separator: {"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been", "level", "currently", "around", "about", "approx", "low", "high", "down", "times"},
+		separator: {"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been", "level", "currently", "around", "about", "approx", "low", "high", "upper", "mid", "down", "times", "are", "were", "running"},
 		falling:   {"fell", "fall", "fallen", "falling", "jumped", "jump", "off", "ladder", "from", "height", "roof", "dropped", "drop", "thrown"},
 		expecting: {"preg", "pregnant", "pregnancy", "gestation", "gest", "gestational", "iup", "gravid", "ega", "ga", "gestationally"},
 		labouring: {"labor", "labour", "contractions", "contracting", "ctx", "lof", "srom", "fetal", "movement", "movements", "fm", "twins", "twin", "edd", "vag", "vaginal"},
@@ -32,7 +32,7 @@ var classes = func() map[string]class {
 		airing:    {"ra", "room", "on", "ora"},
 		repeating: {"q", "every", "each", "per"},
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
-		leading:   {"x", "c", "t", "l", "s", "g", "age", "aged", "twice"},
+		leading:   {"x", "c", "t", "l", "s", "g", "a", "an", "age", "aged", "twice"},
 		taking:    {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {
@@ -125,7 +125,7 @@ var sexes = map[string]byte{
 
 // numerals are numbers written as words, before a unit.
 var numerals = map[string]float64{
-	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "couple": 2, "few": 3, "several": 4,
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "couple": 2, "few": 3, "several": 4, "half": .5,
 }
 
 // agedWord is the unit of an age in one word, with the sex or without: "yom" is a year-old male.
