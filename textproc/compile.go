@@ -4,13 +4,49 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	porter "github.com/kljensen/snowball/english"
 )
 
-// compile builds the tree of surfaces.
+// compile builds the tree of surfaces. The order matters: triggers and measures change what concepts have put there, and only words of
+// surfaces are what others may be misspellings of.
 func (v *Vectorizer) compile(c *Concepts) error {
+	v.numberMeasures()
+	entries, err := v.entries(c)
+	if err != nil {
+		return err
+	}
+	v.names = make(map[string]bool)
+	for text := range v.terms {
+		v.names[text] = true
+	}
+	if err := v.insertConcepts(c, entries); err != nil {
+		return err
+	}
+	if err := v.insertTriggers(c, entries); err != nil {
+		return err
+	}
+	for _, m := range measures {
+		for _, key := range m.keys {
+			if err := v.change(key, func(e *entry) { e.measure = m }); err != nil {
+				return err
+			}
+		}
+	}
+	known := v.words.all()
+	slices.SortFunc(known, func(a, b *word) int { return strings.Compare(a.raw, b.raw) })
+	for raw := range classes {
+		v.keep(raw)
+	}
+	v.speller.deletes = make(map[string][]*word)
+	for _, w := range known {
+		v.speller.add(w)
+	}
+	return nil
+}
+
+// numberMeasures makes the terms of measurements.
+func (v *Vectorizer) numberMeasures() {
 	v.typed = make([]*term, measureTerms)
 	for _, m := range measures {
 		for i, r := range m.ranges {
@@ -24,16 +60,45 @@ func (v *Vectorizer) compile(c *Concepts) error {
 			}
 		}
 	}
-	entries, err := v.entries(c)
+}
+
+// insertConcepts puts the surfaces of concepts into the tree.
+func (v *Vectorizer) insertConcepts(c *Concepts, entries map[string]*entry) error {
+	several, err := v.several(c.Senses, entries)
 	if err != nil {
 		return err
 	}
-	v.names = make(map[string]bool)
-	for text := range v.terms {
-		v.names[text] = true
+	for i := range c.Concepts {
+		name := c.Concepts[i].Name
+		for _, s := range c.Concepts[i].Surfaces {
+			e := entries[name]
+			if raw, starred := strings.CutSuffix(s, "*"); starred {
+				if s, e = raw, several[raw]; e == nil {
+					return fmt.Errorf("surface %q of %q is marked * and has no sense", raw, name)
+				}
+			}
+			n, err := v.insert(s)
+			switch {
+			case err != nil:
+				return err
+			case n.entry != nil && n.entry != e:
+				return fmt.Errorf("surface %q belongs to %q and %q", s, n.entry.text, name)
+			}
+			n.entry = e
+		}
 	}
+	for i := range c.Concepts {
+		for _, s := range c.Concepts[i].Surfaces {
+			v.join(s)
+		}
+	}
+	return nil
+}
+
+// several returns the entry of each surface with several senses.
+func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[string]*entry, error) {
 	several := make(map[string]*entry)
-	for _, s := range c.Senses {
+	for _, s := range senses {
 		e := several[s.Surface]
 		if e == nil {
 			e = &entry{text: s.Surface}
@@ -45,8 +110,9 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		case "-":
 			x.entry = &entry{dropped: true}
 		default:
+			var err error
 			if x.entry, err = v.combined(entries, s.Sense); err != nil {
-				return fmt.Errorf("sense of %q: %w", s.Surface, err)
+				return nil, fmt.Errorf("sense of %q: %w", s.Surface, err)
 			}
 		}
 		if s.Cues != nil {
@@ -58,79 +124,53 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		}
 		e.senses = append(e.senses, x)
 	}
-	for i := range c.Concepts {
-		for _, s := range c.Concepts[i].Surfaces {
-			e := entries[c.Concepts[i].Name]
-			if raw, starred := strings.CutSuffix(s, "*"); starred {
-				if s, e = raw, several[raw]; e == nil {
-					return fmt.Errorf("surface %q of %q is marked * and has no sense", raw, c.Concepts[i].Name)
-				}
-			}
-			if err := v.insert(s, func(old *entry) (*entry, error) {
-				if old != nil && old != e {
-					return nil, fmt.Errorf("surface %q belongs to %q and %q", s, old.text, c.Concepts[i].Name)
-				}
-				return e, nil
-			}); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range c.Concepts {
-		for _, s := range c.Concepts[i].Surfaces {
-			v.join(s)
-		}
-	}
+	return several, nil
+}
+
+// insertTriggers puts triggers into the tree. One that is a surface of a concept too keeps its concept.
+func (v *Vectorizer) insertTriggers(c *Concepts, entries map[string]*entry) error {
 	for _, s := range c.Triggers {
-		if effects[s.Effect] == acts {
+		effect, known := effects[s.Effect]
+		if !known {
+			return fmt.Errorf("trigger %q: unknown effect %q", s.Surface, s.Effect)
+		}
+		if effect == acts {
+			if !isWord(s.Surface) {
+				return fmt.Errorf("trigger %q is not a word", s.Surface)
+			}
 			v.keep(s.Surface).class |= acting
 			continue
 		}
-		if err := v.insert(s.Surface, func(old *entry) (*entry, error) {
-			e := &entry{text: s.Surface}
-			if old != nil {
-				*e = *old
-			} else if s.Concept != "" {
-				if entries[s.Concept] == nil {
-					return nil, fmt.Errorf("trigger %q: no concept %q", s.Surface, s.Concept)
-				}
-				*e = *entries[s.Concept]
-			}
-			e.effect = effects[s.Effect]
-			return e, nil
-		}); err != nil {
+		own := entries[s.Concept]
+		if s.Concept != "" && own == nil {
+			return fmt.Errorf("trigger %q: no concept %q", s.Surface, s.Concept)
+		}
+		n, err := v.insert(s.Surface)
+		if err != nil {
+			return err
+		}
+		if n.entry == nil {
+			n.entry = own
+		}
+		if err := v.change(s.Surface, func(e *entry) { e.effect = effect }); err != nil {
 			return err
 		}
 	}
-	for _, m := range measures {
-		for _, key := range m.keys {
-			if err := v.insert(key, func(old *entry) (*entry, error) {
-				e := &entry{text: key}
-				if old != nil {
-					*e = *old
-				}
-				e.measure = m
-				return e, nil
-			}); err != nil {
-				return err
-			}
-		}
+	return nil
+}
+
+// change changes a copy of the entry of a surface, which other surfaces may share, or a new one.
+func (v *Vectorizer) change(surface string, set func(*entry)) error {
+	n, err := v.insert(surface)
+	if err != nil {
+		return err
 	}
-	// What has been kept so far are the words that others may be misspellings of.
-	known := make([]*word, 0, v.words.used)
-	for _, s := range v.words.slots {
-		if s.word != nil {
-			known = append(known, s.word)
-		}
+	e := &entry{text: surface}
+	if n.entry != nil {
+		*e = *n.entry
 	}
-	slices.SortFunc(known, func(a, b *word) int { return strings.Compare(a.raw, b.raw) })
-	for raw := range classes {
-		v.keep(raw)
-	}
-	v.speller.deletes = make(map[string][]*word)
-	for _, w := range known {
-		v.speller.add(w)
-	}
+	set(e)
+	n.entry = e
 	return nil
 }
 
@@ -185,106 +225,4 @@ func (v *Vectorizer) combined(entries map[string]*entry, names string) (*entry, 
 		}
 	}
 	return all, nil
-}
-
-// piece is a word, number or mark of a surface.
-type piece struct {
-	raw   string
-	glued bool // it has to touch the one before it
-}
-
-// split splits a surface as the scanner splits a note. Hyphens and small words inside are left out, as they are in notes.
-func split(surface string) []piece {
-	var all []piece
-	last := 0 // kind of the last rune: 0 space, 1 letter, 2 digit, 3 mark
-	for _, r := range surface {
-		kind := 3
-		switch {
-		case unicode.IsLetter(r) || unicode.IsMark(r):
-			kind = 1
-		case r >= '0' && r <= '9':
-			kind = 2
-		case unicode.IsSpace(r):
-			kind = 0
-		case r == '\'':
-			continue
-		}
-		switch {
-		case kind == 0:
-		case kind == last && kind != 3:
-			all[len(all)-1].raw += string(r)
-		default:
-			all = append(all, piece{string(r), last+kind == 3 && last > 0})
-		}
-		last = kind
-	}
-	if n := len(all); n > 1 && all[n-1].raw == "." {
-		all = all[:n-1]
-	}
-	kept := all[:0]
-	for i, p := range all {
-		if inner := i > 0 && i < len(all)-1; inner && (p.raw == "-" || classes[p.raw]&filler != 0) {
-			continue
-		}
-		kept = append(kept, p)
-	}
-	return kept
-}
-
-// insert puts a surface into the tree; entry gets what is there, or nil, and returns what shall be there.
-func (v *Vectorizer) insert(surface string, change func(*entry) (*entry, error)) error {
-	all := split(surface)
-	var n *node
-	for i, p := range all {
-		w := v.piece(p.raw)
-		if w == nil {
-			return fmt.Errorf("surface %q: a word is longer than %d bytes", surface, maxWord)
-		}
-		if i == 0 {
-			if w.node == nil {
-				w.node = &node{}
-			}
-			n = w.node
-			continue
-		}
-		at := slices.IndexFunc(n.next, func(e edge) bool { return e.word == w && e.glued == p.glued })
-		if at < 0 {
-			at = len(n.next)
-			n.next = append(n.next, edge{w, p.glued, &node{}})
-		}
-		n = n.next[at].node
-	}
-	e, err := change(n.entry)
-	n.entry = e
-	return err
-}
-
-// piece returns the word of a piece of a surface.
-func (v *Vectorizer) piece(raw string) *word {
-	if len(raw) == 1 && lower[raw[0]] == 0 && !isDigit(raw[0]) {
-		if v.marks[raw[0]] == nil {
-			w := &word{raw: raw}
-			w.like = w
-			v.marks[raw[0]] = w
-		}
-		return v.marks[raw[0]]
-	}
-	return v.keep(raw)
-}
-
-// join lets two words of a surface be written as one.
-func (v *Vectorizer) join(surface string) {
-	first, second, found := strings.Cut(surface, " ")
-	if !found || !isWord(first) || !isWord(second) || len(first) < 2 || len(second) < 2 || v.words.has(first+second) {
-		return
-	}
-	if v.joined == nil {
-		v.joined = make(map[string]*node)
-	}
-	w := v.keep(first)
-	for i := range w.node.next {
-		if e := &w.node.next[i]; e.word.raw == second && e.node.entry != nil {
-			v.joined[first+second] = &node{entry: e.node.entry}
-		}
-	}
 }

@@ -50,10 +50,8 @@ func (v *Vectorizer) setGrams(grams []Gram) error {
 		}
 		v.gramColumns[g.Text] = int32(j)
 	}
-	for _, s := range v.words.slots {
-		if s.word != nil {
-			v.cut(s.word)
-		}
+	for _, w := range v.words.all() {
+		v.cut(w)
 	}
 	return nil
 }

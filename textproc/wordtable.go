@@ -76,6 +76,17 @@ func (t *table) place(s slot) {
 	t.slots[i] = s
 }
 
+// all returns the words of the table.
+func (t *table) all() []*word {
+	all := make([]*word, 0, t.used)
+	for _, s := range t.slots {
+		if s.word != nil {
+			all = append(all, s.word)
+		}
+	}
+	return all
+}
+
 // clear empties the table.
 func (t *table) clear() {
 	clear(t.slots)

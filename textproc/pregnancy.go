@@ -1,0 +1,63 @@
+package textproc
+
+// weeksPregnant reads the age of a pregnancy at the number of lexemes [i,next): 34 wks pregnant, 38w3d. It returns 0 if there is none.
+func (t *Transformer) weeksPregnant(i, next int, x float64) int {
+	const long = 20 // weeks that are hardly those of a symptom
+	u, end := t.unitAt(next), next+1
+	if (t.isNumber(next) && t.isMark(end, '/') || t.isMark(next, '+') && t.lex[next].glued) && t.isNumber(end) != t.isNumber(next) { // 32 5/7 wks, 37+2 wks
+		at := next + 2
+		if t.isNumber(next) {
+			at++
+		}
+		if t.unitAt(at) == weeks {
+			return t.one(i, at+1, gestation, x)
+		}
+	}
+	if u != weeks && u != months {
+		return 0
+	}
+	if u == weeks && t.lex[next].glued && t.isNumber(end) && t.lex[end].glued && t.is(end+1, "d") && x >= 5 { // 38w3d
+		return t.one(i, end+2, gestation, x)
+	}
+	if u == months {
+		x *= 30.4 / 7
+	}
+	if t.is(end, "ago") || t.isMark(end, '-') || t.is(end, "old") {
+		return 0
+	}
+	before := i - 1
+	for before >= 0 && before > i-5 && (t.isClass(before, filler|separator) || t.isMark(before, ':') || t.isMark(before, '~') || t.isMark(before, '(') || t.is(before, "x")) {
+		before--
+	}
+	since := before < i-1 && t.is(i-1, "x") || t.is(i-1, "for", "past", "last")
+	switch n := len(t.mentions); {
+	case t.isClass(before, expecting), t.isClass(before, labouring) && x >= long && !since, n > 0 && t.mentions[n-1].measure == ob && !since:
+		return t.one(i, end, gestation, x)
+	case since:
+		return 0
+	}
+	for at, seen := end, 0; at < len(t.lex) && seen < 3; at++ {
+		switch {
+		case t.isClass(at, expecting), x >= long && t.isClass(at, labouring):
+			return t.one(i, end, gestation, x)
+		case t.lex[at].kind == letters:
+			seen++
+		case t.isMark(at, '.') || t.isMark(at, ';') || t.isMark(at, ',') && x < long:
+			return 0
+		}
+	}
+	return 0
+}
+
+// gravida reads G3P2 and its longer forms at i. It returns i if there is none.
+func (t *Transformer) gravida(i int) int {
+	at := i + 1
+	if !t.isNumber(at) || !t.is(at+1, "p") || !t.isNumber(at+2) {
+		return i
+	}
+	next := at + 3
+	for t.is(next, "a", "ab", "l", "sab", "tab") && t.isNumber(next+1) && t.lex[next+1].glued {
+		next += 2
+	}
+	return t.one(i, next, ob, 0)
+}

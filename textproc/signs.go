@@ -1,0 +1,147 @@
+package textproc
+
+// mark reads the mark at i.
+func (t *Transformer) mark(i int) int {
+	l := &t.lex[i]
+	switch l.c {
+	case ',':
+		t.events = append(t.events, event{kind: comma, lex: int32(i)})
+	case '.', ';', '\n', '!':
+		if t.shortens(i) {
+			break
+		}
+		t.events = append(t.events, event{kind: ended, lex: int32(i)})
+		t.clause++
+	case ':':
+		t.events = append(t.events, event{kind: colon, lex: int32(i)})
+		t.clause++
+	case '?':
+		return t.question(i)
+	case '+', '-':
+		return t.sign(i)
+	case '(':
+		if end := t.bracketedSign(i); end > 0 {
+			return end
+		}
+	case '/', '&':
+		t.events = append(t.events, event{kind: joined, lex: int32(i)})
+	}
+	return i + 1
+}
+
+// question reads ?uti, syncope? and (?) as doubt.
+func (t *Transformer) question(i int) int {
+	switch {
+	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i), i+1 == len(t.lex) || t.lex[i+1].kind == mark && t.lex[i+1].c != '?':
+		t.trigger(i, i+1, unsure)
+	default:
+		t.trigger(i, i+1, maybe)
+	}
+	return i + 1
+}
+
+// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is none, nor one between spaces unless it
+// closes an item of a list or begins one after a plus sign between spaces.
+func (t *Transformer) sign(i int) int {
+	end := i + 1
+	for end < len(t.lex) && t.lex[end].c == t.lex[i].c && t.lex[end].glued {
+		end++
+	}
+	positive := t.lex[i].c == '+'
+	if positive && t.isMark(end, '/') && t.isMark(end+1, '-') { // +/- loc
+		t.trigger(i, end+2, maybe)
+		return end + 2
+	}
+	closes := end < len(t.lex) && (t.lex[end].c == ',' || t.lex[end].c == ';') || (end == len(t.lex) || t.lex[end].c == '.' || t.lex[end].c == '\n') &&
+		(t.plus || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
+	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
+	after := t.touchesNext(end - 1)
+	kind := eventKind(0)
+	switch {
+	case before && !after, closes && i > 0 && t.lex[i-1].kind == letters: // flu-, flu -
+		kind = minusBefore
+		if positive {
+			kind = plusBefore
+		}
+	case !before && after && t.starts(i):
+		kind = minusAfter
+		if positive {
+			kind = plusAfter
+		}
+		if !positive && t.lex[end].kind == digits {
+			return end
+		}
+	case positive && !before:
+		kind = plusAfter
+		t.plus = true
+	case t.plus && end < len(t.lex) && t.lex[end].word != nil && t.lex[end].word.node != nil: // + fever - cough
+		kind = minusAfter
+	default:
+		return end
+	}
+	t.status = t.status || !positive
+	t.events = append(t.events, event{kind: kind, lex: int32(i)})
+	return end
+}
+
+// bracketedSign reads (+) and (-), before or after what they are about. It returns 0 if there is none at i.
+func (t *Transformer) bracketedSign(i int) int {
+	if i+2 >= len(t.lex) || t.lex[i+2].c != ')' {
+		return 0
+	}
+	c := t.lex[i+1].c
+	if c != '+' && c != '-' {
+		return 0
+	}
+	next := i + 3
+	kind := minusAfter
+	if t.closesItem(next) || len(t.mentions) > 0 && t.signsFollow(i) {
+		kind = minusBefore
+	}
+	if c == '+' {
+		kind += plusAfter - minusAfter
+	}
+	t.status = true
+	t.events = append(t.events, event{kind: kind, lex: int32(i)})
+	return next
+}
+
+// closesItem reports whether the item of a list ends before lexeme i.
+func (t *Transformer) closesItem(i int) bool {
+	return i >= len(t.lex) || t.lex[i].kind == mark && t.lex[i].c != '(' && t.lex[i].c != '/' || t.isMark(i, '(') && !t.isSign(i)
+}
+
+// signsFollow reports whether the signs of the sentence in brackets, from lexeme i on, stand after what they are about, as the last one
+// shows: cp (-) sob (+).
+func (t *Transformer) signsFollow(i int) bool {
+	const most = 32 // lexemes to look at
+	last := i
+	for k := i; k < min(len(t.lex), i+most) && t.lex[k].c != '.' && t.lex[k].c != ';' && t.lex[k].c != '\n'; k++ {
+		if t.isMark(k, '(') && t.isSign(k) {
+			last = k
+		}
+	}
+	return last > i && t.closesItem(last+3)
+}
+
+// isSign reports whether the bracket at i opens (+) or (-).
+func (t *Transformer) isSign(i int) bool {
+	return i+2 < len(t.lex) && (t.lex[i+1].c == '+' || t.lex[i+1].c == '-') && t.lex[i+2].c == ')'
+}
+
+// starts reports whether lexeme i stands at the start of a word: after a space, a bracket, a comma or a slash.
+func (t *Transformer) starts(i int) bool {
+	if !t.lex[i].glued {
+		return true
+	}
+	switch t.lex[i-1].c {
+	case '(', ',', '/', ';', ':', '[', '\n', '.':
+		return true
+	}
+	return i == 0
+}
+
+// touchesNext reports whether a word follows lexeme i without a space.
+func (t *Transformer) touchesNext(i int) bool {
+	return i+1 < len(t.lex) && t.lex[i+1].glued && t.lex[i+1].kind != mark
+}
