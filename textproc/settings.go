@@ -83,7 +83,7 @@ type Settings struct {
 }
 
 // DefaultSettings returns smooth tf-idf of single words, sublinear and of Euclidean length 1, with the built-in
-// synonyms and stop words and terms of at least five visits.
+// concepts and stop words, statuses, numbers, ages and spelling, and terms of at least five visits.
 func DefaultSettings() Settings {
 	return Settings{
 		Weighting:   TFIDF,
