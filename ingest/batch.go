@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -70,12 +72,9 @@ func (b *batch) reset() {
 // load copies a record out of kafka-go's buffers and gives these back.
 func (b *batch) load(r *kafka.Record, partition int) (Record, error) {
 	defer release(r)
-	key, err := b.read(r.Key)
-	if err != nil {
-		return Record{}, err
-	}
-	value, err := b.read(r.Value)
-	if err != nil {
+	key, errKey := b.read(r.Key)
+	value, errValue := b.read(r.Value)
+	if err := cmp.Or(errKey, errValue); err != nil {
 		return Record{}, err
 	}
 	return Record{Key: key, Value: value, Headers: r.Headers, Time: r.Time, Partition: partition, Offset: r.Offset}, nil
@@ -117,39 +116,31 @@ func (b *batch) answer(o *Output) {
 	b.outBytes += o.size()
 }
 
-// letter is what a dead letter says in addition to its record.
-type letter struct {
-	verdict  Verdict
-	attempts int
-	topic    string // of the record
-}
-
-// deadLetter adds the dead letter of a record.
-func (b *batch) deadLetter(r Record, l letter) {
+// deadLetter adds the dead letter of a record of the topic.
+func (b *batch) deadLetter(r Record, topic string, v Verdict, attempts int) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
-	o.AddHeaderString(msg.HeaderReason, l.verdict.Reason)
-	if l.verdict.Field != "" {
-		o.AddHeaderString(msg.HeaderField, l.verdict.Field)
+	for _, h := range [...]struct{ name, value string }{
+		{msg.HeaderReason, v.Reason},
+		{msg.HeaderField, v.Field},
+		{msg.HeaderStage, v.Stage},
+		{msg.HeaderTopic, topic},
+		{msg.HeaderPartition, strconv.Itoa(r.Partition)},
+		{msg.HeaderOffset, strconv.FormatInt(r.Offset, 10)},
+		{msg.HeaderModelVersion, v.ModelVersion},
+		{msg.HeaderAttempts, strconv.Itoa(attempts)},
+		{msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat)},
+	} {
+		if h.value != "" {
+			o.AddHeader(h.name, h.value)
+		}
 	}
-	o.AddHeaderString(msg.HeaderStage, l.verdict.Stage)
-	o.AddHeaderString(msg.HeaderTopic, l.topic)
-	o.AddHeaderString(msg.HeaderPartition, strconv.Itoa(r.Partition))
-	o.AddHeaderString(msg.HeaderOffset, strconv.FormatInt(r.Offset, 10))
-	if l.verdict.ModelVersion != "" {
-		o.AddHeaderString(msg.HeaderModelVersion, l.verdict.ModelVersion)
-	}
-	o.AddHeaderString(msg.HeaderAttempts, strconv.Itoa(l.attempts))
-	o.AddHeaderString(msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat))
 	b.letters = append(b.letters, o)
-	b.verdicts = append(b.verdicts, l.verdict)
+	b.verdicts = append(b.verdicts, v)
 	b.outBytes += o.size()
 }
 
-// panicError is a panic of the handler. It says nothing else, so its record becomes a dead letter with reason
-// scoring_failed.
-type panicError struct{}
-
-func (panicError) Error() string { return "the handler panicked" }
+// errPanic is a panic of the handler. Its record becomes a dead letter with reason scoring_failed.
+var errPanic = errors.New("the handler panicked")
 
 // protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
 // half-written, so a new one takes its place. The panic's value may hold parts of the record: only its type is logged,
@@ -167,7 +158,7 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 		}
 		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", what, "stack", stack())
 		p.worker = p.c.cfg.Handler.NewWorker()
-		err = panicError{}
+		err = errPanic
 	}()
 	return p.worker.Handle(r, out)
 }

@@ -1,10 +1,12 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -93,12 +95,18 @@ func pause(ctx context.Context, attempt int) error {
 // within them, and later only every tenth is.
 func loud(attempt int) bool { return attempt%10 == 5 }
 
+// again logs a failed attempt if it is loud, and waits before the next.
+func again(ctx context.Context, attempt int, err error, log *slog.Logger, what string) error {
+	if loud(attempt) {
+		log.Warn(what, "attempt", attempt, "err", err) //nolint:sloglint // all callers give a literal
+	}
+	return pause(ctx, attempt)
+}
+
 // Topic is a topic to be created.
 type Topic struct {
 	Name       string
 	Partitions int // 0 is DefaultPartitions
-	// Replication is the number of replicas; 0 leaves it to the cluster.
-	Replication int
 	// MaxMessageBytes is the largest batch that the topic takes; 0 leaves it to the cluster.
 	MaxMessageBytes int
 }
@@ -115,13 +123,7 @@ const (
 func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	req := &kafka.CreateTopicsRequest{}
 	for _, t := range topics {
-		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: t.Replication}
-		if t.Partitions == 0 {
-			k.NumPartitions = DefaultPartitions
-		}
-		if t.Replication == 0 {
-			k.ReplicationFactor = -1
-		}
+		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: cmp.Or(t.Partitions, DefaultPartitions), ReplicationFactor: -1}
 		if t.MaxMessageBytes > 0 {
 			k.ConfigEntries = []kafka.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)}}
 		}
@@ -131,13 +133,7 @@ func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	if err != nil {
 		return fmt.Errorf("creating topics: %w", err)
 	}
-	var errs []error
-	for _, t := range topics {
-		if err := res.Errors[t.Name]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			errs = append(errs, fmt.Errorf("creating topic %q: %w", t.Name, err))
-		}
-	}
-	return errors.Join(errs...)
+	return failed("creating", res.Errors, kafka.TopicAlreadyExists)
 }
 
 // DeleteTopics deletes topics.
@@ -146,10 +142,15 @@ func (c *Client) DeleteTopics(ctx context.Context, names ...string) error {
 	if err != nil {
 		return fmt.Errorf("deleting topics: %w", err)
 	}
+	return failed("deleting", res.Errors, nil)
+}
+
+// failed returns the errors of topics but for those that are fine.
+func failed(doing string, topics map[string]error, fine error) error {
 	var errs []error
-	for _, name := range names {
-		if err := res.Errors[name]; err != nil {
-			errs = append(errs, fmt.Errorf("deleting topic %q: %w", name, err))
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		if err := topics[name]; err != nil && !errors.Is(err, fine) {
+			errs = append(errs, fmt.Errorf("%s topic %q: %w", doing, name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -227,18 +228,17 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
 		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
 	}})
+	if err == nil && len(res.Topics[topic]) != 1 {
+		err = errors.New("no answer for the partition")
+	}
+	if err == nil {
+		err = res.Topics[topic][0].Error
+	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("listing offsets: %w", err)
 	}
-	for _, p := range res.Topics[topic] {
-		if p.Partition == partition {
-			if p.Error != nil {
-				return 0, 0, fmt.Errorf("listing offsets: %w", p.Error)
-			}
-			return p.FirstOffset, p.LastOffset, nil
-		}
-	}
-	return 0, 0, errors.New("listing offsets: no answer for the partition")
+	p := res.Topics[topic][0]
+	return p.FirstOffset, p.LastOffset, nil
 }
 
 // maxMessageBytes returns the max.message.bytes of the topics that the cluster tells it of, or a *MissingTopicsError.

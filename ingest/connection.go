@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -131,15 +132,9 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 // Dialer returns the dialer for kafka-go's readers and groups. It differs from
 // the transport of a Client only in type.
 func (c Connection) Dialer() (*kafka.Dialer, error) {
-	if err := errors.Join(c.Check()...); err != nil {
-		return nil, err
-	}
-	tlsConfig, err := c.TLS.config()
-	if err != nil {
-		return nil, err
-	}
-	mechanism, err := c.SASL.mechanism()
-	if err != nil {
+	tlsConfig, errTLS := c.TLS.config()
+	mechanism, errSASL := c.SASL.mechanism()
+	if err := cmp.Or(errors.Join(c.Check()...), errTLS, errSASL); err != nil {
 		return nil, err
 	}
 	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, KeepAlive: 30 * time.Second, TLS: tlsConfig, SASLMechanism: mechanism}, nil
@@ -172,50 +167,38 @@ func (c Connection) probe(ctx context.Context, d *kafka.Dialer, broker string) e
 			_, err = conn.ApiVersions()
 		}
 	}
-	if err != nil {
-		return &ProbeError{Broker: broker, Hint: c.hint(err), Err: err}
+	if err == nil {
+		return nil
 	}
-	return nil
+	hint := c.hint(err)
+	if hint != "" {
+		hint = " (" + hint + ")"
+	}
+	return fmt.Errorf("dialing broker %s: %w%s", broker, err, hint)
 }
 
 // hint names the likely cause of an error that does not name it, or "".
 func (c Connection) hint(err error) string {
-	var record tls.RecordHeaderError
-	var timeout net.Error
+	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
+	timeout, ok := errors.AsType[net.Error](err)
+	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case errors.As(err, &record):
+	case notTLS:
 		return "does the broker speak TLS on this port?"
-	case !c.TLS.Enabled && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+	case !c.TLS.Enabled && closed:
 		return "is TLS needed?"
-	case c.SASL.Mechanism == "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+	case c.SASL.Mechanism == "" && closed:
 		return "is SASL needed?"
-	case !c.TLS.Enabled && errors.As(err, &timeout) && timeout.Timeout():
+	case !c.TLS.Enabled && ok && timeout.Timeout():
 		return "is the address right, is TLS needed?"
 	}
 	return ""
 }
 
-// ProbeError says why a broker could not be reached.
-type ProbeError struct {
-	Broker string
-	Hint   string // the likely cause; may be empty
-	Err    error
-}
-
-func (e *ProbeError) Error() string {
-	if e.Hint == "" {
-		return fmt.Sprintf("dialing broker %s: %v", e.Broker, e.Err)
-	}
-	return fmt.Sprintf("dialing broker %s: %v (%s)", e.Broker, e.Err, e.Hint)
-}
-
-func (e *ProbeError) Unwrap() error { return e.Err }
-
 // hopeless reports whether trying again cannot help: the broker answered and
 // refused the credentials, or certificates do not fit.
 func hopeless(err error) bool {
-	var verification *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	return errors.As(err, &verification) || errors.As(err, &record) ||
-		errors.Is(err, kafka.SASLAuthenticationFailed) || errors.Is(err, kafka.UnsupportedSASLMechanism)
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
+	return unverified || notTLS || errors.Is(err, kafka.SASLAuthenticationFailed) || errors.Is(err, kafka.UnsupportedSASLMechanism)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	defaultDrainTimeout   = 20 * time.Second
+	drainTimeout          = 20 * time.Second // of Run
 	defaultStallTimeout   = time.Minute
 	defaultPartitionWatch = 5 * time.Second
 	joinGroupBackoff      = 500 * time.Millisecond
@@ -38,7 +38,7 @@ type Config struct {
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Registerer takes the metrics; it may be nil.
+	// Registerer takes the metrics; it may be nil. New panics if it has them already.
 	Registerer prometheus.Registerer
 
 	// Compression of the answers is one of Compressions; "" means none.
@@ -47,8 +47,6 @@ type Config struct {
 	// SessionTimeout is how long a member keeps its partitions after its death;
 	// 0 means DefaultSessionTimeout. Heartbeats go out six times as often.
 	SessionTimeout time.Duration
-	// DrainTimeout bounds the end of Run; 0 means 20 s.
-	DrainTimeout time.Duration
 	// StallTimeout is how long a partition that has records may make no progress before the consumer joins the group
 	// again; 0 means one minute. A blocked partition (see the package comment) does not count.
 	StallTimeout time.Duration
@@ -70,11 +68,10 @@ func (cfg *Config) validate() error {
 		return errors.New("a handler and a logger are required")
 	case cfg.SessionTimeout != 0 && cfg.SessionTimeout < MinSessionTimeout || cfg.SessionTimeout > MaxSessionTimeout:
 		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout, MaxSessionTimeout)
-	case cfg.DrainTimeout < 0 || cfg.StallTimeout < 0 || cfg.PartitionWatchInterval < 0:
+	case cfg.StallTimeout < 0 || cfg.PartitionWatchInterval < 0:
 		return errors.New("a timeout is negative")
 	}
 	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, DefaultSessionTimeout)
-	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, defaultDrainTimeout)
 	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
 	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, defaultPartitionWatch)
 	return nil
@@ -100,21 +97,13 @@ type Consumer struct {
 
 // New returns a Consumer; it does not connect.
 func New(cfg Config) (*Consumer, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("configuring ingest: %w", err)
-	}
-	compression, err := codec(cfg.Compression)
-	if err != nil {
-		return nil, fmt.Errorf("configuring ingest: %w", err)
-	}
+	invalid := cfg.validate()
+	compression, unknown := codec(cfg.Compression)
 	client, err := NewClient(cfg.Connection, cfg.Input, cfg.Output, cfg.DeadLetters)
-	if err != nil {
+	if err := cmp.Or(invalid, unknown, err); err != nil {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
-	m, err := newMetrics(cfg.Registerer)
-	if err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
+	m := newMetrics(cfg.Registerer)
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client,
@@ -131,7 +120,7 @@ func New(cfg Config) (*Consumer, error) {
 func (c *Consumer) Ready() bool { return c.ready.Load() }
 
 // Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
-// DrainTimeout. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
+// 20 s. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
 // topic does not exist, credentials are refused, the handler returned a fatal error, or draining took too long. Run may
 // be called once.
 func (c *Consumer) Run(ctx context.Context) error {
@@ -180,17 +169,13 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	}
 	for attempt := 0; ; attempt++ {
 		err := c.client.CheckTopics(ctx, c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters)
-		var missing *MissingTopicsError
-		if err == nil || errors.As(err, &missing) {
-			if err != nil {
-				return err
-			}
+		if _, missing := errors.AsType[*MissingTopicsError](err); missing {
+			return err
+		}
+		if err == nil {
 			break
 		}
-		if loud(attempt) {
-			c.log.Warn("cannot check the topics yet", "attempt", attempt, "err", err)
-		}
-		if err := pause(ctx, attempt); err != nil {
+		if err := again(ctx, attempt, err, c.log, "cannot check the topics yet"); err != nil {
 			return err
 		}
 	}
@@ -232,13 +217,13 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	done := make(chan error, 1)
 	go func() { done <- group.Close() }()
-	t := time.NewTimer(c.cfg.DrainTimeout)
+	t := time.NewTimer(drainTimeout)
 	defer t.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-t.C:
-		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, c.cfg.DrainTimeout)
+		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, drainTimeout)
 	}
 }
 

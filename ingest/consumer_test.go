@@ -18,18 +18,11 @@ import (
 
 const patient = "zzpatient" // stands in records and in no log
 
-// verdict is an error with everything that Disposition looks at.
-type verdict struct {
-	reason, stage, model string
-	retry, fatal         bool
+// refusal returns an error that names the patient.
+func refusal(v ingest.Verdict) error {
+	v.Err = errors.New("no good: " + patient)
+	return &v
 }
-
-func (verdict) Error() string          { return "no good: " + patient }
-func (v verdict) Reason() string       { return v.reason }
-func (v verdict) Stage() string        { return v.stage }
-func (v verdict) ModelVersion() string { return v.model }
-func (v verdict) Retryable() bool      { return v.retry }
-func (v verdict) Fatal() bool          { return v.fatal }
 
 func TestDisposition(t *testing.T) {
 	t.Parallel()
@@ -38,11 +31,11 @@ func TestDisposition(t *testing.T) {
 		want ingest.Verdict
 	}{
 		"unknown":       {errors.New("x"), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
-		"all":           {verdict{"no_model", "route", "v1", false, false}, ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}},
-		"wrapped":       {fmt.Errorf("scoring: %w", verdict{reason: "no_model", stage: "route"}), ingest.Verdict{Reason: "no_model", Stage: "route"}},
-		"retry":         {verdict{retry: true}, ingest.Verdict{Action: ingest.Retry, Reason: "scoring_failed", Stage: "handle"}},
-		"fatal":         {verdict{retry: true, fatal: true}, ingest.Verdict{Action: ingest.Fatal, Reason: "scoring_failed", Stage: "handle"}},
-		"not a code":    {verdict{reason: "78F fell", stage: strings.Repeat("x", 40)}, ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
+		"all":           {refusal(ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}), ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}},
+		"wrapped":       {fmt.Errorf("scoring: %w", refusal(ingest.Verdict{Reason: "no_model", Stage: "route"})), ingest.Verdict{Reason: "no_model", Stage: "route"}},
+		"retry":         {refusal(ingest.Verdict{Action: ingest.Retry}), ingest.Verdict{Action: ingest.Retry, Reason: "scoring_failed", Stage: "handle"}},
+		"fatal":         {refusal(ingest.Verdict{Action: ingest.Fatal}), ingest.Verdict{Action: ingest.Fatal, Reason: "scoring_failed", Stage: "handle"}},
+		"not a code":    {refusal(ingest.Verdict{Reason: "78F fell", Stage: strings.Repeat("x", 40)}), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
 		"message error": {fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText, Field: "text"}), ingest.Verdict{Reason: "empty_text", Field: "text", Stage: "decode"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,13 +80,13 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		case "index":
 			_ = r.Value[len(r.Value)+r.Partition]
 		case "refuse":
-			return verdict{reason: "wrong_type", stage: "decode", model: "v1"}
+			return refusal(ingest.Verdict{Reason: "wrong_type", Stage: "decode", ModelVersion: "v1"})
 		case "once":
 			if retried.Add(1) == 1 {
-				return verdict{retry: true}
+				return refusal(ingest.Verdict{Action: ingest.Retry})
 			}
 		case "never":
-			return verdict{retry: true, reason: "no_model"}
+			return refusal(ingest.Verdict{Action: ingest.Retry, Reason: "no_model"})
 		case "":
 			return &msg.Error{Reason: msg.NotJSON}
 		}
@@ -104,7 +97,7 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 	var all []*ingest.Output
 	add := func(key, value, reason string) {
 		m := &ingest.Output{Key: []byte(key), Value: []byte(value)}
-		m.AddHeaderString("trace", "t-"+key)
+		m.AddHeader("trace", "t-"+key)
 		all = append(all, m)
 		want[key] = reason
 	}
@@ -271,32 +264,33 @@ func TestDrainRepeatsNothing(t *testing.T) {
 func TestStoppedRecordIsNotPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		err   verdict
-		every bool // record, not just k50
+		action ingest.Action
+		every  bool // record, not just k50
 	}{
-		"fatal":          {verdict{fatal: true}, false},
-		"fatal at first": {verdict{fatal: true}, true},
-		"retry at first": {verdict{retry: true}, true},
+		"fatal":          {ingest.Fatal, false},
+		"fatal at first": {ingest.Fatal, true},
+		"retry at first": {ingest.Retry, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
 			c.send(numbered(0, 100)...)
 			met := make(chan struct{}, 1)
+			refused := refusal(ingest.Verdict{Action: test.action})
 			m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
 				if test.every || string(r.Key) == "k50" {
 					select {
 					case met <- struct{}{}:
 					default:
 					}
-					return test.err
+					return refused
 				}
 				return echo(r, out)
 			}))
 			<-met
-			if test.err.fatal {
+			if test.action == ingest.Fatal {
 				<-m.done
-				if !errors.Is(m.err, test.err) {
+				if !errors.Is(m.err, refused) {
 					t.Errorf("Run returns %v, want the handler's error", m.err)
 				}
 			} else {
@@ -339,8 +333,8 @@ func TestCreateTopicsKeepsWhatIs(t *testing.T) {
 	if err := c.client.CheckTopics(t.Context(), c.in, c.out); err != nil {
 		t.Error(err)
 	}
-	err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.group + "-copies", Replication: 99})
-	if err == nil || !strings.Contains(err.Error(), c.group+"-copies") {
-		t.Errorf("CreateTopics with 99 replicas returns %v, want an error that names the topic", err)
+	err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.group + "-twice"}, ingest.Topic{Name: c.group + "-twice"})
+	if err == nil || !strings.Contains(err.Error(), c.group+"-twice") {
+		t.Errorf("CreateTopics of a topic twice returns %v, want an error that names the topic", err)
 	}
 }

@@ -181,8 +181,13 @@ func (g *generation) seen(partition int, next, end int64) {
 	}
 }
 
-// block records whether a partition is blocked.
+// block records whether a partition is blocked, when that changes.
 func (g *generation) block(partition int, blocked bool) {
+	if blocked {
+		g.c.metrics.blocked.Inc()
+	} else {
+		g.c.metrics.blocked.Dec()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.partitions[partition]

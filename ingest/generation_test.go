@@ -13,11 +13,8 @@ import (
 )
 
 // testConsumer is a Consumer with what a generation needs.
-func testConsumer(t rapid.TB) *Consumer {
-	m, err := newMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+func testConsumer() *Consumer {
+	m := newMetrics(nil)
 	return &Consumer{cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler), metrics: m, uncommitted: &rateLimit{}}
 }
 
@@ -34,7 +31,7 @@ func TestCommitsFollowMarks(t *testing.T) {
 		for id := range partitions {
 			assigned = append(assigned, kafka.PartitionAssignment{ID: id})
 		}
-		g := newGeneration(testConsumer(t), func(offsets map[string]map[int]int64) error {
+		g := newGeneration(testConsumer(), func(offsets map[string]map[int]int64) error {
 			if refuse {
 				return kafka.IllegalGeneration
 			}
@@ -80,7 +77,7 @@ func TestCommitsFollowMarks(t *testing.T) {
 
 func TestSentinelIsNotCommitted(t *testing.T) {
 	t.Parallel()
-	g := newGeneration(testConsumer(t), func(o map[string]map[int]int64) error {
+	g := newGeneration(testConsumer(), func(o map[string]map[int]int64) error {
 		t.Errorf("committed %v", o)
 		return nil
 	}, []kafka.PartitionAssignment{{ID: 0, Offset: kafka.FirstOffset}, {ID: 1, Offset: 5}})
@@ -94,7 +91,7 @@ func TestSentinelIsNotCommitted(t *testing.T) {
 // does the same one when it goes on and then comes to no end.
 func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	t.Parallel()
-	g := newGeneration(testConsumer(t), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
+	g := newGeneration(testConsumer(), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
 	long := time.Now().Add(-2 * g.c.cfg.StallTimeout)
 	want := func(what string, stalled bool) {
 		t.Helper()
@@ -153,8 +150,8 @@ func TestOutputStorage(t *testing.T) {
 	} {
 		o := &Output{record: Record{Key: arena[:3:3], Value: arena[4:9:9]}}
 		test.value(o.record, o)
-		o.AddHeaderString("a", "b")
-		o.AddHeader("c", []byte("d"))
+		o.AddHeader("a", "b")
+		o.AddHeader("c", "d")
 		if got := fmt.Sprintf("%s", o.Headers); got != "[{a b} {c d}]" {
 			t.Errorf("%s: headers are %s", name, got)
 		}
@@ -191,7 +188,7 @@ func TestHopeless(t *testing.T) {
 		kafka.SASLAuthenticationFailed: true, kafka.UnsupportedSASLMechanism: true,
 		kafka.LeaderNotAvailable: false, errors.ErrUnsupported: false,
 	} {
-		if got := hopeless(&ProbeError{Err: err}); got != want {
+		if got := hopeless(fmt.Errorf("dialing broker: %w", err)); got != want {
 			t.Errorf("hopeless(%v) is %t, want %t", err, got, want)
 		}
 	}
@@ -201,7 +198,7 @@ func TestHopeless(t *testing.T) {
 // that is not there as none.
 func TestSharedOut(t *testing.T) {
 	t.Parallel()
-	c := testConsumer(t)
+	c := testConsumer()
 	for name, test := range map[string]struct {
 		topics []string
 		want   int

@@ -39,14 +39,7 @@ type Output struct {
 }
 
 // AddHeader appends a header with a copy of value.
-func (o *Output) AddHeader(name string, value []byte) {
-	i := len(o.storage)
-	o.storage = append(o.storage, value...)
-	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
-}
-
-// AddHeaderString is AddHeader for a string.
-func (o *Output) AddHeaderString(name, value string) {
+func (o *Output) AddHeader(name, value string) {
 	i := len(o.storage)
 	o.storage = append(o.storage, value...)
 	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
@@ -127,50 +120,44 @@ const (
 	stageProduce        = "produce"
 )
 
-// Verdict is what an error says about its record.
+// Verdict is what becomes of a record whose handling returned an error. It is an error itself, so that a Worker can return it.
 type Verdict struct {
 	Action       Action
 	Reason       string // msg.HeaderReason
 	Field        string // msg.HeaderField, left out if empty
 	Stage        string // msg.HeaderStage
 	ModelVersion string // msg.HeaderModelVersion, left out if empty
+	Err          error  // the cause; may be nil
 }
 
-// Disposition decides what becomes of the record that err belongs to, by the methods that err or an error in its chain
-// has:
-//
-//	Fatal() bool          true: stop the process
-//	Retryable() bool      true: handle it again
-//	Reason() string       code for dlq-reason, otherwise scoring_failed
-//	Stage() string        code for dlq-stage, otherwise handle
-//	ModelVersion() string for dlq-model-version
-//
-// A *msg.Error gives its reason and field, and the stage decode. An error with none of these is a dead letter with
-// reason scoring_failed, never an endless retry. Neither the error's text nor the record's content is written anywhere.
+func (v *Verdict) Error() string {
+	if v.Err == nil {
+		return v.Action.String() + ": " + v.Reason
+	}
+	return v.Err.Error()
+}
+
+func (v *Verdict) Unwrap() error { return v.Err }
+
+// Disposition decides what becomes of the record that err belongs to. A *msg.Error in its chain gives its reason and field,
+// and the stage decode. A *Verdict gives the action, the version and, if they are codes, reason and stage. An error with
+// neither is a dead letter with reason scoring_failed and stage handle, never an endless retry. Neither the error's text nor
+// the record's content is written anywhere.
 func Disposition(err error) Verdict {
-	v := Verdict{Action: DeadLetter, Reason: ReasonScoringFailed, Stage: stageHandle}
+	v := Verdict{Reason: ReasonScoringFailed, Stage: stageHandle}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
 		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, stageDecode
 	}
-	var retryable interface{ Retryable() bool }
-	if errors.As(err, &retryable) && retryable.Retryable() {
-		v.Action = Retry
+	own, ok := errors.AsType[*Verdict](err)
+	if !ok {
+		return v
 	}
-	var fatal interface{ Fatal() bool }
-	if errors.As(err, &fatal) && fatal.Fatal() {
-		v.Action = Fatal
+	v.Action, v.ModelVersion = own.Action, own.ModelVersion
+	if isCode(own.Reason) {
+		v.Reason = own.Reason
 	}
-	var reason interface{ Reason() string }
-	if errors.As(err, &reason) && isCode(reason.Reason()) {
-		v.Reason = reason.Reason()
-	}
-	var stage interface{ Stage() string }
-	if errors.As(err, &stage) && isCode(stage.Stage()) {
-		v.Stage = stage.Stage()
-	}
-	var model interface{ ModelVersion() string }
-	if errors.As(err, &model) {
-		v.ModelVersion = model.ModelVersion()
+	if isCode(own.Stage) {
+		v.Stage = own.Stage
 	}
 	return v
 }

@@ -111,7 +111,7 @@ func (h handle) Handle(r *ingest.Record, out *ingest.Output) error { return h(r,
 func echo(r *ingest.Record, out *ingest.Output) error {
 	out.Key = r.Key
 	out.Value = append(out.Value, r.Value...)
-	out.AddHeader("ce_id", r.Key)
+	out.AddHeader("ce_id", string(r.Key))
 	return nil
 }
 

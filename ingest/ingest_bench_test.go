@@ -31,7 +31,7 @@ func (w answerWorker) NewWorker() ingest.Worker { return w }
 func (w answerWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	out.Key = r.Key
 	out.Value = append(out.Value, w.value...)
-	out.AddHeaderString("ce_id", "0123456789abcdef")
+	out.AddHeader("ce_id", "0123456789abcdef")
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -36,28 +37,21 @@ type metrics struct {
 }
 
 // newMetrics registers the metrics with reg, which may be nil.
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	var all []prometheus.Collector
+func newMetrics(reg prometheus.Registerer) *metrics {
+	in := promauto.With(reg)
 	opts := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help}
 	}
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts(opts(name, help)), labels)
-		all = append(all, c)
-		return c
+	counters := func(name, help, label string) *prometheus.CounterVec {
+		return in.NewCounterVec(prometheus.CounterOpts(opts(name, help)), []string{label})
 	}
-	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name, help)), labels)
-		all = append(all, g)
-		return g
+	counter := func(name, help string) prometheus.Counter {
+		return in.NewCounter(prometheus.CounterOpts(opts(name, help)))
 	}
+	gauge := func(name, help string) prometheus.Gauge { return in.NewGauge(prometheus.GaugeOpts(opts(name, help))) }
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help, Buckets: buckets})
-		all = append(all, h)
-		return h
+		return in.NewHistogram(prometheus.HistogramOpts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help, Buckets: buckets})
 	}
-	counter := func(name, help string) prometheus.Counter { return counters(name, help).WithLabelValues() }
-	gauge := func(name, help string) prometheus.Gauge { return gauges(name, help).WithLabelValues() }
 	m := &metrics{
 		consumed:      counters("consumed_records_total", "Records read from the input topic.", "partition"),
 		records:       counters("records_total", "Records by what became of them.", "disposition"),
@@ -65,7 +59,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		handleSeconds: histogram("handle_seconds", "Time to handle one record.", prometheus.ExponentialBuckets(5e-6, 2, 16)),
 		endToEnd:      histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its answer.", prometheus.ExponentialBuckets(1e-3, 2, 17)),
 		inFlight:      gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
-		lag:           gauges("lag_records", "Records in the input topic without an answer yet.", "partition"),
+		lag:           in.NewGaugeVec(prometheus.GaugeOpts(opts("lag_records", "Records in the input topic without an answer yet.")), []string{"partition"}),
 		skipped:       counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.", "cause"),
 		rebalances:    counter("rebalances_total", "Generations of the consumer group joined."),
 		assigned:      gauge("assigned_partitions", "Partitions assigned to this process."),
@@ -89,15 +83,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, result := range []string{commitOK, commitStale, commitFailed} {
 		m.commits.WithLabelValues(result)
 	}
-	for _, c := range all {
-		if reg == nil {
-			break
-		}
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m
 }
 
 // Values of the labels cause and result.

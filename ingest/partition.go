@@ -75,10 +75,7 @@ func (p *partition) run(ctx, produce context.Context) {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
-		if loud(failures) {
-			p.c.log.Warn("cannot fetch records", "partition", p.id, "offset", p.next, "attempt", failures, "err", err)
-		}
-		if pause(ctx, failures) != nil {
+		if again(ctx, failures, err, p.c.log.With("partition", p.id, "offset", p.next), "cannot fetch records") != nil {
 			return
 		}
 		failures++
@@ -112,15 +109,14 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 	res, err := p.c.client.kafka.Fetch(ctx, &kafka.FetchRequest{
 		Topic: p.c.cfg.Input, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: fetchMaxBytes, MaxWait: fetchMaxWait,
 	})
+	if err == nil {
+		err = res.Error
+	}
 	if err != nil {
 		return err
 	}
-	if res.Error != nil {
-		return res.Error
-	}
 	before := p.next
-	err = p.consume(ctx, produce, res.Records)
-	if err != nil {
+	if err := p.consume(ctx, produce, res.Records); err != nil {
 		return err
 	}
 	if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 && p.next == before && ctx.Err() == nil {
@@ -197,7 +193,7 @@ func (p *partition) handle(ctx context.Context, r Record) error {
 			out.reset()
 			out.record = r
 		default:
-			p.batch.deadLetter(r, letter{verdict: v, attempts: attempt, topic: p.c.cfg.Input})
+			p.batch.deadLetter(r, p.c.cfg.Input, v, attempt)
 			return nil
 		}
 	}
@@ -218,13 +214,12 @@ func (p *partition) flush(produce context.Context) error {
 		if err == nil {
 			break
 		}
-		var large *TooLargeError
-		if !errors.As(err, &large) {
+		large, ok := errors.AsType[*TooLargeError](err)
+		if !ok {
 			return err
 		}
 		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
-		v := Verdict{Reason: ReasonScoringFailed, Stage: stageProduce}
-		p.batch.deadLetter(large.message.record, letter{verdict: v, attempts: 1, topic: p.c.cfg.Input})
+		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: stageProduce}, 1)
 	}
 	if err := p.bury(produce); err != nil {
 		return err
@@ -249,20 +244,15 @@ func (p *partition) bury(produce context.Context) error {
 	}
 	for attempt := 0; ; attempt++ {
 		err := p.c.letters.Produce(produce, p.c.cfg.DeadLetters, p.batch.letters)
-		var large *TooLargeError
-		if err == nil || !errors.As(err, &large) {
-			if attempt > 0 {
-				p.c.metrics.blocked.Dec()
-				p.g.block(p.id, false)
-			}
-			if err != nil {
-				return err
-			}
-			break
+		large, ok := errors.AsType[*TooLargeError](err)
+		if ok != (attempt > 0) {
+			p.g.block(p.id, ok)
 		}
-		if attempt == 0 {
-			p.c.metrics.blocked.Inc()
-			p.g.block(p.id, true)
+		if err != nil && !ok {
+			return err
+		}
+		if !ok {
+			break
 		}
 		if attempt == 0 || loud(attempt) {
 			p.c.log.Error("partition waits: a dead letter is too large for its topic; raise the topic's max.message.bytes",

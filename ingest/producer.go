@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
 )
 
 // maxBatchBytes bounds one batch of a produce request, before compression. Brokers accept 1 MiB (1048588 bytes) by
@@ -81,20 +82,11 @@ func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output
 			return err
 		}
 	}
-	if len(batches) == 1 {
-		for partition, batch := range batches {
-			return p.toPartition(ctx, topic, partition, batch)
-		}
-	}
-	errs := make(chan error, len(batches))
+	var all errgroup.Group
 	for partition, batch := range batches {
-		go func() { errs <- p.toPartition(ctx, topic, partition, batch) }()
+		all.Go(func() error { return p.toPartition(ctx, topic, partition, batch) })
 	}
-	var all []error
-	for range batches {
-		all = append(all, <-errs)
-	}
-	return errors.Join(all...)
+	return all.Wait()
 }
 
 // byPartition splits messages by the partition of their key, out of n.
@@ -169,10 +161,7 @@ func (p *Producer) again(ctx context.Context, topic string, attempt int, err err
 		return ctx.Err()
 	}
 	p.retried()
-	if loud(attempt) {
-		p.log.Warn("cannot produce", "kafka_topic", topic, "attempt", attempt, "err", err)
-	}
-	return pause(ctx, attempt)
+	return again(ctx, attempt, err, p.log.With("kafka_topic", topic), "cannot produce")
 }
 
 // recordReader hands messages to kafka-go's encoder without an allocation for each.

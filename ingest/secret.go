@@ -1,9 +1,5 @@
 package ingest
 
-import "log/slog"
-
-const redacted = "<secret>"
-
 // Secret is a password. Printed, logged or marshalled it is "<secret>";
 // string(s) is the password itself.
 type Secret string
@@ -13,14 +9,11 @@ func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
-	return redacted
+	return "<secret>"
 }
 
 // GoString keeps %#v from printing the password.
 func (s Secret) GoString() string { return s.String() }
 
-// MarshalText keeps encoders from writing the password.
+// MarshalText keeps encoders and slog from writing the password.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue keeps slog from writing the password.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

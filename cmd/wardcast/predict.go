@@ -112,7 +112,7 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return err
 		}
 		defer func() { _ = in.Close() }() // only read
-		b.Lines, b.Notes = nil, in
+		b.Lines, b.Notes = nil, in.Next
 	}
 	score := c.predict
 	if c.Out != "" {
@@ -181,9 +181,6 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		bar = cli.NewProgress(d.Err, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
-	var firstLine int
-	var why string
-	b.Refused = func(line int, reason string) { firstLine, why = line, reason }
 	counts, err := set.Predict(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, b)
 	bar.Finish()
 	if err != nil {
@@ -198,7 +195,7 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 	if c.Input == "" {
 		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
 	} else {
-		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", firstLine, "reason", why)
+		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", counts.Line, "reason", counts.Why)
 	}
 	return cli.ErrReported
 }
@@ -236,7 +233,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		}
 		parts = append(parts[:shown:shown], rest)
 	}
-	columns := set.Models()[p.Model.Name].Aux()
+	columns := set.Models[p.Model.Name].Aux()
 	for i, a := range p.Aux {
 		value := "unknown"
 		if s, ok := a.Value.Text(); ok {

@@ -72,7 +72,7 @@ func predictTo(b *testing.B, set *scoring.Set, notes *notes.Reader, path string)
 	if err != nil {
 		return err
 	}
-	batch := scoring.Batch{Notes: notes, Out: file}
+	batch := scoring.Batch{Notes: notes.Next, Out: file}
 	end := func() error { return nil }
 	if !file.IsLines() {
 		w, err := table.NewWriter[scoring.Row](file)

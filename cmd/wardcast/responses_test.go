@@ -55,19 +55,23 @@ http: {listen: ""}
 	s.message = func(i int) (string, []byte) {
 		row := rows[1+i]
 		row[0] = fmt.Sprintf("%s-%d", secret, i)
-		r := msg.Response{ResponseID: row[0], Instrument: instrument}
+		answers, confounds := map[string]float64{}, map[string]any{}
 		for j, name := range rows[0] {
 			v, err := strconv.ParseFloat(row[j], 64)
 			switch {
 			case name == "sex":
-				r.Confounds = append(r.Confounds, msg.Confound{Name: name, Value: msg.Text(row[j])})
+				confounds[name] = row[j]
 			case name == "age":
-				r.Confounds = append(r.Confounds, msg.Confound{Name: name, Value: msg.Number(v)})
+				confounds[name] = v
 			case err == nil:
-				r.Answers = append(r.Answers, msg.Answer{Item: name, Value: msg.Some(v)})
+				answers[name] = v
 			}
 		}
-		return row[0], r.AppendJSON(nil)
+		data, err := json.Marshal(map[string]any{"schema_version": "1", "response_id": row[0], "instrument": instrument, "answers": answers, "confounds": confounds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row[0], data
 	}
 	s.want = func(good []string) map[string]string {
 		whole := [][]string{rows[0]}

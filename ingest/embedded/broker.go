@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,30 +21,21 @@ import (
 const (
 	// maxMessageBytes is the largest batch of a topic without a limit of its own.
 	maxMessageBytes = 4 << 20
-	// retentionInterval is how often records past their retention are dropped.
+	// retention is how long records are kept, and retentionInterval how often older ones are dropped.
+	retention         = 7 * 24 * time.Hour
 	retentionInterval = time.Hour
 )
-
-// DefaultRetention is how long records are kept.
-const DefaultRetention = 7 * 24 * time.Hour
 
 // Config says where the broker stores and listens.
 type Config struct {
 	// Dir is the folder for the data, created if missing; empty keeps everything in memory.
 	Dir string
-	// Listen is the host:port to listen on; port 0 takes a free one.
+	// Listen is the host:port to listen on, and what clients are told to connect to; port 0 takes a free one.
 	Listen string
-	// Advertise is the host that clients are told to connect to, if it is not that of Listen. It is required if Listen
-	// is all addresses.
-	Advertise string
 	// Sync waits for the disk at every write: acknowledged records survive even a power failure, at the cost of
 	// throughput.
-	Sync bool
-	// Retention is how long records are kept, checked once an hour; 0 means DefaultRetention.
-	Retention time.Duration
-	// Clients must log in as User with Password by SASL SCRAM-SHA-256, unless both are empty.
-	User, Password string
-	Logger         *slog.Logger
+	Sync   bool
+	Logger *slog.Logger
 }
 
 // Broker is a running broker.
@@ -51,9 +43,7 @@ type Broker struct {
 	cluster *kfake.Cluster
 	addr    string
 	lock    *flock.Flock
-	close   sync.Once
-	done    chan struct{}
-	ticks   sync.WaitGroup
+	stop    func()
 }
 
 // Start starts a broker and returns when it listens. It refuses a folder that another broker uses.
@@ -62,17 +52,10 @@ func Start(cfg Config) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading listen address: %w", err)
 	}
-	if cfg.Advertise == "" {
-		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			return nil, errors.New("a broker that listens on all addresses needs one to advertise")
-		}
-		cfg.Advertise = host
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return nil, errors.New("a broker that listens on all addresses needs one to advertise")
 	}
-	retention := cfg.Retention
-	if retention == 0 {
-		retention = DefaultRetention
-	}
-	b := &Broker{done: make(chan struct{})}
+	b := &Broker{}
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.DefaultNumPartitions(ingest.DefaultPartitions),
@@ -81,7 +64,7 @@ func Start(cfg Config) (*Broker, error) {
 			if err != nil {
 				return nil, err
 			}
-			return listener{Listener: l, host: cfg.Advertise}, nil
+			return listener{Listener: l, host: host}, nil
 		}),
 		kfake.BrokerConfigs(map[string]string{
 			"default.replication.factor": "1",
@@ -89,9 +72,6 @@ func Start(cfg Config) (*Broker, error) {
 			"log.retention.ms":           strconv.FormatInt(retention.Milliseconds(), 10),
 		}),
 		kfake.WithLogger(logger{cfg.Logger}),
-	}
-	if cfg.User != "" {
-		opts = append(opts, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", cfg.User, cfg.Password))
 	}
 	if cfg.Dir != "" {
 		if b.lock, err = lock(cfg.Dir); err != nil {
@@ -107,7 +87,15 @@ func Start(cfg Config) (*Broker, error) {
 		return nil, fmt.Errorf("starting embedded broker: %w", err)
 	}
 	b.addr = b.cluster.ListenAddrs()[0]
-	b.ticks.Go(b.retain)
+	ctx, cancel := context.WithCancel(context.Background())
+	var ticks sync.WaitGroup
+	ticks.Go(func() { b.retain(ctx) })
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		ticks.Wait()
+		b.cluster.Close()
+		b.unlock()
+	})
 	return b, nil
 }
 
@@ -134,14 +122,14 @@ func (b *Broker) unlock() {
 }
 
 // retain drops records past their retention from time to time.
-func (b *Broker) retain() {
+func (b *Broker) retain(ctx context.Context) {
 	t := time.NewTicker(retentionInterval)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
 			b.cluster.ApplyRetention()
-		case <-b.done:
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -151,14 +139,7 @@ func (b *Broker) retain() {
 func (b *Broker) Addr() string { return b.addr }
 
 // Close stops the broker. All that it acknowledged is in its folder.
-func (b *Broker) Close() {
-	b.close.Do(func() {
-		close(b.done)
-		b.ticks.Wait()
-		b.cluster.Close()
-		b.unlock()
-	})
-}
+func (b *Broker) Close() { b.stop() }
 
 // logger passes kfake's errors and warnings on.
 type logger struct{ log *slog.Logger }

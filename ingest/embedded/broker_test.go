@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl/scram"
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/ingest/embedded"
@@ -69,7 +68,7 @@ func TestListenAddress(t *testing.T) {
 			t.Errorf("a broker that listens on %q and advertises nothing is started", listen)
 		}
 	}
-	b := start(t, embedded.Config{Listen: "0.0.0.0:0", Advertise: "localhost"})
+	b := start(t, embedded.Config{Listen: "localhost:0"})
 	if !strings.HasPrefix(b.Addr(), "localhost:") {
 		t.Errorf("Addr is %q, want localhost", b.Addr())
 	}
@@ -111,24 +110,6 @@ func TestMessageSizes(t *testing.T) {
 	}
 	if err := produce(t, c, "t", make([]byte, 5<<20)); !errors.Is(err, kafka.MessageSizeTooLarge) {
 		t.Errorf("5 MiB: %v, want %v", err, kafka.MessageSizeTooLarge)
-	}
-}
-
-func TestPasswordIsDemanded(t *testing.T) {
-	t.Parallel()
-	b := start(t, embedded.Config{User: "u", Password: "zzpassword"})
-	for password, want := range map[string]bool{"zzpassword": true, "other": false} {
-		mechanism, err := scram.Mechanism(scram.SHA256, "u", password)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := (&kafka.Dialer{Timeout: 5 * time.Second, SASLMechanism: mechanism}).DialContext(t.Context(), "tcp", b.Addr())
-		if err == nil {
-			_ = conn.Close()
-		}
-		if (err == nil) != want {
-			t.Errorf("password %q: %v, want accepted %t", password, err, want)
-		}
 	}
 }
 

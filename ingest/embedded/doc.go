@@ -3,7 +3,7 @@
 //
 // Any Kafka client can use it: producers, consumers, groups, and tools that manage topics. There is one node, so the
 // replication is 1. Topics must be created. A topic takes batches of up to 4 MiB unless it is created with another
-// max.message.bytes. Topics without their own retention.ms keep records for Config.Retention.
+// max.message.bytes. Topics without their own retention.ms keep records for a week.
 //
 // What the broker has acknowledged (records, topics, committed offsets) is in files before it answers, and survives the
 // end of the process by any signal. A power failure or a crash of the machine can lose the last seconds, which the

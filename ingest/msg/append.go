@@ -1,8 +1,10 @@
 package msg
 
 import (
+	"cmp"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -114,19 +116,8 @@ func appendString(dst []byte, s string) []byte {
 }
 
 func appendEscape(dst []byte, r rune) []byte {
-	switch r {
-	case '"', '\\':
-		return append(dst, '\\', byte(r))
-	case '\b':
-		return append(dst, `\b`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
+	if i := strings.IndexRune("\"\\\b\f\n\r\t", r); i >= 0 {
+		return append(dst, '\\', `"\bfnrt`[i])
 	}
 	const hex = "0123456789abcdef"
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
@@ -134,10 +125,7 @@ func appendEscape(dst []byte, r rune) []byte {
 
 // appendHead opens an object with the schema version and the named identifier, as all messages begin.
 func appendHead(dst []byte, version, name, id string) []byte {
-	if version == "" {
-		version = SchemaVersion
-	}
-	return appendText(appendText(dst, `{"schema_version":`, version), name, id)
+	return appendText(appendText(dst, `{"schema_version":`, cmp.Or(version, SchemaVersion)), name, id)
 }
 
 // The functions below append a member of an object. Its name includes what separates it from the member before.
@@ -168,7 +156,7 @@ func appendOptional(dst []byte, name string, o Optional) []byte {
 	return appendNumber(dst, name, o.Value)
 }
 
-// appendList appends a list, each element by one. The name ends in the bracket that opens the list.
+// appendList appends a list, each element by one. The name ends in its bracket.
 func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) []byte) []byte {
 	dst = append(dst, name...)
 	for i := range list {
@@ -177,7 +165,7 @@ func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) [
 		}
 		dst = one(&list[i], dst)
 	}
-	return append(dst, name[len(name)-1]+2) // in ASCII ] comes two after [, and } two after {
+	return append(dst, ']')
 }
 
 // appendTexts appends a list of texts.

@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -15,9 +16,9 @@ type decoder struct {
 	large string // the first string longer than MaxField
 }
 
-// decode reads one JSON object, whose fields field consumes. It returns the errors that depend on no field: NotJSON,
-// InvalidUTF8, WrongType.
-func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
+// message reads one JSON object, whose fields field consumes, the version among them; one that is absent stays as it is. The
+// errors are those that all messages share.
+func (d *decoder) message(data []byte, version *string, field func(name string) bool) *Error {
 	if !utf8.Valid(data) {
 		return &Error{Reason: InvalidUTF8}
 	}
@@ -28,43 +29,32 @@ func (d *decoder) decode(data []byte, field func(name string) bool) *Error {
 		}
 		return &Error{Reason: NotJSON}
 	}
-	if !d.Object(field) || !d.End() {
-		return &Error{Reason: NotJSON}
-	}
-	return nil
-}
-
-// check returns the error of the fields that all messages share, after decode. Required fields are given as name,
-// value.
-func (d *decoder) check(version string, required ...[2]string) *Error {
+	byDefault := *version
+	whole := d.Object(field)
+	*version = cmp.Or(*version, byDefault)
 	switch {
+	case !whole || !d.End():
+		return &Error{Reason: NotJSON}
 	case d.wrong == "schema_version":
 		return &Error{WrongType, d.wrong}
-	case version == "":
+	case *version == "":
 		return &Error{MissingField, "schema_version"}
-	case !known(version):
+	case !known(*version):
 		return &Error{UnknownSchemaVersion, "schema_version"}
 	case d.wrong != "":
 		return &Error{WrongType, d.wrong}
 	case d.large != "":
 		return &Error{TooLarge, d.large}
 	}
-	for _, f := range required {
-		if strings.TrimSpace(f[1]) == "" {
-			return &Error{MissingField, f[0]}
-		}
-	}
 	return nil
 }
 
-// known reports whether version is SchemaVersion or SchemaVersion.M with a
-// minor version M of digits.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// known reports whether version is SchemaVersion, alone or with a minor version of digits behind a dot.
 func known(version string) bool {
-	minor, ok := strings.CutPrefix(version, SchemaVersion)
-	if !ok || minor == "" {
-		return ok
-	}
-	return minor[0] == '.' && len(minor) > 1 && strings.Trim(minor[1:], "0123456789") == ""
+	major, minor, dotted := strings.Cut(version, ".")
+	return major == SchemaVersion && (!dotted || minor != "" && strings.Trim(minor, "0123456789") == "")
 }
 
 // text reads a string of at most limit bytes; null reads as "".
@@ -82,11 +72,11 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 	return d.mistyped(name)
 }
 
-// float reads a number; null reads as unset.
-func (d *decoder) float(name string, dst *Optional) bool {
+// float reads the number group+name; null reads as unset.
+func (d *decoder) float(group, name string, dst *Optional) bool {
 	fits, ok := d.optional(dst, 1)
 	if !fits && d.wrong == "" {
-		d.wrong = name
+		d.wrong = group + name
 	}
 	return ok
 }

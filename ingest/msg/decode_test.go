@@ -162,32 +162,6 @@ func TestDecodeNoteRefuses(t *testing.T) {
 	}
 }
 
-func TestDecodeOutcome(t *testing.T) {
-	t.Parallel()
-	var o Outcome
-	if err := DecodeOutcome([]byte(`{"schema_version":"1","visit_id":"V1","disposition":"admitted","ward":"ORTHO","decided_at":"2026-11-20T12:00:00Z"}`), &o); err != nil {
-		t.Fatal(err)
-	}
-	want := Outcome{"1", "V1", Admitted, "ORTHO", "2026-11-20T12:00:00Z"}
-	if o != want {
-		t.Errorf("got %v, want %v", o, want)
-	}
-	for data, want := range map[string]Error{
-		``:                                      {NotJSON, ""},
-		`{"schema_version":"1","visit_id":"v"}`: {MissingField, "disposition"},
-		`{"schema_version":"1","visit_id":"v","disposition":"eaten"}`:         {WrongType, "disposition"},
-		`{"schema_version":"1","visit_id":"v","disposition":1}`:               {WrongType, "disposition"},
-		`{"schema_version":"3","visit_id":"v","disposition":"left"}`:          {UnknownSchemaVersion, "schema_version"},
-		`{"schema_version":"1","disposition":"left"}`:                         {MissingField, "visit_id"},
-		`{"schema_version":"1","visit_id":"v","disposition":"left","ward":5}`: {WrongType, "ward"},
-	} {
-		var got *Error
-		if err := DecodeOutcome([]byte(data), &o); !errors.As(err, &got) || *got != want {
-			t.Errorf("%s: got %v, want %v", data, err, &want)
-		}
-	}
-}
-
 // A version may be missing outside Kafka alone.
 func TestDecodeOwnNote(t *testing.T) {
 	t.Parallel()

@@ -43,15 +43,9 @@ const (
 // TimeFormat is the layout of scored_at, ce_time and dlq-time: RFC 3339 with milliseconds, in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// EventID returns the ce_id of the answer of this model and version to the visit or response id: the first 32
+// AppendEventID appends to dst the ce_id of the answer of this model and version to the visit or response id: the first 32
 // hexadecimal digits of the SHA-256 of the three strings, each after its length as a varint. Equal arguments give equal
-// identifiers, so that a consumer can drop repeats.
-func EventID(id, model, version string) string {
-	return string(AppendEventID(nil, id, model, version))
-}
-
-// AppendEventID appends EventID(id, model, version) to dst. It allocates only
-// to grow dst, unless the arguments are very long.
+// identifiers, so that a consumer can drop repeats. It allocates only to grow dst, unless the arguments are very long.
 func AppendEventID(dst []byte, id, model, version string) []byte {
 	var buf [256]byte
 	b := buf[:0]

@@ -21,7 +21,7 @@ func BenchmarkDecodeNote(b *testing.B) {
 func BenchmarkDecodeResponse(b *testing.B) {
 	for _, items := range []int{25, 135} {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
-			data := []byte(longResponse(items))
+			data := []byte(longResponse(b, items))
 			var r Response
 			b.ReportAllocs()
 			b.SetBytes(int64(len(data)))

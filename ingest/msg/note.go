@@ -31,11 +31,7 @@ func (o Optional) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a number or null.
 func (o *Optional) UnmarshalJSON(data []byte) error {
-	*o = Optional{}
-	if string(data) == "null" {
-		return nil
-	}
-	o.Set = true
+	*o = Optional{Set: string(data) != "null"}
 	return json.Unmarshal(data, &o.Value)
 }
 
@@ -133,22 +129,16 @@ func DecodeOwnNote(data []byte, n *Note) error { return decodeNote(data, n, Sche
 
 // decodeNote decodes a note; version is that of a note without one.
 func decodeNote(data []byte, n *Note, version string) error {
-	*n = Note{}
+	*n = Note{SchemaVersion: version}
 	var d decoder
 	hasText := false
 	vital := func(name string) bool {
-		v := n.Vitals.Number(name)
-		if v == nil {
-			return d.Skip(2)
+		if v := n.Vitals.Number(name); v != nil {
+			return d.float("vitals.", name, v)
 		}
-		wrong := d.wrong
-		ok := d.float(name, v)
-		if d.wrong != wrong {
-			d.wrong = "vitals." + name
-		}
-		return ok
+		return d.Skip(2)
 	}
-	err := d.decode(data, func(name string) bool {
+	err := d.message(data, &n.SchemaVersion, func(name string) bool {
 		switch name {
 		case "schema_version":
 			return d.text(name, &n.SchemaVersion, MaxField)
@@ -164,29 +154,25 @@ func decodeNote(data []byte, n *Note, version string) error {
 			hasText = d.Peek() != 'n'
 			return d.text(name, &n.Text, MaxText)
 		case "age":
-			return d.float(name, &n.Age)
+			return d.float("", name, &n.Age)
 		case "sex":
 			return d.text(name, &n.Sex, MaxField)
 		case "acuity":
-			return d.float(name, &n.Acuity)
+			return d.float("", name, &n.Acuity)
 		case "vitals":
 			n.Vitals = Vitals{}
 			return d.fields(name, vital)
 		}
 		return d.Skip(1)
 	})
-	if n.SchemaVersion == "" {
-		n.SchemaVersion = version
-	}
-	if err == nil {
-		err = d.check(n.SchemaVersion, [2]string{"visit_id", n.VisitID})
-	}
 	switch {
 	case err != nil:
 		return err
+	case blank(n.VisitID):
+		return &Error{MissingField, "visit_id"}
 	case !hasText:
 		return &Error{MissingField, "text"}
-	case strings.TrimSpace(n.Text) == "":
+	case blank(n.Text):
 		return &Error{EmptyText, "text"}
 	}
 	return nil

@@ -158,16 +158,15 @@ func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 // UnmarshalJSON reads a number, a string or null.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	*v = Value{}
-	switch {
-	case string(data) == "null":
+	switch data[0] {
+	case 'n':
 		return nil
-	case data[0] == '"':
+	case '"':
 		v.kind = text
 		return json.Unmarshal(data, &v.text)
-	default:
-		v.kind = number
-		return json.Unmarshal(data, &v.number)
 	}
+	v.kind = number
+	return json.Unmarshal(data, &v.number)
 }
 
 // AppendJSON appends the prediction as one JSON object to dst, in the bytes that encoding/json writes without HTML

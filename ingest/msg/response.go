@@ -61,7 +61,7 @@ func DecodeResponse(data []byte, r *Response) error {
 		c.Mistyped = !fits
 		return ok
 	}
-	err := d.decode(data, func(name string) bool {
+	err := d.message(data, &r.SchemaVersion, func(name string) bool {
 		switch name {
 		case "schema_version":
 			return d.text(name, &r.SchemaVersion, MaxField)
@@ -85,12 +85,13 @@ func DecodeResponse(data []byte, r *Response) error {
 		}
 		return d.Skip(1)
 	})
-	if err == nil {
-		err = d.check(r.SchemaVersion, [2]string{"response_id", r.ResponseID}, [2]string{"instrument", r.Instrument})
-	}
 	switch {
 	case err != nil:
 		return err
+	case blank(r.ResponseID):
+		return &Error{MissingField, "response_id"}
+	case blank(r.Instrument):
+		return &Error{MissingField, "instrument"}
 	case !hasAnswers:
 		return &Error{MissingField, "answers"}
 	case !answered:
@@ -98,36 +99,3 @@ func DecodeResponse(data []byte, r *Response) error {
 	}
 	return nil
 }
-
-// AppendJSON appends the response as one JSON object to dst, by the rules of
-// Note.AppendJSON. A mistyped value is written as an empty object.
-func (r *Response) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, r.SchemaVersion, `,"response_id":`, r.ResponseID)
-	dst = appendField(dst, `,"participant_id":`, r.ParticipantID)
-	dst = appendText(dst, `,"instrument":`, r.Instrument)
-	dst = appendField(dst, `,"answered_at":`, r.AnsweredAt)
-	dst = appendList(dst, `,"answers":{`, r.Answers, (*Answer).appendJSON)
-	if len(r.Confounds) > 0 {
-		dst = appendList(dst, `,"confounds":{`, r.Confounds, (*Confound).appendJSON)
-	}
-	return append(dst, '}')
-}
-
-func (a *Answer) appendJSON(dst []byte) []byte {
-	c := Confound{Name: a.Item, Mistyped: a.Mistyped}
-	if a.Value.Set {
-		c.Value = Number(a.Value.Value)
-	}
-	return c.appendJSON(dst)
-}
-
-func (c *Confound) appendJSON(dst []byte) []byte {
-	dst = append(appendString(dst, c.Name), ':')
-	if c.Mistyped {
-		return append(dst, "{}"...)
-	}
-	return c.Value.AppendJSON(dst)
-}
-
-// MarshalJSON returns the response as AppendJSON writes it.
-func (r Response) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }

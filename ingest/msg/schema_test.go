@@ -129,7 +129,6 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 		typ    reflect.Type
 	}{
 		{Schema("note"), reflect.TypeFor[Note]()},
-		{Schema("outcome"), reflect.TypeFor[Outcome]()},
 		{Schema("prediction"), reflect.TypeFor[Prediction]()},
 		{Schema("response"), reflect.TypeFor[Response]()},
 		{Schema("scores"), reflect.TypeFor[Scores]()},

@@ -66,10 +66,12 @@ func (p *Scanner) str() (raw string, escaped, ok bool) {
 			p.i++
 			return raw, escaped, true
 		case c == '\\':
-			escaped = true
-			if !p.escape() {
+			_, size := escape(p.s[p.i:])
+			if size == 0 {
 				return "", false, false
 			}
+			escaped = true
+			p.i += size
 		case c < ' ':
 			return "", false, false
 		default:
@@ -89,86 +91,49 @@ func (p *Scanner) Quoted() (s string, ok bool) {
 	return s, ok
 }
 
-// escape consumes a backslash and what it escapes.
-func (p *Scanner) escape() bool {
-	rest := p.s[p.i:]
-	if len(rest) < 2 {
-		return false
+// escape returns what the escape at the start of s, a backslash, stands for and how many bytes it takes: 0 if it is none. A
+// surrogate without its partner stands for U+FFFD.
+func escape(s string) (r rune, size int) {
+	if len(s) < 2 {
+		return 0, 0
 	}
-	switch rest[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		p.i += 2
-		return true
-	case 'u':
-		if _, ok := hex4(rest); !ok {
-			return false
+	if i := strings.IndexByte(`"\/bfnrt`, s[1]); i >= 0 {
+		return rune("\"\\/\b\f\n\r\t"[i]), 2
+	}
+	r, ok := codeUnit(s)
+	if !ok {
+		return 0, 0
+	}
+	if utf16.IsSurrogate(r) {
+		low, _ := codeUnit(s[6:])
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			return r, 12
 		}
-		p.i += 6
-		return true
 	}
-	return false
+	return r, 6
 }
 
-// hex4 returns the code unit of the escape \uXXXX at the start of s.
-func hex4(s string) (rune, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+// codeUnit returns the code unit of the escape \uXXXX at the start of s.
+func codeUnit(s string) (rune, bool) {
+	if len(s) < 6 || s[:2] != `\u` {
 		return 0, false
 	}
-	var r rune
-	for _, c := range []byte(s[2:6]) {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	v, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(v), err == nil
 }
 
-// unescape resolves the escapes of a string that str has accepted. A
-// surrogate without its partner becomes U+FFFD.
+// unescape resolves the escapes of a string that str has accepted.
 func unescape(raw string) string {
 	b := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		c := raw[i]
-		if c != '\\' {
-			b = append(b, c)
-			i++
-			continue
+	for {
+		i := strings.IndexByte(raw, '\\')
+		if i < 0 {
+			return string(append(b, raw...))
 		}
-		switch c = raw[i+1]; c {
-		case 'b':
-			c = '\b'
-		case 'f':
-			c = '\f'
-		case 'n':
-			c = '\n'
-		case 'r':
-			c = '\r'
-		case 't':
-			c = '\t'
-		case 'u':
-			r, _ := hex4(raw[i:])
-			i += 6
-			if utf16.IsSurrogate(r) {
-				low, _ := hex4(raw[i:])
-				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-					i += 6
-				}
-			}
-			b = utf8.AppendRune(b, r)
-			continue
-		}
-		b = append(b, c)
-		i += 2
+		r, size := escape(raw[i:])
+		b = utf8.AppendRune(append(b, raw[:i]...), r)
+		raw = raw[i+size:]
 	}
-	return string(b)
 }
 
 // Number consumes a number. The result is false in ok where the grammar is
@@ -227,32 +192,40 @@ func (p *Scanner) digits(m uint64) (uint64, int) {
 
 // Object consumes an object and calls field for each of its names with the
 // scanner before the value, which field must consume.
-func (p *Scanner) Object(field func(name string) bool) bool {
+func (p *Scanner) Object(field func(name string) bool) bool { return p.list('}', field) }
+
+// list consumes an object or array that ends in closing; member consumes the values. The name of an array's is "".
+func (p *Scanner) list(closing byte, member func(name string) bool) bool {
 	p.i++
-	if p.Peek() == '}' {
+	if p.Peek() == closing {
 		p.i++
 		return true
 	}
-	for p.Peek() == '"' {
-		name, ok := p.Quoted()
-		if !ok || p.Peek() != ':' {
-			return false
+	name := ""
+	for {
+		if closing == '}' {
+			ok := p.Peek() == '"'
+			if ok {
+				name, ok = p.Quoted()
+			}
+			if !ok || p.Peek() != ':' {
+				return false
+			}
+			p.i++
 		}
-		p.i++
-		if !field(name) {
+		if !member(name) {
 			return false
 		}
 		switch p.Peek() {
 		case ',':
 			p.i++
-		case '}':
+		case closing:
 			p.i++
 			return true
 		default:
 			return false
 		}
 	}
-	return false
 }
 
 // Skip consumes a value of any type that stands depth levels deep; it must be below MaxDepth.
@@ -267,32 +240,11 @@ func (p *Scanner) Skip(depth int) bool {
 		return p.Literal("true")
 	case 'f':
 		return p.Literal("false")
-	case '{':
-		return depth < MaxDepth && p.Object(func(string) bool { return p.Skip(depth + 1) })
-	case '[':
-		return depth < MaxDepth && p.array(depth)
+	case '{', '[':
+		// In ASCII ] comes two after [, and } two after {.
+		return depth < MaxDepth && p.list(c+2, func(string) bool { return p.Skip(depth + 1) })
 	default:
 		_, _, ok := p.Number()
 		return ok
 	}
-}
-
-func (p *Scanner) array(depth int) bool {
-	p.i++
-	if p.Peek() == ']' {
-		p.i++
-		return true
-	}
-	for p.Skip(depth + 1) {
-		switch p.Peek() {
-		case ',':
-			p.i++
-		case ']':
-			p.i++
-			return true
-		default:
-			return false
-		}
-	}
-	return false
 }

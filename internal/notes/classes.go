@@ -68,9 +68,7 @@ func indexLabel(all []string, y string) int {
 func (t *Table) settleClasses(columns *Columns) error {
 	if columns.auto() {
 		found := t.Classes
-		t.Classes = slices.SortedFunc(slices.Values(found), func(a, b string) int {
-			return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
-		})
+		t.Classes = slices.SortedFunc(slices.Values(found), t.commoner)
 		for i := range t.Rows {
 			t.Rows[i].Class = slices.Index(t.Classes, found[t.Rows[i].Class])
 		}
@@ -107,6 +105,11 @@ func (t *Table) settleClasses(columns *Columns) error {
 	return nil
 }
 
+// commoner compares labels: that of more rows comes first.
+func (t *Table) commoner(a, b string) int {
+	return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
+}
+
 // maxLabels and longestLabel bound the number and the bytes of the labels that a log line names. A column beyond them holds
 // something other than outcomes, perhaps the words of patients. A column that the user named as one of classes may have longer
 // names.
@@ -119,9 +122,7 @@ const (
 // LabelCounts returns the labels and their numbers of rows for a log line, the commonest first, or how many labels there
 // are.
 func (t *Table) LabelCounts() string {
-	names := slices.SortedFunc(maps.Keys(t.Labels), func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
-	})
+	names := slices.SortedFunc(maps.Keys(t.Labels), t.commoner)
 	if len(names) > maxLabels || slices.ContainsFunc(names, func(name string) bool { return len(name) > longestLabel }) {
 		return fmt.Sprintf("%d different labels", len(names))
 	}

@@ -1,6 +1,7 @@
 package notes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,18 +9,11 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// The columns that are read unless another name is given.
-const (
-	DefaultText      = "text"
-	DefaultLabel     = "label"
-	DefaultPositive  = "1"
-	DefaultComplaint = "complaint"
-	DefaultTime      = "arrived_at"
-	DefaultID        = "visit_id"
-)
+// DefaultPositive is the label of the admitted unless another is given.
+const DefaultPositive = "1"
 
-// Columns says what the columns of a table mean. An empty name stands for the default. The default complaint, time and id
-// columns may be absent; a column that is named must be there.
+// Columns says what the columns of a table mean. An empty name stands for the default: text, label, complaint, arrived_at,
+// visit_id. The default complaint, time and id columns may be absent; a column that is named must be there.
 type Columns struct {
 	Text      string `json:"text,omitempty"`
 	Label     string `json:"label,omitempty"`
@@ -81,18 +75,13 @@ func ParseAux(list string) ([]Aux, error) {
 	return all, nil
 }
 
-// role is a column as a table must have it.
-type role struct {
-	name     string
-	required bool
-}
-
-func (c *Columns) roles() (text, label, complaint, time, id role) {
-	pick := func(name, byDefault string, required bool) role {
-		if name == "" {
-			return role{byDefault, required}
-		}
-		return role{name, true}
-	}
-	return pick(c.Text, DefaultText, true), pick(c.Label, DefaultLabel, true), pick(c.Complaint, DefaultComplaint, false), pick(c.Time, DefaultTime, false), pick(c.ID, DefaultID, false)
+// named returns the columns with a name for each role.
+func (c Columns) named() Columns {
+	c.Text = cmp.Or(c.Text, "text")
+	c.Label = cmp.Or(c.Label, "label")
+	c.Positive = cmp.Or(c.Positive, DefaultPositive)
+	c.Complaint = cmp.Or(c.Complaint, "complaint")
+	c.Time = cmp.Or(c.Time, "arrived_at")
+	c.ID = cmp.Or(c.ID, "visit_id")
+	return c
 }

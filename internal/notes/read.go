@@ -55,8 +55,9 @@ var (
 // *table.Error.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
+	named := columns.named()
 	whole := func(err error) error {
-		return &table.Error{File: strings.Join(paths, ", "), Column: columns.labelName(), Err: err}
+		return &table.Error{File: strings.Join(paths, ", "), Column: named.Label, Err: err}
 	}
 	if err := columns.CheckClasses(); err != nil {
 		return nil, whole(err)
@@ -64,9 +65,8 @@ func Read(paths []string, columns Columns) (*Table, error) {
 	if columns.Classes != nil && !columns.auto() {
 		t.Classes = columns.Classes
 	}
-	text, label, _, _, _ := columns.roles()
-	isLabel := func(a Aux) bool { return a.Column == label.name }
-	if text.name == label.name || columns.Complaint == label.name || slices.ContainsFunc(columns.Aux, isLabel) {
+	isLabel := func(a Aux) bool { return a.Column == named.Label }
+	if named.Text == named.Label || columns.Complaint == named.Label || slices.ContainsFunc(columns.Aux, isLabel) {
 		return nil, whole(ErrLabelAsFeature)
 	}
 	for _, path := range paths {
@@ -81,23 +81,12 @@ func Read(paths []string, columns Columns) (*Table, error) {
 		}
 		return t, nil
 	}
-	first := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Positive })
-	if first < 0 || !slices.ContainsFunc(t.Rows, func(r Row) bool { return !r.Positive }) {
-		return nil, whole(fmt.Errorf("%w (positive is %q)", ErrOneClass, columns.positive()))
+	if has := func(positive bool) bool {
+		return slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Positive == positive })
+	}; !has(true) || !has(false) {
+		return nil, whole(fmt.Errorf("%w (positive is %q)", ErrOneClass, named.Positive))
 	}
 	return t, nil
-}
-
-func (c *Columns) labelName() string {
-	_, label, _, _, _ := c.roles()
-	return label.name
-}
-
-func (c *Columns) positive() string {
-	if c.Positive == "" {
-		return DefaultPositive
-	}
-	return c.Positive
 }
 
 func (t *Table) readFile(path string, columns *Columns) error {
@@ -110,15 +99,10 @@ func (t *Table) readFile(path string, columns *Columns) error {
 }
 
 func (t *Table) read(in *table.Reader, columns *Columns) error {
-	text, label, complaint, when, id := columns.roles()
-	others := []role{complaint, when, id}
-	for _, a := range columns.Aux {
-		others = append(others, role{a.Column, true})
-	}
-	r, err := newRecords(in, []role{text, label}, others)
+	r, err := newRecords(in, columns, true)
 	for err == nil {
 		if err = r.next(); err == nil {
-			err = t.add(r, columns)
+			err = t.add(r)
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -127,29 +111,28 @@ func (t *Table) read(in *table.Reader, columns *Columns) error {
 	return err
 }
 
-func (t *Table) add(r *records, columns *Columns) error {
-	text, label, complaint, when, id := columns.roles()
-	row := Row{Visit: r.cell(id.name), Text: r.cell(text.name)}
-	if complaint.name != label.name { // a complaint that is the label would give it away
-		row.Complaint = strings.TrimSpace(r.cell(complaint.name))
+func (t *Table) add(r *records) error {
+	row := Row{Visit: r.cell(r.ID), Text: r.cell(r.Text)}
+	if r.Complaint != r.Label { // a complaint that is the label would give it away
+		row.Complaint = strings.TrimSpace(r.cell(r.Complaint))
 	}
-	y := r.value(label.name)
+	y := r.value(r.Label)
 	if y == "" {
-		return r.fail(label.name, ErrNoLabel)
+		return r.fail(r.Label, ErrNoLabel)
 	}
-	if columns.Classes == nil {
-		row.Positive = sameLabel(y, columns.positive())
-	} else if row.Class = indexLabel(t.Classes, y); row.Class < 0 && !columns.auto() {
-		return r.fail(label.name, ErrNotClass)
+	if r.Classes == nil {
+		row.Positive = sameLabel(y, r.Positive)
+	} else if row.Class = indexLabel(t.Classes, y); row.Class < 0 && !r.auto() {
+		return r.fail(r.Label, ErrNotClass)
 	}
-	if s := r.value(when.name); s != "" {
+	if s := r.value(r.Time); s != "" {
 		var err error
 		if row.Arrived, err = ParseTime(s); err != nil {
-			return r.fail(when.name, err)
+			return r.fail(r.Time, err)
 		}
 	}
-	row.Aux = make([]msg.Value, len(columns.Aux))
-	for i, a := range columns.Aux {
+	row.Aux = make([]msg.Value, len(r.Aux))
+	for i, a := range r.Aux {
 		if a.Kind == models.Categorical {
 			if s := r.value(a.Column); s != "" {
 				row.Aux[i] = msg.Text(s)
@@ -176,10 +159,10 @@ func (t *Table) add(r *records, columns *Columns) error {
 	}
 	if row.Class < 0 {
 		if len(t.Classes) == maxClasses {
-			return r.fail(label.name, ErrManyClasses)
+			return r.fail(r.Label, ErrManyClasses)
 		}
 		if err := models.CheckClass(y); err != nil {
-			return r.fail(label.name, err)
+			return r.fail(r.Label, err)
 		}
 		row.Class = len(t.Classes)
 		t.Classes = append(t.Classes, y)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,22 +13,32 @@ import (
 
 // records is the rows of a file whose columns have roles.
 type records struct {
-	in     *table.Reader
-	row    table.Row
-	wanted []string // columns that some row of a growing table must bring
+	Columns // all named
+	in      *table.Reader
+	row     table.Row
+	wanted  []string // columns that some row of a growing table must bring
 }
 
-// newRecords returns the rows of a table that must have the columns always, and those of others that are required: a table
-// that grows must have them in some row.
-func newRecords(in *table.Reader, always, others []role) (*records, error) {
-	r := &records{in: in}
-	for _, c := range slices.Concat(always, others) {
+// newRecords returns the rows of a table that must have the text, the label if there are labels, and the columns that are
+// named. A table that grows must have the latter in some row.
+func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, error) {
+	r := &records{Columns: columns.named(), in: in}
+	required := []string{r.Text, r.Label}
+	if !labels {
+		required = required[:1]
+	}
+	always := len(required)
+	required = append(required, columns.Complaint, columns.Time, columns.ID)
+	for _, a := range columns.Aux {
+		required = append(required, a.Column)
+	}
+	for i, name := range required {
 		switch {
-		case !c.required || in.Index(c.name) >= 0:
-		case in.Grows() && !slices.Contains(always, c):
-			r.wanted = append(r.wanted, c.name)
+		case name == "" || in.Index(name) >= 0:
+		case in.Grows() && i >= always:
+			r.wanted = append(r.wanted, name)
 		default:
-			return nil, &table.Error{File: in.File(), Line: in.HeaderLine(), Column: c.name, Err: table.ErrNoColumn}
+			return nil, &table.Error{File: in.File(), Line: in.HeaderLine(), Column: name, Err: table.ErrNoColumn}
 		}
 	}
 	return r, nil

@@ -11,11 +11,9 @@ import (
 
 // Reader reads notes without labels, for scoring, in any format of package table. It is not safe for concurrent use.
 type Reader struct {
-	rows    *records
-	columns Columns
-	numbers []field // of the note's numbers
-	words   []field
-	known   int // columns of the header that numbers and words know
+	rows   *records
+	fields []field
+	known  int // columns of the header that fields knows
 }
 
 // field is a field of a note and the column that it is read from.
@@ -25,20 +23,15 @@ type field struct{ name, column string }
 // A field of the note without an auxiliary column of its own is read from the column of its name, else from one that differs
 // from it in capitals alone. Errors are *table.Error.
 func Open(path string, columns Columns) (*Reader, error) {
-	text, _, complaint, when, id := columns.roles()
-	others := []role{complaint, when, id}
-	for _, a := range columns.Aux {
-		others = append(others, role{a.Column, true})
-	}
 	in, err := table.Open(path, table.Options{})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := newRecords(in, []role{text}, others)
+	rows, err := newRecords(in, &columns, false)
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
-	return &Reader{rows: rows, columns: columns}, nil
+	return &Reader{rows: rows}, nil
 }
 
 // Close releases the file.
@@ -50,47 +43,40 @@ func (r *Reader) Close() error { return r.rows.in.Close() }
 // and required fields are not checked.
 func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	*n = msg.Note{SchemaVersion: msg.SchemaVersion}
-	if err := r.rows.next(); err != nil {
+	rows := r.rows
+	if err := rows.next(); err != nil {
 		return 0, err
 	}
-	if len(r.rows.in.Header()) != r.known {
+	if len(rows.in.Header()) != r.known {
 		r.find()
 	}
-	text, _, complaint, when, id := r.columns.roles()
-	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = r.rows.cell(id.name), r.rows.cell(text.name), strings.TrimSpace(r.rows.cell(complaint.name)), r.rows.value(when.name)
-	if r.rows.in.Index(id.name) < 0 {
-		n.VisitID = strconv.Itoa(r.rows.row.Line)
+	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text), strings.TrimSpace(rows.cell(rows.Complaint)), rows.value(rows.Time)
+	if rows.in.Index(rows.ID) < 0 {
+		n.VisitID = strconv.Itoa(rows.row.Line)
 	}
-	if v := r.rows.value("schema_version"); v != "" {
+	if v := rows.value("schema_version"); v != "" {
 		n.SchemaVersion = v
 	}
-	for _, f := range r.words {
-		*n.Word(f.name) = r.rows.value(f.column)
-	}
-	for _, f := range r.numbers {
-		if *n.Number(f.name), err = r.rows.number(f.column); err != nil {
+	for _, f := range r.fields {
+		if word := n.Word(f.name); word != nil {
+			*word = rows.value(f.column)
+		} else if *n.Number(f.name), err = rows.number(f.column); err != nil {
 			return 0, err
 		}
 	}
-	return r.rows.row.Line, nil
+	return rows.row.Line, nil
 }
 
-// find finds the column of each field in the header.
+// find finds the column of each field in the header, words first.
 func (r *Reader) find() {
-	r.known, r.numbers, r.words = len(r.rows.in.Header()), nil, nil
-	fields := []string{"sex", "site", "age", "acuity"}
-	for _, name := range msg.VitalNames() {
-		fields = append(fields, "vitals."+name)
+	r.known, r.fields = len(r.rows.in.Header()), nil
+	names := []string{"sex", "site", "age", "acuity"}
+	for _, vital := range msg.VitalNames() {
+		names = append(names, "vitals."+vital)
 	}
-	var none msg.Note
-	for _, name := range fields {
-		column := r.column(name)
-		switch {
-		case column == "":
-		case none.Word(name) != nil:
-			r.words = append(r.words, field{name, column})
-		default:
-			r.numbers = append(r.numbers, field{name, column})
+	for _, name := range names {
+		if column := r.column(name); column != "" {
+			r.fields = append(r.fields, field{name, column})
 		}
 	}
 }
@@ -100,7 +86,7 @@ func (r *Reader) Lacks(name string) bool { return r.column(name) == "" }
 
 // column returns the column of a field, "" if there is none.
 func (r *Reader) column(name string) string {
-	for _, a := range r.columns.Aux {
+	for _, a := range r.rows.Aux {
 		if a.Name == name {
 			return a.Column
 		}

@@ -33,30 +33,12 @@ type worker struct {
 	scorer     *scoring.Scorer
 	note       msg.Note
 	prediction msg.Prediction
-	scratch    []byte
 }
 
-// Stages that a dead letter can name.
-const (
-	stageDecode = "decode"
-	stageScore  = "score"
-)
-
-// refusal is why a record cannot be answered; ingest makes it a dead letter.
-type refusal struct {
-	err            *msg.Error
-	stage, version string // version of the model that refused; "" if none did
-}
-
-func (r *refusal) Error() string        { return r.err.Error() }
-func (r *refusal) Unwrap() error        { return r.err }
-func (r *refusal) Reason() string       { return string(r.err.Reason) }
-func (r *refusal) Stage() string        { return r.stage }
-func (r *refusal) ModelVersion() string { return r.version }
-
-func refused(err error, stage, version string) error {
-	if e, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
-		return &refusal{e, stage, version}
+// refused returns the verdict on a record that was decoded, by the model of this version; "" if there is none.
+func refused(err error, version string) error {
+	if _, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
+		return &ingest.Verdict{Stage: "score", ModelVersion: version, Err: err}
 	}
 	return err
 }
@@ -64,19 +46,19 @@ func refused(err error, stage, version string) error {
 // Handle answers one note.
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	h := w.handler
-	if set := h.set.Load(); w.scorer == nil || w.scorer.Set() != set {
+	if set := h.set.Load(); w.scorer == nil || w.scorer.Set != set {
 		w.scorer = set.Scorer(h.options)
 	}
 	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
-		return refused(err, stageDecode, "")
+		return err
 	}
 	now := time.Now().UTC().Format(msg.TimeFormat)
 	p := &w.prediction
 	if err := w.scorer.Score(&w.note, now, p); err != nil {
-		return refused(err, stageScore, "")
+		return refused(err, "")
 	}
 	out.Value = p.AppendJSON(out.Value)
-	w.scratch = address(out, r, w.scratch, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
+	address(out, r, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
 	if h.metrics != nil {
 		h.metrics.observe(p)
 	}
@@ -90,18 +72,17 @@ type event struct {
 	typ, source, time string
 }
 
-// address sets the key and headers of an answer. It returns scratch, which may have grown.
-func address(out *ingest.Output, r *ingest.Record, scratch []byte, e *event) []byte {
+// address sets the key and headers of an answer.
+func address(out *ingest.Output, r *ingest.Record, e *event) {
 	out.Key = r.Key
 	if string(r.Key) != e.id {
 		out.Key = []byte(e.id)
 	}
-	scratch = msg.AppendEventID(scratch[:0], e.id, e.model.Name, e.model.Version)
-	out.AddHeaderString(msg.HeaderSpecVersion, msg.SpecVersion)
-	out.AddHeader(msg.HeaderID, scratch)
-	out.AddHeaderString(msg.HeaderSource, e.source)
-	out.AddHeaderString(msg.HeaderType, e.typ)
-	out.AddHeaderString(msg.HeaderTime, e.time)
-	out.AddHeaderString(msg.HeaderContentType, msg.ContentType)
-	return scratch
+	var id [32]byte
+	out.AddHeader(msg.HeaderSpecVersion, msg.SpecVersion)
+	out.AddHeader(msg.HeaderID, string(msg.AppendEventID(id[:0], e.id, e.model.Name, e.model.Version)))
+	out.AddHeader(msg.HeaderSource, e.source)
+	out.AddHeader(msg.HeaderType, e.typ)
+	out.AddHeader(msg.HeaderTime, e.time)
+	out.AddHeader(msg.HeaderContentType, msg.ContentType)
 }

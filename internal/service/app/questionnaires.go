@@ -29,15 +29,14 @@ type questionnaires struct {
 }
 
 // newQuestionnaires loads the models. The registry may be nil.
-func newQuestionnaires(ctx context.Context, c *config.Config, registry *prometheus.Registry) (*questionnaires, error) {
+func newQuestionnaires(ctx context.Context, c *config.Config, registry prometheus.Registerer) (*questionnaires, error) {
 	q := &questionnaires{folders: c.Questionnaires.Models, items: c.Scoring.Terms, source: c.Scoring.Source}
 	q.set.Store(&map[string]*responses.Instrument{})
-	if _, errs := q.renew(ctx); len(errs) > 0 || registry == nil {
-		return q, errors.Join(errs...)
+	if _, errs := q.renew(ctx); len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
-	var err error
-	q.metrics, err = newResponseMetrics(registry, slices.Collect(maps.Keys(q.folders)))
-	return q, err
+	q.metrics = newResponseMetrics(registry, slices.Collect(maps.Keys(q.folders)))
+	return q, nil
 }
 
 // renew loads each instrument's model independently of the others.
@@ -99,7 +98,6 @@ type responseWorker struct {
 	scorers  map[string]*responses.Scorer // by instrument
 	response msg.Response
 	scores   msg.Scores
-	scratch  []byte
 }
 
 // scorer returns the scorer of an instrument, or nil.
@@ -119,19 +117,19 @@ func (w *responseWorker) scorer(name string) *responses.Scorer {
 // Handle answers one response.
 func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	if err := msg.DecodeResponse(r.Value, &w.response); err != nil {
-		return refused(err, stageDecode, "")
+		return err
 	}
 	scorer := w.scorer(w.response.Instrument)
 	if scorer == nil {
-		return refused(&msg.Error{Reason: msg.NoModel, Field: "instrument"}, stageScore, "")
+		return refused(&msg.Error{Reason: msg.NoModel, Field: "instrument"}, "")
 	}
 	now := time.Now().UTC().Format(msg.TimeFormat)
 	s := &w.scores
 	if err := scorer.Score(&w.response, now, s); err != nil {
-		return refused(err, stageScore, scorer.Info().Version)
+		return refused(err, scorer.Info().Version)
 	}
 	out.Value = s.AppendJSON(out.Value)
-	w.scratch = address(out, r, w.scratch, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})
+	address(out, r, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})
 	if m := w.metrics[s.Model.Name]; m != nil {
 		m.observe(s)
 	}

@@ -113,19 +113,23 @@ func respond(t testing.TB, instrument string, seed uint64, participants int) (re
 	}
 	for i, row := range rows[1:] {
 		row[0] = fmt.Sprintf("%s-%s-%d-%d", secret, instrument, seed, i)
-		r := msg.Response{ResponseID: row[0], ParticipantID: secret, Instrument: instrument}
+		answers, confounds := map[string]float64{}, map[string]any{}
 		for j, name := range rows[0] {
 			v, err := strconv.ParseFloat(row[j], 64)
 			switch {
 			case name == "age":
-				r.Confounds = append(r.Confounds, msg.Confound{Name: name, Value: msg.Number(v)})
+				confounds[name] = v
 			case name == "sex":
-				r.Confounds = append(r.Confounds, msg.Confound{Name: name, Value: msg.Text(row[j])})
+				confounds[name] = row[j]
 			case err == nil:
-				r.Answers = append(r.Answers, msg.Answer{Item: name, Value: msg.Some(v)})
+				answers[name] = v
 			}
 		}
-		records = append(records, &kgo.Record{Key: []byte(r.ResponseID), Value: r.AppendJSON(nil)})
+		data, err := json.Marshal(map[string]any{"schema_version": "1", "response_id": row[0], "participant_id": secret, "instrument": instrument, "answers": answers, "confounds": confounds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, &kgo.Record{Key: []byte(row[0]), Value: data})
 	}
 	table = filepath.Join(t.TempDir(), "responses.csv")
 	var b bytes.Buffer

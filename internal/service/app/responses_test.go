@@ -78,7 +78,7 @@ func TestScores(t *testing.T) {
 		ids[h[msg.HeaderID]] = true
 		fixed := map[string]string{
 			msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypeScores, msg.HeaderSource: s.config.Scoring.Source, msg.HeaderContentType: "application/json",
-			msg.HeaderID: msg.EventID(got.ResponseID, got.Model.Name, got.Model.Version), msg.HeaderTime: got.ScoredAt,
+			msg.HeaderID: string(msg.AppendEventID(nil, got.ResponseID, got.Model.Name, got.Model.Version)), msg.HeaderTime: got.ScoredAt,
 		}
 		if diff := cmp.Diff(fixed, h); diff != "" {
 			t.Errorf("headers (-want +got):\n%s", diff)

@@ -44,9 +44,7 @@ type stream struct {
 func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	s.log = o.Logger.With("stream", s.name)
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
-	if s.metrics, err = newModelMetrics(registry); err != nil {
-		return err
-	}
+	s.metrics = newModelMetrics(registry)
 	s.metrics.use(s.models())
 	s.consumer, err = ingest.New(ingest.Config{
 		Connection: connection, Group: s.group, Input: s.input, Output: s.output, DeadLetters: s.deadLetters,

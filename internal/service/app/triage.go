@@ -33,8 +33,8 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	}
 	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words}
 	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
-	t.metrics, err = newPredictionMetrics(o.Registry)
-	return t, err
+	t.metrics = newPredictionMetrics(o.Registry)
+	return t, nil
 }
 
 // load reads the champions. One of them must know the configured class.
@@ -46,7 +46,7 @@ func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
 	if err := set.CheckClass(t.class); err != nil {
 		return nil, fmt.Errorf("predictions.class: %w", err)
 	}
-	for name, model := range set.Models() {
+	for name, model := range set.Models {
 		for _, c := range model.Aux() {
 			if !scoring.HasField(c.Name) {
 				t.log.WarnContext(ctx, "notes have no field for this auxiliary column: it counts as missing", "model", name, "column", c.Name)
@@ -59,7 +59,7 @@ func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
 // renew loads all champions or none.
 func (t *triage) renew(ctx context.Context) (bool, []error) {
 	versions, err := t.store.Champions(ctx)
-	if err == nil && maps.Equal(versions, t.set.Load().Versions()) {
+	if err == nil && maps.Equal(versions, t.set.Load().Versions) {
 		return false, nil
 	}
 	var set *scoring.Set
@@ -76,8 +76,8 @@ func (t *triage) renew(ctx context.Context) (bool, []error) {
 func (t *triage) models() []inUse {
 	var all []inUse
 	set := t.set.Load()
-	for name, model := range set.Models() {
-		all = append(all, inUse{model.Info(), set.Created(name)})
+	for name, model := range set.Models {
+		all = append(all, inUse{model.Info(), set.Created[name]})
 	}
 	return all
 }

@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -185,93 +186,65 @@ func (k *Kafka) connection(password string) ingest.Connection {
 
 func (c *Config) check() error {
 	var errs []error
-	bad := func(key, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{key}, args...)...))
-	}
-	oneOf := func(key, value string, allowed ...string) {
-		if !slices.Contains(allowed, value) {
-			bad(key, "%q is not one of %s", value, strings.Join(allowed, ", "))
-		}
-	}
-	sasl := c.Kafka.SASL
-	for _, err := range c.Kafka.connection(sasl.PasswordFile + sasl.PasswordEnv).Check() { // the password itself is read later
+	bad := func(key, why string) { errs = append(errs, fmt.Errorf("%s: %s", key, why)) }
+	k, q := &c.Kafka, &c.Questionnaires
+	for _, err := range k.connection(k.SASL.PasswordFile + k.SASL.PasswordEnv).Check() { // the password itself is read later
 		errs = append(errs, fmt.Errorf("kafka.%w", err))
 	}
-	if sasl.Mechanism != "" && (sasl.Username == "" || (sasl.PasswordFile == "") == (sasl.PasswordEnv == "")) {
-		bad("kafka.sasl", "needs username, and either password_file or password_env")
-	}
-	for _, of := range [][2]string{{"kafka.group", c.Kafka.Group}, {"questionnaires.group", c.Questionnaires.Group}, {"scoring.source", c.Scoring.Source}} {
-		if of[1] == "" {
-			bad(of[0], "is empty")
+	levels := []string{"debug", "info", "warn", "error"}
+	_, _, noAddress := net.SplitHostPort(c.HTTP.Listen)
+	for _, rule := range []struct {
+		broken   bool
+		key, why string
+	}{
+		{k.SASL.Mechanism != "" && (k.SASL.Username == "" || (k.SASL.PasswordFile == "") == (k.SASL.PasswordEnv == "")), "kafka.sasl", "needs username, and either password_file or password_env"},
+		{k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout, "kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)},
+		{!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", fmt.Sprintf("%q is not one of %s", k.Compression, strings.Join(ingest.Compressions(), ", "))},
+		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level, strings.Join(levels, ", "))},
+		{strings.Contains(c.Models.Store, "://"), "models.store", fmt.Sprintf("%q: only directories are supported", c.Models.Store)},
+		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: there is nothing to score"},
+		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: no notes are scored"},
+		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},
+		{min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words) < 0, "scoring", "topics, terms and words must not be negative"},
+		{c.Scoring.Source == "", "scoring.source", "is empty"},
+		{c.HTTP.Listen != "" && noAddress != nil, "http.listen", fmt.Sprintf("%q is not host:port", c.HTTP.Listen)},
+	} {
+		if rule.broken {
+			bad(rule.key, rule.why)
 		}
 	}
-	c.checkTopics(bad)
-	c.checkQuestionnaires(bad)
-	if s := c.Kafka.SessionTimeout; s < ingest.MinSessionTimeout || s > ingest.MaxSessionTimeout {
-		bad("kafka.session_timeout", "%v is not between %v and %v", s, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)
-	}
-	oneOf("kafka.compression", c.Kafka.Compression, ingest.Compressions()...)
-	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	if strings.Contains(c.Models.Store, "://") {
-		bad("models.store", "%q: only directories are supported", c.Models.Store)
-	}
-	if c.Models.Store == "" && len(c.Questionnaires.Models) == 0 {
-		bad("models.store", "is empty, and so is questionnaires.models: there is nothing to score")
-	}
-	if c.Models.Store == "" && c.Predictions.Class != "" {
-		bad("predictions.class", "is set, but models.store is empty: no notes are scored")
-	}
-	if c.Models.Poll <= 0 {
-		bad("models.poll", "%v is not positive", c.Models.Poll)
-	}
-	if c.Scoring.Topics < 0 || c.Scoring.Terms < 0 || c.Scoring.Words < 0 {
-		bad("scoring", "topics, terms and words must not be negative")
-	}
-	if c.HTTP.Listen != "" {
-		if _, _, err := net.SplitHostPort(c.HTTP.Listen); err != nil {
-			bad("http.listen", "%q is not host:port", c.HTTP.Listen)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// checkQuestionnaires checks the section questionnaires.
-func (c *Config) checkQuestionnaires(bad func(key, format string, args ...any)) {
-	q := &c.Questionnaires
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
 		if strings.TrimSpace(instrument) != instrument || instrument == "" {
-			bad("questionnaires.models", "%q is not the name of an instrument", instrument)
+			bad("questionnaires.models", fmt.Sprintf("%q is not the name of an instrument", instrument))
 		}
 		if q.Models[instrument] == "" {
 			bad("questionnaires.models."+instrument, "is empty; give the output folder of `wardcast questionnaire fit`")
 		}
 	}
-	if q.Group != "" && q.Group == c.Kafka.Group {
-		bad("questionnaires.group", "must differ from kafka.group")
-	}
-}
-
-// checkTopics checks the names of all KafkaTopics.
-func (c *Config) checkTopics(bad func(key, format string, args ...any)) {
-	k, q := c.Kafka.Topics, c.Questionnaires.Topics
-	used := map[string]string{} // the keys
-	for _, of := range [][2]string{
-		{"kafka.topics.notes", k.Notes},
-		{"kafka.topics.outcomes", k.Outcomes},
-		{"kafka.topics.predictions", k.Predictions},
-		{"kafka.topics.dead_letters", k.DeadLetters},
-		{"questionnaires.topics.responses", q.Responses},
-		{"questionnaires.topics.scores", q.Scores},
-		{"questionnaires.topics.dead_letters", q.DeadLetters},
-	} {
-		key, name := of[0], of[1]
-		if other, ok := used[name]; name == "" {
-			bad(key, "is empty")
-		} else if ok {
-			bad(key, "must differ from %s", other)
+	for _, different := range [][][2]string{{
+		{"kafka.group", k.Group},
+		{"questionnaires.group", q.Group},
+	}, {
+		{"kafka.topics.notes", k.Topics.Notes},
+		{"kafka.topics.outcomes", k.Topics.Outcomes},
+		{"kafka.topics.predictions", k.Topics.Predictions},
+		{"kafka.topics.dead_letters", k.Topics.DeadLetters},
+		{"questionnaires.topics.responses", q.Topics.Responses},
+		{"questionnaires.topics.scores", q.Topics.Scores},
+		{"questionnaires.topics.dead_letters", q.Topics.DeadLetters},
+	}} {
+		used := map[string]string{} // the keys
+		for _, of := range different {
+			key, name := of[0], of[1]
+			if other, ok := used[name]; name == "" {
+				bad(key, "is empty")
+			} else if ok {
+				bad(key, "must differ from "+other)
+			}
+			used[name] = key
 		}
-		used[name] = key
 	}
+	return errors.Join(errs...)
 }
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
@@ -312,13 +285,7 @@ func keys(t reflect.Type, name string) []string {
 
 // nearest returns the key of the smallest edit distance to s, the first if several are equal.
 func nearest(s string, keys []string) string {
-	best, distance := "", len(s)+100
-	for _, k := range keys {
-		if d := edits(s, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	return best
+	return slices.MinFunc(keys, func(a, b string) int { return cmp.Compare(edits(s, a), edits(s, b)) })
 }
 
 // edits is the Levenshtein distance of a and b.

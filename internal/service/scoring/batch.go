@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +33,9 @@ const (
 type Batch struct {
 	// Lines holds a note in each line, a JSON object. A byte order mark before the first line and blank lines are skipped.
 	Lines io.Reader
-	// Notes gives one note after another, from a table.
-	Notes Notes
+	// Notes reads the next note of a table and returns its line, as Next of *notes.Reader does: io.EOF behind the last note; a
+	// *table.Error with a Line concerns one note, of which n then holds at most the visit; any other error ends the batch.
+	Notes func(n *msg.Note) (line int, err error)
 
 	// Out takes a line for each note: its prediction, or for a note that cannot be scored
 	//
@@ -47,15 +48,6 @@ type Batch struct {
 
 	// Progress, if not nil, is told how many notes were answered.
 	Progress func(done int)
-	// Refused, if not nil, is told the line of the first note that could not be scored, and why.
-	Refused func(line int, why string)
-}
-
-// Notes is a source of notes: *notes.Reader.
-type Notes interface {
-	// Next reads the next note into n and returns its line. It returns io.EOF behind the last note. A *table.Error with a
-	// Line concerns one note, of which n then holds at most the visit; any other error ends the batch.
-	Next(n *msg.Note) (line int, err error)
 }
 
 // Row is a prediction, or the error of a note that could not be scored, as a row of a table.
@@ -75,6 +67,19 @@ type Counts struct {
 	Scored  int
 	Refused int // answered by an error
 	Blank   int // lines without a note
+	// Line is that of the first note that was refused, and Why the reason.
+	Line int
+	Why  string
+}
+
+// add adds the counts of the lines that follow.
+func (c *Counts) add(d *Counts) {
+	if c.Refused == 0 {
+		c.Line, c.Why = d.Line, d.Why
+	}
+	c.Scored += d.Scored
+	c.Refused += d.Refused
+	c.Blank += d.Blank
 }
 
 // Predict answers all notes of a batch in their order. What has come is answered without waiting for more. It scores on
@@ -96,18 +101,13 @@ func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) 
 			return counts, err
 		}
 		readErr := read()
-		l.score()
-		for i := range l.used {
-			w := &l.workers[i]
+		workers := l.score()
+		for i := range workers {
+			w := &workers[i]
 			if err := w.write(b); err != nil {
 				return counts, fmt.Errorf("writing predictions: %w", err)
 			}
-			if w.counts.Refused > 0 && counts.Refused == 0 && b.Refused != nil {
-				b.Refused(w.refused, w.why)
-			}
-			counts.Scored += w.counts.Scored
-			counts.Refused += w.counts.Refused
-			counts.Blank += w.counts.Blank
+			counts.add(&w.counts)
 		}
 		if b.Progress != nil {
 			b.Progress(counts.Scored + counts.Refused)
@@ -128,31 +128,31 @@ type lines struct {
 	number  int    // of the last line read
 	note    msg.Note
 	workers []lineWorker
-	used    int // workers that the batch was shared among
 }
 
-// line is data[from:to] of a batch.
+// line is a line of a batch.
 type line struct {
-	number, from, to int
-	visit            string // of a note from a table
-	err              error  // why it is no note, if that is known
+	number int
+	text   []byte
+	visit  string // of a note from a table
+	err    error  // why it is no note, if that is known
 }
 
 // readNotes fills the batch with notes in the form of lines, so that they pass the same checks.
-func (l *lines) readNotes(notes Notes) error {
+func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
 	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
-		number, err := notes.Next(&l.note)
-		next := line{number: number, from: len(l.data), visit: l.note.VisitID}
+		number, err := next(&l.note)
+		note, from := line{number: number, visit: l.note.VisitID}, len(l.data)
 		if at, ok := errors.AsType[*table.Error](err); ok && at.Line > 0 {
-			next.number, next.err = at.Line, at
+			note.number, note.err = at.Line, at
 		} else if err != nil {
 			return err
 		} else {
 			l.data = l.note.AppendJSON(l.data)
 		}
-		next.to = len(l.data)
-		l.batch = append(l.batch, next)
+		note.text = l.data[from:]
+		l.batch = append(l.batch, note)
 	}
 	return nil
 }
@@ -167,10 +167,10 @@ func (l *lines) readLines() error {
 				return nil
 			}
 		}
-		next := line{from: len(l.data)}
+		next, from := line{}, len(l.data)
 		for {
 			part, err := l.in.ReadSlice('\n')
-			if len(l.data)-next.from+len(part) > maxLine {
+			if len(l.data)-from+len(part) > maxLine {
 				next.err = &msg.Error{Reason: msg.TooLarge}
 			} else {
 				l.data = append(l.data, part...)
@@ -178,8 +178,8 @@ func (l *lines) readLines() error {
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
 			}
-			next.to = len(l.data)
-			if err == nil || next.to > next.from || next.err != nil {
+			next.text = l.data[from:]
+			if err == nil || len(next.text) > 0 || next.err != nil {
 				l.number++
 				next.number = l.number
 				l.batch = append(l.batch, next)
@@ -193,21 +193,19 @@ func (l *lines) readLines() error {
 	return nil
 }
 
-// score shares the batch among the workers, each taking lines that follow one another.
-func (l *lines) score() {
+// score shares the batch among the workers, each taking lines that follow one another, and returns those that took some.
+func (l *lines) score() []lineWorker {
 	// A worker needs enough lines to be worth waking.
 	const least = 16
-	l.used = max(1, min(len(l.workers), len(l.batch)/least))
+	used := 0
 	var wg sync.WaitGroup
-	for i := 1; i < l.used; i++ {
-		wg.Go(func() { l.workers[i].run(l.data, l.part(i)) })
+	for part := range slices.Chunk(l.batch, max(least, (len(l.batch)+len(l.workers)-1)/len(l.workers))) {
+		w := &l.workers[used]
+		used++
+		wg.Go(func() { w.run(part) })
 	}
-	l.workers[0].run(l.data, l.part(0))
 	wg.Wait()
-}
-
-func (l *lines) part(i int) []line {
-	return l.batch[i*len(l.batch)/l.used : (i+1)*len(l.batch)/l.used]
+	return l.workers[:used]
 }
 
 type lineWorker struct {
@@ -218,14 +216,12 @@ type lineWorker struct {
 	out        []byte
 	rows       []Row
 	counts     Counts
-	refused    int    // the line of the first note that was refused
-	why        string // it was
 }
 
-func (w *lineWorker) run(data []byte, batch []line) {
+func (w *lineWorker) run(batch []line) {
 	w.out, w.rows, w.counts = w.out[:0], w.rows[:0], Counts{}
 	for _, l := range batch {
-		text := bytes.TrimRight(data[l.from:l.to], "\r\n")
+		text := bytes.TrimRight(l.text, "\r\n")
 		if l.number == 1 {
 			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 		}
@@ -233,20 +229,20 @@ func (w *lineWorker) run(data []byte, batch []line) {
 			w.counts.Blank++
 			continue
 		}
-		err := w.score(text, l.err)
-		if err == nil {
-			w.counts.Scored++
-		} else if w.counts.Refused++; w.counts.Refused == 1 {
-			w.refused, w.why = l.number, reasonOf(err).String()
+		if err := w.score(text, l.err); err != nil {
+			why := reasonOf(err)
+			w.counts.add(&Counts{Refused: 1, Line: l.number, Why: why.String()})
+			if w.rowed {
+				w.rows = append(w.rows, Row{VisitID: l.visit, Error: fmt.Sprintf("line %d: %s", l.number, why)})
+			} else {
+				w.out = why.append(w.out, l.number)
+			}
+			continue
 		}
-		switch p := &w.prediction; {
-		case w.rowed && err != nil:
-			w.rows = append(w.rows, Row{VisitID: l.visit, Error: fmt.Sprintf("line %d: %s", l.number, reasonOf(err))})
-		case w.rowed:
+		w.counts.Scored++
+		if p := &w.prediction; w.rowed {
 			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), ""})
-		case err != nil:
-			w.out = append(appendRefusal(w.out, l.number, err), '\n')
-		default:
+		} else {
 			w.out = append(p.AppendJSON(w.out), '\n')
 		}
 	}
@@ -305,16 +301,9 @@ func reasonOf(err error) reason {
 	return reason{code: msg.ScoringFailed, detail: ""}
 }
 
-// appendRefusal appends the line of an error.
-func appendRefusal(dst []byte, number int, err error) []byte {
-	r := reasonOf(err)
-	dst = append(dst, `{"line":`...)
-	dst = strconv.AppendInt(dst, int64(number), 10)
-	dst = append(dst, `,"error":{"code":"`...)
-	dst = append(dst, r.code...)
-	dst = append(dst, `","detail":`...)
-	dst = msg.Text(r.detail).AppendJSON(dst)
-	return append(dst, `}}`...)
+// append appends the line of a note that was refused.
+func (r reason) append(dst []byte, number int) []byte {
+	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, r.code, msg.Text(r.detail).AppendJSON(nil))
 }
 
 var details = map[msg.Reason]string{

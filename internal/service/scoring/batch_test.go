@@ -28,6 +28,10 @@ func answers(t *testing.T, s *Set, in io.Reader) ([]string, Counts) {
 	t.Helper()
 	var out bytes.Buffer
 	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: in, Out: &out})
+	if (counts.Line > 0) != (counts.Refused > 0) || (counts.Why != "") != (counts.Refused > 0) {
+		t.Errorf("%+v", counts)
+	}
+	counts.Line, counts.Why = 0, ""
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +105,7 @@ func TestLines(t *testing.T) {
 			save := c.in
 			// One model scores all, so that routes are no part of the table.
 			s := setOf(t, "cough")
-			s.models[models.Other] = s.models["cough"]
+			s.Models[models.Other] = s.Models["cough"]
 			for how, in := range map[string]io.Reader{"at once": strings.NewReader(save), "byte by byte": iotest.OneByteReader(strings.NewReader(save)), "with the end": iotest.DataErrReader(strings.NewReader(save))} {
 				lines, counts := answers(t, s, in)
 				var got []string
@@ -127,13 +131,13 @@ func TestLinesWithoutModel(t *testing.T) {
 func TestDetailsOfEveryReason(t *testing.T) {
 	t.Parallel()
 	for _, r := range []msg.Reason{msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8, msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed} {
-		line := string(appendRefusal(nil, 7, &msg.Error{Reason: r, Field: "text"}))
+		line := string(reasonOf(&msg.Error{Reason: r, Field: "text"}).append(nil, 7))
 		if got := summary(t, line); !strings.HasPrefix(got, "line 7: "+string(r)+": ") || details[r] == "" || !strings.HasSuffix(got, ": text") {
 			t.Errorf("%s: %s", r, line)
 		}
 	}
 	// What is no reason of ours could quote a note.
-	if got := summary(t, string(appendRefusal(nil, 1, errors.New("78F glf")))); !strings.HasPrefix(got, "line 1: scoring_failed: ") || strings.Contains(got, "glf") {
+	if got := summary(t, string(reasonOf(errors.New("78F glf")).append(nil, 1))); !strings.HasPrefix(got, "line 1: scoring_failed: ") || strings.Contains(got, "glf") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -296,17 +300,16 @@ func TestPredictTables(t *testing.T) {
 	s := setOf(t, "cough")
 	all := fromTable{{VisitID: "a", Complaint: "cough", Text: "hip"}, {VisitID: "b"}, {VisitID: "c", Text: "pain", Complaint: "fever"}, {VisitID: "d", Text: "pain", Complaint: "cough", SchemaVersion: "2"}}
 	want := []string{"a by cough", `line 98: wrong_type: not a number: the "age"`, "line 99: no_model: no model scores this complaint", "line 100: unknown_schema_version: the schema version is not one that is known: schema_version"}
-	wantCounts := Counts{Scored: 1, Refused: 3}
+	wantCounts := Counts{Scored: 1, Refused: 3, Line: 98, Why: `wrong_type: not a number: the "age"`}
 
 	var out bytes.Buffer
 	in := slices.Clone(all)
 	progress := 0
-	first := ""
 	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{
-		Notes: &in, Out: &out, Progress: func(done int) { progress = done }, Refused: func(line int, why string) { first += fmt.Sprintf("line %d: %s", line, why) },
+		Notes: in.Next, Out: &out, Progress: func(done int) { progress = done },
 	})
-	if err != nil || counts != wantCounts || progress != 4 || first != want[1] {
-		t.Errorf("%+v, %v, %d answered, %q first", counts, err, progress, first)
+	if err != nil || counts != wantCounts || progress != 4 {
+		t.Errorf("%+v, %v, %d answered", counts, err, progress)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, line := range lines {
@@ -317,7 +320,7 @@ func TestPredictTables(t *testing.T) {
 
 	in = slices.Clone(all)
 	var rows []Row
-	counts, err = s.Predict(t.Context(), classifier.Options{}, Batch{Notes: &in, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
+	counts, err = s.Predict(t.Context(), classifier.Options{}, Batch{Notes: in.Next, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
 	if err != nil || counts != wantCounts || len(rows) != len(want) {
 		t.Fatalf("%+v, %v, %d rows", counts, err, len(rows))
 	}
@@ -334,7 +337,7 @@ func TestPredictTables(t *testing.T) {
 		}
 	}
 	in = slices.Clone(all)
-	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Notes: &in, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
+	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Notes: in.Next, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
 		t.Errorf("writing rows: %v", err)
 	}
 }

@@ -64,5 +64,5 @@ func ExampleSet() {
 	// Output:
 	// V1 admit 0.88 by _other
 	// {"line":2,"error":{"code":"missing_field","detail":"a required field is missing: text"}}
-	// {Scored:0 Refused:1 Blank:1} <nil>
+	// {Scored:0 Refused:1 Blank:1 Line:2 Why:missing_field: a required field is missing: text} <nil>
 }

@@ -10,7 +10,7 @@ import (
 
 // Scorer scores notes with one set in one goroutine.
 type Scorer struct {
-	set     *Set
+	Set     *Set // that it scores with
 	options classifier.Options
 	routes  map[string]route // by complaint as spelled
 	open    map[*classifier.Model]*opened
@@ -34,11 +34,8 @@ const maxRoutes = 10000
 
 // Scorer returns a scorer for one goroutine.
 func (s *Set) Scorer(options classifier.Options) *Scorer {
-	return &Scorer{set: s, options: options, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
+	return &Scorer{Set: s, options: options, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
 }
-
-// Set returns the set that s scores with.
-func (s *Scorer) Set() *Set { return s.set }
 
 // Score answers a note in p, whose slices it reuses, with scoredAt as the time. The rest of the answer is a
 // pure function of note and set. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if there is
@@ -78,7 +75,7 @@ func (s *Scorer) route(complaint string) route {
 	}
 	complaint = strings.Clone(complaint) // a kept string must not hold on to its message
 	r := route{complaint: classifier.Complaint(complaint)}
-	if model := s.set.model(complaint); model != nil {
+	if model := s.Set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
 			r.opened = &opened{scorer: model.Scorer(s.options), values: make([]msg.Value, len(model.Aux()))}
 			for _, c := range model.Aux() {

@@ -115,7 +115,7 @@ func TestScoreRoutes(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions()[c.want] || p.Model.SHA256 == "" {
+				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions[c.want] || p.Model.SHA256 == "" {
 					t.Fatalf("%v: scored by %+v, want %s", err, p.Model, c.want)
 				}
 				if p.VisitID != n.VisitID || p.ArrivedAt != n.ArrivedAt || p.Complaint != c.complaint || p.ScoredAt != scoredAt || p.SchemaVersion != msg.SchemaVersion {
@@ -211,18 +211,18 @@ func TestLoadErrors(t *testing.T) {
 	save(t, store, "cough", 2)
 	save(t, store, "fever", 3)
 	whole, err := Load(t.Context(), store)
-	if err != nil || len(whole.Models()) != 3 || len(whole.Versions()) != 3 || whole.Created("cough").IsZero() || !whole.Created("none").IsZero() {
+	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.Created["cough"].IsZero() || !whole.Created["none"].IsZero() {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	if err := store.Retire(t.Context(), "fever", models.Event{}); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Load(t.Context(), store); err != nil || s.model("fever") != s.Models()[models.Other] {
+	if s, err := Load(t.Context(), store); err != nil || s.model("fever") != s.Models[models.Other] {
 		t.Errorf("a retired model still scores: %v", err)
 	}
 	// Two champions are damaged: both files are named, and nothing is loaded.
 	for model, file := range map[string]string{models.Other: "vocabulary.json", "cough": "tensors.safetensors"} {
-		path := filepath.Join(dir, model, whole.Versions()[model], file)
+		path := filepath.Join(dir, model, whole.Versions[model], file)
 		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}

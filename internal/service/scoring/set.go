@@ -12,11 +12,11 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Set is the champions that score notes. It is immutable and safe for concurrent use.
+// Set is the champions that score notes. It is safe for concurrent use as long as nobody changes it.
 type Set struct {
-	models   map[string]*classifier.Model // by name
-	versions map[string]string            // of the champions
-	created  map[string]time.Time
+	Models   map[string]*classifier.Model // by name
+	Versions map[string]string            // of the models
+	Created  map[string]time.Time         // when each was trained
 }
 
 // ErrNoChampion means that no model of the store has a champion.
@@ -32,7 +32,7 @@ func Load(ctx context.Context, store models.Store) (*Set, error) {
 	if len(versions) == 0 {
 		return nil, ErrNoChampion
 	}
-	s := &Set{models: map[string]*classifier.Model{}, versions: versions, created: map[string]time.Time{}}
+	s := &Set{Models: map[string]*classifier.Model{}, Versions: versions, Created: map[string]time.Time{}}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		b, err := store.Load(ctx, name, versions[name])
@@ -45,7 +45,7 @@ func Load(ctx context.Context, store models.Store) (*Set, error) {
 			errs = append(errs, err)
 			continue
 		}
-		s.models[name], s.created[name] = model, b.Manifest.CreatedAt
+		s.Models[name], s.Created[name] = model, b.Manifest.CreatedAt
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -53,16 +53,10 @@ func Load(ctx context.Context, store models.Store) (*Set, error) {
 	return s, nil
 }
 
-// Versions returns the champion of each model.
-func (s *Set) Versions() map[string]string { return s.versions }
-
-// Models returns the models by name.
-func (s *Set) Models() map[string]*classifier.Model { return s.models }
-
 // Aux returns the names of the auxiliary values that some model takes, in order, without the complaint.
 func (s *Set) Aux() []string {
 	names := map[string]bool{}
-	for _, m := range s.models {
+	for _, m := range s.Models {
 		for _, a := range m.Aux() {
 			names[a.Name] = true
 		}
@@ -78,8 +72,8 @@ var ErrClass = errors.New("unknown class")
 // no class and always passes.
 func (s *Set) CheckClass(class string) error {
 	var known []string
-	for _, name := range slices.Sorted(maps.Keys(s.models)) {
-		for _, c := range s.models[name].Classes() {
+	for _, name := range slices.Sorted(maps.Keys(s.Models)) {
+		for _, c := range s.Models[name].Classes() {
 			if !slices.Contains(known, c) {
 				known = append(known, c)
 			}
@@ -94,13 +88,10 @@ func (s *Set) CheckClass(class string) error {
 	return fmt.Errorf("%w %q: the champions predict %q", ErrClass, class, known)
 }
 
-// Created returns when a model was trained.
-func (s *Set) Created(model string) time.Time { return s.created[model] }
-
 // model returns the model for a complaint, or nil.
 func (s *Set) model(complaint string) *classifier.Model {
-	if m := s.models[models.Slug(complaint)]; m != nil {
+	if m := s.Models[models.Slug(complaint)]; m != nil {
 		return m
 	}
-	return s.models[models.Other]
+	return s.Models[models.Other]
 }
