@@ -1,6 +1,7 @@
 package smf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -19,8 +20,6 @@ const (
 	guard        = 4
 	blockColumns = 8
 	powerSteps   = 3
-	// normShare corrects an estimate of ‖X‖₂² that is too small.
-	normShare = 1.01
 	// After patience updates without a new lowest objective, a run is Cycling; it is Stationary if its objective is within
 	// stillShare of the lowest, relative to its size.
 	patience   = 50
@@ -35,37 +34,26 @@ const (
 //
 //	A½ = A − τ·∂F/∂A, B½ = B − 2τξ·(B − X̂), Γ½ = Γ − τ_Γ·∂F/∂Γ,
 //
-// then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
+// then Θ is the truncated SVD of [A½, B½]. The paper has τ_Γ = τ; with an intercept τ = 0.01 then ends in a limit cycle from
+// about 800 documents on.
 //
-//	τ = 1/max(2ξ, 2ν + 2h·s), τ_Γ = 1/(2ν + 2h·‖Z‖₂²)
-//
-// where h bounds the curvature of the label loss (1/4 for two classes, 1/2 for more) and s = ‖X‖₂² for SMF-W, 1 for SMF-H;
-// the factor 2 is for both blocks moving together. The objective then never rises. (The paper has one τ
-// for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
-//
-// A given step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between
-// points with the same objective, which the tolerances would take for convergence. An update costs two products of X̂ for each
-// power step and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only multiplied.
+// A step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between points with
+// the same objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
+// and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only multiplied.
 type gradientState struct {
 	iterate
-	tau, tauAux float64
-	design      *mat.Dense // [features | z]
-	products    *mat.Dense // X̂ᵀQ, e×r
-	probs       *mat.Dense // n×κ
-	block       *mat.Dense // start of the next projection, d×(r+guard) or wider
-	lowest      float64
-	since       int // updates since the lowest objective
-	fro         int // updates in a row that went to and fro
+	design   *mat.Dense // [features | z]
+	products *mat.Dense // X̂ᵀQ, e×r
+	probs    *mat.Dense // n×κ
+	block    *mat.Dense // start of the next projection, d×(r+guard) or wider
+	lowest   float64
+	since    int // updates since the lowest objective
+	fro      int // updates in a row that went to and fro
 }
 
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
-	s := &gradientState{tau: t.Step, tauAux: t.Step, probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
+	s := &gradientState{probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
 	s.task = t
-	if t.Step == 0 {
-		if err := s.chooseSteps(); err != nil {
-			return nil, err
-		}
-	}
 	own, other := topics, scores
 	if t.Variant == VariantH {
 		own, other = scores, topics
@@ -114,42 +102,6 @@ func (it *iterate) assume(own, other, head *mat.Dense) error {
 	return nil
 }
 
-// chooseSteps sets the step lengths when none is given.
-func (s *gradientState) chooseSteps() error {
-	curvature := s.labels.curvature(s.kappa)
-	size := 1.0
-	if s.Variant == VariantW {
-		norm, err := squaredNorm(s.x, s.threads)
-		if err != nil {
-			return err
-		}
-		size = norm
-	}
-	_, q := s.z.Dims()
-	gram := mat.NewDense(q, q, nil)
-	s.threads.GramTo(gram, s.z)
-	s.tau = 1 / max(2*s.Xi, 2*s.Ridge+2*curvature*size)
-	s.tauAux = 1 / (2*s.Ridge + 2*curvature*largestEigenvalue(gram))
-	return nil
-}
-
-// squaredNorm returns an upper estimate of ‖X‖₂².
-func squaredNorm(x linalg.Products, threads linalg.Threads) (float64, error) {
-	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1, Threads: threads})
-	if err != nil {
-		return 0, fmt.Errorf("estimating a step length: %w", err)
-	}
-	return normShare * svd.S[0] * svd.S[0], nil
-}
-
-func largestEigenvalue(a *mat.Dense) float64 {
-	values, _, ok := eigen(a)
-	if !ok {
-		return math.NaN()
-	}
-	return values[0]
-}
-
 // evaluate computes the objective, and the products and probabilities that the next gradient needs.
 func (s *gradientState) evaluate() {
 	s.side.MulTransTo(s.products, s.basis)
@@ -185,7 +137,7 @@ func (s *gradientState) Update() solver.Status {
 		s.lowest, s.since = s.objective, 0
 	}
 	from.Sub(from, s.coefficients())
-	if s.Step > 0 && math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
+	if s.StepAux == 0 && math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
 		s.fro++
 	} else {
 		s.fro = 0
@@ -207,13 +159,14 @@ func (s *gradientState) half(residual *mat.Dense) *lifted {
 	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
 	s.gradientTo(gradient, residual)
 	a.Mul(s.basis, s.coef().T())
-	addScaledTo(a, a, -s.tau, gradient)
-	share := 2 * s.tau * s.Xi
+	addScaledTo(a, a, -s.Step, gradient)
+	share := 2 * s.Step * s.Xi
 	return &lifted{threads: s.threads, a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
 }
 
 // stepAux makes the step of Γ.
 func (s *gradientState) stepAux(residual *mat.Dense) {
+	tau := cmp.Or(s.StepAux, s.Step)
 	_, q := s.z.Dims()
 	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
 	gradient := mat.NewDense(q, s.kappa, nil)
@@ -221,7 +174,7 @@ func (s *gradientState) stepAux(residual *mat.Dense) {
 	for c := range s.kappa {
 		row := gamma.RawRowView(c)
 		for j := range row {
-			row[j] -= s.tauAux * (gradient.At(j, c) + 2*s.Ridge*row[j])
+			row[j] -= tau * (gradient.At(j, c) + 2*s.Ridge*row[j])
 		}
 	}
 }

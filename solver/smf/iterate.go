@@ -10,6 +10,9 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
+// negligible is a share of the largest eigenvalue. Directions with smaller eigenvalues are ignored.
+const negligible = 1e-14
+
 // iterate is Θ = [A, B] = Q·[b, Yᵀ] with Γ.
 type iterate struct {
 	*task
@@ -106,6 +109,17 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	total.Add(total, activations)
 	loss := it.labels.loss(total, total)
 	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss + it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
+}
+
+// headOf returns [C | Γᵀ], C with k columns, as a head.
+func headOf(coef *mat.Dense, k int) *solver.Head {
+	kappa, m := coef.Dims()
+	h := &solver.Head{Coefficients: mat.DenseCopyOf(coef.Slice(0, kappa, 0, k)), Intercept: make([]float64, kappa)}
+	mat.Col(h.Intercept, k, coef)
+	if m > k+1 {
+		h.AuxCoefficients = mat.DenseCopyOf(coef.Slice(0, kappa, k+1, m))
+	}
+	return h
 }
 
 // features returns the matrix that the activations are linear in: X̂ᵀQ for SMF-W, which the caller passes as products, and Q

@@ -33,10 +33,8 @@ const (
 	// UpdateProfiled is the default: a lifted projected gradient step in the metric in which the reconstruction is
 	// exact, refined in a small subspace. The coefficients are fitted again after each step. See profiledState.
 	UpdateProfiled Update = "profiled"
-	// UpdateGradient is the lifted projected gradient descent of the paper (algorithm 1).
+	// UpdateGradient is the lifted projected gradient descent of the paper (algorithm 1), by steps of a given length.
 	UpdateGradient Update = "gradient"
-	// UpdateBlocks is block coordinate descent on the factors, the baseline.
-	UpdateBlocks Update = "blocks"
 )
 
 // Data holds the labels and further features of the documents, whose rows of X are passed separately. It is not modified.
@@ -59,14 +57,20 @@ type Settings struct {
 	Xi float64
 	// Ridge is ν ≥ 0. If it is 0, the coefficients of separable data grow without bound.
 	Ridge float64
-	// Update is the algorithm; "" means UpdateGradient if Step is set, and UpdateProfiled otherwise.
-	Update Update
-	// Step is the step length τ of UpdateGradient for A, B and Γ. 0 means one length for A and B and another for Γ, both
-	// short enough that the objective never rises.
-	Step float64
+	// Step is the step length τ of UpdateGradient for A and B; 0 chooses UpdateProfiled. StepAux is that for Γ; 0 means Step,
+	// as in the paper.
+	Step, StepAux float64
 	// StartHead holds the coefficients of iteration 0; nil means zeros. They belong to the start topics and scores in
 	// solver.Settings.
 	StartHead *solver.Head
+}
+
+// Update returns the algorithm that the settings choose.
+func (s *Settings) Update() Update {
+	if s.Step > 0 {
+		return UpdateGradient
+	}
+	return UpdateProfiled
 }
 
 // Method is the factorization as a solver.Method. It holds the labels, so it is for one set of documents.
@@ -84,22 +88,11 @@ func New(data Data, s Settings) (*Method, error) {
 	if s.Variant != VariantW && s.Variant != VariantH {
 		return nil, fmt.Errorf("%w: variant %q is none of smf-w, smf-h", solver.ErrSettings, s.Variant)
 	}
-	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step, 1) {
-		return nil, fmt.Errorf("%w: xi %v, ridge %v, step %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step)
+	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || !(s.StepAux >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step+s.StepAux, 1) {
+		return nil, fmt.Errorf("%w: xi %v, ridge %v, steps %v and %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step, s.StepAux)
 	}
-	switch s.Update {
-	case "":
-		s.Update = UpdateProfiled
-		if s.Step > 0 {
-			s.Update = UpdateGradient
-		}
-	case UpdateGradient:
-	case UpdateProfiled, UpdateBlocks:
-		if s.Step > 0 {
-			return nil, fmt.Errorf("%w: update %q does not use a step length", solver.ErrSettings, s.Update)
-		}
-	default:
-		return nil, fmt.Errorf("%w: update %q is none of profiled, gradient, blocks", solver.ErrSettings, s.Update)
+	if s.StepAux > 0 && s.Step == 0 {
+		return nil, fmt.Errorf("%w: a step %v of the auxiliary features alone", solver.ErrSettings, s.StepAux)
 	}
 	return &Method{data: data, settings: s}, nil
 }
@@ -184,9 +177,6 @@ func checkAux(aux *mat.Dense, n int) error {
 // Name returns "smf-w" or "smf-h".
 func (m *Method) Name() string { return string(m.settings.Variant) }
 
-// Settings returns the settings with their defaults filled in.
-func (m *Method) Settings() Settings { return m.settings }
-
 // Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their least
 // squares scores X·Topics. UpdateProfiled uses only the span of the start and fits the rest. It does so in its first update if
 // topics and scores are given, and before iteration 0 otherwise.
@@ -199,14 +189,10 @@ func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 	if err != nil {
 		return nil, err
 	}
-	switch m.settings.Update {
-	case UpdateGradient:
+	if m.settings.Update() == UpdateGradient {
 		return newGradient(t, topics, scores)
-	case UpdateBlocks:
-		return newBlocks(t, topics, scores)
-	default:
-		return newProfiled(t, topics, scores)
 	}
+	return newProfiled(t, topics, scores)
 }
 
 // startFactors returns the factors at iteration 0.
