@@ -225,22 +225,18 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 
 	objective, err := record()
 	for small := 0; ; {
-		if errors.Is(err, ErrStop) {
+		switch {
+		case errors.Is(err, ErrStop):
 			return Stopped, trace, nil
-		}
-		if err != nil {
+		case err != nil:
 			return NotTerminated, nil, err
-		}
-		if math.IsNaN(objective) || math.IsInf(objective, 0) {
+		case math.IsNaN(objective) || math.IsInf(objective, 0):
 			return NonFinite, trace, nil
-		}
-		if small >= smallChanges {
+		case small >= smallChanges:
 			return Converged, trace, nil
-		}
-		if len(trace) > s.MaxIter {
+		case len(trace) > s.MaxIter:
 			return IterationLimit, trace, nil
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return Cancelled, trace, nil //nolint:nilerr // how a run ends is a Status
 		}
 		if status := state.Update(); status != NotTerminated {
@@ -261,33 +257,24 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 func (p *Problem) check() error {
 	n, terms := p.X.Dims()
 	s := &p.Settings
-	if n == 0 || terms == 0 {
+	s.Init, s.MaxIter = cmp.Or(s.Init, InitSVD), cmp.Or(s.MaxIter, DefaultMaxIter)
+	s.RelTol, s.Seed = cmp.Or(s.RelTol, DefaultRelTol), cmp.Or(s.Seed, DefaultSeed)
+	switch {
+	case n == 0 || terms == 0:
 		return fmt.Errorf("%w: matrix of %d×%d", ErrShape, n, terms)
-	}
-	if s.Rank < 1 || s.Rank > terms {
+	case s.Rank < 1 || s.Rank > terms:
 		return fmt.Errorf("%w: %d topics of %d terms", ErrRank, s.Rank, terms)
-	}
-	if s.Init == "" {
-		s.Init = InitSVD
-	}
-	if s.Init != InitSVD && s.Init != InitRandom && s.Init != InitKMeans {
+	case s.Init != InitSVD && s.Init != InitRandom && s.Init != InitKMeans:
 		return fmt.Errorf("%w: start %q is none of svd, random, kmeans", ErrSettings, s.Init)
-	}
-	if s.MaxIter < 0 {
+	case s.MaxIter < 0:
 		return fmt.Errorf("%w: at most %d updates", ErrSettings, s.MaxIter)
-	}
-	if s.MaxIter == 0 {
-		s.MaxIter = DefaultMaxIter
-	}
-	if s.Threads < 0 {
+	case s.Threads < 0:
 		return fmt.Errorf("%w: %d threads", ErrSettings, s.Threads)
-	}
-	if math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol) {
+	case math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol):
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)
 	}
-	s.RelTol, s.Seed = cmp.Or(s.RelTol, DefaultRelTol), cmp.Or(s.Seed, DefaultSeed)
-	if norm := p.X.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return fmt.Errorf("reading the matrix: %w", firstNonFinite(p.X))
+	if err := checkFinite(p.X); err != nil {
+		return fmt.Errorf("reading the matrix: %w", err)
 	}
 	if err := checkStart(s.StartTopics, terms, s.Rank); err != nil {
 		return fmt.Errorf("reading the start topics: %w", err)
@@ -305,9 +292,5 @@ func checkStart(m *mat.Dense, rows, cols int) error {
 	if r, c := m.Dims(); r != rows || c != cols {
 		return fmt.Errorf("%w: %d×%d in place of %d×%d", ErrShape, r, c, rows, cols)
 	}
-	d := linalg.Dense{Dense: m}
-	if norm := d.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return firstNonFinite(d)
-	}
-	return nil
+	return checkFinite(linalg.Dense{Dense: m})
 }
