@@ -2,7 +2,6 @@ package smf
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -54,58 +53,18 @@ type gradientState struct {
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
 	s := &gradientState{probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
 	s.task = t
-	own, other := topics, scores
-	if t.Variant == VariantH {
-		own, other = scores, topics
-	}
-	if err := s.assume(own, other, t.startHead()); err != nil {
+	if err := s.assume(topics, scores); err != nil {
 		return nil, err
 	}
-	_, q := t.z.Dims()
-	s.design = mat.NewDense(t.n, t.rank+q, nil)
-	s.design.Slice(0, t.n, t.rank, t.rank+q).(*mat.Dense).Copy(t.z)
 	s.evaluate()
 	s.lowest = s.objective
 	return s, nil
 }
 
-// startHead returns StartHead as κ×(k+1+q), zeros if there is none.
-func (t *task) startHead() *mat.Dense {
-	_, q := t.z.Dims()
-	head := mat.NewDense(t.kappa, t.k+q, nil)
-	if t.StartHead == nil {
-		return head
-	}
-	head.Slice(0, t.kappa, 0, t.k).(*mat.Dense).Copy(t.StartHead.Coefficients)
-	head.SetCol(t.k, t.StartHead.Intercept)
-	if q > 1 {
-		head.Slice(0, t.kappa, t.k+1, t.k+q).(*mat.Dense).Copy(t.StartHead.AuxCoefficients)
-	}
-	return head
-}
-
-// assume makes Θ = own·[b, otherᵀ] the iterate, for a d×k matrix own of any rank, an e×k matrix other and a
-// κ×(k+1+q) head.
-func (it *iterate) assume(own, other, head *mat.Dense) error {
-	it.basis = mat.NewDense(it.d, it.rank, nil)
-	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
-		return fmt.Errorf("making the factors orthonormal: %w", err)
-	}
-	_, q := it.z.Dims()
-	var small mat.Dense // own = Q·small
-	small.Mul(it.basis.T(), own)
-	it.image = mat.NewDense(it.e, it.rank, nil)
-	it.image.Mul(other, small.T())
-	it.head = mat.NewDense(it.kappa, it.rank+q, nil)
-	it.coef().Mul(head.Slice(0, it.kappa, 0, it.k), small.T())
-	it.head.Slice(0, it.kappa, it.rank, it.rank+q).(*mat.Dense).Copy(head.Slice(0, it.kappa, it.k, it.k+q))
-	return nil
-}
-
 // evaluate computes the objective, and the products and probabilities that the next gradient needs.
 func (s *gradientState) evaluate() {
 	s.side.MulTransTo(s.products, s.basis)
-	s.design.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.products))
+	s.design = s.designTo(s.design, s.products)
 	activate(s.probs, s.design, s.head)
 	loss := s.labels.loss(s.probs, s.probs)
 	residual := s.squared - 2*linalg.Dot(s.products, s.image) + linalg.Dot(s.image, s.image)
@@ -195,9 +154,7 @@ func (s *gradientState) project(half *lifted) bool {
 		svd.VTo(&v)
 		basis.Copy(u.Slice(0, s.d, 0, found))
 		right.Copy(v.Slice(0, wide, 0, found))
-		for t, sigma := range svd.Values(nil)[:found] {
-			scaleColumn(right, t, sigma)
-		}
+		scaleColumns(right.Slice(0, wide, 0, found).(*mat.Dense), svd.Values(nil)[:found])
 	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), right.Slice(0, wide, 0, found).(*mat.Dense)) {
 		return false
 	}

@@ -1,7 +1,9 @@
 package smf
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -122,13 +124,45 @@ func headOf(coef *mat.Dense, k int) *solver.Head {
 	return h
 }
 
-// features returns the matrix that the activations are linear in: X̂ᵀQ for SMF-W, which the caller passes as products, and Q
-// for SMF-H.
-func (t *task) features(basis, products *mat.Dense) *mat.Dense {
-	if t.Variant == VariantW {
-		return products
+// assume makes the given factors of any rank and the start head the iterate.
+func (it *iterate) assume(topics, scores *mat.Dense) error {
+	own, other := topics, scores
+	if it.Variant == VariantH {
+		own, other = scores, topics
 	}
-	return basis
+	it.basis = mat.NewDense(it.d, it.rank, nil)
+	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+		return fmt.Errorf("making the factors orthonormal: %w", err)
+	}
+	_, q := it.z.Dims()
+	var small mat.Dense // own = Q·small
+	small.Mul(it.basis.T(), own)
+	it.image, it.head = mat.NewDense(it.e, it.rank, nil), mat.NewDense(it.kappa, it.rank+q, nil)
+	it.image.Mul(other, small.T())
+	if h := it.StartHead; h != nil {
+		it.coef().Mul(h.Coefficients, small.T())
+		it.head.SetCol(it.rank, h.Intercept)
+		if q > 1 {
+			it.head.Slice(0, it.kappa, it.rank+1, it.rank+q).(*mat.Dense).Copy(h.AuxCoefficients)
+		}
+	}
+	return nil
+}
+
+// designTo stores in dst, or in a new matrix, what the activations are linear in: [X̂ᵀQ | z] for SMF-W, whose products are
+// X̂ᵀQ, and [Q | z] for SMF-H.
+func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
+	_, q := it.z.Dims()
+	if dst == nil {
+		dst = mat.NewDense(it.n, it.rank+q, nil)
+		dst.Slice(0, it.n, it.rank, it.rank+q).(*mat.Dense).Copy(it.z)
+	}
+	features := it.basis
+	if it.Variant == VariantW {
+		features = products
+	}
+	dst.Slice(0, it.n, 0, it.rank).(*mat.Dense).Copy(features)
+	return dst
 }
 
 // gradientTo stores ∂F/∂A in the d×κ matrix dst, for the residuals K, n×κ, of the label loss: X·K for SMF-W or K for SMF-H,
@@ -180,10 +214,19 @@ func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 			row[j] = from[n-1-j]
 		}
 	}
-	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
-		values[i], values[j] = values[j], values[i]
-	}
+	slices.Reverse(values)
 	return values, vectors, true
+}
+
+// mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
+func mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
+	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))
+	for t, v := range values {
+		factors[t] = of(v)
+	}
+	scaleColumns(scaled, factors)
+	scaled.Mul(scaled, vectors.T())
+	return scaled
 }
 
 // largestEntries returns the entry of largest magnitude of each column, the first of several.
@@ -219,12 +262,5 @@ func scaleColumns(a *mat.Dense, factors []float64) {
 	rows, _ := a.Dims()
 	for i := range rows {
 		floats.Mul(a.RawRowView(i), factors)
-	}
-}
-
-func scaleColumn(a *mat.Dense, j int, factor float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		a.Set(i, j, factor*a.At(i, j))
 	}
 }

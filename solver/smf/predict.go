@@ -132,19 +132,14 @@ func columns(a *mat.Dense) int {
 
 // pseudoInverse returns the inverse of a symmetric matrix a ≥ 0 on its range.
 func pseudoInverse(a *mat.Dense) *mat.Dense {
-	inverse := mat.DenseCopyOf(a)
 	values, vectors, ok := eigen(a)
-	if !ok { // not finite; the results computed with it are not finite either
-		return inverse
+	if !ok {
+		return a // not finite; the results computed with it are not finite either
 	}
-	scaled := mat.DenseCopyOf(vectors)
-	for t, v := range values {
-		factor := 0.0
+	return mapped(values, vectors, func(v float64) float64 {
 		if v > negligible*values[0] {
-			factor = 1 / v
+			return 1 / v
 		}
-		scaleColumn(scaled, t, factor)
-	}
-	inverse.Mul(scaled, vectors.T())
-	return inverse
+		return 0
+	})
 }

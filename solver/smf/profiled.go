@@ -81,10 +81,6 @@ type profiledState struct {
 // newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). If the start is given, it is iteration 0,
 // and the first update is the fit to its span. Otherwise that fit is iteration 0.
 func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
-	own, other := topics, scores
-	if t.Variant == VariantH {
-		own, other = scores, topics
-	}
 	width := 3*t.rank + t.kappa
 	s := &profiledState{
 		wide:      mat.NewDense(t.d, width, nil),
@@ -100,14 +96,14 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	if t.Variant == VariantW {
 		s.stacked = mat.NewDense(t.e, t.rank+t.kappa, nil)
 	}
-	if err := s.assume(own, other, t.startHead()); err != nil {
+	if err := s.assume(topics, scores); err != nil {
 		return nil, err
 	}
 	basis, image := s.basis, s.image
 	s.adopt()
 	s.basis.Copy(basis)
 	t.side.MulTransTo(s.image, s.basis)
-	s.regression = newRegression(t.labels, t.kappa, s.design(nil), t.Ridge)
+	s.regression = newRegression(t.labels, t.kappa, s.designTo(nil, s.image), t.Ridge)
 	s.regression.threads = t.threads
 	s.regression.coef.Copy(s.head)
 	s.head = s.regression.coef
@@ -146,17 +142,6 @@ func (s *profiledState) adopt() {
 	s.image = s.wideImage.Slice(0, s.e, 0, s.rank).(*mat.Dense)
 }
 
-// design stores [features | z] in dst, or in a new matrix, and returns it.
-func (s *profiledState) design(dst *mat.Dense) *mat.Dense {
-	_, q := s.z.Dims()
-	if dst == nil {
-		dst = mat.NewDense(s.n, s.rank+q, nil)
-		dst.Slice(0, s.n, s.rank, s.rank+q).(*mat.Dense).Copy(s.z)
-	}
-	dst.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.image))
-	return dst
-}
-
 // total returns ξ·(‖X‖² − ‖Y‖²).
 func (s *profiledState) total(image *mat.Dense) float64 {
 	return s.Xi * (s.squared - linalg.Dot(image, image))
@@ -178,7 +163,7 @@ func (s *profiledState) Update() solver.Status {
 			small = advanced
 		}
 	}
-	kept, previous := s.regression.snapshot(), s.previous
+	kept, previous := s.regression.clone(), s.previous
 	for range maxRaises + 1 {
 		coordinates, bound, ok := small.best(s.lambda)
 		if !ok {
@@ -202,7 +187,9 @@ func (s *profiledState) Update() solver.Status {
 		}
 		s.swap()
 		s.previous = previous
-		s.regression.restore(kept, s.design(s.regression.design))
+		s.designTo(s.regression.design, s.image)
+		s.regression.fitted = kept.clone()
+		s.head = s.regression.coef
 		if small != plain {
 			small = plain
 		} else {
@@ -287,15 +274,15 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 		return nil, 0
 	}
 	kept := 0
-	for kept < cols && values[kept] > dependent {
-		scaleColumn(vectors, kept, 1/math.Sqrt(values[kept]))
-		kept++
+	for ; kept < cols && values[kept] > dependent; kept++ {
+		scales[kept] = 1 / math.Sqrt(values[kept])
 	}
 	if kept == 0 {
 		return nil, 0
 	}
-	basis = dst.Slice(0, rows, 0, kept).(*mat.Dense)
-	threads.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
+	basis, vectors = dst.Slice(0, rows, 0, kept).(*mat.Dense), mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept))
+	scaleColumns(vectors, scales[:kept])
+	threads.MulTo(basis, a, vectors)
 	return basis, values[kept-1]
 }
 
@@ -450,7 +437,7 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 	s.previous = width - r
 	s.straighten()
 	s.coef().Mul(target.T(), coordinates)
-	s.design(s.regression.design)
+	s.designTo(s.regression.design, s.image)
 	s.regression.evaluate()
 	s.regression.fit(max(fitShare*(s.Xi*s.squared+s.regression.objective), gainShare*s.gained), updateSteps)
 }
@@ -485,12 +472,7 @@ func (s *profiledState) straighten() {
 	if !ok || !(values[width-1] > 0) {
 		return // not finite; the objective shows it too
 	}
-	scaled := mat.DenseCopyOf(vectors)
-	for t, v := range values {
-		scaleColumn(scaled, t, 1/math.Sqrt(v))
-	}
-	root := mat.NewDense(width, width, nil)
-	root.Mul(scaled, vectors.T())
+	root := mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
 		turned := mat.NewDense(rows, width, nil)

@@ -37,10 +37,7 @@ type regression struct {
 	labels  labels
 	ridge   float64
 	design  *mat.Dense // n×m
-	coef    *mat.Dense // κ×m
-
-	activations, probs *mat.Dense // n×κ, of coef
-	loss, objective    float64    // of coef, without and with the ridge
+	fitted
 
 	gradient, step, conjugate, rest, product, solved *mat.Dense // κ×m
 	moved, trial, residual                           *mat.Dense // n×κ
@@ -49,10 +46,17 @@ type regression struct {
 	factored                                         bool
 }
 
+// fitted are the coefficients and what belongs to them.
+type fitted struct {
+	coef               *mat.Dense // κ×m
+	activations, probs *mat.Dense // n×κ
+	loss, objective    float64    // without and with the ridge
+}
+
 func newRegression(l labels, kappa int, design *mat.Dense, ridge float64) *regression {
 	n, m := design.Dims()
-	g := &regression{labels: l, ridge: ridge, design: design, coef: mat.NewDense(kappa, m, nil)}
-	for _, a := range []**mat.Dense{&g.gradient, &g.step, &g.conjugate, &g.rest, &g.product, &g.solved} {
+	g := &regression{labels: l, ridge: ridge, design: design}
+	for _, a := range []**mat.Dense{&g.coef, &g.gradient, &g.step, &g.conjugate, &g.rest, &g.product, &g.solved} {
 		*a = mat.NewDense(kappa, m, nil)
 	}
 	for _, a := range []**mat.Dense{&g.activations, &g.probs, &g.moved, &g.trial, &g.residual} {
@@ -68,23 +72,9 @@ func (g *regression) evaluate() {
 	g.objective = g.loss + g.ridge*linalg.Dot(g.coef, g.coef)
 }
 
-// fitted is a snapshot of a regression.
-type fitted struct {
-	coef, activations, probs *mat.Dense
-	loss, objective          float64
-}
-
-func (g *regression) snapshot() fitted {
-	return fitted{mat.DenseCopyOf(g.coef), mat.DenseCopyOf(g.activations), mat.DenseCopyOf(g.probs), g.loss, g.objective}
-}
-
-// restore goes back to a snapshot and the design that it belongs to.
-func (g *regression) restore(f fitted, design *mat.Dense) {
-	g.design = design
-	g.coef.Copy(f.coef)
-	g.activations.Copy(f.activations)
-	g.probs.Copy(f.probs)
-	g.loss, g.objective = f.loss, f.objective
+func (f fitted) clone() fitted {
+	f.coef, f.activations, f.probs = mat.DenseCopyOf(f.coef), mat.DenseCopyOf(f.activations), mat.DenseCopyOf(f.probs)
+	return f
 }
 
 // fit makes Newton steps, at most limit, until one promises to lower the objective by no more than tol. The state must be
