@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/folds"
@@ -110,7 +111,14 @@ func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choic
 	if dense, _ := linalg.Stored(x); dense != nil {
 		x = dense
 	}
-	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, count)}
+	c := &validation{Search: search, x: x, data: data, folds: make([]path, count)}
+	for _, rank := range search.Ranks {
+		for _, xi := range search.Xi {
+			for _, ridge := range search.Ridge {
+				c.candidates = append(c.candidates, Candidate{Xi: xi, Ridge: ridge, Rank: rank})
+			}
+		}
+	}
 	c.odds = make([]*mat.Dense, len(c.candidates))
 	if err := c.follow(ctx); err != nil {
 		return nil, err
@@ -156,41 +164,23 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 			s.Xi = append(s.Xi, v/size)
 		}
 	}
+	if s.Method.Variant == VariantH {
+		size = 1
+	}
 	if len(s.Ridge) == 0 {
-		unit := 1.0
-		if s.Method.Variant == VariantW {
-			unit = size
-		}
-		for _, v := range defaultRidge {
-			s.Ridge = append(s.Ridge, v*unit)
-		}
+		s.Ridge = append(s.Ridge, defaultRidge[:]...)
+		floats.Scale(size, s.Ridge)
 	}
 	if len(s.Ranks) == 0 {
 		s.Ranks = []int{s.Solver.Rank}
 	}
 	if s.FoldOf == nil {
-		if s.Folds == 0 {
-			s.Folds = DefaultFolds
-		}
-		if s.Folds < 2 {
+		if s.Folds = cmp.Or(s.Folds, DefaultFolds); s.Folds < 2 {
 			return 0, fmt.Errorf("%w: %d folds", solver.ErrSettings, s.Folds)
 		}
 		s.FoldOf = folds.Spread(data.Labels, data.Classes, s.Folds, s.Seed)
 	}
 	return checkFolds(s.FoldOf, *data)
-}
-
-// candidates returns every combination.
-func (s *Search) candidates() []Candidate {
-	var all []Candidate
-	for _, rank := range s.Ranks {
-		for _, xi := range s.Xi {
-			for _, ridge := range s.Ridge {
-				all = append(all, Candidate{Xi: xi, Ridge: ridge, Rank: rank})
-			}
-		}
-	}
-	return all
 }
 
 // validation is a cross-validation under way.
@@ -207,20 +197,25 @@ type validation struct {
 // path holds the first and the last run of a fold along ν, from which later runs start; nil before the first run.
 type path struct{ first, last *solver.Result }
 
-// each calls do with the number of each fold.
-func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
+// evaluate runs a candidate on each fold and measures it. The first candidate of a path starts anew.
+func (c *validation) evaluate(ctx context.Context, i int, first bool) error {
+	c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(linalg.Threads(c.Solver.Threads).Limit())
 	for number := range c.folds {
 		work.Go(func() error {
-			err := do(ctx, number)
+			err := c.run(ctx, i, number, first)
 			if err != nil && ctx.Err() == nil {
 				return fmt.Errorf("cross-validating: fold %d: %w", number+1, err)
 			}
 			return err
 		})
 	}
-	return work.Wait()
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	c.measure(i)
+	return nil
 }
 
 // follow runs the candidates along their paths. A path ends by the loss of all folds together, since that loss makes the
@@ -228,23 +223,20 @@ func (c *validation) each(ctx context.Context, do func(ctx context.Context, numb
 func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
-		for number := range c.folds {
-			c.folds[number] = path{}
-		}
+		clear(c.folds)
 		for _, x := range xis {
 			least := math.Inf(1)
 			for at, v := range ridges {
 				i := (r*len(xis)+x)*len(ridges) + v
-				c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
-				err := c.each(ctx, func(ctx context.Context, number int) error { return c.run(ctx, i, number, at == 0) })
-				if err != nil {
+				if err := c.evaluate(ctx, i, at == 0); err != nil {
 					return err
 				}
-				c.measure(i)
-				if loss := c.candidates[i].LogLoss; loss > hopeless*least {
+				loss := c.candidates[i].LogLoss
+				if loss > hopeless*least {
 					c.tell((len(ridges) - 1 - at) * len(c.folds))
 					break
-				} else if loss < least {
+				}
+				if loss < least { // false for NaN
 					least = loss
 				}
 			}

@@ -56,7 +56,8 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	if err := checkAux(aux, n); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
-	if wanted, got := columns(m.Head.AuxCoefficients), columns(aux); wanted != got {
+	_, got := shape(aux)
+	if _, wanted := shape(m.Head.AuxCoefficients); wanted != got {
 		return nil, fmt.Errorf("predicting: %w: %d auxiliary features, must be %d", solver.ErrShape, got, wanted)
 	}
 
@@ -120,14 +121,6 @@ func mostProbable(odds []float64) int {
 		}
 	}
 	return best
-}
-
-func columns(a *mat.Dense) int {
-	if a == nil {
-		return 0
-	}
-	_, cols := a.Dims()
-	return cols
 }
 
 // pseudoInverse returns the inverse of a symmetric matrix a ≥ 0 on its range.

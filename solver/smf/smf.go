@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -185,30 +186,18 @@ func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 	if err != nil {
 		return nil, err
 	}
-	topics, scores, err := startFactors(ctx, p)
-	if err != nil {
-		return nil, err
+	topics, scores := p.Settings.StartTopics, p.Settings.StartScores
+	if !t.given {
+		if topics, err = p.OrthonormalTopics(ctx); err != nil {
+			return nil, err
+		}
+		scores = mat.NewDense(t.n, t.k, nil)
+		p.X.MulTo(scores, topics)
 	}
 	if m.settings.Update() == UpdateGradient {
 		return newGradient(t, topics, scores)
 	}
 	return newProfiled(t, topics, scores)
-}
-
-// startFactors returns the factors at iteration 0.
-func startFactors(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
-	s := &p.Settings
-	if s.StartTopics != nil && s.StartScores != nil {
-		return mat.DenseCopyOf(s.StartTopics), mat.DenseCopyOf(s.StartScores), nil
-	}
-	topics, err = p.OrthonormalTopics(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	n, _ := p.X.Dims()
-	scores = mat.NewDense(n, s.Rank, nil)
-	p.X.MulTo(scores, topics)
-	return topics, scores, nil
 }
 
 // task is a problem in the form that both variants share; see the package comment for X̂, d and e.
@@ -255,34 +244,30 @@ func (t *task) checkHead() error {
 		return nil
 	}
 	_, m := t.z.Dims()
-	if h.Coefficients == nil || len(h.Intercept) != t.kappa || (h.AuxCoefficients == nil) != (m == 1) {
-		return fmt.Errorf("reading the start coefficients: %w: %d classes, %d auxiliary features", solver.ErrShape, t.kappa+1, m-1)
-	}
-	if r, c := h.Coefficients.Dims(); r != t.kappa || c != t.k {
-		return fmt.Errorf("reading the start coefficients: %w: %d×%d, must be %d×%d", solver.ErrShape, r, c, t.kappa, t.k)
-	}
-	if h.AuxCoefficients != nil {
-		if r, c := h.AuxCoefficients.Dims(); r != t.kappa || c != m-1 {
-			return fmt.Errorf("reading the start coefficients: %w: %d×%d for the auxiliary features, must be %d×%d", solver.ErrShape, r, c, t.kappa, m-1)
-		}
+	r, c := shape(h.Coefficients)
+	auxRows, q := shape(h.AuxCoefficients)
+	if r != t.kappa || c != t.k || len(h.Intercept) != t.kappa || q != m-1 || q > 0 && auxRows != t.kappa {
+		return fmt.Errorf("reading the start coefficients: %w: %d×%d, %d intercepts and %d×%d of auxiliary features for %d classes, %d topics and %d auxiliary features",
+			solver.ErrShape, r, c, len(h.Intercept), auxRows, q, t.kappa+1, t.k, m-1)
 	}
 	return nil
 }
 
+// shape returns that of a matrix, 0×0 for nil.
+func shape(a *mat.Dense) (rows, columns int) {
+	if a == nil {
+		return 0, 0
+	}
+	return a.Dims()
+}
+
 // withOnes returns [1 | aux].
 func withOnes(aux *mat.Dense, n int) *mat.Dense {
-	q := 0
-	if aux != nil {
-		_, q = aux.Dims()
+	ones, z := mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)), new(mat.Dense)
+	if aux == nil {
+		return ones
 	}
-	z := mat.NewDense(n, 1+q, nil)
-	for i := range n {
-		row := z.RawRowView(i)
-		row[0] = 1
-		if q > 0 {
-			copy(row[1:], aux.RawRowView(i))
-		}
-	}
+	z.Augment(ones, aux)
 	return z
 }
 
