@@ -73,20 +73,35 @@ func (b *Binary) Name() string { return "sonmf-binary" }
 // Settings returns the settings with their defaults filled in.
 func (b *Binary) Settings() BinarySettings { return b.settings }
 
-// The scores of new rows are the best scores ≥ 0 for the topics.
-func transform(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
-	if err := solver.Binary.Check(y); err != nil {
-		return err
-	}
-	logistic.ScoresTo(scores, y, topics, true)
-	return nil
+// binaryIterate is the part that both states of Binary share.
+type binaryIterate struct {
+	loss      *logistic.Loss
+	at        *logistic.Point
+	threshold float64 // smaller changes of the objective count as rounding
+}
+
+// Objective returns f.
+func (it *binaryIterate) Objective() float64 { return it.at.Objective }
+
+// Factors returns the iterate.
+func (it *binaryIterate) Factors() (topics, scores *mat.Dense) { return it.at.Topics, it.at.Scores }
+
+// Finish returns the factors and evaluates the objective once more.
+func (it *binaryIterate) Finish() (topics, scores *mat.Dense, objective float64) {
+	it.loss.Evaluate(it.at)
+	return it.at.Topics, it.at.Scores, it.at.Objective
 }
 
 // Transform scores new rows by the best scores ≥ 0.
-func (s *quasiNewtonState) Transform() solver.Transform { return transform }
-
-// Transform scores new rows by the best scores ≥ 0.
-func (s *fixedState) Transform() solver.Transform { return transform }
+func (*binaryIterate) Transform() solver.Transform {
+	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+		if err := solver.Binary.Check(y); err != nil {
+			return err
+		}
+		logistic.ScoresTo(scores, y, topics, true)
+		return nil
+	}
+}
 
 // Start returns the state at the start factors of the problem. If only one factor is given, it is kept until updates of the
 // other factor have settled. Start returns a *solver.DomainError for an entry other than 0 and 1.
@@ -103,7 +118,7 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 		s.settle(ctx, onlyTopics, onlyScores)
 	}
 	if b.settings.Step == BinaryStepFixed {
-		return newFixedState(s.loss, s.at, b.settings.Eta, s.threads), nil
+		return newFixedState(s.binaryIterate, b.settings.Eta, s.threads), nil
 	}
 	return s, nil
 }

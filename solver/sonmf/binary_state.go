@@ -59,10 +59,9 @@ const (
 // An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
 // of the size of a factor.
 type quasiNewtonState struct {
+	binaryIterate
 	threads               linalg.Threads
-	loss                  *logistic.Loss
-	at, trial             *logistic.Point
-	threshold             float64 // smaller changes of the objective count as rounding
+	trial                 *logistic.Point
 	fixTopics, fixScores  bool
 	gradient, step, other *factorPair // gradient and step at the iterate, and room for one more
 	pairs, spare          []curvaturePair
@@ -115,12 +114,11 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	_, k := topics.Dims()
 	threads := linalg.ThreadsOf(x)
 	s := &quasiNewtonState{
+		binaryIterate: binaryIterate{loss: logistic.New(x, k), at: newPoint(topics, scores), threshold: cellNoise * float64(n) * float64(p)},
+
 		threads:   threads,
 		polar:     linalg.Polar{Threads: threads},
-		loss:      logistic.New(x, k),
-		at:        newPoint(topics, scores),
 		trial:     newPoint(newLike(topics), newLike(scores)),
-		threshold: cellNoise * float64(n) * float64(p),
 		gradient:  newFactorPair(n, p, k),
 		step:      newFactorPair(n, p, k),
 		other:     newFactorPair(n, p, k),
@@ -136,18 +134,6 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	s.loss.Evaluate(s.at)
 	s.differentiate()
 	return s
-}
-
-// Objective returns f.
-func (s *quasiNewtonState) Objective() float64 { return s.at.Objective }
-
-// Factors returns the iterate.
-func (s *quasiNewtonState) Factors() (topics, scores *mat.Dense) { return s.at.Topics, s.at.Scores }
-
-// Finish returns the factors and evaluates the objective once more.
-func (s *quasiNewtonState) Finish() (topics, scores *mat.Dense, objective float64) {
-	s.loss.Evaluate(s.at)
-	return s.at.Topics, s.at.Scores, s.at.Objective
 }
 
 // Update makes one update.

@@ -40,10 +40,8 @@ const (
 //     scale of X.
 type cayleyState struct {
 	iterate
-	squared   float64
-	threshold float64
-	unit      float64 // the power of two that C, GᵀG and R are divided by
-	tau       float64 // in units of 1/unit
+	unit float64 // the power of two that C, GᵀG and R are divided by
+	tau  float64 // in units of 1/unit
 
 	*cayleyCurve
 	cross                      *mat.Dense // C: p×k
@@ -94,11 +92,10 @@ func (c *cayleyCurve) aim(topics *mat.Dense) {
 }
 
 func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleyState {
-	n, _ := x.Dims()
 	_, k := topics.Dims()
+	it, _ := newIterate(x, topics)
 	s := &cayleyState{
-		iterate:       iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
-		squared:       x.NormSquared(),
+		iterate:       it,
 		unit:          1,
 		cayleyCurve:   newCayleyCurve(topics, linalg.ThreadsOf(x)),
 		cross:         newLike(topics),
@@ -106,14 +103,11 @@ func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleySt
 		topicsCross:   mat.NewDense(k, k, nil),
 		gradientCross: mat.NewDense(k, k, nil),
 	}
-	s.threshold = noise * s.squared
 	if s.squared > 0 {
 		_, exponent := math.Frexp(s.squared)
 		s.unit = math.Ldexp(1, exponent-1)
 	}
 	s.tau = tau * s.unit
-	x.MulTo(s.scores, topics)
-	s.objective = s.squared - positivePart(s.scores, s.scores)
 	return s
 }
 

@@ -30,9 +30,6 @@ const (
 // nothing unless the columns of XᵀG̃ are close to dependent.
 type exactState struct {
 	iterate
-	threshold float64 // smaller changes of the objective count as rounding
-	squared   float64 // ‖X‖²
-
 	projected, before *mat.Dense // W and W₋, n×k
 	next, nextTopics  *mat.Dense // of a tried step
 	cross             *mat.Dense // XᵀG̃, p×k
@@ -44,14 +41,12 @@ type exactState struct {
 }
 
 func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exactState {
-	n, _ := x.Dims()
-	_, k := topics.Dims()
-	s := &exactState{
-		iterate:     iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
-		squared:     x.NormSquared(),
-		projected:   mat.NewDense(n, k, nil),
-		before:      mat.NewDense(n, k, nil),
-		next:        mat.NewDense(n, k, nil),
+	it, projected := newIterate(x, topics)
+	return &exactState{
+		iterate:     it,
+		projected:   projected,
+		before:      mat.DenseCopyOf(projected),
+		next:        newLike(it.scores),
 		nextTopics:  newLike(topics),
 		cross:       newLike(topics),
 		polar:       linalg.Polar{Threads: linalg.ThreadsOf(x)},
@@ -59,11 +54,6 @@ func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exac
 		weight:      startWeight,
 		bound:       1,
 	}
-	s.threshold = noise * s.squared
-	x.MulTo(s.projected, topics)
-	s.before.Copy(s.projected)
-	s.objective = s.squared - positivePart(s.scores, s.projected)
-	return s
 }
 
 // Update makes one update.

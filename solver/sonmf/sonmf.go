@@ -79,6 +79,20 @@ type iterate struct {
 	x              matrix.Operator
 	topics, scores *mat.Dense
 	objective      float64
+	squared        float64 // ‖X‖²
+	threshold      float64 // smaller changes of the objective count as rounding
+}
+
+// newIterate returns the topics F with the scores ⟨XF⟩₊, and XF.
+func newIterate(x matrix.Operator, topics *mat.Dense) (it iterate, projected *mat.Dense) {
+	n, _ := x.Dims()
+	_, k := topics.Dims()
+	it = iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil), squared: x.NormSquared()}
+	it.threshold = noise * it.squared
+	projected = newLike(it.scores)
+	x.MulTo(projected, topics)
+	it.objective = it.squared - positivePart(it.scores, projected)
+	return it, projected
 }
 
 // Objective returns ‖X − G·Fᵀ‖².
