@@ -21,15 +21,14 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// hopeless ends a path of falling ν: when the log loss of all held-out documents exceeds hopeless times the lowest on the
-// path, smaller ν are not tried. They would fit the training part even more closely and need more updates.
+// hopeless times the lowest log loss on a path of falling ν ends the path: smaller ν would fit the training part even more
+// closely and need more updates.
 const hopeless = 1.25
 
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
-// defaultXi and defaultRidge are the candidates in the units that Search describes. The labels dominate at the smallest ξ,
-// the reconstruction at the largest; values beyond these predict held-out documents alike.
+// The candidates in the units that Search describes. The labels dominate at the smallest ξ, the reconstruction at the largest.
 var (
 	defaultXi    = [...]float64{0.1, 1, 10, 100, 1000}
 	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
@@ -41,10 +40,9 @@ type Search struct {
 	// are errors.
 	Method Settings
 	Solver solver.Settings
-	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in
-	// units that make the choice the same for any multiple of X. With s = ‖X‖²/n, the unit of ξ is 1/s, because ξ weighs
-	// squared lengths of documents. The unit of ν is s for SMF-W, where A holds coefficients of entries of X, and 1 for
-	// SMF-H, where A holds log-odds. s is that of X before Prepare, so Prepare should keep it.
+	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in units
+	// that make the choice the same for any multiple of X: with s = ‖X‖²/n before Prepare, which should keep it, 1/s for ξ, s
+	// for ν of SMF-W, where A holds coefficients of entries of X, and 1 for ν of SMF-H, where A holds log-odds.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
@@ -56,8 +54,8 @@ type Search struct {
 	// Prepare, if not nil, is called for each run with the training part of X. The function that it returns is applied to
 	// both parts, as for scaling by the statistics of the training part alone. Several goroutines may call it at once.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
-	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that labels of held-out
-	// documents have no influence. The held-out results are still weighted by Data.Weights.
+	// ClassWeights, if Balanced, weighs the training part of each run by its own labels. The held-out results are still
+	// weighted by Data.Weights.
 	ClassWeights ClassWeights
 	// Progress, if not nil, is called after each run with the number of runs that are done or skipped, and the number of
 	// all runs. Several goroutines may call it at once.
@@ -92,10 +90,9 @@ type Choice struct {
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
 // A run factorizes the documents outside a fold. For each rank, the first run has the largest ξ and ν and begins at the start
-// of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where the run with the
-// next larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its lowest. A run that
-// ends early, at its limit of updates, counts as it is. A matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once
-// through At.
+// of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where that with the next
+// larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its lowest. A run that ends
+// at its limit of updates counts as it is. A matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
 //
 // The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not depend on
 // their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
@@ -218,8 +215,7 @@ func (c *validation) evaluate(ctx context.Context, i int, first bool) error {
 	return nil
 }
 
-// follow runs the candidates along their paths. A path ends by the loss of all folds together, since that loss makes the
-// choice; the few documents of one fold might end it elsewhere.
+// follow runs the candidates along their paths.
 func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
@@ -245,7 +241,7 @@ func (c *validation) follow(ctx context.Context) error {
 	return nil
 }
 
-// tell counts runs that are done or skipped, and reports the progress.
+// tell reports that runs are done or skipped.
 func (c *validation) tell(runs int) {
 	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
 		c.Progress(int(done), len(c.candidates)*len(c.folds))
@@ -253,16 +249,17 @@ func (c *validation) tell(runs int) {
 }
 
 // run fits one candidate to the documents outside a fold and stores its log-odds of the documents in it. It starts from the
-// run before; the first run of a path starts from the first run of the path before. The parts of X are made for this run
-// only: keeping those of all folds would take folds times the memory of X.
+// run before; the first run of a path starts from the first run of the path before.
 func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
-	train, test := split(c.x, c.data, c.FoldOf, fold)
+	outside, inside := folds.Split(c.FoldOf, fold)
+	x, data := selectRows(c.x, c.data, outside)
+	held, heldData := selectRows(c.x, c.data, inside)
 	if c.Prepare != nil {
-		apply := c.Prepare(train.x)
-		train.x, test.x = apply(train.x), apply(test.x)
+		apply := c.Prepare(x)
+		x, held = apply(x), apply(held)
 	}
-	if weights := c.ClassWeights.Weights(train.data.Labels); weights != nil {
-		train.data.Weights = weights
+	if weights := c.ClassWeights.Weights(data.Labels); weights != nil {
+		data.Weights = weights
 	}
 	along := &c.folds[fold]
 	from := along.last
@@ -270,16 +267,18 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 		from = along.first
 	}
 	settings, run := c.Method, c.Solver
-	run.Threads = within(run.Threads, len(c.folds))
+	if run.Threads > 0 { // 0 leaves the number to the scheduler
+		run.Threads = max(1, run.Threads/len(c.folds))
+	}
 	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
 	if from != nil && from.Status != solver.NonFinite {
 		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
 	}
-	method, err := New(train.data, settings)
+	method, err := New(data, settings)
 	if err != nil {
 		return err
 	}
-	result, err := solver.Solve(ctx, train.x, run, method)
+	result, err := solver.Solve(ctx, x, run, method)
 	if err != nil {
 		return err
 	}
@@ -288,11 +287,11 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	}
 	model := method.Model(result)
 	model.Threads = run.Threads
-	p, err := model.Predict(test.x, test.data.Aux)
+	p, err := model.Predict(held, heldData.Aux)
 	if err != nil {
 		return err
 	}
-	for from, to := range test.rows {
+	for from, to := range inside {
 		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
 	}
 	if along.last = result; first {
@@ -300,14 +299,6 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	}
 	c.tell(1)
 	return nil
-}
-
-// within returns the threads of each run if this many runs at a time share the threads. 0 leaves the number to the scheduler.
-func within(threads, runs int) int {
-	if threads == 0 {
-		return 0
-	}
-	return max(1, threads/runs)
 }
 
 // descending returns the indices of the values, largest value first.

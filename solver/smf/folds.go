@@ -37,34 +37,18 @@ func checkFolds(of []int, data Data) (count int, err error) {
 	return count, nil
 }
 
-// part is a subset of the documents: their rows in the whole matrix, and their data.
-type part struct {
-	rows []int
-	x    mat.Matrix
-	data Data
-}
-
-// split returns the documents outside a fold and those in it.
-func split(x mat.Matrix, data Data, of []int, fold int) (train, test part) {
-	train.rows, test.rows = folds.Split(of, fold)
-	for _, p := range []*part{&train, &test} {
-		p.data = data.selectRows(p.rows)
-		if dense, sparse := linalg.Stored(x); sparse != nil {
-			p.x = sparse.SelectRows(p.rows)
-		} else {
-			p.x = linalg.SelectRows(dense, p.rows)
-		}
-	}
-	return train, test
-}
-
-func (d *Data) selectRows(rows []int) Data {
-	s := Data{Classes: d.Classes, Aux: linalg.SelectRows(d.Aux, rows)}
+// selectRows returns some documents of a stored matrix and their data.
+func selectRows(x mat.Matrix, data Data, rows []int) (mat.Matrix, Data) {
+	s := Data{Classes: data.Classes, Aux: linalg.SelectRows(data.Aux, rows)}
 	for _, i := range rows {
-		s.Labels = append(s.Labels, d.Labels[i])
-		if d.Weights != nil {
-			s.Weights = append(s.Weights, d.Weights[i])
+		s.Labels = append(s.Labels, data.Labels[i])
+		if data.Weights != nil {
+			s.Weights = append(s.Weights, data.Weights[i])
 		}
 	}
-	return s
+	dense, sparse := linalg.Stored(x)
+	if sparse != nil {
+		return sparse.SelectRows(rows), s
+	}
+	return linalg.SelectRows(dense, rows), s
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I. In this gauge the codes
-// of both variants are X·Topics, so the same matrix encodes documents and reconstructs them. With topics W, scores S,
-// coefficients C and the thin singular value decomposition W = U·D·Vᵀ
+// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I, in which the codes of
+// both variants are X·Topics. With topics W, scores S, coefficients C and the thin singular value decomposition W = U·D·Vᵀ
 //
 //	SMF-W: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D·R
 //	SMF-H: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D⁻¹·R

@@ -11,16 +11,14 @@ import (
 )
 
 const (
-	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition.
-	exactDim = 128
-	// A larger projection is a block power iteration with powerSteps steps. Its block has at least guard columns more than
-	// the rank, rounded up to a multiple of blockColumns, which is fastest. It starts from the block of the projection
-	// before.
+	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition. A larger one
+	// is powerSteps steps of a block power iteration from the block before. The block has at least guard columns more than the
+	// rank, rounded up to a multiple of blockColumns, which is fastest.
+	exactDim     = 128
 	guard        = 4
 	blockColumns = 8
 	powerSteps   = 3
-	// After patience updates without a new lowest objective, a run is Cycling; it is Stationary if its objective is within
-	// stillShare of the lowest, relative to its size.
+	// After patience updates without a new lowest objective, a run is Cycling, or Stationary within stillShare of the lowest.
 	patience   = 50
 	stillShare = 1e-10
 	// A run goes to and fro if, in two updates in a row, the objective changes by less than toAndFro times ‖update‖²/step.

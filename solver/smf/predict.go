@@ -10,12 +10,11 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Model predicts the labels of documents.
+// Model predicts the labels of documents. Topics is p×k.
 type Model struct {
 	Variant Variant
-	// Topics is p×k.
-	Topics *mat.Dense
-	Head   *solver.Head
+	Topics  *mat.Dense
+	Head    *solver.Head
 	// Threads is the largest number of goroutines of Predict; 0 means GOMAXPROCS.
 	Threads int
 }
@@ -33,7 +32,7 @@ type Prediction struct {
 	// LogOdds is n×κ, the log-odds of classes 1 … κ against class 0: Scores·Coefficientsᵀ plus the auxiliary part and the
 	// intercept. Each is a sum of one contribution per topic, one per auxiliary feature, and the intercept.
 	LogOdds *mat.Dense
-	// Probabilities is n×(κ+1): the probabilities of all classes that LogOdds mean.
+	// Probabilities is n×(κ+1), those of all classes.
 	Probabilities *mat.Dense
 	// Classes holds the most probable class of each document, the first of several.
 	Classes []int
@@ -41,8 +40,7 @@ type Prediction struct {
 
 // Predict predicts the labels of the rows of X, n×p. aux holds their auxiliary features, n×q, or is nil for none.
 //
-// For SMF-H the codes of new documents are least squares, while the codes in training also followed the labels. Probabilities
-// of new documents are therefore less certain than in training.
+// Probabilities of SMF-H are less certain for new documents than in training, where the scores also followed the labels.
 //
 // The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape if X or aux does not fit the
 // model, and solver.ErrNonFinite if an auxiliary feature is not finite.

@@ -30,8 +30,8 @@ const (
 //
 //	minimize Σ wᵢ·ℓ(yᵢ, C·dᵢ) + ν·‖C‖², with dᵢ the i-th row of the n×m design, C the κ×m coefficients
 //
-// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner.
-// For two classes this is the factor of the Hessian itself. It is kept while the features change little.
+// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner:
+// for two classes that of the Hessian itself. It is kept while the features change little.
 type regression struct {
 	threads linalg.Threads
 	labels  labels
@@ -120,9 +120,8 @@ func (g *regression) search(slope float64) bool {
 	return false
 }
 
-// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep, which is
-// positive unless the gradient is 0 or the Hessian is singular, and the number of iterations. It makes none if the
-// preconditioner promises no more than enough.
+// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep and the number
+// of iterations. It makes none if the preconditioner promises no more than enough.
 func (g *regression) newton(enough float64) (promised float64, iterations int) {
 	r := g.rest
 	r.Scale(-1, g.gradient)

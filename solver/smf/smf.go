@@ -179,8 +179,8 @@ func checkAux(aux *mat.Dense, n int) error {
 func (m *Method) Name() string { return string(m.settings.Variant) }
 
 // Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their least
-// squares scores X·Topics. UpdateProfiled uses only the span of the start and fits the rest. It does so in its first update if
-// topics and scores are given, and before iteration 0 otherwise.
+// squares scores X·Topics. UpdateProfiled fits the rest to the span of the start: in its first update if topics and scores are
+// given, and before iteration 0 otherwise.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 	return newProfiled(t, topics, scores)
 }
 
-// task is a problem in the form that both variants share; see the package comment for X̂, d and e.
+// task is a problem in the form that both variants share (see the package comment).
 type task struct {
 	Settings
 	threads  linalg.Threads
@@ -216,7 +216,7 @@ type task struct {
 	rounding float64    // smaller changes of the objective count as rounding
 }
 
-// noise is a share of the objective. Smaller changes of the objective count as rounding.
+// noise is the share of the objective that counts as rounding.
 const noise = 1e-15
 
 func (m *Method) newTask(p *solver.Problem) (*task, error) {
