@@ -127,7 +127,7 @@ func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores 
 		}
 	}
 	if err == nil && want == nonNegative {
-		positivePart(topics)
+		raise(topics, 0)
 	}
 	return topics, scores, err
 }
@@ -152,11 +152,6 @@ func foldTopics(p *solver.Problem, topics *mat.Dense) {
 			column.ScaleVec(-1, column)
 		}
 	}
-}
-
-// positivePart replaces negative entries by 0.
-func positivePart(a *mat.Dense) {
-	raise(a, 0)
 }
 
 // lift raises the entries of a start to a share of the largest.

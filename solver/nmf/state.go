@@ -33,7 +33,7 @@ func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, erro
 	if err != nil {
 		return nil, err
 	}
-	positivePart(g)
+	raise(g, 0)
 	_, k := f.Dims()
 	return &state{
 		x: p.X, threads: linalg.ThreadsOf(p.X), topics: f, scores: g, squared: p.X.NormSquared(), sign: topics,
