@@ -202,7 +202,8 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 	}
 	n, p := x.Dims()
 	r.MeanObjective = r.Objective / (float64(n) * float64(p))
-	r.OrthogonalityResidual = orthogonalityResidual(r.Topics, linalg.ThreadsOf(problem.X))
+	distance := linalg.DistanceFromIdentity(linalg.ThreadsOf(problem.X).Gram(r.Topics))
+	r.OrthogonalityResidual = distance * distance
 	r.Seconds = Seconds{Init: started.Sub(begin).Seconds(), Solve: time.Since(started).Seconds()}
 	return r, nil
 }

@@ -95,14 +95,12 @@ func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
 func (s *state) Transform() solver.Transform {
 	weight := s.scoresWeight
 	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
-		_, k := topics.Dims()
-		threads, gram := linalg.ThreadsOf(y), mat.NewDense(k, k, nil)
+		threads := linalg.ThreadsOf(y)
 		y.MulTo(scores, topics)
-		threads.GramTo(gram, topics)
 		if weight > 0 {
 			scores.Apply(func(_, _ int, v float64) float64 { return v - weight }, scores)
 		}
-		threads.NonNegative(scores, gram)
+		threads.NonNegative(scores, threads.Gram(topics))
 		return nil
 	}
 }

@@ -53,9 +53,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	coefficients.Mul(r.Head.Coefficients, &v)
 	scaleColumns(&coefficients, coded)
 
-	gram := mat.NewDense(k, k, nil)
-	serial.GramTo(gram, &scores)
-	_, rotation, ok := eigen(gram)
+	_, rotation, ok := eigen(serial.Gram(&scores))
 	if !ok {
 		return nil, fmt.Errorf("ordering topics: %w", solver.ErrNonFinite)
 	}
@@ -75,8 +73,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 		scaleColumns(a, signs)
 	}
 	turned.Head = &head
-	serial.GramTo(gram, turned.Topics)
-	distance := linalg.DistanceFromIdentity(gram)
+	distance := linalg.DistanceFromIdentity(serial.Gram(turned.Topics))
 	turned.OrthogonalityResidual = distance * distance
 	return &turned, nil
 }

@@ -181,9 +181,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 		}
 	}
 	half.MulTransTo(z, s.block)
-	gram := mat.NewDense(width, width, nil)
-	s.threads.GramTo(gram, z)
-	_, vectors, ok := eigen(gram)
+	_, vectors, ok := eigen(s.threads.Gram(z))
 	if !ok {
 		return false
 	}

@@ -74,10 +74,8 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 // rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal. The longest
 // column comes first.
 func (it *iterate) rotate(coef *mat.Dense) {
-	gram, small := mat.NewDense(it.rank, it.rank, nil), mat.NewDense(it.rank, it.rank, nil)
-	it.threads.GramTo(gram, it.image)
-	it.threads.GramTo(small, coef)
-	gram.Add(gram, small)
+	gram := it.threads.Gram(it.image)
+	gram.Add(gram, it.threads.Gram(coef))
 	_, vectors, ok := eigen(gram)
 	if !ok {
 		return

@@ -93,10 +93,8 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 func (v Variant) encode(codes *mat.Dense, x matrix.Operator, topics *mat.Dense) {
 	x.MulTo(codes, topics)
 	if v == VariantH {
-		_, k := topics.Dims()
-		threads, gram, products := linalg.ThreadsOf(x), mat.NewDense(k, k, nil), mat.DenseCopyOf(codes)
-		threads.GramTo(gram, topics)
-		threads.MulTo(codes, products, pseudoInverse(gram))
+		threads := linalg.ThreadsOf(x)
+		threads.MulTo(codes, mat.DenseCopyOf(codes), pseudoInverse(threads.Gram(topics)))
 	}
 }
 

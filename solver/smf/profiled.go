@@ -263,9 +263,7 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 		}
 	}
 	scaleColumns(a, scales)
-	gram := mat.NewDense(cols, cols, nil)
-	threads.GramTo(gram, a)
-	values, vectors, ok := eigen(gram)
+	values, vectors, ok := eigen(threads.Gram(a))
 	if !ok {
 		return nil, 0
 	}
@@ -297,10 +295,9 @@ type reduced struct {
 func (s *profiledState) reduce(used int) *reduced {
 	m := &reduced{
 		task:   s.task,
-		images: mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
+		images: s.threads.Gram(s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense)), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
 		objective: s.Xi*s.squared + s.regression.objective,
 	}
-	s.threads.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
 	s.threads.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
 	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
 	return m
@@ -315,10 +312,9 @@ func (s *profiledState) reduce(used int) *reduced {
 func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	used, kappa := m.point.Dims()
 	r := m.rank
-	hessian := mat.NewDense(used, used, nil)
 	weighted := mat.NewDense(s.e, used, nil)
 	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	s.threads.GramTo(hessian, weighted)
+	hessian := s.threads.Gram(weighted)
 	for j := range used {
 		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
 	}
@@ -441,8 +437,7 @@ func (s *profiledState) swap() {
 func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
-	gram := mat.NewDense(width, width, nil)
-	s.threads.GramTo(gram, directions)
+	gram := s.threads.Gram(directions)
 	var drift float64
 	for i := range width {
 		for j := range width {

@@ -162,8 +162,7 @@ func (g *regression) factorize() {
 		g.weighted = mat.NewDense(n, m, nil)
 	}
 	g.weigh(g.weighted, g.design)
-	gram := mat.NewDense(m, m, nil)
-	g.threads.GramTo(gram, g.weighted)
+	gram := g.threads.Gram(g.weighted)
 	shift := 2*g.ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
 	for j := range m {
 		gram.Set(j, j, gram.At(j, j)+shift)

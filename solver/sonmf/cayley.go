@@ -66,14 +66,14 @@ func newCayleyCurve(topics *mat.Dense, threads linalg.Threads) *cayleyCurve {
 	_, k := topics.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
 	solution := mat.NewDense(2*k, k, nil)
-	c := &cayleyCurve{
+	return &cayleyCurve{
 		threads:        threads,
 		polar:          linalg.Polar{Threads: threads},
 		gradient:       newLike(topics),
 		next:           newLike(topics),
 		topicsGradient: square(),
 		gradientGram:   square(),
-		topicsGram:     square(),
+		topicsGram:     threads.Gram(topics),
 		nextGram:       square(),
 		system:         mat.NewDense(2*k, 2*k, nil),
 		solution:       solution,
@@ -81,8 +81,6 @@ func newCayleyCurve(topics *mat.Dense, threads linalg.Threads) *cayleyCurve {
 		lower:          solution.Slice(k, 2*k, 0, k).(*mat.Dense),
 		pivots:         make([]int, 2*k),
 	}
-	c.threads.GramTo(c.topicsGram, topics)
-	return c
 }
 
 // aim computes FᵀR and RᵀR of a new gradient.

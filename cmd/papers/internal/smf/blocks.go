@@ -117,14 +117,6 @@ func (s *blocks) Update() solver.Status {
 // coefficients returns b as a 1×k view of the head.
 func (s *blocks) coefficients() *mat.Dense { return s.head.Slice(0, 1, 0, s.k).(*mat.Dense) }
 
-// gram returns AᵀA.
-func (s *blocks) gram(a *mat.Dense) *mat.Dense {
-	_, k := a.Dims()
-	gram := mat.NewDense(k, k, nil)
-	s.threads.GramTo(gram, a)
-	return gram
-}
-
 // refresh computes what depends on U alone.
 func (s *blocks) refresh() {
 	s.mulTrans(s.products, s.u)
@@ -151,18 +143,18 @@ func (s *blocks) predict() {
 // evaluate computes the objective and the residual of the labels.
 func (s *blocks) evaluate() {
 	s.predict()
-	gramU, b := s.gram(s.u), s.coefficients()
+	gramU, b := s.threads.Gram(s.u), s.coefficients()
 	var turned mat.Dense
 	turned.Mul(b, gramU)
 	gamma := s.head.RawRowView(0)[s.k:]
-	squared := s.squared - 2*linalg.Dot(s.products, s.v) + linalg.Dot(gramU, s.gram(s.v))
+	squared := s.squared - 2*linalg.Dot(s.products, s.v) + linalg.Dot(gramU, s.threads.Gram(s.v))
 	s.objective = s.Xi*squared + s.loss + s.Ridge*(linalg.Dot(&turned, b)+floats.Dot(gamma, gamma))
 }
 
 // stepOwn makes the gradient step of U: 2ξ·(U·VᵀV − X̂V) + (∂ℓ/∂A + 2ν·U·b)·bᵀ.
 func (s *blocks) stepOwn() {
 	d, _ := s.u.Dims()
-	b, gramV := s.coefficients(), s.gram(s.v)
+	b, gramV := s.coefficients(), s.threads.Gram(s.v)
 	gradient, back, label := mat.NewDense(d, s.k, nil), mat.NewDense(d, s.k, nil), mat.NewDense(d, 1, nil)
 	s.threads.MulTo(gradient, s.u, gramV)
 	s.mul(back, s.v)
@@ -190,7 +182,7 @@ func (s *blocks) stepOwn() {
 func (s *blocks) fitOther() {
 	var svd mat.SVD
 	var solved mat.Dense
-	if svd.Factorize(s.gram(s.u), mat.SVDThin) {
+	if svd.Factorize(s.threads.Gram(s.u), mat.SVDThin) {
 		svd.SolveTo(&solved, s.products.T(), max(1, svd.Rank(negligible)))
 		s.v.Copy(solved.T())
 	}
@@ -198,8 +190,8 @@ func (s *blocks) fitOther() {
 
 // stepHead makes the gradient steps of b and Γ.
 func (s *blocks) stepHead() {
-	gramU := s.gram(s.u)
-	length := 1 / (labelCurvature*largestEigenvalue(s.gram(s.design)) + 2*s.Ridge*max(1, largestEigenvalue(gramU)))
+	gramU := s.threads.Gram(s.u)
+	length := 1 / (labelCurvature*largestEigenvalue(s.threads.Gram(s.design)) + 2*s.Ridge*max(1, largestEigenvalue(gramU)))
 	_, m := s.head.Dims()
 	gradient := mat.NewDense(m, 1, nil)
 	for range headSteps {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -200,10 +198,7 @@ func (p *problem) safeSteps(s *smf.Settings) error {
 		}
 	}
 	n, _ := p.x.Dims()
-	z := withOnes(p.data.Aux, n)
-	_, q := z.Dims()
-	gram := mat.NewDense(q, q, nil)
-	linalg.Threads(0).GramTo(gram, z)
+	gram := linalg.Threads(0).Gram(withOnes(p.data.Aux, n))
 	s.Step = 1 / max(2*s.Xi, 2*s.Ridge+2*labelCurvature*size)
 	s.StepAux = 1 / (2*s.Ridge + 2*labelCurvature*largestEigenvalue(gram))
 	return nil
