@@ -33,8 +33,8 @@ func TolOrOff(tol float64) float64 {
 // processors only cost memory and time.
 const MaxThreads = 1024
 
-// smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a
-// single small change may come from one short step far from a minimum.
+// smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: one small
+// change may come from one short step.
 const smallChanges = 3
 
 var (

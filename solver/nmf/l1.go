@@ -14,13 +14,11 @@ import (
 // defaultShare is the share of ‖X‖² that a penalty may reach if the method chooses its weight.
 const defaultShare = 0.01
 
-// L1 is the non-negative matrix factorization with ℓ1 penalties on both factors:
+// L1 is the non-negative matrix factorization with ℓ1 penalties λ_F‖F‖₁ + λ_G‖G‖₁ on both factors.
 //
-//	minimize ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁ subject to F, G ≥ 0.
-//
-// The residual leaves the lengths of the topics open; the penalties determine them. At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for
-// every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is no minimum: the penalized factor shrinks
-// without end and the other grows. If both are 0, this is the plain factorization by coordinate descent.
+// At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is no
+// minimum: the penalized factor shrinks without end and the other grows. If both are 0, this is the plain factorization by
+// coordinate descent.
 type L1 struct{ topics, scores *float64 }
 
 // NewL1 returns the method with weights λ_F = topics and λ_G = scores; nil lets the method choose. It returns an error that
@@ -56,7 +54,7 @@ func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	return topics, scores
 }
 
-// Start returns the state at the start factors. If none are given, it starts as NMF does, with the penalties. It returns a
+// Start returns the state at the start factors; without any it starts as NMF does, with the penalties. It returns a
 // *solver.DomainError for a negative entry of X.
 func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {

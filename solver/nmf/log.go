@@ -22,9 +22,7 @@ const (
 // Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the topics
 // are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
 //
-// Given factors should not be far too large. The bound moves the log-odds by about 4 in an update, so that from log-odds of
-// 1e6 the objective falls for about that many updates, and by less than RelTol in each. A topic of zeros does not come back:
-// if all become 0 the run ends there, at a stationary point with the objective n·p·log 2.
+// Given factors should not be far too large: an update moves the log-odds by about 4. A topic of zeros does not come back.
 func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
@@ -65,8 +63,8 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 //
 //	G′ = G + 4·RF·(FᵀF)⁺, and F′ ≥ 0 that lowers ⅛·tr((F′ − F)·GᵀG·(F′ − F)ᵀ) − tr((F′ − F)ᵀRᵀG)
 //
-// by one round of coordinate descent, never raise it. So there is no step length to tune, and no run diverges. With the
-// published step of .001 the objective falls more slowly, and on sparse text it rises.
+// by one round of coordinate descent, never raise it. With the published step of .001 the objective falls more slowly, and on
+// sparse text it rises.
 type logNMF struct {
 	threads              linalg.Threads
 	topics, scores       *mat.Dense
@@ -108,8 +106,7 @@ func (s *logNMF) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance gives each topic and its scores the same length, which does not change M. Otherwise weak topics would grow without
-// end while their scores vanish.
+// balance gives each topic and its scores the same length; weak topics would grow without end while their scores vanish.
 func (s *logNMF) balance() {
 	_, k := s.topics.Dims()
 	for t := range k {

@@ -14,9 +14,9 @@ const negligible = 1e-150
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Multiplicative updates stay near their start. If no factors are given, the start is therefore the better of two that
-// coordinate descent has improved, at the cost of about sixty updates. Zeros of a start are raised to 1e-10 of the factor's
-// largest entry. They stay 0 only if both factors are given; no update changes them then.
+// Multiplicative updates stay near their start. If no factors are given, it is therefore the better of two that coordinate
+// descent has improved, at the cost of about sixty updates. Zeros, which no update changes, are raised to 1e-10 of the factor's
+// largest entry unless both factors are given.
 func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err

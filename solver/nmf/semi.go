@@ -88,8 +88,8 @@ func (s *semi) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// rescale multiplies the scores of a topic by a power of two if their length is far from that of X. The next topics make up
-// for it without rounding. Otherwise the scores of a topic that explains nothing would grow until their squares overflow.
+// rescale multiplies the scores of a topic by a power of two if their length is far from that of X, because those of a topic
+// that explains nothing would grow until their squares overflow. The next topics make up for it without rounding.
 func (s *semi) rescale() {
 	_, k := s.scores.Dims()
 	for t := range k {
@@ -101,10 +101,9 @@ func (s *semi) rescale() {
 }
 
 // solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive
-// semi-definite, and C is 0 in every column in which Q is 0. Q is factorized, never inverted. Its rows and columns are first
-// scaled to a diagonal near 1, since columns of unequal lengths are not dependent. Directions in which the scaled Q is smaller
-// than 1e-12 of its largest are left out, so that dependent columns do no harm; a second matrix like dst is then allocated.
-// The cost is r·k² multiply-adds plus O(k³).
+// semi-definite, and C is 0 in every column in which Q is 0. Q is first scaled to a diagonal near 1, since columns of unequal
+// lengths are not dependent. Directions in which it then is below 1e-12 of its largest are left out. The cost is r·k²
+// multiply-adds plus O(k³).
 func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	k, _ := q.Dims()
 	scale := make([]float64, k) // powers of two, which round nothing

@@ -16,7 +16,7 @@ import (
 type BinaryStep string
 
 const (
-	// BinaryStepQuasiNewton updates both factors at once by L-BFGS within their constraints.
+	// BinaryStepQuasiNewton is the default. It updates both factors at once by L-BFGS within their constraints.
 	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
 	// BinaryStepFixed is the paper's algorithm 2: scores by Newton steps of the fixed length Eta, topics by a line search
 	// along the Cayley transform of the gradient. It is for comparison: it needs many times as many updates, and any fixed
@@ -24,29 +24,23 @@ const (
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
 
-// BinaryStepDefault is the step that "" selects.
-const BinaryStepDefault = BinaryStepQuasiNewton
-
 // DefaultEta is the paper's step length of the scores.
 const DefaultEta = 0.05
 
 // BinarySettings chooses the updates of Binary. The zero value is the default.
 type BinarySettings struct {
-	// Step is the update; "" means BinaryStepDefault.
+	// Step is the update; "" means BinaryStepQuasiNewton.
 	Step BinaryStep
 	// Eta is the step length η of BinaryStepFixed, in Newton steps; 0 means DefaultEta.
 	Eta float64
 }
 
-// Binary is the factorization of a matrix of 0 and 1, dense or sparse, as a solver.Method:
+// Binary is the factorization of a matrix of 0 and 1, dense or sparse, as a solver.Method. It minimizes the f of the package
+// comment, which is −log of the likelihood of X: equation (6) of the paper with the sign for a minimum. An update costs at
+// least one pass over the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about 20·(n + p)·k numbers.
 //
-//	minimize f(F, G) = Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ, subject to FᵀF = I and G ≥ 0,
-//
-// which is −log of the likelihood of X if each xᵢⱼ is 1 with probability σ(mᵢⱼ). An update costs at least one pass over
-// the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about 20·(n + p)·k numbers.
-//
-// Source: Li, Zhu, Qu, Ye and Sun, section 4.2, equation (6) with the sign for a minimum. The default step departs from its
-// algorithm 2, and the start differs from its singular vectors of X (see quasiNewtonState and start).
+// The default step departs from the paper's algorithm 2, and the start from its singular vectors of X (see quasiNewtonState
+// and start).
 type Binary struct{ settings BinarySettings }
 
 // NewBinary returns the method. It returns an error for an unknown step and for an Eta that is negative or not finite.

@@ -22,11 +22,9 @@ const (
 // then the topics along the Cayley transform of the gradient R = EᵀG′ (cayleyCurve), where τ is halved until the objective is
 // below that of the last iterate, and doubled for the next search.
 //
-// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors and τ
-// and ends the run: as Stationary if the last trials changed the objective by no more than rounding, and otherwise as
-// SearchFailed. A run ends in this way if η is too long for the data.
-//
-// An update costs one pass over the cells. Each trial costs a pass and a product more.
+// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors and
+// ends the run, as Stationary if the last trials changed the objective by no more than rounding, else as SearchFailed: η is
+// too long for the data. An update costs one pass over the cells, and each trial a pass and a product more.
 type fixedState struct {
 	binaryIterate
 	moved, trial *logistic.Point // (F, G′) and (Y, G′)

@@ -17,17 +17,14 @@ const (
 	settled     = 1e-6
 )
 
-// start returns the topics and scores to start from. If both factors are given, both are used, with negative scores as 0. If
-// one is given, the other starts as if none were, and the caller settles it.
+// start returns the topics and scores to start from. Given factors are used, with negative scores as 0. A factor that is not
+// given starts from the working response of the model without topics in place of X,
 //
-// Otherwise the working response of the model without topics takes the place of X. Let d be the mean of X, and
-// m = log(d/(1 − d)) its log-odds in every cell. The quadratic model of f is then that of ‖Z − M‖²,
+//	Z = m + (X − d)/(d·(1 − d)), m = log(d/(1 − d)), d = (ΣX + ½)/(n·p + 1),
 //
-//	Z = m + (X − d)/(d·(1 − d)),
-//
-// the matrix that Newton's method for logistic regression would fit. The scores are ⟨ZF⟩₊. For InitSVD the topics are the
-// singular vectors of Z; those of X can hardly express that most entries are 0. d is (ΣX + ½)/(n·p + 1), so that matrices of
-// one value have finite log-odds. Z is never formed, only multiplied.
+// the matrix that Newton's method for logistic regression would fit: d is the mean of X, and the ½ keeps m finite. The topics
+// are those that Init names of Z, whose singular vectors can express that most entries are 0, and the scores ⟨ZF⟩₊. Z is never
+// formed, only multiplied.
 func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank

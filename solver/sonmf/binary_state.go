@@ -23,15 +23,13 @@ const (
 )
 
 const (
-	// memory is the number of past steps that the quasi-Newton direction is built from. On the 500×500 cases of rank 30,
-	// 3 steps need a few more updates, and 12 or 20 do not need fewer.
+	// memory is the number of past steps that the direction is built from. Fewer need more updates, and more not fewer.
 	memory = 8
 	// minCosine is the least cosine between a step and the change of the gradient. Pairs below it do not show the curvature.
 	minCosine = 1e-10
-	// minCurvature is a share of the mean curvature. The direction never divides by less: the curvatures of saturated
-	// documents vanish.
+	// minCurvature is the least share of the mean curvature that a direction divides by: those of saturated documents vanish.
 	minCurvature = 1e-3
-	// cellNoise is the change of the objective per cell below which the change counts as rounding.
+	// cellNoise is the change of the objective per cell that counts as rounding.
 	cellNoise = 1e-14
 	// leastMean is the least mean curvature, for when all documents are saturated.
 	leastMean = 1e-12
@@ -50,14 +48,11 @@ const (
 //
 // The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods for
 // optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on matrix
-// manifolds", section 4). Scores that are 0 with a positive gradient stay 0, and only the parts of the gradient and the
-// direction in F that are tangent to FᵀF = I are used. A direction that does not descend, or along which no lower objective is
-// found, is replaced by that of H's first approximation. The run ends only after a full search along that one.
+// manifolds", section 4): scores of 0 with a positive gradient stay 0, and in F only tangents to FᵀF = I are used. Where no
+// lower objective is found, H's first approximation takes the place of H. The run ends only after a full search along that.
 //
-// Every accepted step lowers the objective. A trial that overflows counts as too long.
-//
-// An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
-// of the size of a factor.
+// A trial that overflows counts as too long. An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)), and allocates
+// nothing of the size of a factor.
 type quasiNewtonState struct {
 	binaryIterate
 	threads               linalg.Threads

@@ -26,11 +26,10 @@ const (
 //	Y(τ) = F − τ·U·(I + (τ/2)·VᵀU)⁻¹·VᵀF, U = [R, F], V = [F, −R],
 //
 // is orthonormal for every τ. τ is halved until Y(τ) lowers the objective below its value before the update of G, and
-// doubled for the next search. The iterate is (Y, G), its objective never rises.
+// doubled for the next search.
 //
-// Since YᵀY = FᵀF = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖². tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of the
-// inverse, so that a trial costs O(k³). The accepted Y is formed once, at 2·p·k² multiply-adds, and its objective and
-// orthonormality are computed from it. An update costs X·F, Xᵀ·G and about 6·p·k².
+// Since YᵀY = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖². tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of the inverse,
+// so that a trial costs O(k³). Only the accepted Y is formed. An update costs X·F, Xᵀ·G and about 6·p·k² multiply-adds.
 //
 // Departures from the authors' program:
 //   - A change within rounding ends the run as Stationary, not by fifty halvings.
@@ -181,8 +180,8 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	return objective, s.objective-objective > s.threshold
 }
 
-// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows. An
-// ill-conditioned system is not a failure: its blocks are of size 1 and of size τ·‖R‖².
+// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows, not for an
+// ill-conditioned one: its blocks are of size 1 and of size τ·‖R‖².
 func (c *cayleyCurve) solve(tau float64) bool {
 	k := len(c.pivots) / 2
 	for i := range k {
