@@ -2,6 +2,7 @@ package smf
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -63,9 +64,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	serial.MulTo(turned.Topics, basis, small)
 	signs := largestEntries(turned.Topics)
 	for t, v := range signs {
-		if signs[t] = 1; v < 0 {
-			signs[t] = -1
-		}
+		signs[t] = math.Copysign(1, v)
 	}
 	turned.Scores.Mul(&scores, rotation)
 	head.Coefficients.Mul(&coefficients, rotation)

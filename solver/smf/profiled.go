@@ -3,6 +3,7 @@ package smf
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -438,17 +439,11 @@ func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
 	gram := s.threads.Gram(directions)
-	var drift float64
+	drift := mat.DenseCopyOf(gram)
 	for i := range width {
-		for j := range width {
-			want := 0.0
-			if i == j {
-				want = 1
-			}
-			drift = max(drift, math.Abs(gram.At(i, j)-want))
-		}
+		drift.Set(i, i, drift.At(i, i)-1)
 	}
-	if drift <= maxDrift {
+	if floats.Norm(drift.RawMatrix().Data, math.Inf(1)) <= maxDrift {
 		return
 	}
 	values, vectors, ok := eigen(gram)
