@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,18 +34,12 @@ type method struct {
 
 var all = [...]method{
 	{SONMF, solver.Real, false, false, func(s *Settings) (solver.Method, error) {
-		m, err := sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
-		if err == nil {
-			s.Step = string(m.Settings().Step)
-		}
-		return m, err
+		s.Step = cmp.Or(s.Step, string(sonmf.StepExtrapolated))
+		return sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
 	}},
 	{SONMFBinary, solver.Binary, false, true, func(s *Settings) (solver.Method, error) {
-		m, err := sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
-		if err == nil {
-			s.Step = string(m.Settings().Step)
-		}
-		return m, err
+		s.Step = cmp.Or(s.Step, string(sonmf.BinaryStepQuasiNewton))
+		return sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
 	}},
 	{NMF, solver.NonNegative, true, true, plain(nmf.NMF{})},
 	{ONMF, solver.NonNegative, true, true, plain(nmf.ONMF{})},

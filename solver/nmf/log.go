@@ -19,6 +19,12 @@ const (
 	leastTopic = 1e-3
 )
 
+// LogNMF is the factorization of the log-odds of a 0/1 matrix with non-negative topics and scores of either sign.
+type LogNMF struct{}
+
+// Name returns "log-nmf".
+func (LogNMF) Name() string { return "log-nmf" }
+
 // Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the topics
 // are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
 //

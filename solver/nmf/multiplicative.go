@@ -12,6 +12,12 @@ import (
 // slow the products.
 const negligible = 1e-150
 
+// NMF is the non-negative matrix factorization by multiplicative updates.
+type NMF struct{}
+
+// Name returns "nmf".
+func (NMF) Name() string { return "nmf" }
+
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
 // Multiplicative updates stay near their start. If no factors are given, it is therefore the better of two that coordinate

@@ -19,6 +19,12 @@ const maxCondition = 1e12
 // maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
 const maxExponent = 32
 
+// SemiNMF is the factorization with non-negative scores and topics of either sign.
+type SemiNMF struct{}
+
+// Name returns "semi-nmf".
+func (SemiNMF) Name() string { return "semi-nmf" }
+
 // Start returns the state at the start factors. If Init names the start, twenty rounds follow first, each of coordinate descent
 // on the scores and an exact step of the topics. Zeros of the scores are raised as in NMF.
 func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {

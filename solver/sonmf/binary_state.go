@@ -33,6 +33,10 @@ const (
 	cellNoise = 1e-14
 	// leastMean is the least mean curvature, for when all documents are saturated.
 	leastMean = 1e-12
+	// maxSettling bounds the updates of one factor while the other is fixed. They also end when an update changes the
+	// objective by no more than the share settled.
+	maxSettling = 100
+	settled     = 1e-6
 	// clearSlope times that rounding is the promised decrease from which a search without a decrease is a failure.
 	clearSlope = 1e3
 )

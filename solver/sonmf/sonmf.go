@@ -58,9 +58,6 @@ func New(s Settings) (*Method, error) {
 // Name returns "sonmf".
 func (m *Method) Name() string { return "sonmf" }
 
-// Settings returns the settings with their defaults filled in.
-func (m *Method) Settings() Settings { return m.settings }
-
 // Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores are used only if no
 // start topics are given.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
