@@ -112,23 +112,22 @@ func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choic
 	for _, rank := range search.Ranks {
 		for _, xi := range search.Xi {
 			for _, ridge := range search.Ridge {
-				c.candidates = append(c.candidates, Candidate{Xi: xi, Ridge: ridge, Rank: rank})
+				c.candidates = append(c.candidates, trial{Candidate: Candidate{Xi: xi, Ridge: ridge, Rank: rank}})
 			}
 		}
 	}
-	c.odds = make([]*mat.Dense, len(c.candidates))
 	if err := c.follow(ctx); err != nil {
 		return nil, err
 	}
 	choice := &Choice{FoldOf: c.FoldOf}
-	for i, candidate := range c.candidates {
-		if c.odds[i] == nil || math.IsNaN(candidate.LogLoss) {
+	for _, t := range c.candidates {
+		if t.odds == nil || math.IsNaN(t.LogLoss) {
 			continue
 		}
-		if len(choice.Candidates) == 0 || candidate.LogLoss < choice.Best.LogLoss {
-			choice.Best, choice.LogOdds = candidate, c.odds[i]
+		if len(choice.Candidates) == 0 || t.LogLoss < choice.Best.LogLoss {
+			choice.Best, choice.LogOdds = t.Candidate, t.odds
 		}
-		choice.Candidates = append(choice.Candidates, candidate)
+		choice.Candidates = append(choice.Candidates, t.Candidate)
 	}
 	if len(choice.Candidates) == 0 {
 		return nil, fmt.Errorf("cross-validating: %w", solver.NonFinite.Err())
@@ -227,23 +226,28 @@ type validation struct {
 	Search
 	x          mat.Matrix
 	data       Data
-	candidates []Candidate
-	odds       []*mat.Dense // n×κ for each candidate; nil if it did not run
+	candidates []trial
 	folds      []path
 	done       atomic.Int64 // runs
+}
+
+// trial is a candidate with its log-odds of all documents, n×κ, nil if it did not run.
+type trial struct {
+	Candidate
+	odds *mat.Dense
 }
 
 // path holds the first and the last run of a fold along ν, from which later runs start; nil before the first run.
 type path struct{ first, last *solver.Result }
 
 // evaluate runs a candidate on each fold and measures it. The first candidate of a path starts anew.
-func (c *validation) evaluate(ctx context.Context, i int, first bool) error {
-	c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
+func (c *validation) evaluate(ctx context.Context, t *trial, first bool) error {
+	t.odds = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(linalg.Threads(c.Solver.Threads).Limit())
 	for number := range c.folds {
 		work.Go(func() error {
-			err := c.run(ctx, i, number, first)
+			err := c.run(ctx, t, number, first)
 			if err != nil && ctx.Err() == nil {
 				return fmt.Errorf("cross-validating: fold %d: %w", number+1, err)
 			}
@@ -253,7 +257,7 @@ func (c *validation) evaluate(ctx context.Context, i int, first bool) error {
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	c.measure(i)
+	c.measure(t)
 	return nil
 }
 
@@ -265,17 +269,16 @@ func (c *validation) follow(ctx context.Context) error {
 		for _, x := range xis {
 			least := math.Inf(1)
 			for at, v := range ridges {
-				i := (r*len(xis)+x)*len(ridges) + v
-				if err := c.evaluate(ctx, i, at == 0); err != nil {
+				t := &c.candidates[(r*len(xis)+x)*len(ridges)+v]
+				if err := c.evaluate(ctx, t, at == 0); err != nil {
 					return err
 				}
-				loss := c.candidates[i].LogLoss
-				if loss > hopeless*least {
+				if t.LogLoss > hopeless*least {
 					c.tell((len(ridges) - 1 - at) * len(c.folds))
 					break
 				}
-				if loss < least { // false for NaN
-					least = loss
+				if t.LogLoss < least { // false for NaN
+					least = t.LogLoss
 				}
 			}
 		}
@@ -292,7 +295,7 @@ func (c *validation) tell(runs int) {
 
 // run fits one candidate to the documents outside a fold and stores its log-odds of the documents in it. It starts from the
 // run before; the first run of a path starts from the first run of the path before.
-func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
+func (c *validation) run(ctx context.Context, t *trial, fold int, first bool) error {
 	outside, inside := folds.Split(c.FoldOf, fold)
 	x, data := selectRows(c.x, c.data, outside)
 	held, heldData := selectRows(c.x, c.data, inside)
@@ -312,7 +315,7 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	if run.Threads > 0 { // 0 leaves the number to the scheduler
 		run.Threads = max(1, run.Threads/len(c.folds))
 	}
-	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
+	settings.Xi, settings.Ridge, run.Rank = t.Xi, t.Ridge, t.Rank
 	if from != nil && from.Status != solver.NonFinite {
 		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
 	}
@@ -334,7 +337,7 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 		return err
 	}
 	for from, to := range inside {
-		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
+		t.odds.SetRow(to, p.LogOdds.RawRowView(from))
 	}
 	if along.last = result; first {
 		along.first = result
@@ -354,31 +357,30 @@ func descending(values []float64) []int {
 }
 
 // measure fills in the results of a candidate. They are NaN if one of its log-odds is.
-func (c *validation) measure(candidate int) {
-	to, odds := &c.candidates[candidate], c.odds[candidate]
+func (c *validation) measure(t *trial) {
 	of := labels{of: c.data.Labels, weights: c.data.Weights}
 	losses, weights := make([]float64, len(c.folds)), make([]float64, len(c.folds))
 	p := make([]float64, c.data.Classes-1)
 	var loss, right, weight float64
 	for i, y := range c.data.Labels {
 		w, f := of.weight(i), c.FoldOf[i]
-		l := w * min(softmax(p, odds.RawRowView(i), y), -math.Log(leastProbability))
+		l := w * min(softmax(p, t.odds.RawRowView(i), y), -math.Log(leastProbability))
 		losses[f] += l
 		weights[f] += w
 		loss += l
 		weight += w
-		if mostProbable(odds.RawRowView(i)) == y {
+		if mostProbable(t.odds.RawRowView(i)) == y {
 			right += w
 		}
 	}
-	to.LogLoss, to.Accuracy = loss/weight, right/weight
+	t.LogLoss, t.Accuracy = loss/weight, right/weight
 	var squares, used float64
 	for f, w := range weights {
 		if w > 0 {
-			d := losses[f]/w - to.LogLoss
+			d := losses[f]/w - t.LogLoss
 			squares += d * d
 			used++
 		}
 	}
-	to.StandardError = math.Sqrt(squares / (used * max(1, used-1)))
+	t.StandardError = math.Sqrt(squares / (used * max(1, used-1)))
 }

@@ -66,8 +66,10 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	scaleColumns(coef, right)
 	topics, scores = it.Factors()
 	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
-	it.result = headOf(it.head, r)
-	it.result.Coefficients = widened(coef, it.k)
+	it.result = &solver.Head{Coefficients: widened(coef, it.k), Intercept: mat.Col(nil, r, it.head)}
+	if _, m := it.head.Dims(); m > r+1 {
+		it.result.AuxCoefficients = mat.DenseCopyOf(it.head.Slice(0, it.kappa, r+1, m))
+	}
 	return topics, scores, it.recompute(topics, scores)
 }
 
@@ -94,8 +96,7 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	if it.Variant == VariantH {
 		on = scores
 	}
-	rows, _ := on.Dims()
-	a := mat.NewDense(rows, it.kappa, nil)
+	a := new(mat.Dense)
 	a.Mul(on, it.result.Coefficients.T())
 	activations := a
 	if it.Variant == VariantW {
@@ -109,17 +110,6 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	total.Add(total, activations)
 	loss := it.labels.loss(total, total)
 	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss + it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
-}
-
-// headOf returns [C | Γᵀ], C with k columns, as a head.
-func headOf(coef *mat.Dense, k int) *solver.Head {
-	kappa, m := coef.Dims()
-	h := &solver.Head{Coefficients: mat.DenseCopyOf(coef.Slice(0, kappa, 0, k)), Intercept: make([]float64, kappa)}
-	mat.Col(h.Intercept, k, coef)
-	if m > k+1 {
-		h.AuxCoefficients = mat.DenseCopyOf(coef.Slice(0, kappa, k+1, m))
-	}
-	return h
 }
 
 // assume makes the given factors of any rank and the start head the iterate.

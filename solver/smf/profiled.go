@@ -102,11 +102,7 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	s.adopt()
 	s.basis.Copy(basis)
 	t.side.MulTransTo(s.image, s.basis)
-	s.regression = newRegression(t.labels, t.kappa, s.designTo(nil, s.image), t.Ridge)
-	s.regression.threads = t.threads
-	s.regression.coef.Copy(s.head)
-	s.head = s.regression.coef
-	s.regression.evaluate()
+	s.regression = newRegression(t, s.designTo(nil, s.image), s.head)
 	if !t.given {
 		s.fit()
 		return s, nil

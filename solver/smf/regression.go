@@ -33,10 +33,8 @@ const (
 // by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner:
 // for two classes that of the Hessian itself. It is kept while the features change little.
 type regression struct {
-	threads linalg.Threads
-	labels  labels
-	ridge   float64
-	design  *mat.Dense // n×m
+	*task
+	design *mat.Dense // n×m
 	fitted
 
 	gradient, step, conjugate, rest, product, solved *mat.Dense // κ×m
@@ -53,15 +51,18 @@ type fitted struct {
 	loss, objective    float64    // without and with the ridge
 }
 
-func newRegression(l labels, kappa int, design *mat.Dense, ridge float64) *regression {
-	n, m := design.Dims()
-	g := &regression{labels: l, ridge: ridge, design: design}
-	for _, a := range []**mat.Dense{&g.coef, &g.gradient, &g.step, &g.conjugate, &g.rest, &g.product, &g.solved} {
-		*a = mat.NewDense(kappa, m, nil)
+// newRegression begins with these coefficients, which it takes over.
+func newRegression(t *task, design, coef *mat.Dense) *regression {
+	_, m := design.Dims()
+	g := &regression{task: t, design: design}
+	for _, a := range []**mat.Dense{&g.gradient, &g.step, &g.conjugate, &g.rest, &g.product, &g.solved} {
+		*a = mat.NewDense(t.kappa, m, nil)
 	}
 	for _, a := range []**mat.Dense{&g.activations, &g.probs, &g.moved, &g.trial, &g.residual} {
-		*a = mat.NewDense(n, kappa, nil)
+		*a = mat.NewDense(t.n, t.kappa, nil)
 	}
+	g.coef = coef
+	g.evaluate()
 	return g
 }
 
@@ -69,7 +70,7 @@ func newRegression(l labels, kappa int, design *mat.Dense, ridge float64) *regre
 func (g *regression) evaluate() {
 	activate(g.activations, g.design, g.coef)
 	g.loss = g.labels.loss(g.probs, g.activations)
-	g.objective = g.loss + g.ridge*linalg.Dot(g.coef, g.coef)
+	g.objective = g.loss + g.Ridge*linalg.Dot(g.coef, g.coef)
 }
 
 func (f fitted) clone() fitted {
@@ -101,7 +102,7 @@ func (g *regression) fit(tol float64, limit int) {
 
 // search halves the step, which moves the activations by moved, until the objective falls. It reports whether it falls.
 func (g *regression) search(slope float64) bool {
-	across, along := 2*g.ridge*linalg.Dot(g.coef, g.step), g.ridge*linalg.Dot(g.step, g.step)
+	across, along := 2*g.Ridge*linalg.Dot(g.coef, g.step), g.Ridge*linalg.Dot(g.step, g.step)
 	base := g.objective - g.loss
 	t := 1.0
 	for range maxHalvings {
@@ -163,7 +164,7 @@ func (g *regression) factorize() {
 	}
 	g.weigh(g.weighted, g.design)
 	gram := g.threads.Gram(g.weighted)
-	shift := 2*g.ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
+	shift := 2*g.Ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
 	for j := range m {
 		gram.Set(j, j, gram.At(j, j)+shift)
 	}
@@ -204,7 +205,7 @@ func (g *regression) solve(dst, r *mat.Dense) {
 
 // accumulate stores Kᵀ·design + 2ν·C in dst for K n×κ.
 func (g *regression) accumulate(dst, k, coef *mat.Dense) {
-	dst.Scale(2*g.ridge, coef)
+	dst.Scale(2*g.Ridge, coef)
 	kappa, _ := dst.Dims()
 	for i := range g.labels.of {
 		row := g.design.RawRowView(i)
