@@ -104,29 +104,31 @@ func (s *gradientState) Update() solver.Status {
 
 // coefficients returns A above Γ.
 func (s *gradientState) coefficients() *mat.Dense {
-	_, m := s.head.Dims()
-	all := mat.NewDense(s.d+m-s.rank, s.kappa, nil)
-	all.Slice(0, s.d, 0, s.kappa).(*mat.Dense).Mul(s.basis, s.coef().T())
-	all.Slice(s.d, s.d+m-s.rank, 0, s.kappa).(*mat.Dense).Copy(s.head.Slice(0, s.kappa, s.rank, m).T())
-	return all
+	var a, all mat.Dense
+	a.Mul(s.basis, s.coef().T())
+	all.Stack(&a, s.gamma().T())
+	return &all
 }
 
-// half returns Θ½.
+// half returns Θ½ by ∂F/∂A, which is X·K + 2ν·Q·b for SMF-W and K + 2ν·Q·b for SMF-H, K the residuals of the label loss.
 func (s *gradientState) half(residual *mat.Dense) *lifted {
 	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
-	s.gradientTo(gradient, residual)
+	if s.Variant == VariantW {
+		s.side.MulTo(gradient, residual)
+	} else {
+		gradient.Copy(residual)
+	}
+	s.addRidge(gradient)
 	a.Mul(s.basis, s.coef().T())
 	addScaledTo(a, a, -s.Step, gradient)
-	share := 2 * s.Step * s.Xi
-	return &lifted{threads: s.threads, a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
+	return &lifted{iterate: &s.iterate, a: a, share: 2 * s.Step * s.Xi}
 }
 
 // stepAux makes the step of Γ.
 func (s *gradientState) stepAux(residual *mat.Dense) {
 	tau := cmp.Or(s.StepAux, s.Step)
-	_, q := s.z.Dims()
-	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
-	gradient := mat.NewDense(q, s.kappa, nil)
+	gamma := s.gamma()
+	gradient := mat.NewDense(s.aux, s.kappa, nil)
 	s.threads.InnerTo(gradient, s.z, residual)
 	for c := range s.kappa {
 		row := gamma.RawRowView(c)
@@ -193,53 +195,46 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	return true
 }
 
-// lifted multiplies by Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), without forming it.
+// lifted multiplies by Θ½ = [A½, (1 − share)·Q·Yᵀ + share·X̂], d×(κ+e), without forming it.
 type lifted struct {
-	a, basis, image *mat.Dense
-	side            linalg.Products
-	keep, weight    float64
-	threads         linalg.Threads
+	*iterate
+	a     *mat.Dense
+	share float64
 }
 
 // MulTo stores Θ½·D in dst.
 func (l *lifted) MulTo(dst, d *mat.Dense) {
-	_, kappa := l.a.Dims()
 	rows, m := d.Dims()
-	right := d.Slice(kappa, rows, 0, m).(*mat.Dense)
+	right := d.Slice(l.kappa, rows, 0, m).(*mat.Dense)
 	l.side.MulTo(dst, right)
-	_, r := l.image.Dims()
-	inner := mat.NewDense(r, m, nil)
-	l.threads.InnerTo(inner, l.image, right)
-	l.add(dst, l.basis, inner)
-	l.threads.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
+	l.add(dst, l.basis, l.image, right)
+	l.threads.AddMulTo(dst, l.a, d.Slice(0, l.kappa, 0, m).(*mat.Dense))
 }
 
 // MulTransTo stores Θ½ᵀ·D in dst.
 func (l *lifted) MulTransTo(dst, d *mat.Dense) {
-	_, kappa := l.a.Dims()
 	rows, m := dst.Dims()
-	below := dst.Slice(kappa, rows, 0, m).(*mat.Dense)
+	below := dst.Slice(l.kappa, rows, 0, m).(*mat.Dense)
 	l.side.MulTransTo(below, d)
-	_, r := l.basis.Dims()
-	inner := mat.NewDense(r, m, nil)
-	l.threads.InnerTo(inner, l.basis, d)
-	l.add(below, l.image, inner)
-	l.threads.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
+	l.add(below, l.image, l.basis, d)
+	l.threads.InnerTo(dst.Slice(0, l.kappa, 0, m).(*mat.Dense), l.a, d)
 }
 
-// add turns dst into weight·dst + keep·left·inner. It scales inner.
-func (l *lifted) add(dst, left, inner *mat.Dense) {
-	dst.Scale(l.weight, dst)
-	inner.Scale(l.keep, inner)
+// add turns dst into share·dst + (1 − share)·left·rightᵀ·d.
+func (l *lifted) add(dst, left, right, d *mat.Dense) {
+	_, m := d.Dims()
+	inner := mat.NewDense(l.rank, m, nil)
+	l.threads.InnerTo(inner, right, d)
+	dst.Scale(l.share, dst)
+	inner.Scale(1-l.share, inner)
 	l.threads.AddMulTo(dst, left, inner)
 }
 
 // dense returns Θ½.
 func (l *lifted) dense() *mat.Dense {
-	d, kappa := l.a.Dims()
-	e, _ := l.image.Dims()
-	dst, eye := mat.NewDense(d, kappa+e, nil), mat.NewDense(kappa+e, kappa+e, nil)
-	for i := range kappa + e {
+	wide := l.kappa + l.e
+	dst, eye := mat.NewDense(l.d, wide, nil), mat.NewDense(wide, wide, nil)
+	for i := range wide {
 		eye.Set(i, i, 1)
 	}
 	l.MulTo(dst, eye)

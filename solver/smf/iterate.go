@@ -67,8 +67,8 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	topics, scores = it.Factors()
 	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
 	it.result = &solver.Head{Coefficients: widened(coef, it.k), Intercept: mat.Col(nil, r, it.head)}
-	if _, m := it.head.Dims(); m > r+1 {
-		it.result.AuxCoefficients = mat.DenseCopyOf(it.head.Slice(0, it.kappa, r+1, m))
+	if it.aux > 1 {
+		it.result.AuxCoefficients = mat.DenseCopyOf(it.head.Slice(0, it.kappa, r+1, r+it.aux))
 	}
 	return topics, scores, it.recompute(topics, scores)
 }
@@ -103,8 +103,7 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 		activations = mat.NewDense(it.n, it.kappa, nil)
 		it.x.MulTo(activations, a)
 	}
-	_, m := it.head.Dims()
-	gamma := it.head.Slice(0, it.kappa, it.rank, m).(*mat.Dense)
+	gamma := it.gamma()
 	total := mat.NewDense(it.n, it.kappa, nil)
 	activate(total, it.z, gamma)
 	total.Add(total, activations)
@@ -122,16 +121,15 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
 		return fmt.Errorf("making the factors orthonormal: %w", err)
 	}
-	_, q := it.z.Dims()
 	var small mat.Dense // own = Q·small
 	small.Mul(it.basis.T(), own)
-	it.image, it.head = mat.NewDense(it.e, it.rank, nil), mat.NewDense(it.kappa, it.rank+q, nil)
+	it.image, it.head = mat.NewDense(it.e, it.rank, nil), mat.NewDense(it.kappa, it.rank+it.aux, nil)
 	it.image.Mul(other, small.T())
 	if h := it.StartHead; h != nil {
 		it.coef().Mul(h.Coefficients, small.T())
 		it.head.SetCol(it.rank, h.Intercept)
-		if q > 1 {
-			it.head.Slice(0, it.kappa, it.rank+1, it.rank+q).(*mat.Dense).Copy(h.AuxCoefficients)
+		if it.aux > 1 {
+			it.head.Slice(0, it.kappa, it.rank+1, it.rank+it.aux).(*mat.Dense).Copy(h.AuxCoefficients)
 		}
 	}
 	return nil
@@ -140,10 +138,9 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 // designTo stores in dst, or in a new matrix, what the activations are linear in: [X̂ᵀQ | z] for SMF-W, whose products are
 // X̂ᵀQ, and [Q | z] for SMF-H.
 func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
-	_, q := it.z.Dims()
 	if dst == nil {
-		dst = mat.NewDense(it.n, it.rank+q, nil)
-		dst.Slice(0, it.n, it.rank, it.rank+q).(*mat.Dense).Copy(it.z)
+		dst = mat.NewDense(it.n, it.rank+it.aux, nil)
+		dst.Slice(0, it.n, it.rank, it.rank+it.aux).(*mat.Dense).Copy(it.z)
 	}
 	features := it.basis
 	if it.Variant == VariantW {
@@ -151,17 +148,6 @@ func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
 	}
 	dst.Slice(0, it.n, 0, it.rank).(*mat.Dense).Copy(features)
 	return dst
-}
-
-// gradientTo stores ∂F/∂A in the d×κ matrix dst, for the residuals K, n×κ, of the label loss: X·K for SMF-W or K for SMF-H,
-// plus 2ν·Q·b.
-func (it *iterate) gradientTo(dst, k *mat.Dense) {
-	if it.Variant == VariantW {
-		it.side.MulTo(dst, k)
-	} else {
-		dst.Copy(k)
-	}
-	it.addRidge(dst)
 }
 
 // addRidge adds 2ν·Q·b to dst.
@@ -173,6 +159,11 @@ func (it *iterate) addRidge(dst *mat.Dense) {
 
 // coef returns bᵀ, κ×r, as a view of the head.
 func (it *iterate) coef() *mat.Dense { return it.head.Slice(0, it.kappa, 0, it.rank).(*mat.Dense) }
+
+// gamma returns Γᵀ, κ×(1+q), as a view of the head.
+func (it *iterate) gamma() *mat.Dense {
+	return it.head.Slice(0, it.kappa, it.rank, it.rank+it.aux).(*mat.Dense)
+}
 
 // widened returns a with columns of zeros up to k.
 func widened(a *mat.Dense, k int) *mat.Dense {

@@ -211,6 +211,7 @@ type task struct {
 	kappa    int        // κ
 	labels   labels     // of the documents
 	z        *mat.Dense // n×(1+q)
+	aux      int        // 1+q
 	given    bool       // the start is given
 	squared  float64    // ‖X‖²
 	rounding float64    // smaller changes of the objective count as rounding
@@ -233,6 +234,7 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	t.rank = min(t.k, t.d)
 	t.labels = labels{of: m.data.Labels, weights: m.data.Weights}
 	t.z = withOnes(m.data.Aux, n)
+	_, t.aux = t.z.Dims()
 	t.rounding = noise * (t.Xi*t.squared + float64(n))
 	return t, t.checkHead()
 }
@@ -243,12 +245,11 @@ func (t *task) checkHead() error {
 	if h == nil {
 		return nil
 	}
-	_, m := t.z.Dims()
 	r, c := shape(h.Coefficients)
 	auxRows, q := shape(h.AuxCoefficients)
-	if r != t.kappa || c != t.k || len(h.Intercept) != t.kappa || q != m-1 || q > 0 && auxRows != t.kappa {
+	if r != t.kappa || c != t.k || len(h.Intercept) != t.kappa || q != t.aux-1 || q > 0 && auxRows != t.kappa {
 		return fmt.Errorf("reading the start coefficients: %w: %d×%d, %d intercepts and %d×%d of auxiliary features for %d classes, %d topics and %d auxiliary features",
-			solver.ErrShape, r, c, len(h.Intercept), auxRows, q, t.kappa+1, t.k, m-1)
+			solver.ErrShape, r, c, len(h.Intercept), auxRows, q, t.kappa+1, t.k, t.aux-1)
 	}
 	return nil
 }
