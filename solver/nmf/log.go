@@ -45,8 +45,8 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	s := &logNMF{
 		threads: linalg.ThreadsOf(p.X), topics: topics, scores: scores, gram: mat.NewDense(k, k, nil),
 		loss:      logistic.New(p.X, k),
-		forTopics: &logistic.Point{Topics: topics, Scores: scores, TopicsGradient: newLike(topics)},
-		forScores: &logistic.Point{Topics: topics, Scores: scores, ScoresGradient: newLike(scores)},
+		forTopics: &logistic.Point{Topics: topics, Scores: scores, TopicsGradient: linalg.NewLike(topics)},
+		forScores: &logistic.Point{Topics: topics, Scores: scores, ScoresGradient: linalg.NewLike(scores)},
 	}
 	s.evaluate()
 	switch {

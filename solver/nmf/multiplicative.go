@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -37,7 +38,7 @@ func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 		s.projectOnScores()
 		s.measureTopics()
 	}
-	return &multiplicative{state: s, topicsFit: newLike(s.topics), scoresFit: newLike(s.scores)}, nil
+	return &multiplicative{state: s, topicsFit: linalg.NewLike(s.topics), scoresFit: linalg.NewLike(s.scores)}, nil
 }
 
 // multiplicative updates by the rules of Lee and Seung 2001, theorem 1,

@@ -47,7 +47,7 @@ func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, erro
 	}
 	k, _ := s.topicsGram.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
-	return &semi{state: s, gramPlus: square(), gramMinus: square(), fitPlus: newLike(s.scores), fitMinus: newLike(s.scores)}, nil
+	return &semi{state: s, gramPlus: square(), gramMinus: square(), fitPlus: linalg.NewLike(s.scores), fitMinus: linalg.NewLike(s.scores)}, nil
 }
 
 // semi updates by the rules of Ding et al. 2010, section 3.2: with A⁺ = (|A|+A)/2 and A⁻ = (|A|−A)/2,
@@ -131,10 +131,10 @@ func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	var cholesky mat.Cholesky
 	if cholesky.Factorize(scaled) && cholesky.Cond() < maxCondition {
 		r := cholesky.RawU().(*mat.TriDense).RawTriangular()
-		scaleColumns(dst, c, scale)
+		linalg.ScaleColumns(dst, c, scale)
 		blas64.Trsm(blas.Right, blas.NoTrans, 1, r, dst.RawMatrix())
 		blas64.Trsm(blas.Right, blas.Trans, 1, r, dst.RawMatrix())
-		scaleColumns(dst, dst, scale)
+		linalg.ScaleColumns(dst, dst, scale)
 		return
 	}
 	var eigen mat.EigenSym
@@ -151,21 +151,10 @@ func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 		}
 	}
 	weighted.CloneFrom(&vectors)
-	scaleColumns(&weighted, &weighted, weights)
+	linalg.ScaleColumns(&weighted, &weighted, weights)
 	inverse.Mul(&weighted, vectors.T())
-	right := newLike(c)
-	scaleColumns(right, c, scale)
+	right := linalg.NewLike(c)
+	linalg.ScaleColumns(right, c, scale)
 	threads.MulTo(dst, right, &inverse)
-	scaleColumns(dst, dst, scale)
-}
-
-// scaleColumns stores A·diag(w) in dst, which may be A.
-func scaleColumns(dst, a *mat.Dense, w []float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		out := dst.RawRowView(i)
-		for t, v := range a.RawRowView(i) {
-			out[t] = w[t] * v
-		}
-	}
+	linalg.ScaleColumns(dst, dst, scale)
 }

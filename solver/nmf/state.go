@@ -38,7 +38,7 @@ func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, erro
 	return &state{
 		x: p.X, threads: linalg.ThreadsOf(p.X), topics: f, scores: g, squared: p.X.NormSquared(), sign: topics,
 		topicsGram: mat.NewDense(k, k, nil), scoresGram: mat.NewDense(k, k, nil),
-		topicsCross: newLike(f), scoresCross: newLike(g),
+		topicsCross: linalg.NewLike(f), scoresCross: linalg.NewLike(g),
 	}, nil
 }
 
@@ -129,10 +129,4 @@ func (s *state) balance() {
 // penalty returns λ_F‖F‖₁ + λ_G‖G‖₁ of factors ≥ 0.
 func (s *state) penalty() float64 {
 	return s.topicsWeight*mat.Sum(s.topics) + s.scoresWeight*mat.Sum(s.scores)
-}
-
-// newLike returns a zero matrix of the shape of a.
-func newLike(a *mat.Dense) *mat.Dense {
-	r, c := a.Dims()
-	return mat.NewDense(r, c, nil)
 }

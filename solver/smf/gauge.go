@@ -50,9 +50,9 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	}
 	var scores, coefficients mat.Dense
 	scores.Mul(r.Scores, &v)
-	scaleColumns(&scores, values)
+	linalg.ScaleColumns(&scores, &scores, values)
 	coefficients.Mul(r.Head.Coefficients, &v)
-	scaleColumns(&coefficients, coded)
+	linalg.ScaleColumns(&coefficients, &coefficients, coded)
 
 	_, rotation, ok := eigen(serial.Gram(&scores))
 	if !ok {
@@ -69,7 +69,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	turned.Scores.Mul(&scores, rotation)
 	head.Coefficients.Mul(&coefficients, rotation)
 	for _, a := range []*mat.Dense{turned.Topics, turned.Scores, head.Coefficients} {
-		scaleColumns(a, signs)
+		linalg.ScaleColumns(a, a, signs)
 	}
 	turned.Head = &head
 	distance := linalg.DistanceFromIdentity(serial.Gram(turned.Topics))

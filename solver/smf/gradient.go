@@ -143,6 +143,7 @@ func (s *gradientState) project(half *lifted) bool {
 	r, wide := s.rank, s.kappa+s.e
 	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ, zeros beyond its columns
 	found := min(r, wide)
+	leading := right.Slice(0, wide, 0, found).(*mat.Dense)
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
 		dense := half.dense()
@@ -153,9 +154,8 @@ func (s *gradientState) project(half *lifted) bool {
 		svd.UTo(&u)
 		svd.VTo(&v)
 		basis.Copy(u.Slice(0, s.d, 0, found))
-		right.Copy(v.Slice(0, wide, 0, found))
-		scaleColumns(right.Slice(0, wide, 0, found).(*mat.Dense), svd.Values(nil)[:found])
-	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), right.Slice(0, wide, 0, found).(*mat.Dense)) {
+		linalg.ScaleColumns(leading, v.Slice(0, wide, 0, found).(*mat.Dense), svd.Values(nil)[:found])
+	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), leading) {
 		return false
 	}
 	s.coef().Copy(right.Slice(0, s.kappa, 0, r))

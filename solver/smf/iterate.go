@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -61,9 +60,9 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 			right[t] = sign / root
 		}
 	}
-	scaleColumns(it.basis, left)
-	scaleColumns(it.image, right)
-	scaleColumns(coef, right)
+	linalg.ScaleColumns(it.basis, it.basis, left)
+	linalg.ScaleColumns(it.image, it.image, right)
+	linalg.ScaleColumns(coef, coef, right)
 	topics, scores = it.Factors()
 	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
 	it.result = &solver.Head{Coefficients: widened(coef, it.k), Intercept: mat.Col(nil, r, it.head)}
@@ -203,7 +202,7 @@ func mapped(values []float64, vectors *mat.Dense, of func(value float64) float64
 	for t, v := range values {
 		factors[t] = of(v)
 	}
-	scaleColumns(scaled, factors)
+	linalg.ScaleColumns(scaled, scaled, factors)
 	scaled.Mul(scaled, vectors.T())
 	return scaled
 }
@@ -223,23 +222,9 @@ func largestEntries(a *mat.Dense) []float64 {
 }
 
 func columnNorms(a *mat.Dense) []float64 {
-	rows, cols := a.Dims()
-	norms := make([]float64, cols)
-	for i := range rows {
-		for j, v := range a.RawRowView(i) {
-			norms[j] += v * v
-		}
-	}
+	norms := linalg.ColumnSquares(a)
 	for j, v := range norms {
 		norms[j] = math.Sqrt(v)
 	}
 	return norms
-}
-
-// scaleColumns multiplies each column by its factor.
-func scaleColumns(a *mat.Dense, factors []float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		floats.Mul(a.RawRowView(i), factors)
-	}
 }

@@ -259,7 +259,7 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 			scales[c] = 1 / norm
 		}
 	}
-	scaleColumns(a, scales)
+	linalg.ScaleColumns(a, a, scales)
 	values, vectors, ok := eigen(threads.Gram(a))
 	if !ok {
 		return nil, 0
@@ -272,7 +272,7 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 		return nil, 0
 	}
 	basis, vectors = dst.Slice(0, rows, 0, kept).(*mat.Dense), mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept))
-	scaleColumns(vectors, scales[:kept])
+	linalg.ScaleColumns(vectors, vectors, scales[:kept])
 	threads.MulTo(basis, a, vectors)
 	return basis, values[kept-1]
 }

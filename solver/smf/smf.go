@@ -165,12 +165,8 @@ func checkAux(aux *mat.Dense, n int) error {
 	if rows != n {
 		return fmt.Errorf("%w: auxiliary features for %d documents, must be %d", solver.ErrShape, rows, n)
 	}
-	for i := range rows {
-		for j, v := range aux.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: i, Col: j, Value: v})
-			}
-		}
+	if at, ok := errors.AsType[*solver.DomainError](solver.Real.Check(aux)); ok {
+		return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value})
 	}
 	return nil
 }

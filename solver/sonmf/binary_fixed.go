@@ -35,14 +35,14 @@ type fixedState struct {
 func newFixedState(it binaryIterate, eta float64, threads linalg.Threads) *fixedState {
 	s := &fixedState{
 		binaryIterate: it,
-		moved:         newPoint(it.at.Topics, newLike(it.at.Scores)),
-		trial:         newPoint(newLike(it.at.Topics), newLike(it.at.Scores)),
+		moved:         newPoint(it.at.Topics, linalg.NewLike(it.at.Scores)),
+		trial:         newPoint(linalg.NewLike(it.at.Topics), linalg.NewLike(it.at.Scores)),
 		curve:         newCayleyCurve(it.at.Topics, threads),
 		eta:           eta,
 		tau:           fixedTau,
 	}
-	s.at.ScoresCurvature = newLike(it.at.Scores)
-	s.trial.ScoresCurvature = newLike(it.at.Scores)
+	s.at.ScoresCurvature = linalg.NewLike(it.at.Scores)
+	s.trial.ScoresCurvature = linalg.NewLike(it.at.Scores)
 	s.loss.Evaluate(s.at)
 	return s
 }

@@ -103,7 +103,7 @@ func newPoint(topics, scores *mat.Dense) *logistic.Point {
 	n, _ := scores.Dims()
 	return &logistic.Point{
 		Topics: topics, Scores: scores,
-		TopicsGradient: newLike(topics), ScoresGradient: newLike(scores),
+		TopicsGradient: linalg.NewLike(topics), ScoresGradient: linalg.NewLike(scores),
 		Curvature: make([]float64, n),
 	}
 }
@@ -117,13 +117,13 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 
 		threads:   threads,
 		polar:     linalg.Polar{Threads: threads},
-		trial:     newPoint(newLike(topics), newLike(scores)),
+		trial:     newPoint(linalg.NewLike(topics), linalg.NewLike(scores)),
 		gradient:  newFactorPair(n, p, k),
 		step:      newFactorPair(n, p, k),
 		other:     newFactorPair(n, p, k),
 		curvature: make([]float64, n),
-		weighted:  newLike(scores),
-		moved:     newLike(topics),
+		weighted:  linalg.NewLike(scores),
+		moved:     linalg.NewLike(topics),
 		small:     mat.NewDense(k, k, nil),
 		inverse:   mat.NewDense(k, k, nil),
 	}

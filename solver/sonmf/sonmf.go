@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
@@ -86,7 +87,7 @@ func newIterate(x matrix.Operator, topics *mat.Dense) (it iterate, projected *ma
 	_, k := topics.Dims()
 	it = iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil), squared: x.NormSquared()}
 	it.threshold = noise * it.squared
-	projected = newLike(it.scores)
+	projected = linalg.NewLike(it.scores)
 	x.MulTo(projected, topics)
 	it.objective = it.squared - positivePart(it.scores, projected)
 	return it, projected
@@ -136,10 +137,4 @@ func positivePart(dst, a *mat.Dense) float64 {
 		total += even + odd
 	}
 	return total
-}
-
-// newLike returns a zero matrix of the shape of a.
-func newLike(a *mat.Dense) *mat.Dense {
-	r, c := a.Dims()
-	return mat.NewDense(r, c, nil)
 }
