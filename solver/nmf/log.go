@@ -33,7 +33,7 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	topics, scores, err := factors(ctx, p, nonNegative)
+	topics, scores, err := factors(ctx, p, solver.NonNegative)
 	if err != nil {
 		return nil, err
 	}

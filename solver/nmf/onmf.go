@@ -73,7 +73,7 @@ type orthogonal struct {
 }
 
 func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) {
-	s, err := newState(ctx, p, nonNegative)
+	s, err := newState(ctx, p, solver.NonNegative)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (SemiNMF) Name() string { return "semi-nmf" }
 // Start returns the state at the start factors. If Init names the start, twenty rounds follow first, each of coordinate descent
 // on the scores and an exact step of the topics. Zeros of the scores are raised as in NMF.
 func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
-	s, err := newState(ctx, p, anySign)
+	s, err := newState(ctx, p, solver.Real)
 	if err != nil {
 		return nil, err
 	}
