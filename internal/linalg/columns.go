@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -34,6 +35,32 @@ func SelectColumns(a *mat.Dense, columns []int) *mat.Dense {
 		}
 	}
 	return out
+}
+
+// NewLike returns a zero matrix of the shape of a.
+func NewLike(a *mat.Dense) *mat.Dense {
+	rows, cols := a.Dims()
+	return mat.NewDense(rows, cols, nil)
+}
+
+// ColumnSquares returns the sum of the squares of each column.
+func ColumnSquares(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	squares := make([]float64, cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i) {
+			squares[j] += v * v
+		}
+	}
+	return squares
+}
+
+// ScaleColumns stores A·diag(factors) in dst, which may be A.
+func ScaleColumns(dst, a *mat.Dense, factors []float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		floats.MulTo(dst.RawRowView(i), a.RawRowView(i), factors)
+	}
 }
 
 // ColumnMeans returns the mean of the entries that are not NaN in each column, 0 for a column without any.

@@ -353,7 +353,7 @@ func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
 
 // learnL1 trains the non-negative factorization with ℓ1 penalties.
 func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors int) (solver.Status, error) {
-	method, err := nmf.NewL1(nmf.Auto, nmf.Auto)
+	method, err := nmf.NewL1(nil, nil)
 	if err != nil {
 		return solver.NotTerminated, err
 	}

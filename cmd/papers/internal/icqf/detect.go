@@ -150,7 +150,8 @@ func failed(ctx context.Context, s solver.Status) error {
 }
 
 func l1NMF() (solver.Method, error) {
-	return nmf.NewL1(beta*participants/items, beta)
+	onTopics, onScores := float64(beta*participants/items), float64(beta)
+	return nmf.NewL1(&onTopics, &onScores)
 }
 
 // completion is ℓ1-NMF of the observed cells as a rank.Method: every few updates the reconstruction replaces the missing

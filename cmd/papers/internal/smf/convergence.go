@@ -6,8 +6,10 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
@@ -43,14 +45,7 @@ const (
 // floorFactor is how many times as many updates the run gets that only looks for the least objective.
 const floorFactor = 5
 
-// algorithm is one of those that are compared.
-type algorithm struct {
-	name   string
-	update smf.Update
-	step   float64
-}
-
-// The algorithms' names. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
+// The algorithms that are compared. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
 const (
 	paperLPGD     = "LPGD, τ = .01"
 	safeLPGD      = "LPGD, safe steps"
@@ -59,14 +54,8 @@ const (
 	nameFloorOnly = "floor"
 )
 
-func algorithms() []algorithm {
-	return []algorithm{
-		{paperLPGD, smf.UpdateGradient, paperStep},
-		{safeLPGD, smf.UpdateGradient, 0},
-		{nameBCD, smf.UpdateBlocks, 0},
-		{nameProfiled, smf.UpdateProfiled, 0},
-		{nameFloorOnly, smf.UpdateProfiled, 0},
-	}
+func algorithms() []string {
+	return []string{paperLPGD, safeLPGD, nameBCD, nameProfiled, nameFloorOnly}
 }
 
 func variants() []smf.Variant { return []smf.Variant{smf.VariantW, smf.VariantH} }
@@ -145,8 +134,8 @@ func (c *Convergence) converge(ctx context.Context, session *report.Session) (*C
 			for _, xi := range c.Xi {
 				for _, a := range algorithms() {
 					jobs = append(jobs, report.Job[ConvergenceRun]{
-						Cell: ConvergenceRun{ConvergenceKey: ConvergenceKey{p.name, variant, xi, a.name}},
-						Fill: func(ctx context.Context, r *ConvergenceRun) error { return c.fill(ctx, p, a, r) },
+						Cell: ConvergenceRun{ConvergenceKey: ConvergenceKey{p.name, variant, xi, a}},
+						Fill: func(ctx context.Context, r *ConvergenceRun) error { return c.fill(ctx, p, r) },
 					})
 				}
 			}
@@ -179,11 +168,47 @@ func (c *Convergence) problems(ctx context.Context) ([]*problem, error) {
 	return []*problem{digits, jobs}, err
 }
 
+// method returns the algorithm of this name.
+func (p *problem) method(algorithm string, s smf.Settings) (solver.Method, error) {
+	switch algorithm {
+	case nameBCD:
+		return &blockDescent{s, p.data}, nil
+	case paperLPGD:
+		s.Step = paperStep
+	case safeLPGD:
+		if err := p.safeSteps(&s); err != nil {
+			return nil, err
+		}
+	}
+	return smf.New(p.data, s)
+}
+
+// safeSteps sets the step lengths for which no update of LPGD raises the objective:
+//
+//	τ = 1/max(2ξ, 2ν + s/2), τ_Γ = 1/(2ν + ‖Z‖₂²/2),
+//
+// s = ‖X‖₂² for SMF-W and 1 for SMF-H. A quarter bounds the curvature of the label loss, and the factor 2 is for both blocks
+// moving together.
+func (p *problem) safeSteps(s *smf.Settings) error {
+	size := 1.0
+	if s.Variant == smf.VariantW {
+		var err error
+		if size, err = squaredNorm(linalg.OperatorOf(p.x, 0)); err != nil {
+			return err
+		}
+	}
+	n, _ := p.x.Dims()
+	gram := linalg.Threads(0).Gram(withOnes(p.data.Aux, n))
+	s.Step = 1 / max(2*s.Xi, 2*s.Ridge+2*labelCurvature*size)
+	s.StepAux = 1 / (2*s.Ridge + 2*labelCurvature*largestEigenvalue(gram))
+	return nil
+}
+
 // fill makes one run.
-func (c *Convergence) fill(ctx context.Context, p *problem, a algorithm, r *ConvergenceRun) error {
+func (c *Convergence) fill(ctx context.Context, p *problem, r *ConvergenceRun) error {
 	s := solver.Settings{Rank: p.rank, MaxIter: c.Iterations, RelTol: -1}
-	problem := smf.Settings{Variant: r.Variant, Xi: r.Xi, Ridge: paperRidge, Update: a.update, Step: a.step}
-	if a.name == nameFloorOnly {
+	problem := smf.Settings{Variant: r.Variant, Xi: r.Xi, Ridge: paperRidge}
+	if r.Algorithm == nameFloorOnly {
 		s.MaxIter *= floorFactor
 	} else {
 		var err error
@@ -191,10 +216,12 @@ func (c *Convergence) fill(ctx context.Context, p *problem, a algorithm, r *Conv
 			return err
 		}
 	}
-	method, err := smf.New(p.data, problem)
+	began := time.Now()
+	method, err := p.method(r.Algorithm, problem)
 	if err != nil {
 		return err
 	}
+	outside := time.Since(began).Seconds()
 	found, err := solver.Solve(ctx, p.x, s, method)
 	if err != nil {
 		return err
@@ -208,7 +235,7 @@ func (c *Convergence) fill(ctx context.Context, p *problem, a algorithm, r *Conv
 			break
 		}
 		r.Objectives = append(r.Objectives, point.Objective)
-		r.Seconds = append(r.Seconds, found.Seconds.Init+point.Seconds)
+		r.Seconds = append(r.Seconds, outside+found.Seconds.Init+point.Seconds)
 	}
 	if r.Objectives == nil {
 		return fmt.Errorf("at the start: %w", solver.ErrNonFinite)
