@@ -12,16 +12,6 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// ReadAnswers reads the matrix in the named file as Read does, but in a table an empty field, NA, NaN or a single dot is a
-// missing answer, NaN.
-func ReadAnswers(path string) (mat.Matrix, error) {
-	if ext, _ := table.Extensions(path); !isTable(ext) {
-		return Read(path)
-	}
-	x, err := cells{gaps: true}.open(path)
-	return x, atPath(path, err)
-}
-
 // cells reads a matrix from a table, a row per line. A first line with a field that is neither empty nor a number is a
 // header and is left out. Blank lines, spaces around numbers and a byte order mark are ignored.
 //
@@ -56,36 +46,29 @@ func (c cells) open(path string) (mat.Matrix, error) {
 		return nil, tableError(err)
 	}
 	defer rows.Close() //nolint:errcheck // nothing was written
-	x, err := c.read(rows)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return c.read(rows)
 }
 
-func (c cells) read(rows *table.Reader) (*mat.Dense, error) {
+func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
 	width := len(rows.Header())
 	var values []float64
 	for {
 		row, err := rows.Next()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return mat.NewDense(len(values)/width, width, values), nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, tableError(err)
-		}
-		if len(row.Cells) != width {
+		case len(row.Cells) != width:
 			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), width)
 		}
 		for f, field := range row.Cells {
 			field = strings.TrimSpace(field)
-			var v float64
+			v := math.NaN()
 			switch {
 			case !c.missing(field):
 				v, err = number(field, row.Line, f+1)
-			case c.gaps:
-				v = math.NaN()
-			default:
+			case !c.gaps:
 				err = malformed(row.Line, f+1, "an empty field")
 			}
 			if err != nil {
@@ -96,14 +79,18 @@ func (c cells) read(rows *table.Reader) (*mat.Dense, error) {
 	}
 }
 
-// lineOf returns the line of a row, from 0, of the numbers; 0 if there is no such row.
-func lineOf(path string, row int) int {
+// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
+// It reads the file once more: it is for messages.
+func LineOf(path string, row int) int {
+	if !isTable(path) {
+		return 0
+	}
 	rows, err := table.Open(path, cells{}.options())
 	if err != nil {
 		return 0
 	}
 	defer rows.Close() //nolint:errcheck // nothing was written
-	for {
+	for ; ; row-- {
 		next, err := rows.Next()
 		if err != nil {
 			return 0
@@ -111,7 +98,6 @@ func lineOf(path string, row int) int {
 		if row == 0 {
 			return next.Line
 		}
-		row--
 	}
 }
 

@@ -3,7 +3,9 @@ package matrixio
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -17,13 +19,6 @@ var (
 	ErrFormat = errors.New("malformed matrix")
 	// ErrUnsupported is wrapped by the errors of well-formed files of a kind that is not read.
 	ErrUnsupported = errors.New("unsupported matrix")
-)
-
-// The extensions of files, but for a compression.
-const (
-	csvExt = ".csv"
-	mtxExt = ".mtx"
-	npyExt = ".npy"
 )
 
 // Error says where in a file reading ended.
@@ -71,18 +66,37 @@ func unsupported(line int, format string, args ...any) error {
 //
 // Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
 // matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
-func Read(path string) (x mat.Matrix, err error) {
-	defer func() { err = atPath(path, err) }()
-	ext, _ := table.Extensions(path)
-	if isTable(ext) {
-		return cells{}.open(path)
+func Read(path string) (mat.Matrix, error) { return read(path, cells{}) }
+
+// ReadAnswers is Read, but in a table an empty field, NA, NaN or a single dot is a missing answer, NaN.
+func ReadAnswers(path string) (mat.Matrix, error) { return read(path, cells{gaps: true}) }
+
+func read(path string, c cells) (x mat.Matrix, err error) {
+	if x, err = c.openAny(path); err == nil {
+		return x, nil
 	}
-	if ext != mtxExt && ext != npyExt {
+	if at, ok := errors.AsType[*Error](err); ok {
+		at.Path = path
+		return nil, at
+	}
+	return nil, &Error{Path: path, Err: err}
+}
+
+func (c cells) openAny(path string) (mat.Matrix, error) {
+	if isTable(path) {
+		return c.open(path)
+	}
+	ext, _ := table.Extensions(path)
+	decode, ok := map[string]func(io.Reader) (mat.Matrix, error){".mtx": ReadMTX, ".npy": readNPY}[ext]
+	if !ok {
 		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
 	}
 	file, err := os.Open(path)
+	if at, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, at.Err // Error states the path itself
+	}
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
 	input, err := table.Decompress(file, path)
@@ -90,45 +104,12 @@ func Read(path string) (x mat.Matrix, err error) {
 		return nil, err
 	}
 	defer input.Close()
-	if ext == mtxExt {
-		return ReadMTX(input)
-	}
-	dense, err := readNPY(input)
-	if err != nil {
-		return nil, err
-	}
-	return dense, nil
+	return decode(input)
 }
 
-// atPath returns err, if any, as an *Error of a file.
-func atPath(path string, err error) error {
-	if at, ok := errors.AsType[*Error](err); ok {
-		at.Path = path
-	} else if err != nil {
-		err = &Error{Path: path, Err: err}
-	}
-	return err
-}
-
-func isTable(ext string) bool {
-	return ext == csvExt || ext == ".tsv" || ext == ".jsonl" || ext == ".parquet"
-}
-
-// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
-// It reads the file once more: it is for messages.
-func LineOf(path string, row int) int {
-	if ext, _ := table.Extensions(path); !isTable(ext) {
-		return 0
-	}
-	return lineOf(path, row)
-}
-
-// cause drops the path and operation that Error states itself.
-func cause(err error) error {
-	if at, ok := errors.AsType[*os.PathError](err); ok {
-		return at.Err
-	}
-	return err
+func isTable(path string) bool {
+	ext, _ := table.Extensions(path)
+	return slices.Contains([]string{".csv", ".tsv", ".jsonl", ".parquet"}, ext)
 }
 
 // Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared, not
