@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
@@ -309,7 +310,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type questionnaireScoreCmd struct {
 	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"CSV file for the scores (default: standard output)." placeholder:"FILE"`
+	Out         string `help:"File for the scores: CSV, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
@@ -331,6 +332,11 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	warn(d, c.Input, scores.Remarks)
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
+	}
+	if c.Out != "" {
+		if err := score.Write(c.Out, &scores.Scores); !errors.Is(err, table.ErrName) {
+			return err
+		}
 	}
 	data, err := scores.CSV()
 	switch {

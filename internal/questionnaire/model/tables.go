@@ -20,8 +20,11 @@ type Scores struct {
 
 // CSV returns the scores as a table: id, factor1, factor2 …, in full precision.
 func (s *Scores) CSV() ([]byte, error) {
-	return numbers(append([]string{"id"}, FactorNames(s.Values)...), s.IDs, s.Values)
+	return numbers(s.Header(), s.IDs, s.Values)
 }
+
+// Header names the columns of the scores as a table.
+func (s *Scores) Header() []string { return append([]string{"id"}, FactorNames(s.Values)...) }
 
 // FactorNames names the columns of a matrix with a column for each factor.
 func FactorNames(a *mat.Dense) []string {

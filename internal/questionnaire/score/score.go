@@ -61,6 +61,23 @@ func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Tab
 	return t, t.Keep(questionnaire.Names(m.Items))
 }
 
+// Write writes scores into a file in the format of its name, so that it is complete or not there. It returns table.ErrName for a
+// name that tells no format.
+func Write(path string, s *model.Scores) error {
+	f, err := table.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
+	if err = f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView); err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	return nil
+}
+
 // Read reads a table that Scores.CSV gave for that many factors.
 func Read(path string, factors int) (*model.Scores, error) {
 	r, err := table.Open(path, table.Options{})
