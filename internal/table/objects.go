@@ -1,8 +1,6 @@
 package table
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -19,7 +17,6 @@ type objects struct {
 	in    *input
 	table *Reader // whose header grows
 	line  int
-	data  []byte // of the line
 	scan  jsonscan.Scanner
 	text  string   // that scan reads
 	cells []string // of the row
@@ -29,13 +26,13 @@ type objects struct {
 }
 
 func (o *objects) next() (Row, error) {
-	for {
-		if err := o.read(); err != nil {
+	for o.text = ""; o.text == ""; o.line++ {
+		o.in.left = maxRow
+		line, err := o.in.ReadString('\n')
+		if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
 			return Row{}, err
 		}
-		if o.text = string(bytes.TrimSpace(o.data)); o.text != "" {
-			break
-		}
+		o.text = strings.TrimSpace(line)
 	}
 	o.count++
 	clear(o.cells)
@@ -56,47 +53,27 @@ func (o *objects) fail(column string, err error) error {
 	return &Error{Line: o.line, Column: strings.ToValidUTF8(column, "\ufffd"), Err: err}
 }
 
-// read reads a line.
-func (o *objects) read() error {
-	o.in.left = maxRow
-	o.data = o.data[:0]
-	for {
-		part, err := o.in.ReadSlice('\n')
-		o.data = append(o.data, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case err == nil || errors.Is(err, io.EOF) && len(o.data) > 0:
-			o.line++
-			return nil
-		default:
-			return err
-		}
-	}
-}
-
 // object reads an object that stands depth levels deep; prefix stands before the names of its fields. It returns false for
 // what is no JSON.
 func (o *objects) object(prefix string, depth int) bool {
-	return o.scan.Object(func(name string) bool {
+	return o.scan.Object(func(name string) (ok bool) {
 		if prefix != "" {
 			name = prefix + name
 		}
-		start := o.scan.Offset()
-		switch c := o.scan.Peek(); c {
+		start, cell := o.scan.Offset(), ""
+		switch o.scan.Peek() {
 		case '{':
 			return depth+1 < jsonscan.MaxDepth && o.object(name+".", depth+1)
 		case '"':
-			cell, ok := o.scan.Quoted()
-			o.set(name, cell)
-			return ok
+			cell, ok = o.scan.Quoted()
 		case '[', 'n':
-			o.set(name, "")
-			return o.scan.Skip(depth + 1)
+			ok = o.scan.Skip(depth + 1)
 		default:
-			ok := o.scan.Skip(depth + 1)
-			o.set(name, strings.TrimLeft(o.text[start:o.scan.Offset()], " \t\r\n"))
-			return ok
+			ok = o.scan.Skip(depth + 1)
+			cell = strings.TrimLeft(o.text[start:o.scan.Offset()], " \t\r\n")
 		}
+		o.set(name, cell)
+		return ok
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -92,23 +93,20 @@ type Reader struct {
 type fileFormat int
 
 const (
-	separatedFormat fileFormat = iota
+	separatedFormat fileFormat = iota // any other ending
 	tabFormat
 	objectFormat
 	parquetFormat
 )
 
+var formats = map[string]fileFormat{
+	".tsv": tabFormat, ".tab": tabFormat, ".jsonl": objectFormat, ".ndjson": objectFormat, ".json": objectFormat, ".parquet": parquetFormat,
+}
+
 // formatOf returns the format that a file's name tells, compressed or not.
 func formatOf(name string) fileFormat {
-	switch ext, _ := Extensions(name); ext {
-	case ".tsv", ".tab":
-		return tabFormat
-	case ".jsonl", ".ndjson", ".json":
-		return objectFormat
-	case ".parquet":
-		return parquetFormat
-	}
-	return separatedFormat
+	ext, _ := Extensions(name)
+	return formats[ext]
 }
 
 // Extensions returns the end of a file's name in lower case, without that of a compression, and that of the compression, ""
@@ -146,35 +144,33 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	r := &Reader{file: path, format: parquetFormat}
 	if o.Hash != nil {
 		if _, err := io.Copy(o.Hash, f); err != nil {
-			return nil, &Error{File: path, Err: err}
+			return nil, r.at(err)
 		}
 	}
-	header, rows, err := openParquet(f)
+	rows, err := openParquet(f)
 	if err != nil {
-		return nil, &Error{File: path, Err: err}
+		return nil, r.at(err)
 	}
-	r.rows = rows
-	r.closers = append(r.closers, rows.close)
-	return r, r.setHeader(header)
+	r.rows, r.closers = rows, append(r.closers, rows.close)
+	return r, r.setHeader(rows.header)
 }
 
 // New is Open for a reader of text that stands for a file of that name.
 func New(in io.Reader, name string, o Options) (*Reader, error) {
-	r := &Reader{file: name, format: formatOf(name)}
-	if o.Hash != nil {
-		in = io.TeeReader(in, o.Hash)
-	}
-	r.raw = in
+	r := &Reader{file: name, format: formatOf(name), raw: in}
 	if r.format == parquetFormat {
-		return nil, &Error{File: name, Err: fmt.Errorf("%w: it must be a plain file", ErrParquet)}
+		return nil, r.at(fmt.Errorf("%w: it must be a plain file", ErrParquet))
 	}
-	if err := r.openText(o); err != nil {
+	if o.Hash != nil {
+		r.raw = io.TeeReader(in, o.Hash)
+	}
+	if err := r.openText(o.IsHeader); err != nil {
 		return nil, errors.Join(r.at(err), r.Close())
 	}
 	return r, nil
 }
 
-func (r *Reader) openText(o Options) error {
+func (r *Reader) openText(isHeader func([]string) bool) error {
 	plain, err := Decompress(r.raw, r.file)
 	if err != nil {
 		return err
@@ -185,36 +181,26 @@ func (r *Reader) openText(o Options) error {
 		return err
 	}
 	if r.format == objectFormat {
-		r.index = map[string]int{}
-		r.rows = &objects{in: in, table: r}
-		first, err := r.Next()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = ErrNoRows
-			}
-			return err
-		}
-		r.pending, r.headerLine = &first, first.Line
-		return nil
+		r.index, r.rows = map[string]int{}, &objects{in: in, table: r}
+	} else if r.rows, err = newSeparated(in, r.format); err != nil {
+		return err
 	}
-	rows, err := newSeparated(in, r.format)
+	first, err := r.Next()
 	if err != nil {
 		return err
 	}
-	first, err := rows.next()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = ErrNoRows
-		}
-		return r.at(err)
+	r.headerLine, r.pending = first.Line, &first
+	if r.format == objectFormat {
+		return nil
 	}
-	r.rows, r.headerLine = rows, first.Line
 	header := slices.Clone(first.Cells)
-	if o.IsHeader != nil && !o.IsHeader(header) {
-		for i := range header {
-			header[i] = fmt.Sprint(i + 1)
-		}
-		r.pending, r.any = &Row{first.Line, slices.Clone(first.Cells)}, true
+	if isHeader == nil || isHeader(header) {
+		r.pending, r.any = nil, false
+		return r.setHeader(header)
+	}
+	first.Cells = slices.Clone(header)
+	for i := range header {
+		header[i] = strconv.Itoa(i + 1)
 	}
 	return r.setHeader(header)
 }
@@ -275,19 +261,20 @@ func (r *Reader) Next() (Row, error) {
 		r.any = true
 		return row, nil
 	}
-	if !errors.Is(err, io.EOF) {
-		r.any = true
-		return Row{}, r.at(err)
-	}
-	if r.raw != nil { // what follows compressed data is part of the file too
-		if _, err := io.Copy(io.Discard, r.raw); err != nil {
-			return Row{}, r.at(err)
+	if errors.Is(err, io.EOF) && r.raw != nil { // what follows compressed data is part of the file too
+		if _, e := io.Copy(io.Discard, r.raw); e != nil {
+			err = e
 		}
 	}
-	if !r.any {
-		return Row{}, r.at(ErrNoRows)
+	switch {
+	case !errors.Is(err, io.EOF):
+		r.any = true
+	case r.any:
+		return Row{}, io.EOF
+	default:
+		err = ErrNoRows
 	}
-	return Row{}, io.EOF
+	return Row{}, r.at(err)
 }
 
 // at returns err as an *Error of the file.
