@@ -12,45 +12,34 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
 // mostAges is the largest number of items in a panel of AgesPlot.
 const mostAges = 7
 
-// age is the loading of an item in a bin.
-type age struct {
-	bin     int
-	loading float64
-}
-
-// ages are the loadings of an item on a factor, in the order of the bins; a bin that left the item out has none.
+// ages are the loadings of an item on a factor over the numbers of the bins; a bin that left the item out has none.
 type ages struct {
-	item   string
-	points []age
+	item string
+	plotter.XYs
 }
 
 // largest returns the largest loading, 0 without any.
 func (a *ages) largest() float64 {
-	top := 0.0
-	for _, p := range a.points {
-		top = max(top, p.loading)
-	}
-	return top
+	_, _, _, top := plotter.XYRange(a)
+	return max(top, 0)
 }
 
 // ages returns the curves of a factor, in the order of the items.
 func (m sheet) ages(factor int) []ages {
-	at := map[string]int{}
-	for j, item := range m.Items {
-		at[item.Name] = j
-	}
+	names := questionnaire.Names(m.Items)
 	var curves []ages
 	for _, item := range m.VisitItems {
 		curve := ages{item: item.Name}
 		for b := range m.Visits.Bins() {
-			if j, ok := at[m.Visits.ItemName(item.Name, b)]; ok {
-				curve.points = append(curve.points, age{b, m.ICQF.Loadings.At(j, factor)})
+			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
+				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: m.ICQF.Loadings.At(j, factor)})
 			}
 		}
 		curves = append(curves, curve)
@@ -63,8 +52,9 @@ func (m sheet) agesFiles() (table, plot []byte, err error) {
 	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
 	for t, name := range model.FactorNames(m.ICQF.Loadings) {
 		for _, curve := range m.ages(t) {
-			for _, p := range curve.points {
-				rows = append(rows, []string{name, curve.item, model.Cell(m.Visits.Edges[p.bin]), model.Cell(m.Visits.Edges[p.bin+1]), model.Cell(p.loading)})
+			for _, p := range curve.XYs {
+				bin := int(p.X)
+				rows = append(rows, []string{name, curve.item, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)})
 			}
 		}
 	}
@@ -94,8 +84,7 @@ func (m sheet) drawAges() ([]byte, error) {
 
 // agePanel draws the curves of the items that load on a factor most. The panels of all factors have the same scale.
 func (m sheet) agePanel(factor int) (*drawing, error) {
-	c := newChart("Factor " + strconv.Itoa(factor+1))
-	c.X.Label.Text, c.Y.Label.Text = m.Visits.Time, "loading"
+	c := newChart("Factor "+strconv.Itoa(factor+1), m.Visits.Time, "loading")
 	bins := m.Visits.Bins()
 	var ticks []plot.Tick
 	for b := range bins {
@@ -103,18 +92,13 @@ func (m sheet) agePanel(factor int) (*drawing, error) {
 	}
 	c.X.Tick.Marker = plot.ConstantTicks(ticks)
 	curves := m.ages(factor)
-	var all lines
 	slices.SortStableFunc(curves, func(a, b ages) int { return cmp.Compare(b.largest(), a.largest()) })
+	var all lines
 	for _, curve := range curves[:min(len(curves), mostAges)] {
-		if largest := curve.largest(); largest == 0 || largest < model.TopShare*curves[0].largest() {
-			break
+		if largest := curve.largest(); largest > 0 && largest >= model.TopShare*curves[0].largest() {
+			all = append(all, &series{name: curve.item, XYs: curve.XYs})
 		}
-		s := &series{name: curve.item}
-		for _, a := range curve.points {
-			s.XYs = append(s.XYs, plotter.XY{X: float64(a.bin), Y: a.loading})
-		}
-		all = append(all, s)
 	}
 	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.ICQF.Loadings)
-	return &drawing{c.Draw, curveWidth, curveHeight}, c.lines(all)
+	return c.drawing(), c.lines(all)
 }
