@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,25 +48,8 @@ func (c *Columns) OnlyExclude() bool {
 
 // match reports whether the pattern, with * for any characters and ? for one, matches all of the name.
 func match(pattern, name string) bool {
-	p, n := []rune(pattern), []rune(name)
-	star, from := -1, 0 // the last * and where what it stands for ends
-	i, j := 0, 0
-	for j < len(n) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(string(p[i:]), "*") == ""
+	expression := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(strings.ToValidUTF8(pattern, "\ufffd")))
+	return regexp.MustCompile("(?s)^" + expression + "$").MatchString(name)
 }
 
 // pick marks which of the names the patterns take, or take out again. It returns an error for a pattern without effect: one

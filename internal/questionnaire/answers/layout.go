@@ -30,17 +30,14 @@ func (s *source) defaultID() (string, error) {
 	if s.Index(DefaultID) >= 0 {
 		return DefaultID, nil
 	}
-	found := ""
-	for _, name := range s.Header() {
-		switch {
-		case !strings.EqualFold(name, DefaultID):
-		case found != "":
-			return "", inColumn(name, table.ErrColumnTwice)
-		default:
-			found = name
-		}
+	alike := slices.DeleteFunc(slices.Clone(s.Header()), func(name string) bool { return !strings.EqualFold(name, DefaultID) })
+	switch len(alike) {
+	case 0:
+		return "", nil
+	case 1:
+		return alike[0], nil
 	}
-	return found, nil
+	return "", inColumn(alike[1], table.ErrColumnTwice)
 }
 
 // roles finds the columns that are not items.

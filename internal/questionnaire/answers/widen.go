@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -63,25 +64,21 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 
 // keepVarying drops the items that do not vary, and those of visits that vary in no bin.
 func (t *Table) keepVarying() {
-	var kept []string
-	visits := make([]bool, len(t.VisitItems))
+	varying := t.Varying(t.all())
 	for j, item := range t.Items {
-		if low, high := t.ends(j, nil); low < high {
-			kept = append(kept, item.Name)
-			visits[j%len(visits)] = true
-		} else {
+		if !slices.Contains(varying, j) {
 			t.Dropped = append(t.Dropped, item.Name)
 		}
 	}
-	if len(kept) == 0 {
+	if len(varying) == 0 {
 		return
 	}
-	_ = t.Keep(kept) // all of them are there
-	var items []questionnaire.Item
-	for j, item := range t.VisitItems {
-		if visits[j] {
-			items = append(items, item)
+	var visits []int
+	for j := range t.VisitItems {
+		if slices.ContainsFunc(varying, func(k int) bool { return k%len(t.VisitItems) == j }) {
+			visits = append(visits, j)
 		}
 	}
-	t.VisitItems = items
+	_ = t.Keep(questionnaire.Names(picked(t.Items, varying))) // all of them are there
+	t.VisitItems = picked(t.VisitItems, visits)
 }
