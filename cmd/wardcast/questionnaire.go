@@ -334,18 +334,13 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if c.Out != "" {
-		if err := score.Write(c.Out, &scores.Scores); !errors.Is(err, table.ErrName) {
-			return err
+		err := score.Write(c.Out, &scores.Scores)
+		if errors.Is(err, table.ErrName) {
+			return folder.WriteFile(c.Out, scores.CSV())
 		}
-	}
-	data, err := scores.CSV()
-	switch {
-	case err != nil:
 		return err
-	case c.Out != "":
-		return folder.WriteFile(c.Out, data)
 	}
-	_, err = d.Out.Write(data)
+	_, err = d.Out.Write(scores.CSV())
 	return err
 }
 

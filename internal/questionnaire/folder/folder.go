@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,16 +100,15 @@ func Write(ctx context.Context, dir string, f *model.Fitted) (err error) {
 		f.Summary.Settings.Input = from(dir, f.Input)
 	}
 	contents, err := f.Files()
-	if err == nil {
-		err = writeAll(staging, contents)
-	}
-	if err == nil {
-		contents, err = report.Files(&f.Model, nil)
-	}
-	if err == nil {
-		err = writeAll(staging, contents)
-	}
 	if err != nil {
+		return err
+	}
+	drawn, err := report.Files(&f.Model, nil)
+	if err != nil {
+		return err
+	}
+	maps.Copy(contents, drawn)
+	if err := writeAll(staging, contents); err != nil {
 		return err
 	}
 	return swap(dir, staging)

@@ -90,23 +90,23 @@ func (m *Model) Files() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{
 		ModelFile: manifest, LoadingsFile: b.Bytes(), SumsFile: []byte(sumLine(ModelFile, manifest) + sumLine(LoadingsFile, b.Bytes())),
+		TableFile: m.LoadingsCSV(),
 	}
-	if files[TableFile], err = m.LoadingsCSV(); err == nil && len(m.Summary.Compact) > 0 {
-		files[CompactFile], err = m.compactCSV()
+	if len(m.Summary.Compact) > 0 {
+		files[CompactFile] = m.compactCSV()
 	}
-	if err == nil {
-		files[ResultFile], err = indented(m.Summary)
-	}
+	files[ResultFile], err = indented(m.Summary)
 	return files, err
 }
 
 // Files returns the files of the model and ScoresFile.
 func (f *Fitted) Files() (map[string][]byte, error) {
 	files, err := f.Model.Files()
-	if err == nil {
-		files[ScoresFile], err = f.Scores.CSV()
+	if err != nil {
+		return nil, err
 	}
-	return files, err
+	files[ScoresFile] = f.Scores.CSV()
+	return files, nil
 }
 
 func indented(v any) ([]byte, error) {
@@ -263,24 +263,20 @@ func (m *Model) check() error {
 // Describe takes the texts and subscales of the items from a codebook; for a model of visits only the texts, because its
 // subscales are the bins. It returns ErrOtherCodebook for a codebook without any of the items.
 func (m *Model) Describe(codebook []questionnaire.Item) error {
-	entries := map[string]questionnaire.Item{}
-	for _, item := range codebook {
-		entries[item.Name] = item
-	}
-	found := false
+	names, found := questionnaire.Names(codebook), false
 	for j := range m.Items {
 		item := &m.Items[j]
 		name := item.Name
 		if at := strings.LastIndexByte(name, '@'); m.Visits != nil && at >= 0 {
 			name = name[:at]
 		}
-		entry, ok := entries[name]
-		if !ok {
+		at := slices.Index(names, name)
+		if at < 0 {
 			continue
 		}
-		found, item.Text = true, entry.Text
+		found, item.Text = true, codebook[at].Text
 		if m.Visits == nil {
-			item.Subscale = entry.Subscale
+			item.Subscale = codebook[at].Subscale
 		}
 	}
 	if !found {

@@ -47,8 +47,8 @@ func (m sheet) ages(factor int) []ages {
 	return curves
 }
 
-// agesFiles returns AgesFile and AgesPlot.
-func (m sheet) agesFiles() (table, plot []byte, err error) {
+// agesTable returns AgesFile.
+func (m sheet) agesTable() []byte {
 	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
 	for t, name := range model.FactorNames(m.ICQF.Loadings) {
 		for _, curve := range m.ages(t) {
@@ -58,11 +58,7 @@ func (m sheet) agesFiles() (table, plot []byte, err error) {
 			}
 		}
 	}
-	if table, err = model.CSV(rows); err != nil {
-		return nil, nil, err
-	}
-	plot, err = m.drawAges()
-	return table, plot, err
+	return model.CSV(rows)
 }
 
 // drawAges returns an SVG document with a panel for each factor, one above the other.
