@@ -47,12 +47,12 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, err)
 	}
-	curve := make([]model.Point, len(choice.Curve))
-	for i, p := range choice.Curve {
-		curve[i] = model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError}
-	}
-	return &Choice{
+	c := &Choice{
 		Candidate: model.Candidate(choice.Lowest.Candidate), OneStandardErrorFactors: choice.OneStandardError.Factors,
-		OneStandardErrorBeta: choice.OneStandardError.Beta, Curve: curve, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol),
-	}, nil
+		OneStandardErrorBeta: choice.OneStandardError.Beta, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol),
+	}
+	for _, p := range choice.Curve {
+		c.Curve = append(c.Curve, model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError})
+	}
+	return c, nil
 }

@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -60,28 +60,33 @@ func DefaultBetas() []float64 { return []float64{0.001, 0.01, 0.1, 0.2, 0.5} }
 
 // check fills in the defaults.
 func (o *Options) check() error {
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, fmt.Sprintf(format, args...))
-	}
-	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	o.MaxIter, o.Inner = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent)
+	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+	var wrong string
 	switch {
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
-		return fail("inner algorithm %q", o.Inner)
+		wrong = fmt.Sprintf("inner algorithm %q", o.Inner)
 	case !valid(o.Ridge):
-		return fail("ridge %v", o.Ridge)
+		wrong = fmt.Sprintf("ridge %v", o.Ridge)
 	case o.MaxIter < 1:
-		return fail("at most %d updates", o.MaxIter)
+		wrong = fmt.Sprintf("at most %d updates", o.MaxIter)
 	case !valid(o.RelTol):
-		return fail("tolerance %v", o.RelTol)
+		wrong = fmt.Sprintf("tolerance %v", o.RelTol)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
-		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
+		wrong = fmt.Sprintf("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	}
-	if i := slices.IndexFunc(o.Factors, func(k int) bool { return k < 1 }); i >= 0 {
-		return fail("%d factors", o.Factors[i])
+	for _, k := range o.Factors {
+		if k < 1 {
+			wrong = cmp.Or(wrong, fmt.Sprintf("%d factors", k))
+		}
 	}
-	if i := slices.IndexFunc(o.Betas, func(b float64) bool { return !valid(b) }); i >= 0 {
-		return fail("beta %v", o.Betas[i])
+	for _, b := range o.Betas {
+		if !valid(b) {
+			wrong = cmp.Or(wrong, fmt.Sprintf("beta %v", b))
+		}
+	}
+	if wrong != "" {
+		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, wrong)
 	}
 	return nil
 }
@@ -195,23 +200,23 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 
 // factorFits describes the scores.
 func factorFits(scores *mat.Dense) []model.FactorFit {
-	n, k := scores.Dims()
-	fits := make([]model.FactorFit, k)
+	rows, k := scores.Dims()
+	n, fits := float64(rows), make([]model.FactorFit, k)
 	for t := range fits {
-		f := &fits[t]
-		for i := range n {
-			w := scores.At(i, t)
-			f.Mean += w
-			if w == 0 {
-				f.Absent++
-			}
-			if w > 0.5 {
-				f.High++
-			}
-		}
-		*f = model.FactorFit{Mean: f.Mean / float64(n), Absent: f.Absent / float64(n), High: f.High / float64(n)}
+		w := mat.Col(nil, t, scores)
+		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
+		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
+		fits[t] = model.FactorFit{Mean: sum(w) / n, Absent: float64(absent) / n, High: float64(high) / n}
 	}
 	return fits
+}
+
+// sum adds the numbers up in their order.
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
 }
 
 // warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.

@@ -94,19 +94,10 @@ func putBack(a *mat.Dense, order []int) *mat.Dense {
 
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.
 func largestFirst(scores, loadings *mat.Dense) []int {
-	n, k := scores.Dims()
-	p, _ := loadings.Dims()
+	_, k := scores.Dims()
 	size, order := make([]float64, k), make([]int, k)
 	for t := range k {
-		order[t] = t
-		var w, q float64
-		for i := range n {
-			w += scores.At(i, t)
-		}
-		for j := range p {
-			q += loadings.At(j, t)
-		}
-		size[t] = w * q
+		order[t], size[t] = t, sum(mat.Col(nil, t, scores))*sum(mat.Col(nil, t, loadings))
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
 	return order

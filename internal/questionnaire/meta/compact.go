@@ -71,8 +71,7 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 	chosen := forward(learnX, learnY, min(count, len(items), n/2-1))
 	for i, j := range chosen {
 		item, set := items[j], chosen[:i+1]
-		item.Explained = explained(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
-		item.Correlations = correlations(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
+		item.Explained, item.Correlations = estimate(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
 		out = append(out, item)
 	}
 	return out
@@ -117,42 +116,26 @@ func forward(x, y *mat.Dense, count int) (chosen []int) {
 	return chosen
 }
 
-// regression returns the coefficients of the linear regression of y on x, both centred; ok is false if there is none.
-func regression(x, y *mat.Dense) (b *mat.Dense, ok bool) {
-	b = &mat.Dense{}
-	err := b.Solve(linalg.Centred(x, nil), linalg.Centred(y, nil))
-	return b, err == nil || errors.As(err, new(mat.Condition))
-}
-
-// explained returns the share of the squares of testY, about the means of y, that the regression of y on x explains.
-func explained(x, y, testX, testY *mat.Dense) float64 {
-	b, ok := regression(x, y)
-	testY = linalg.Centred(testY, linalg.ColumnMeans(y))
-	all := mat.Norm(testY, 2)
-	if !ok || all == 0 {
-		return 0
-	}
-	predicted := &mat.Dense{}
-	predicted.Mul(linalg.Centred(testX, linalg.ColumnMeans(x)), b)
-	predicted.Sub(testY, predicted)
-	return 1 - math.Pow(mat.Norm(predicted, 2)/all, 2)
-}
-
-// correlations returns Pearson's correlation of each column of testY with its prediction by the regression of y on x; 0 if one
-// of the two does not vary.
-func correlations(x, y, testX, testY *mat.Dense) []float64 {
+// estimate measures the linear regression of y on x in testX and testY: the share of the squares of testY, about the means of
+// y, that it explains, and Pearson's correlation of each column of testY with its prediction. What is undefined is 0.
+func estimate(x, y, testX, testY *mat.Dense) (explained float64, correlations []float64) {
 	_, k := y.Dims()
-	all := make([]float64, k)
-	b, ok := regression(x, y)
-	if !ok {
-		return all
+	correlations = make([]float64, k)
+	b, predicted := &mat.Dense{}, &mat.Dense{}
+	if err := b.Solve(linalg.Centred(x, nil), linalg.Centred(y, nil)); err != nil && !errors.As(err, new(mat.Condition)) {
+		return 0, correlations
 	}
-	predicted := &mat.Dense{}
-	predicted.Mul(testX, b) // means and intercept do not matter
-	for t := range all {
+	predicted.Mul(testX, b) // means and intercept do not matter to a correlation
+	for t := range correlations {
 		if r := stat.Correlation(mat.Col(nil, t, predicted), mat.Col(nil, t, testY), nil); !math.IsNaN(r) {
-			all[t] = r
+			correlations[t] = r
 		}
 	}
-	return all
+	testY = linalg.Centred(testY, linalg.ColumnMeans(y))
+	if all := mat.Norm(testY, 2); all > 0 {
+		predicted.Mul(linalg.Centred(testX, linalg.ColumnMeans(x)), b)
+		predicted.Sub(testY, predicted)
+		explained = 1 - math.Pow(mat.Norm(predicted, 2)/all, 2)
+	}
+	return explained, correlations
 }
