@@ -23,11 +23,10 @@ const batchRows = 128
 type parquetRows struct {
 	columns []parquetColumn // by leaf
 	header  []string
-	groups  []parquet.RowGroup
-	open    parquet.Rows // of the group that is read
+	rows    parquet.Rows
 	batch   []parquet.Row
-	ready   []parquet.Row
-	number  int // of the last row
+	ready   []parquet.Row // of the batch
+	number  int           // of the last row
 	cells   []string
 }
 
@@ -54,7 +53,7 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 	if err != nil {
 		return nil, ErrParquet // the library's own words quote the file
 	}
-	rows = &parquetRows{groups: file.RowGroups(), batch: make([]parquet.Row, batchRows)}
+	rows = &parquetRows{rows: parquet.MultiRowGroup(file.RowGroups()...).Rows(), batch: make([]parquet.Row, batchRows)}
 	for _, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
 		name, cell := strings.Join(path, "."), len(rows.header)
@@ -88,9 +87,14 @@ func rescue(err *error) {
 
 func (p *parquetRows) next() (row Row, err error) {
 	defer rescue(&err)
-	for len(p.ready) == 0 {
-		if err := p.fill(); err != nil {
-			return Row{}, err
+	if len(p.ready) == 0 {
+		n, err := p.rows.ReadRows(p.batch)
+		switch p.ready = p.batch[:n]; {
+		case n > 0 && (err == nil || errors.Is(err, io.EOF)):
+		case errors.Is(err, io.EOF):
+			return Row{}, io.EOF
+		default:
+			return Row{}, ErrParquet
 		}
 	}
 	p.number++
@@ -113,34 +117,7 @@ func (p *parquetRows) next() (row Row, err error) {
 	return Row{p.number, p.cells}, nil
 }
 
-// fill reads rows of the current group, or opens the next group.
-func (p *parquetRows) fill() error {
-	if p.open == nil {
-		if len(p.groups) == 0 {
-			return io.EOF
-		}
-		p.open, p.groups = p.groups[0].Rows(), p.groups[1:]
-	}
-	n, err := p.open.ReadRows(p.batch)
-	p.ready = p.batch[:n]
-	if errors.Is(err, io.EOF) {
-		err = p.open.Close()
-		p.open = nil
-	} else if n == 0 {
-		err = io.ErrNoProgress
-	}
-	if err != nil {
-		return ErrParquet
-	}
-	return nil
-}
-
-func (p *parquetRows) close() error {
-	if p.open == nil {
-		return nil
-	}
-	return p.open.Close()
-}
+func (p *parquetRows) close() error { return p.rows.Close() }
 
 // speller returns how values of a type are spelled.
 func speller(t parquet.Type) func(parquet.Value) string {

@@ -40,19 +40,17 @@ type Error struct {
 
 // Error returns, for instance, `answers.csv, line 13, column "q006": not a number`.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
+	place, unit := e.File, "line"
+	if formatOf(e.File) == parquetFormat {
+		unit = "row"
+	}
 	if e.Line > 0 {
-		unit := "line"
-		if formatOf(e.File) == parquetFormat {
-			unit = "row"
-		}
-		fmt.Fprintf(&b, ", %s %d", unit, e.Line)
+		place += fmt.Sprintf(", %s %d", unit, e.Line)
 	}
 	if e.Column != "" {
-		fmt.Fprintf(&b, ", column %q", e.Column)
+		place += fmt.Sprintf(", column %q", e.Column)
 	}
-	return b.String() + ": " + e.Err.Error()
+	return place + ": " + e.Err.Error()
 }
 
 // Unwrap returns the reason.

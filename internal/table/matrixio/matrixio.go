@@ -33,20 +33,17 @@ type Error struct {
 
 // Error returns, for instance, `reading "x.csv": line 3, column 2: malformed matrix: not a number`.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("reading ")
-	if e.Path == "" {
-		b.WriteString("matrix")
-	} else {
-		fmt.Fprintf(&b, "%q", e.Path)
+	place := "matrix"
+	if e.Path != "" {
+		place = strconv.Quote(e.Path)
 	}
 	if e.Line > 0 {
-		fmt.Fprintf(&b, ": line %d", e.Line)
-		if e.Column > 0 {
-			fmt.Fprintf(&b, ", column %d", e.Column)
-		}
+		place += fmt.Sprintf(": line %d", e.Line)
 	}
-	return b.String() + ": " + e.Err.Error()
+	if e.Line > 0 && e.Column > 0 {
+		place += fmt.Sprintf(", column %d", e.Column)
+	}
+	return "reading " + place + ": " + e.Err.Error()
 }
 
 // Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or what the file system said.
