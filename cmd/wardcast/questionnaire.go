@@ -19,7 +19,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/score"
-	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
@@ -334,11 +333,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if c.Out != "" {
-		err := score.Write(c.Out, &scores.Scores)
-		if errors.Is(err, table.ErrName) {
-			return folder.WriteFile(c.Out, scores.CSV())
-		}
-		return err
+		return score.Write(c.Out, &scores.Scores)
 	}
 	_, err = d.Out.Write(scores.CSV())
 	return err

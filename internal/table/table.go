@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,10 +121,7 @@ func Extensions(name string) (ext, compression string) {
 func Open(path string, o Options) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			err = at.Err
-		}
-		return nil, &Error{File: path, Err: err}
+		return nil, &Error{File: path, Err: cause(err)}
 	}
 	r, err := open(f, path, o)
 	if err != nil {

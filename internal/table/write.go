@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -32,16 +33,29 @@ type File struct {
 
 // Create begins a file. The caller must end it with Commit or Abort. It returns ErrName for a name that tells no format.
 func Create(path string) (*File, error) {
-	ext, compression := Extensions(path)
-	if formatOf(path) == separatedFormat && ext != ".csv" || formatOf(path) == parquetFormat && compression != "" {
+	if ext, _ := Extensions(path); formatOf(path) == separatedFormat && ext != ".csv" {
 		return nil, fmt.Errorf("%s: %w", path, ErrName)
 	}
-	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err // its path is that of a temporary file
+	f, err := CreateAny(path)
+	switch {
+	case errors.Is(err, ErrName):
+		err = fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		err = fmt.Errorf("creating %s: %w", path, err)
 	}
+	return f, err
+}
+
+// CreateAny is Create for a name that may tell no format: the file is then one of separated values. Its errors do not name the
+// file.
+func CreateAny(path string) (*File, error) {
+	_, compression := Extensions(path)
+	if formatOf(path) == parquetFormat && compression != "" {
+		return nil, ErrName
+	}
+	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
 	if err != nil {
-		return nil, fmt.Errorf("creating %s: %w", path, err)
+		return nil, cause(err)
 	}
 	f := &File{name: path, file: pending, buffer: bufio.NewWriterSize(pending, readBuffer)}
 	f.Writer = f.buffer
@@ -71,7 +85,18 @@ func (f *File) Commit() error {
 	if err = errors.Join(err, f.buffer.Flush()); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	return f.file.CloseAtomicallyReplace()
+	return cause(f.file.CloseAtomicallyReplace())
+}
+
+// cause returns the reason alone of an error that names a temporary file.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 // Abort removes what was written. It does nothing after Commit.

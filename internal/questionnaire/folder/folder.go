@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 const (
@@ -128,7 +128,7 @@ func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
 
 func writeAll(dir string, contents map[string][]byte) error {
 	for name, data := range contents {
-		if err := WriteFile(filepath.Join(dir, name), data); err != nil {
+		if err := writeFile(filepath.Join(dir, name), data); err != nil {
 			return err
 		}
 	}
@@ -167,17 +167,16 @@ func from(dir, path string) string {
 	return path
 }
 
-// WriteFile writes a file so that it is complete or not there.
-func WriteFile(path string, data []byte) error {
-	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+// writeFile writes a file so that it is complete or not there.
+func writeFile(path string, data []byte) error {
+	f, err := table.CreateAny(path)
 	if err == nil {
-		return nil
+		defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Commit())
 	}
-	// Both name a temporary file.
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err
-	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
-		err = at.Err
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
 	}
-	return fmt.Errorf("writing %q: %w", path, err)
+	return nil
 }

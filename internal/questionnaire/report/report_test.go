@@ -323,7 +323,7 @@ func FuzzModel(f *testing.F) {
 	f.Add(manifest, tensors)
 	f.Add([]byte("{}"), []byte{})
 	f.Add(manifest[:len(manifest)/2], tensors)
-	f.Fuzz(func(t *testing.T, manifest, tensors []byte) {
+	f.Fuzz(func(_ *testing.T, manifest, tensors []byte) {
 		m, err := model.Parse(manifest, tensors)
 		if err != nil {
 			return

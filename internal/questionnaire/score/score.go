@@ -61,15 +61,14 @@ func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Tab
 	return t, t.Keep(questionnaire.Names(m.Items))
 }
 
-// Write writes scores into a file in the format of its name, so that it is complete or not there. It returns table.ErrName for a
-// name that tells no format.
+// Write writes scores into a file in the format of its name, as CSV if the name tells none. The file is complete or not there.
 func Write(path string, s *model.Scores) error {
-	f, err := table.Create(path)
-	if err != nil {
-		return err
+	f, err := table.CreateAny(path)
+	if err == nil {
+		defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
+		err = f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView)
 	}
-	defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
-	if err = f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView); err == nil {
+	if err == nil {
 		err = f.Commit()
 	}
 	if err != nil {
