@@ -17,6 +17,9 @@ type Options struct {
 	// IsHeader reports whether the first line of separated values is a header; nil means that it is. Without a header
 	// the columns are named 1, 2, 3.
 	IsHeader func(first []string) bool
+	// Ahead reads JSON lines up to the first bad row when the file is opened, so that Header is complete; each row then has a
+	// cell for every column.
+	Ahead bool
 	// Hash, if not nil, has seen every stored byte of the file when Next returns io.EOF.
 	Hash hash.Hash
 }
@@ -81,7 +84,8 @@ type Reader struct {
 	index      map[string]int // of the columns with a name
 	format     fileFormat
 	rows       interface{ next() (Row, error) }
-	pending    *Row // read by Open, not yet returned
+	ahead      []Row // read by Open, not yet returned
+	behind     error // what follows them, if not nil
 	any        bool // a row was read, or found bad
 	raw        io.Reader
 	closers    []func() error
@@ -158,13 +162,13 @@ func New(in io.Reader, name string, o Options) (*Reader, error) {
 	if o.Hash != nil {
 		r.raw = io.TeeReader(in, o.Hash)
 	}
-	if err := r.openText(o.IsHeader); err != nil {
+	if err := r.openText(o); err != nil {
 		return nil, errors.Join(r.at(err), r.Close())
 	}
 	return r, nil
 }
 
-func (r *Reader) openText(isHeader func([]string) bool) error {
+func (r *Reader) openText(o Options) error {
 	plain, err := Decompress(r.raw, r.file)
 	if err != nil {
 		return err
@@ -183,18 +187,25 @@ func (r *Reader) openText(isHeader func([]string) bool) error {
 	if err != nil {
 		return err
 	}
-	r.headerLine, r.pending = first.Line, &first
+	r.headerLine = first.Line
+	first.Cells = slices.Clone(first.Cells)
 	if r.format == objectFormat {
+		rows := []Row{first}
+		for o.Ahead && r.behind == nil {
+			row, err := r.Next()
+			if r.behind = err; err == nil {
+				rows = append(rows, Row{row.Line, slices.Clone(row.Cells)})
+			}
+		}
+		r.ahead = rows
 		return nil
 	}
 	header := slices.Clone(first.Cells)
-	if isHeader == nil || isHeader(header) {
-		r.pending, r.any = nil, false
-		return r.setHeader(header)
-	}
-	first.Cells = slices.Clone(header)
-	for i := range header {
-		header[i] = strconv.Itoa(i + 1)
+	if r.any = o.IsHeader != nil && !o.IsHeader(header); r.any {
+		r.ahead = []Row{first}
+		for i := range header {
+			header[i] = strconv.Itoa(i + 1)
+		}
 	}
 	return r.setHeader(header)
 }
@@ -245,10 +256,14 @@ func (r *Reader) Index(column string) int {
 // Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next goes
 // on behind it. Any other error is final: one of reading, or ErrNoRows for a table without rows.
 func (r *Reader) Next() (Row, error) {
-	if r.pending != nil {
-		row := *r.pending
-		r.pending = nil
+	switch {
+	case len(r.ahead) > 0:
+		row := r.ahead[0]
+		r.ahead = r.ahead[1:]
+		row.Cells = append(row.Cells, make([]string, len(r.header)-len(row.Cells))...)
 		return row, nil
+	case r.behind != nil:
+		return Row{}, r.behind
 	}
 	row, err := r.rows.next()
 	if err == nil {

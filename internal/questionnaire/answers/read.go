@@ -220,39 +220,13 @@ func (l *layout) spelled(cell string) string {
 // source is a file whose columns are all known before its rows are read.
 type source struct {
 	*table.Reader
-	rows []table.Row // read in advance
-	err  error       // behind them
 	hash hash.Hash
 }
 
-// open opens a file. JSON lines may bring columns in any row: those are read in advance.
-func open(path string) (*source, error) {
-	s := &source{hash: sha256.New()}
-	var err error
-	if s.Reader, err = table.Open(path, table.Options{Hash: s.hash}); err != nil {
-		return nil, err
-	}
-	for s.Grows() && s.err == nil {
-		var row table.Row
-		if row, s.err = s.Reader.Next(); s.err == nil {
-			s.rows = append(s.rows, table.Row{Line: row.Line, Cells: slices.Clone(row.Cells)})
-		}
-	}
-	return s, nil
-}
-
-// Next returns the next row, with a cell for each column.
-func (s *source) Next() (table.Row, error) {
-	if len(s.rows) == 0 {
-		if s.err != nil {
-			return table.Row{}, s.err
-		}
-		return s.Reader.Next()
-	}
-	row := s.rows[0]
-	s.rows = s.rows[1:]
-	row.Cells = append(row.Cells, make([]string, len(s.Header())-len(row.Cells))...)
-	return row, nil
+func open(path string) (s *source, err error) {
+	s = &source{hash: sha256.New()}
+	s.Reader, err = table.Open(path, table.Options{Hash: s.hash, Ahead: true})
+	return s, err
 }
 
 // at names the place in an error.
