@@ -86,7 +86,7 @@ type Reader struct {
 	rows       interface{ next() (Row, error) }
 	ahead      []Row // read by Open, not yet returned
 	behind     error // what follows them, if not nil
-	any        bool // a row was read, or found bad
+	any        bool  // a row was read, or found bad
 	raw        io.Reader
 	closers    []func() error
 }
