@@ -289,7 +289,7 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 		lower := strings.ToLower(name)
 		for _, k := range known {
 			if _, there := at[k]; !there && (strings.HasPrefix(lower, k) || len(lower) >= shortest && strings.HasPrefix(k, lower)) {
-				return nil, nil, inColumn(name, fmt.Errorf("%w: is it %q", questionnaire.ErrCodebookColumn, k))
+				return nil, nil, inColumn(name, fmt.Errorf("not a column of a codebook: is it %q", k))
 			}
 		}
 	}
@@ -312,7 +312,7 @@ func describe(cells map[string]string) (item *questionnaire.Item, err error) {
 	case "1", "yes", "true":
 		item.Reversed = true
 	default:
-		return nil, inColumn(codebookReverse, questionnaire.ErrReverse)
+		return nil, inColumn(codebookReverse, errors.New("must be 0, 1, no, yes, false or true"))
 	}
 	return item, nil
 }

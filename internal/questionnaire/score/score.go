@@ -93,7 +93,8 @@ func Read(path string, factors int) (*model.Scores, error) {
 	for {
 		row, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			s.Values = mat.NewDense(len(s.IDs), factors, values)
+			return s, nil
 		}
 		if err != nil {
 			return nil, err
@@ -114,6 +115,4 @@ func Read(path string, factors int) (*model.Scores, error) {
 			values = append(values, v)
 		}
 	}
-	s.Values = mat.NewDense(len(s.IDs), factors, values)
-	return s, nil
 }
