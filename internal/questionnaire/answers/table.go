@@ -364,7 +364,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			w.Items = append(w.Items, item)
 		}
 	}
-	row, first := map[string]int{}, []int{}
+	row := map[string]int{}
 	var sums, counts []float64
 	for i, id := range t.IDs {
 		fail := func(column string, err error) (*Table, error) {
@@ -376,8 +376,8 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 		}
 		r, ok := row[id]
 		if !ok {
-			r = len(first)
-			row[id], first = r, append(first, i)
+			r = len(w.IDs)
+			row[id] = r
 			sums, counts = append(sums, make([]float64, width)...), append(counts, make([]float64, width)...)
 			w.IDs, w.Lines = append(w.IDs, id), append(w.Lines, t.Lines[i])
 		}
@@ -385,7 +385,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			if !ok {
 				w.confounds[c] = append(w.confounds[c], t.confounds[c][i])
 			} else if w.confounds[c][r] != t.confounds[c][i] {
-				return fail("", fmt.Errorf("%w on line %d", questionnaire.ErrVaries, t.Lines[first[r]]))
+				return fail("", fmt.Errorf("%w on line %d", questionnaire.ErrVaries, w.Lines[r]))
 			}
 		}
 		for j, x := range t.Answers.RawRowView(i) {
