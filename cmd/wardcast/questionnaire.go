@@ -309,7 +309,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type questionnaireScoreCmd struct {
 	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"CSV file for the scores (default: standard output)." placeholder:"FILE"`
+	Out         string `help:"File for the scores: CSV, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
@@ -332,14 +332,10 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
-	data, err := scores.CSV()
-	switch {
-	case err != nil:
-		return err
-	case c.Out != "":
-		return folder.WriteFile(c.Out, data)
+	if c.Out != "" {
+		return score.Write(c.Out, &scores.Scores)
 	}
-	_, err = d.Out.Write(data)
+	_, err = d.Out.Write(scores.CSV())
 	return err
 }
 
