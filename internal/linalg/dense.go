@@ -23,9 +23,8 @@ func (x Dense) Row(i int) (columns []int32, values []float64) { return nil, x.Ra
 // NormSquared returns the sum of the squares of the entries.
 func (x Dense) NormSquared() float64 {
 	var sum float64
-	raw := x.RawMatrix()
-	for i := range raw.Rows {
-		for _, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
+	for i := range x.RawMatrix().Rows {
+		for _, v := range x.RawRowView(i) {
 			sum += v * v
 		}
 	}
