@@ -1,7 +1,6 @@
 package factoranalysis_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -68,7 +67,7 @@ func TestCorrelateExtremes(t *testing.T) {
 		switch {
 		case !c.refused && (err != nil || !mat.Equal(got.R, base.R)):
 			t.Errorf("times 2^%d: error %v, or other correlations", c.exponent, err)
-		case c.refused && (!errors.Is(err, factoranalysis.ErrItem) || !containsText(err, "item 2 ")):
+		case c.refused && !containsText(err, "item 2 has answers whose squares overflow or vanish"):
 			t.Errorf("times 2^%d: error %v, want one of item 2", c.exponent, err)
 		}
 	}

@@ -33,9 +33,6 @@ type extraction struct {
 	loadings     *mat.Dense // p×k
 	uniquenesses []float64
 	values       []float64 // eigenvalues of R − diag(ψ), ascending
-	bound        []int     // items at leastUniqueness
-	objective    float64
-	iterations   int
 	converged    bool
 }
 
@@ -59,8 +56,8 @@ func minres(r *mat.SymDense, k int) (*extraction, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &extraction{uniquenesses: psi}
-	for ; e.iterations < maxNewton; e.iterations++ {
+	e := &extraction{loadings: mat.NewDense(p, k, nil)}
+	for range maxNewton {
 		gradient := at.gradient()
 		free, steepest := unbound(psi, gradient)
 		if steepest <= gradientTol {
@@ -80,11 +77,8 @@ func minres(r *mat.SymDense, k int) (*extraction, error) {
 		}
 		at, psi = next, nextPsi
 	}
-	e.uniquenesses, e.values, e.objective, e.loadings = psi, at.values, at.objective(), mat.NewDense(p, k, nil)
-	for i, v := range psi {
-		if v <= leastUniqueness {
-			e.bound = append(e.bound, i)
-		}
+	e.uniquenesses, e.values = psi, at.values
+	for i := range p {
 		for t := range k {
 			e.loadings.Set(i, t, at.vectors.At(i, p-1-t)*math.Sqrt(max(0, at.values[p-1-t])))
 		}
