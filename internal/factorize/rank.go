@@ -193,6 +193,10 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	return r, nil
 }
 
+func (o *RankOptions) jobs() rank.Jobs {
+	return rank.Jobs{Seed: o.Seed, Threads: o.Threads, Progress: o.Progress}
+}
+
 // check refuses options without meaning.
 func (o *RankOptions) check() error {
 	fail := func(format string, args ...any) error {
@@ -274,7 +278,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		}
 	} else {
 		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)
-		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Threads: o.Threads, Progress: o.Progress})
+		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Jobs: o.jobs()})
 		if err != nil {
 			return err
 		}

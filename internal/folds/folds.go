@@ -121,14 +121,15 @@ func Spread(y []int, classes, k int, seed uint64) []int {
 	return of
 }
 
-// Partition returns a random partition of 0 … n−1 into k parts that differ by at most one in size, each ascending.
-func Partition(random *rand.Rand, n, k int) [][]int {
-	order, out := random.Perm(n), make([][]int, k)
-	for f := range out {
-		out[f] = order[f*n/k : (f+1)*n/k]
-		slices.Sort(out[f])
+// Random deals n rows into k folds at random. The folds' numbers of rows differ by at most one.
+func Random(random *rand.Rand, n, k int) []int {
+	order, of := random.Perm(n), make([]int, n)
+	for f := range k {
+		for _, i := range order[f*n/k : (f+1)*n/k] {
+			of[i] = f
+		}
 	}
-	return out
+	return of
 }
 
 // Count returns the number of folds, from 2 to the number of rows. It is an error if the folds of the rows are not numbered from 0

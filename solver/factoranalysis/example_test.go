@@ -26,7 +26,7 @@ func Example() {
 	x.Set(3, 1, math.NaN())
 	x.Set(9, 4, math.NaN())
 
-	number, err := rank.Parallel(context.Background(), x, rank.ParallelSettings{Seed: 1})
+	number, err := rank.Parallel(context.Background(), x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: 1}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -10,9 +11,11 @@ import (
 // correlations that are left when the first m principal components are taken out.
 type PartialCorrelations struct {
 	Squares, FourthPowers []float64
-	// Suggested and SuggestedFourth are the numbers of components with the least of these, the first of several.
-	Suggested, SuggestedFourth int
+	// Suggested is the number of components with the least of Squares, the first of several.
+	Suggested int
 }
+
+var errEigen = errors.New("eigenvalues of the correlations do not converge")
 
 // degenerate is the partial variance of an item up to which it may be rounding.
 const degenerate = 1e-10
@@ -45,9 +48,6 @@ func MAP(r *mat.SymDense) (*PartialCorrelations, error) {
 		a.Squares, a.FourthPowers = append(a.Squares, squares), append(a.FourthPowers, fourth)
 		if squares < a.Squares[a.Suggested] {
 			a.Suggested = m
-		}
-		if fourth < a.FourthPowers[a.SuggestedFourth] {
-			a.SuggestedFourth = m
 		}
 	}
 	return a, nil

@@ -135,8 +135,8 @@ func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *rank.Partia
 	return m
 }
 
-// Both rules find the planted number of factors, in normal and categorical answers, complete or not; the test of random
-// answers finds none.
+// Both rules find the planted number of factors, in normal and categorical answers, complete or not; MAP finds
+// none in noise.
 func TestNumberOfFactors(t *testing.T) {
 	t.Parallel()
 	x := items(500, 24, 4, 0.2)
@@ -144,9 +144,7 @@ func TestNumberOfFactors(t *testing.T) {
 		x        *mat.Dense
 		settings rank.ParallelSettings
 	}{
-		"components": {x, rank.ParallelSettings{Basis: rank.Components}},
-		"factors":    {x, rank.ParallelSettings{}},
-		"permuted":   {x, rank.ParallelSettings{Permute: true}},
+		"complete":   {x, rank.ParallelSettings{}},
 		"missing":    {punched(x, 0.2), rank.ParallelSettings{}},
 		"polychoric": {punched(likert(x, -0.7, 0.6), 0.1), rank.ParallelSettings{Correlation: factoranalysis.Polychoric, Draws: 20}},
 	} {
@@ -160,15 +158,12 @@ func TestNumberOfFactors(t *testing.T) {
 			if kind == "" {
 				kind = factoranalysis.Pearson
 			}
-			if m := partials(t, c.x, kind); m.Suggested != 4 || m.SuggestedFourth != 4 {
-				t.Errorf("MAP finds %d and %d", m.Suggested, m.SuggestedFourth)
+			if m := partials(t, c.x, kind); m.Suggested != 4 {
+				t.Errorf("MAP finds %d", m.Suggested)
 			}
 		})
 	}
 	noise := randomNormal(300, 10)
-	if a := parallel(t, noise, rank.ParallelSettings{Basis: rank.Components, Percentile: 0.99}); a.Suggested != 0 {
-		t.Errorf("parallel analysis finds %d factors in noise", a.Suggested)
-	}
 	if m := partials(t, noise, factoranalysis.Pearson); m.Suggested != 0 {
 		t.Errorf("MAP finds %d components in noise", m.Suggested)
 	}
@@ -182,12 +177,12 @@ func TestParallelIsDeterministic(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		previous := runtime.GOMAXPROCS(threads)
 		last := 0
-		a := parallel(t, x, rank.ParallelSettings{Draws: 30, Seed: 5, Progress: func(done, total int) {
+		a := parallel(t, x, rank.ParallelSettings{Draws: 30, Jobs: rank.Jobs{Seed: 5, Progress: func(done, total int) {
 			if total != 30 || done != last+1 {
 				t.Errorf("%d of %d draws after %d", done, total, last)
 			}
 			last = done
-		}})
+		}}})
 		runtime.GOMAXPROCS(previous)
 		if last != 30 {
 			t.Errorf("%d threads: %d draws reported", threads, last)
@@ -197,7 +192,7 @@ func TestParallelIsDeterministic(t *testing.T) {
 	if outcomes[0] != outcomes[1] {
 		t.Error("other threads, other bits")
 	}
-	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Seed: 6}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
+	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Jobs: rank.Jobs{Seed: 6}}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
 		t.Error("another seed, equal draws")
 	}
 }
@@ -207,15 +202,15 @@ func TestParallelEnds(t *testing.T) {
 	x := items(100, 10, 2, 0)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := rank.Parallel(ctx, x, rank.ParallelSettings{Draws: 1000, Progress: func(done, _ int) {
+	_, err := rank.Parallel(ctx, x, rank.ParallelSettings{Draws: 1000, Jobs: rank.Jobs{Progress: func(done, _ int) {
 		if done == 3 {
 			cancel(why)
 		}
-	}})
+	}}})
 	if !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
 	}
-	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Percentile: 1}, {Percentile: -0.1}, {Percentile: math.NaN()}, {Basis: "items"}, {Correlation: "kendall"}} {
+	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Correlation: "kendall"}} {
 		if _, err := rank.Parallel(t.Context(), x, s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%+v: error %v", s, err)
 		}
@@ -279,10 +274,8 @@ func TestBFI(t *testing.T) {
 	all := readAnswers(t, filepath.Join("data", "bfi.csv.gz"))
 	n, _ := all.Dims()
 	x := mat.DenseCopyOf(all.Slice(0, n, 0, 25))
-	for _, basis := range []rank.Basis{rank.Components, rank.Factors} {
-		if a := parallel(t, x, rank.ParallelSettings{Basis: basis, Seed: 1}); a.Suggested != 6 {
-			t.Errorf("parallel analysis of %s finds %d", basis, a.Suggested)
-		}
+	if a := parallel(t, x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: 1}}); a.Suggested != 6 {
+		t.Errorf("parallel analysis finds %d", a.Suggested)
 	}
 	if m := partials(t, x, factoranalysis.Pearson); m.Suggested != 5 {
 		t.Errorf("MAP finds %d", m.Suggested)
@@ -312,11 +305,11 @@ func TestTable1(t *testing.T) {
 		}
 		compared++
 		x := readAnswers(t, filepath.Join("cases", "icqf", "table1", record[0]+"_M.csv.gz"))
-		factors := parallel(t, x, rank.ParallelSettings{Draws: 20, Seed: 1}).Suggested
-		components := parallel(t, x, rank.ParallelSettings{Draws: 20, Seed: 1, Basis: rank.Components}).Suggested
-		got := []string{strconv.Itoa(factors), strconv.Itoa(components), strconv.Itoa(partials(t, x, factoranalysis.Pearson).Suggested)}
-		if diff := cmp.Diff(record[1:4], got); diff != "" {
-			t.Logf("%s: psych finds %v, here %v", record[0], record[1:4], got)
+		factors := parallel(t, x, rank.ParallelSettings{Draws: 20, Jobs: rank.Jobs{Seed: 1}}).Suggested
+		want := []string{record[1], record[3]}
+		got := []string{strconv.Itoa(factors), strconv.Itoa(partials(t, x, factoranalysis.Pearson).Suggested)}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Logf("%s: psych finds %v, here %v", record[0], want, got)
 			different++
 		}
 	}
