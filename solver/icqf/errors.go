@@ -2,9 +2,6 @@ package icqf
 
 import (
 	"errors"
-	"fmt"
-
-	"github.com/wardcast/wardcast/solver"
 )
 
 var (
@@ -15,17 +12,3 @@ var (
 	// ErrNotOptimal is returned if the search for the scores of a participant does not end.
 	ErrNotOptimal = errors.New("minimum not reached")
 )
-
-// RangeError tells an answer outside the range, counted from 0. It wraps solver.ErrDomain.
-type RangeError struct {
-	Row, Col        int
-	Value, Min, Max float64
-}
-
-// Error returns the position, the value and the range.
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("answer in row %d, column %d is %v, not in %v … %v", e.Row, e.Col, e.Value, e.Min, e.Max)
-}
-
-// Unwrap returns solver.ErrDomain.
-func (e *RangeError) Unwrap() error { return solver.ErrDomain }
