@@ -91,21 +91,7 @@ func (f *cholesky) factorize(t Threads, a *mat.Dense) (rcond float64) {
 // inverseNorm returns √(‖R⁻¹‖₁·‖R⁻¹‖∞), an upper bound on ‖R⁻¹‖₂.
 func (f *cholesky) inverseNorm() float64 {
 	raw := f.inverse.RawMatrix()
-	sums := f.work[:raw.Cols]
-	clear(sums)
-	var rows, columns float64
-	for i := range raw.Rows {
-		var sum float64
-		for j, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
-			sum += math.Abs(v)
-			sums[j] += math.Abs(v)
-		}
-		rows = max(rows, sum)
-	}
-	for _, sum := range sums {
-		columns = max(columns, sum)
-	}
-	return math.Sqrt(rows * columns)
+	return math.Sqrt(lapack64.Lange(lapack.MaxRowSum, raw, nil) * lapack64.Lange(lapack.MaxColumnSum, raw, f.work))
 }
 
 // householderQR is qr by reflections: slower, and accurate for every A.

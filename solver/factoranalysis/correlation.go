@@ -87,18 +87,17 @@ func check(x *mat.Dense) error {
 		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
 	}
 	for j := range p {
-		first, varies := math.NaN(), false
+		least, greatest := math.Inf(1), math.Inf(-1)
 		for i := range n {
 			v := x.At(i, j)
 			if math.IsInf(v, 0) {
 				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
 			}
-			if math.IsNaN(first) {
-				first = v
+			if v == v {
+				least, greatest = min(least, v), max(greatest, v)
 			}
-			varies = varies || !math.IsNaN(v) && v != first
 		}
-		if !varies {
+		if least >= greatest {
 			return fmt.Errorf("item %d has fewer than two different answers", j+1)
 		}
 	}

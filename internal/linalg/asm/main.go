@@ -203,19 +203,11 @@ type tile struct {
 
 // element returns the address of element i of the column of A.
 func (t *tile) element(i int) operand.Mem {
-	base := t.at
-	if i >= 4 {
-		base = t.at4
+	m := []operand.Mem{{}, {Index: t.aRow, Scale: 1}, {Index: t.aRow, Scale: 2}, {Index: t.aRow3, Scale: 1}}[i%4]
+	if m.Base = t.at; i >= 4 {
+		m.Base = t.at4
 	}
-	switch i % 4 {
-	case 1:
-		return operand.Mem{Base: base, Index: t.aRow, Scale: 1}
-	case 2:
-		return operand.Mem{Base: base, Index: t.aRow, Scale: 2}
-	case 3:
-		return operand.Mem{Base: base, Index: t.aRow3, Scale: 1}
-	}
-	return operand.Mem{Base: base}
+	return m
 }
 
 // address returns that of vector j of a row.
