@@ -312,3 +312,15 @@ func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 	}
 	return s.Threads.Orthonormalize(topics)
 }
+
+// Eigen returns the eigenvalues of A in ascending order and the eigenvectors in columns; ok is false if the iteration does not
+// converge.
+func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
+	var e mat.EigenSym
+	if !e.Factorize(a, true) {
+		return nil, nil, false
+	}
+	vectors = new(mat.Dense)
+	e.VectorsTo(vectors)
+	return e.Values(nil), vectors, true
+}

@@ -192,9 +192,9 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	if least := only.Values(nil)[0]; least >= leastEigenvalue {
 		return r, least, nil
 	}
-	values, vectors, err := eigen(r)
-	if err != nil {
-		return nil, 0, err
+	values, vectors, ok := linalg.Eigen(r)
+	if !ok {
+		return nil, 0, errEigen
 	}
 	least := values[0]
 	for i, v := range values {
@@ -217,14 +217,3 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 
 // errEigen is returned if the iteration for eigenvalues does not converge.
 var errEigen = errors.New("eigenvalues of the correlations do not converge")
-
-// eigen returns the eigenvalues of a in ascending order and the eigenvectors in columns.
-func eigen(a mat.Symmetric) ([]float64, *mat.Dense, error) {
-	var e mat.EigenSym
-	if !e.Factorize(a, true) {
-		return nil, nil, errEigen
-	}
-	vectors := new(mat.Dense)
-	e.VectorsTo(vectors)
-	return e.Values(nil), vectors, nil
-}

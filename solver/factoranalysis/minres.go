@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 const (
@@ -175,9 +177,9 @@ func newReduced(r *mat.SymDense, psi []float64, k int) (*reduced, error) {
 	for i, v := range psi {
 		a.SetSym(i, i, r.At(i, i)-v)
 	}
-	values, vectors, err := eigen(a)
-	if err != nil {
-		return nil, err
+	values, vectors, ok := linalg.Eigen(a)
+	if !ok {
+		return nil, errEigen
 	}
 	d := &reduced{values: values, vectors: vectors, k: k, others: len(psi) - k}
 	for d.others < len(psi) && values[d.others] <= 0 {

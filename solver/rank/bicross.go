@@ -115,17 +115,11 @@ type corners struct{ a, b, c, d mat.Matrix }
 func split(x mat.Matrix, rowFolds, columnFolds []int, r, s int) (*corners, error) {
 	keptRows, rows := folds.Split(rowFolds, r)
 	keptColumns, columns := folds.Split(columnFolds, s)
-	var q corners
-	for _, c := range []struct {
-		to            *mat.Matrix
-		rows, columns []int
-	}{{&q.a, rows, columns}, {&q.b, rows, keptColumns}, {&q.c, keptRows, columns}, {&q.d, keptRows, keptColumns}} {
-		var err error
-		if *c.to, err = part(x, c.rows, c.columns); err != nil {
-			return nil, err
-		}
-	}
-	return &q, nil
+	a, errA := part(x, rows, columns)
+	b, errB := part(x, rows, keptColumns)
+	c, errC := part(x, keptRows, columns)
+	d, errD := part(x, keptRows, keptColumns)
+	return &corners{a, b, c, d}, cmp.Or(errA, errB, errC, errD)
 }
 
 // part returns the sub-matrix of ascending rows and columns.
@@ -199,18 +193,10 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 		serial.NonNegative(products, gram)
 		return nil
 	}
-	symmetric := mat.NewSymDense(k, nil)
-	for i := range k {
-		for j := range i + 1 {
-			symmetric.SetSym(i, j, gram.At(i, j))
-		}
-	}
-	var e mat.EigenSym
-	if !e.Factorize(symmetric, true) {
+	values, vectors, ok := linalg.Eigen(mat.NewSymDense(k, gram.RawMatrix().Data))
+	if !ok {
 		return fmt.Errorf("fitting held-out rows: %w", solver.NonFinite.Err())
 	}
-	values, vectors := e.Values(nil), new(mat.Dense)
-	e.VectorsTo(vectors)
 	var rotated mat.Dense
 	rotated.Mul(products, vectors)
 	rotated.Apply(func(_, t int, v float64) float64 {

@@ -97,7 +97,12 @@ func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (
 	if err := cv.prepare(); err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	if err := cv.run(ctx); err != nil {
+	// Fold by fold and the largest first, few folds are in memory at a time, and no long fit comes last.
+	count := len(cv.candidates)
+	err := cv.each(ctx, count*len(cv.folds), func(ctx context.Context, job int) error {
+		return cv.fit(ctx, job/count, count-1-job%count)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
 	return cv.choose(), nil
@@ -217,14 +222,6 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 		}
 	}
 	return held, rest
-}
-
-// run makes all fits, fold by fold and the largest first: few folds are in memory at a time, and no long fit comes last.
-func (cv *blockwise) run(ctx context.Context) error {
-	count := len(cv.candidates)
-	return cv.each(ctx, count*len(cv.folds), func(ctx context.Context, job int) error {
-		return cv.fit(ctx, job/count, count-1-job%count)
-	})
 }
 
 // fit stores the error of a candidate in a fold.

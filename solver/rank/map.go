@@ -2,9 +2,10 @@ package rank
 
 import (
 	"errors"
-	"fmt"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // PartialCorrelations is the outcome of MAP: entry m is the mean of the squares, and of the fourth powers, of the
@@ -14,8 +15,6 @@ type PartialCorrelations struct {
 	// Suggested is the number of components with the least of Squares, the first of several.
 	Suggested int
 }
-
-var errEigen = errors.New("eigenvalues of the correlations do not converge")
 
 // degenerate is the partial variance of an item up to which it may be rounding.
 const degenerate = 1e-10
@@ -27,13 +26,10 @@ const degenerate = 1e-10
 // cost is p³.
 func MAP(r *mat.SymDense) (*PartialCorrelations, error) {
 	p := r.SymmetricDim()
-	var components mat.EigenSym
-	if !components.Factorize(r, true) {
-		return nil, fmt.Errorf("finding components: %w", errEigen)
+	values, vectors, ok := linalg.Eigen(r)
+	if !ok {
+		return nil, errors.New("finding components: eigenvalues of the correlations do not converge")
 	}
-	var vectors mat.Dense
-	components.VectorsTo(&vectors)
-	values := components.Values(nil)
 	rest := mat.NewSymDense(p, nil)
 	rest.CopySym(r)
 	a := &PartialCorrelations{}
