@@ -46,6 +46,9 @@ const (
 	// the second-level cache.
 	sparseCols = 40
 
+	// groupSize is the number of sums that the assembly adds to in turn. It gives the same bits for every number of lanes.
+	groupSize = 8
+
 	// maxEntries bounds the entries of a call: assembly cannot be preempted, so a garbage collection must wait for it.
 	maxEntries = 1 << 16
 )
@@ -68,15 +71,10 @@ func (v view) from(i, j int) view {
 // multiply stores A·B in C, or adds it: A is C.Rows×B.Rows. C shares no memory with either.
 func (l *kernels) multiply(c blas64.General, a view, b blas64.General, add bool) {
 	m, n, k := c.Rows, c.Cols, b.Rows
-	switch {
-	case m == 0 || n == 0:
+	if m == 0 || n == 0 {
 		return
-	case k == 0:
-		if !add {
-			clearRows(c)
-		}
-		return
-	case l.lanes == 0:
+	}
+	if k == 0 || l.lanes == 0 {
 		multiplyGo(c, a, b, add)
 		return
 	}
@@ -139,8 +137,8 @@ func pack(dst []float64, a view, rows, inner int) view {
 
 // multiplyGo is multiply without assembly, by blocks of columns that stay in the cache.
 func multiplyGo(c blas64.General, a view, b blas64.General, add bool) {
-	if !add {
-		clearRows(c)
+	for i := 0; i < c.Rows && !add; i++ {
+		clear(c.Data[i*c.Stride : i*c.Stride+c.Cols])
 	}
 	for t := 0; t < b.Rows; t += depth {
 		end := min(t+depth, b.Rows)
@@ -222,12 +220,6 @@ func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
 	x0, x1, x2, x3 = x0[:len(y)], x1[:len(y)], x2[:len(y)], x3[:len(y)]
 	for i := range y {
 		y[i] += a0*x0[i] + a1*x1[i] + a2*x2[i] + a3*x3[i]
-	}
-}
-
-func clearRows(a blas64.General) {
-	for i := range a.Rows {
-		clear(a.Data[i*a.Stride : i*a.Stride+a.Cols])
 	}
 }
 

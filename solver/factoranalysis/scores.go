@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -54,10 +55,8 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 			failed[e] = m.score(scores, x, structure, order[e], patterns[order[e]])
 		}
 	})
-	for _, err := range failed {
-		if err != nil {
-			return nil, fmt.Errorf("weighing the items: %w", err)
-		}
+	if err := cmp.Or(failed...); err != nil {
+		return nil, fmt.Errorf("weighing the items: %w", err)
 	}
 	return scores, nil
 }
