@@ -134,6 +134,11 @@ func bytes(name string) reg.Register {
 	return r
 }
 
+// address returns that of vector j of a row.
+func (l *level) address(row reg.Register, j int) operand.Mem {
+	return operand.Mem{Base: row, Disp: 8 * l.lanes * j}
+}
+
 // product writes the kernel that adds A·B to C, or stores it, some rows of C at a time: a tile of rows × vectors stays in
 // registers while one column of A meets one row of B.
 func (l *level) product() {
@@ -149,120 +154,82 @@ a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.`)
 	bRow := bytes("bRow")
 	c := Load(Param("c"), GP64())
 	cRow := bytes("cRow")
+	at, at4, aRow3, bt, k := GP64(), GP64(), GP64(), GP64(), GP64()
+	// element returns the address of element i of the column of A that begins at at.
+	element := func(i int) operand.Mem {
+		e := []operand.Mem{{}, {Index: aRow, Scale: 1}, {Index: aRow, Scale: 2}, {Index: aRow3, Scale: 1}}[i%4]
+		if e.Base = at; i >= 4 {
+			e.Base = at4
+		}
+		return e
+	}
+	tile := func(rows, v int) {
+		if rows >= 4 {
+			LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, aRow3)
+		}
+		sums, right, left := l.vectors(rows*v), l.vectors(v), l.vector()
+		next, add, multiply, step := l.label("tile"), l.label("add"), l.label("multiply"), l.label("step")
+		Label(next)
+		flag := Load(Param("add"), GP8())
+		TESTB(flag, flag)
+		JNZ(operand.LabelRef(add))
+		for _, sum := range sums {
+			l.zero(sum)
+		}
+		JMP(operand.LabelRef(multiply))
+		Label(add)
+		MOVQ(c, at)
+		for i, sum := range sums {
+			l.move(i%v, v, l.address(at, i%v), sum, left)
+			if i%v == v-1 {
+				ADDQ(cRow, at)
+			}
+		}
+		Label(multiply)
+		MOVQ(a, at)
+		if rows > 4 {
+			LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, at4)
+		}
+		MOVQ(b, bt)
+		Load(Param("k"), k)
+
+		Label(step)
+		for j := range v {
+			l.move(j, v, l.address(bt, j), right[j], left)
+		}
+		for i, sum := range sums {
+			switch {
+			case l.lanes == 8 && v == 1:
+				VFMADD231PD_BCST(element(i), right[0], sum)
+				continue
+			case i%v == 0:
+				VBROADCASTSD(element(i/v), left)
+			}
+			VFMADD231PD(left, right[i%v], sum)
+		}
+		ADDQ(aCol, at)
+		if rows > 4 {
+			ADDQ(aCol, at4)
+		}
+		ADDQ(bRow, bt)
+		DECQ(k)
+		JNZ(operand.LabelRef(step))
+
+		for i, sum := range sums {
+			l.move(i%v, v, sum, l.address(c, i%v), left)
+			if i%v == v-1 {
+				ADDQ(cRow, c)
+			}
+		}
+		LEAQ(operand.Mem{Base: a, Index: aRow, Scale: uint8(rows)}, a)
+		SUBQ(operand.U8(rows), m)
+		JNZ(operand.LabelRef(next))
+		VZEROUPPER()
+		RET()
+	}
 	l.choose("rows", l.powers(), func(rows int) {
-		l.choose("vectors", []int{1, 2, 3}, func(v int) {
-			t := tile{level: l, rows: rows, v: v, aRow: aRow, aRow3: GP64(), at: GP64(), at4: GP64(), c: c, cRow: cRow}
-			bt, k := GP64(), GP64()
-			if rows >= 4 {
-				LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, t.aRow3)
-			}
-			for range rows {
-				t.sums = append(t.sums, l.vectors(v))
-			}
-			t.right, t.left = l.vectors(v), l.vector()
-
-			next, step := l.label("tile"), l.label("step")
-			Label(next)
-			t.begin()
-			MOVQ(a, t.at)
-			if rows > 4 {
-				LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, t.at4)
-			}
-			MOVQ(b, bt)
-			Load(Param("k"), k)
-			Label(step)
-			t.step(bt)
-			ADDQ(aCol, t.at)
-			if rows > 4 {
-				ADDQ(aCol, t.at4)
-			}
-			ADDQ(bRow, bt)
-			DECQ(k)
-			JNZ(operand.LabelRef(step))
-			t.end()
-			LEAQ(operand.Mem{Base: a, Index: aRow, Scale: uint8(rows)}, a)
-			SUBQ(operand.U8(rows), m)
-			JNZ(operand.LabelRef(next))
-			VZEROUPPER()
-			RET()
-		})
+		l.choose("vectors", []int{1, 2, 3}, func(v int) { tile(rows, v) })
 	})
-}
-
-// tile is what a product kernel holds in registers: rows of C, of v vectors each, and what they meet.
-type tile struct {
-	*level
-	rows, v     int
-	sums        [][]reg.VecVirtual
-	right       []reg.VecVirtual // a row of B
-	left        reg.VecVirtual   // an element of A
-	at, at4     reg.GPVirtual    // a column of A, and its fifth element
-	aRow, aRow3 reg.Register
-	c, cRow     reg.Register
-}
-
-// element returns the address of element i of the column of A.
-func (t *tile) element(i int) operand.Mem {
-	m := []operand.Mem{{}, {Index: t.aRow, Scale: 1}, {Index: t.aRow, Scale: 2}, {Index: t.aRow3, Scale: 1}}[i%4]
-	if m.Base = t.at; i >= 4 {
-		m.Base = t.at4
-	}
-	return m
-}
-
-// address returns that of vector j of a row.
-func (l *level) address(row reg.Register, j int) operand.Mem {
-	return operand.Mem{Base: row, Disp: 8 * l.lanes * j}
-}
-
-// begin loads the sums from C if they are added to it, and sets them to 0 otherwise.
-func (t *tile) begin() {
-	add, fresh := t.label("add"), t.label("multiply")
-	flag := Load(Param("add"), GP8())
-	TESTB(flag, flag)
-	JNZ(operand.LabelRef(add))
-	for i := range t.rows {
-		for j := range t.v {
-			t.zero(t.sums[i][j])
-		}
-	}
-	JMP(operand.LabelRef(fresh))
-	Label(add)
-	MOVQ(t.c, t.at)
-	for i := range t.rows {
-		for j := range t.v {
-			t.move(j, t.v, t.address(t.at, j), t.sums[i][j], t.left)
-		}
-		ADDQ(t.cRow, t.at)
-	}
-	Label(fresh)
-}
-
-// step adds the product of a column of A and a row of B.
-func (t *tile) step(b reg.Register) {
-	for j := range t.v {
-		t.move(j, t.v, t.address(b, j), t.right[j], t.left)
-	}
-	for i := range t.rows {
-		if t.lanes == 8 && t.v == 1 {
-			VFMADD231PD_BCST(t.element(i), t.right[0], t.sums[i][0])
-			continue
-		}
-		VBROADCASTSD(t.element(i), t.left)
-		for j := range t.v {
-			VFMADD231PD(t.left, t.right[j], t.sums[i][j])
-		}
-	}
-}
-
-// end stores the sums in C and moves on to its next rows.
-func (t *tile) end() {
-	for i := range t.rows {
-		for j := range t.v {
-			t.move(j, t.v, t.sums[i][j], t.address(t.c, j), t.left)
-		}
-		ADDQ(t.cRow, t.c)
-	}
 }
 
 // sparse writes the kernel for rows of a sparse matrix: the vectors of a row of the result stay in registers while its
