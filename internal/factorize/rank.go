@@ -269,12 +269,12 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		if correlations, err = factoranalysis.Correlate(dense, s.Correlation, o.Threads); err != nil {
 			return err
 		}
-		a, err := rank.MAP(correlations.R)
+		squares, fourth, err := rank.MAP(correlations.R)
 		if err != nil {
 			return err
 		}
-		for m := range a.Squares {
-			r.Curve = append(r.Curve, RankPoint{Rank: m, Value: a.Squares[m], FourthPower: &a.FourthPowers[m]})
+		for m := range squares {
+			r.Curve = append(r.Curve, RankPoint{Rank: m, Value: squares[m], FourthPower: &fourth[m]})
 		}
 	} else {
 		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)

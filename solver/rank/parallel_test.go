@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
@@ -122,17 +123,18 @@ func parallel(t testing.TB, x *mat.Dense, s rank.ParallelSettings) *rank.Paralle
 	return a
 }
 
-func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *rank.PartialCorrelations {
+// components is the number of components that MAP chooses.
+func components(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) int {
 	t.Helper()
 	c, err := factoranalysis.Correlate(x, kind, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := rank.MAP(c.R)
+	squares, _, err := rank.MAP(c.R)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return floats.MinIdx(squares)
 }
 
 // Both rules find the planted number of factors, in normal and categorical answers, complete or not; MAP finds
@@ -158,14 +160,14 @@ func TestNumberOfFactors(t *testing.T) {
 			if kind == "" {
 				kind = factoranalysis.Pearson
 			}
-			if m := partials(t, c.x, kind); m.Suggested != 4 {
-				t.Errorf("MAP finds %d", m.Suggested)
+			if m := components(t, c.x, kind); m != 4 {
+				t.Errorf("MAP finds %d", m)
 			}
 		})
 	}
 	noise := randomNormal(300, 10)
-	if m := partials(t, noise, factoranalysis.Pearson); m.Suggested != 0 {
-		t.Errorf("MAP finds %d components in noise", m.Suggested)
+	if m := components(t, noise, factoranalysis.Pearson); m != 0 {
+		t.Errorf("MAP finds %d components in noise", m)
 	}
 }
 
@@ -225,7 +227,7 @@ func TestMAPIsTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := rank.MAP(c.R)
+	got, fourth, err := rank.MAP(c.R)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +236,7 @@ func TestMAPIsTheDefinition(t *testing.T) {
 	e.Factorize(c.R, true)
 	var vectors mat.Dense
 	e.VectorsTo(&vectors)
-	for m, squares := range got.Squares {
+	for m, squares := range got {
 		// R with the last m components projected out: QRQ, Q = I − VVᵀ.
 		q := mat.NewDense(p, p, nil)
 		for i := range p {
@@ -258,12 +260,12 @@ func TestMAPIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
-		if math.Abs(two-squares) > 1e-12 || math.Abs(four-got.FourthPowers[m]) > 1e-12 {
-			t.Errorf("%d components: %v and %v, want %v and %v", m, squares, got.FourthPowers[m], two, four)
+		if math.Abs(two-squares) > 1e-12 || math.Abs(four-fourth[m]) > 1e-12 {
+			t.Errorf("%d components: %v and %v, want %v and %v", m, squares, fourth[m], two, four)
 		}
 	}
-	if len(got.Squares) != p-1 {
-		t.Errorf("%d means of %d items", len(got.Squares), p)
+	if len(got) != p-1 {
+		t.Errorf("%d means of %d items", len(got), p)
 	}
 }
 
@@ -277,8 +279,8 @@ func TestBFI(t *testing.T) {
 	if a := parallel(t, x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: 1}}); a.Suggested != 6 {
 		t.Errorf("parallel analysis finds %d", a.Suggested)
 	}
-	if m := partials(t, x, factoranalysis.Pearson); m.Suggested != 5 {
-		t.Errorf("MAP finds %d", m.Suggested)
+	if m := components(t, x, factoranalysis.Pearson); m != 5 {
+		t.Errorf("MAP finds %d", m)
 	}
 }
 
@@ -307,7 +309,7 @@ func TestTable1(t *testing.T) {
 		x := readAnswers(t, filepath.Join("cases", "icqf", "table1", record[0]+"_M.csv.gz"))
 		factors := parallel(t, x, rank.ParallelSettings{Draws: 20, Jobs: rank.Jobs{Seed: 1}}).Suggested
 		want := []string{record[1], record[3]}
-		got := []string{strconv.Itoa(factors), strconv.Itoa(partials(t, x, factoranalysis.Pearson).Suggested)}
+		got := []string{strconv.Itoa(factors), strconv.Itoa(components(t, x, factoranalysis.Pearson))}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Logf("%s: psych finds %v, here %v", record[0], want, got)
 			different++

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -68,16 +69,16 @@ func detectors() []detector {
 			}
 			return found, err
 		}},
-		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (found int, err error) {
+		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (int, error) {
 			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
 			if err != nil {
 				return 0, err
 			}
-			a, err := rank.MAP(c.R)
-			if err == nil {
-				found = a.Suggested
+			squares, _, err := rank.MAP(c.R)
+			if err != nil {
+				return 0, err
 			}
-			return found, err
+			return floats.MinIdx(squares), nil
 		}},
 	}
 }
