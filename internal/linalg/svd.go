@@ -210,9 +210,9 @@ func exactSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	dense := mat.NewDense(max(n, p), min(n, p), nil)
 	if n < p {
-		x.MulTransTo(dense, identity(n))
+		x.MulTransTo(dense, Identity(n))
 	} else {
-		x.MulTo(dense, identity(p))
+		x.MulTo(dense, Identity(p))
 	}
 	u, sigma, v, err := s.Threads.thinSVD(dense)
 	if err != nil {
@@ -264,7 +264,8 @@ func truncate(u, v *mat.Dense, sigma []float64, k int) *TruncatedSVD {
 	return t
 }
 
-func identity(n int) *mat.Dense {
+// Identity returns the n×n identity matrix.
+func Identity(n int) *mat.Dense {
 	eye := mat.NewDense(n, n, nil)
 	for i := range n {
 		eye.Set(i, i, 1)

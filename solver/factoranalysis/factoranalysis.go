@@ -11,14 +11,6 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Settings controls Fit. Zero values mean what the fields say.
-type Settings struct {
-	// Factors is the number of factors k, 1 ≤ k < p.
-	Factors int
-	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
-	Threads int
-}
-
 // Model is a factor solution.
 type Model struct {
 	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The loadings of
@@ -46,27 +38,27 @@ const (
 )
 
 // Fit factors the Pearson correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
-// (minres) with uniquenesses of at least 0.005, then promax.
+// (minres) with uniquenesses of at least 0.005, then promax. threads is the largest number of goroutines, 0 for GOMAXPROCS.
 //
 // Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
 // Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1. Converged
 // reports a search that does not converge, and Correlations.Smoothed a matrix that is not a correlation matrix.
-func Fit(x *mat.Dense, s Settings) (*Model, error) {
+func Fit(x *mat.Dense, factors, threads int) (*Model, error) {
 	_, p := x.Dims()
-	if s.Factors < 1 || s.Factors >= p {
-		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, s.Factors, p)
+	if factors < 1 || factors >= p {
+		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, factors, p)
 	}
-	correlations, err := Correlate(x, Pearson, s.Threads)
+	correlations, err := Correlate(x, Pearson, threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
-	extracted, err := complete(correlations, s.Factors)
+	extracted, err := complete(correlations, factors)
 	if err != nil {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
-	m := &Model{Uniquenesses: extracted.uniquenesses, Converged: extracted.converged, Correlations: correlations, threads: s.Threads}
+	m := &Model{Uniquenesses: extracted.uniquenesses, Converged: extracted.converged, Correlations: correlations, threads: threads}
 	m.means, m.deviations = moments(x)
 	m.rotate(extracted.loadings)
 	if m.scored = correlations.R; correlations.Smoothed() {

@@ -76,7 +76,7 @@ func TestFitRecoversFactors(t *testing.T) {
 	for name, x := range map[string]*mat.Dense{"complete": x, "missing": punched(x, 0.2)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := fit(t, x, factoranalysis.Settings{Factors: 3})
+			m := fit(t, x, 3)
 			if !m.Converged || slices.Min(m.Uniquenesses) == 0.005 || m.Correlations.Smoothed() {
 				t.Fatalf("converged %v, uniquenesses %v, smoothed %v", m.Converged, m.Uniquenesses, m.Correlations.Smoothed())
 			}
@@ -99,7 +99,7 @@ func TestFitRecoversFactors(t *testing.T) {
 func TestFitConventions(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(300, 12, 3, 0.4)
-	m := fit(t, x, factoranalysis.Settings{Factors: 3})
+	m := fit(t, x, 3)
 	var structure, accounted, communalities mat.Dense
 	structure.Mul(m.Loadings, m.Phi)
 	accounted.Mul(structure.T(), m.Loadings)
@@ -128,7 +128,7 @@ func TestFitOfHeywoodCases(t *testing.T) {
 	for i := range 500 {
 		wide.Set(i, 6, x.At(i, 0)+1e-3*x.At(i, 1))
 	}
-	m := fit(t, wide, factoranalysis.Settings{Factors: 2})
+	m := fit(t, wide, 2)
 	if least := slices.Min(m.Uniquenesses); !m.Converged || least != 0.005 {
 		t.Errorf("converged %v, least uniqueness %v", m.Converged, least)
 	}
@@ -148,7 +148,7 @@ func TestFitPlannedMissing(t *testing.T) {
 			x.Set(i, from+j, math.NaN())
 		}
 	}
-	m := fit(t, x, factoranalysis.Settings{Factors: 2})
+	m := fit(t, x, 2)
 	if len(m.Correlations.Unknown) != 16 {
 		t.Fatalf("%d unknown pairs, want 16", len(m.Correlations.Unknown))
 	}
@@ -171,7 +171,7 @@ func TestFitPlannedMissing(t *testing.T) {
 func TestScores(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(300, 9, 2, 0.2)
-	m := fit(t, x, factoranalysis.Settings{Factors: 2})
+	m := fit(t, x, 2)
 	fresh := punched(mat.DenseCopyOf(x.Slice(0, 50, 0, 9)), 0.3)
 	for j := range 9 {
 		fresh.Set(7, j, math.NaN())
@@ -261,18 +261,18 @@ func TestFitRefuses(t *testing.T) {
 	constant.Set(4, 3, math.NaN())
 	infinite.Set(2, 1, math.Inf(-1))
 	for name, c := range map[string]struct {
-		x        *mat.Dense
-		settings factoranalysis.Settings
-		want     error
-		text     string
+		x       *mat.Dense
+		factors int
+		want    error
+		text    string
 	}{
-		"no factor":       {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
-		"too many":        {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
-		"constant item":   {constant, factoranalysis.Settings{Factors: 1}, nil, "item 4 has fewer than two different answers"},
-		"infinite":        {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
-		"one participant": {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
+		"no factor":       {x, 0, solver.ErrSettings, "0 factors for 5 items"},
+		"too many":        {x, 5, solver.ErrSettings, "5 factors for 5 items"},
+		"constant item":   {constant, 1, nil, "item 4 has fewer than two different answers"},
+		"infinite":        {infinite, 1, solver.ErrNonFinite, "row 2, column 1"},
+		"one participant": {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), 1, solver.ErrShape, "two participants, not 5 and 1"},
 	} {
-		_, err := factoranalysis.Fit(c.x, c.settings)
+		_, err := factoranalysis.Fit(c.x, c.factors, 0)
 		if c.want != nil && !errors.Is(err, c.want) || !containsText(err, c.text) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.text)
 		}
@@ -310,7 +310,7 @@ func TestFitIsDeterministic(t *testing.T) {
 	var scores *mat.Dense
 	for _, threads := range []int{1, 4} {
 		previous := runtime.GOMAXPROCS(threads)
-		m := fit(t, x, factoranalysis.Settings{Factors: 3})
+		m := fit(t, x, 3)
 		s, err := m.Scores(x)
 		c, failed := factoranalysis.Correlate(x, factoranalysis.Polychoric, 0)
 		runtime.GOMAXPROCS(previous)
@@ -334,7 +334,7 @@ func TestScoresOfSmoothedCorrelations(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(25, 40, 2, 0)
 	for name, x := range map[string]*mat.Dense{"few participants": x, "contradictory": punched(x, 0.4)} {
-		m := fit(t, x, factoranalysis.Settings{Factors: 2})
+		m := fit(t, x, 2)
 		if !m.Correlations.Smoothed() {
 			t.Errorf("%s: least eigenvalue %v", name, m.Correlations.LeastEigenvalue)
 		}

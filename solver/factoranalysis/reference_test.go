@@ -87,7 +87,7 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 		return v
 	}, gappy)
 	k := len(want.Phi)
-	m := fit(t, gappy, factoranalysis.Settings{Factors: k})
+	m := fit(t, gappy, k)
 	near(t, "Pearson correlations", m.Correlations.R, want.Pearson, rounding)
 	near(t, "uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses), [][]float64{want.Uniquenesses}, searched)
 	p, _ := m.Loadings.Dims()
@@ -111,9 +111,9 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 	near(t, "scores", columns(scores, order, signs), want.Scores, searched)
 }
 
-func fit(t testing.TB, x *mat.Dense, s factoranalysis.Settings) *factoranalysis.Model {
+func fit(t testing.TB, x *mat.Dense, factors int) *factoranalysis.Model {
 	t.Helper()
-	m, err := factoranalysis.Fit(x, s)
+	m, err := factoranalysis.Fit(x, factors, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func shared(t testing.TB, name string, from, to int) *mat.Dense {
 func TestBFI(t *testing.T) {
 	t.Parallel()
 	x := shared(t, "bfi", 0, 25)
-	m := fit(t, x, factoranalysis.Settings{Factors: 5})
+	m := fit(t, x, 5)
 	taken := map[int]int{}
 	for j := range 25 {
 		best := 0

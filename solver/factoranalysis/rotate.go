@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 const (
@@ -33,7 +35,7 @@ func varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
 			row.ScaleVec(1/length, row)
 		}
 	}
-	rotation = identity(k)
+	rotation = linalg.Identity(k)
 	for range maxSweeps {
 		var largest float64
 		for s := range k {
@@ -50,14 +52,6 @@ func varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
 	}
 	rotated.Mul(loadings, rotation)
 	return rotated, rotation
-}
-
-func identity(k int) *mat.Dense {
-	eye := mat.NewDense(k, k, nil)
-	for t := range k {
-		eye.Set(t, t, 1)
-	}
-	return eye
 }
 
 // varimaxAngle returns the angle that maximizes the criterion of columns s and t.
@@ -100,7 +94,7 @@ func promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	pattern, _ = varimax(loadings)
 	var target, u, inverse mat.Dense
 	target.Apply(func(_, _ int, v float64) float64 { return v * math.Pow(math.Abs(v), promaxPower-1) }, pattern)
-	phi = identity(k)
+	phi = linalg.Identity(k)
 	if k < 2 || u.Solve(pattern, &target) != nil || inverse.Inverse(&u) != nil {
 		return pattern, phi
 	}

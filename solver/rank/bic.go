@@ -10,7 +10,7 @@ import (
 )
 
 // RunSettings controls SquaredResiduals and Stabilities. Zero values mean what the fields say. Seed is that of the first run of
-// each candidate; the next ones have Seed + 1, Seed + 2 …
+// each candidate; every further run has a Seed larger by 1.
 type RunSettings struct {
 	Jobs
 	// Factors are the candidates.
