@@ -314,8 +314,8 @@ func Rank(ctx context.Context, o Options) (*Choice, error) {
 // Choose cross-validates the candidates.
 func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	data := s.Data(s.Order)
-	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF{Data: data, Settings: o.Solver(s, 0, 0)}, rank.Settings{
-		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Seed: o.Seed, Threads: o.Threads, Progress: o.Progress,
+	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF(data, o.Solver(s, 0, 0)), rank.Settings{
+		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads, Progress: o.Progress},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, err)

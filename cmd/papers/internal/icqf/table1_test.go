@@ -218,11 +218,11 @@ func TestCompletion(t *testing.T) {
 			training.Set(i, j, math.NaN())
 		}
 	}
-	f, err := completion{seed: 1}.Prepare(training, k)
+	f, err := completion{seed: 1}.prepare(training, k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := f.Fit(t.Context(), rank.Candidate{Factors: k})
+	got, _, err := f(t.Context(), rank.Candidate{Factors: k})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestCompletion(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := f.Fit(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
+	if _, _, err := f(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context, error %v", err)
 	}
 }

@@ -17,8 +17,8 @@ func TestTwoStagesAreTheLimit(t *testing.T) {
 	t.Parallel()
 	const n, p, k = 60, 12, 3
 	random := rand.New(rand.NewPCG(1, 2))
-	x := drawn(n, p, random.NormFloat64)
-	data := smf.Data{Labels: make([]int, n), Classes: 3, Aux: drawn(n, 2, random.NormFloat64)}
+	x := report.Drawn(n, p, random.NormFloat64)
+	data := smf.Data{Labels: make([]int, n), Classes: 3, Aux: report.Drawn(n, 2, random.NormFloat64)}
 	for i := range data.Labels {
 		data.Labels[i] = random.IntN(3)
 	}
