@@ -1,6 +1,13 @@
+// Package icqf repeats table 1 of K. C. Lam, B. E. Mahony, A. Raznahan and F. Pereira, "Interpretable factorization of
+// clinical questionnaires to identify latent factors of psychopathology": several criteria count the factors of
+// questionnaires that are made of 10.
+//
+// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early returns
+// what it has.
 package icqf
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -9,7 +16,15 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/nmf"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Table1 counts the factors of questionnaires.
@@ -22,8 +37,9 @@ type Table1 struct {
 	// Version is that of the program, which the numbers depend on.
 	Version string `json:"version" kong:"-"`
 
-	Methods []string `json:"-" help:"Methods to compare: icqf and l1-nmf by bcv and bic, fa-promax by parallel and map." enum:"${icqfMethods}" default:"${icqfMethods}"`
-	Sets    string   `json:"-" help:"Folder of questionnaires to use instead of drawn ones: dN_S_M.csv, gzipped or not, with the noise N in tenths and a number S from 0 to below --runs." placeholder:"DIR" type:"existingdir"`
+	Methods []string        `json:"-" help:"Methods to compare: icqf and l1-nmf by bcv and bic, fa-promax by parallel and map." enum:"${icqfMethods}" default:"${icqfMethods}"`
+	Sets    string          `json:"-" help:"Folder of questionnaires to use instead of drawn ones: dN_S_M.csv, gzipped or not, with the noise N in tenths and a number S from 0 to below --runs." placeholder:"DIR" type:"existingdir"`
+	given   []Questionnaire // of Sets
 }
 
 // CellKey names a cell.
@@ -63,22 +79,6 @@ func (t *Table1) check() error {
 
 // Run finds the numbers of factors.
 func (t *Table1) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	var given []Questionnaire
-	if t.Sets != "" {
-		var err error
-		if given, err = ReadQuestionnaires(t.Sets); err != nil {
-			return nil, err
-		}
-	}
-	found, err := t.detect(ctx, session, given)
-	if found == nil {
-		return nil, err
-	}
-	return found.report(), err
-}
-
-// detect takes the given questionnaires, unless there are none, in place of drawn ones.
-func (t *Table1) detect(ctx context.Context, session *report.Session, given []Questionnaire) (*Result, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,12 @@ func (t *Table1) detect(ctx context.Context, session *report.Session, given []Qu
 		return nil, err
 	}
 	defer lift()
-	questionnaires, err := t.questionnaires(given)
+	if t.Sets != "" {
+		if t.given, err = readQuestionnaires(t.Sets); err != nil {
+			return nil, err
+		}
+	}
+	questionnaires, err := t.questionnaires()
 	if err != nil {
 		return nil, err
 	}
@@ -110,30 +115,23 @@ func (t *Table1) detect(ctx context.Context, session *report.Session, given []Qu
 	header := struct {
 		*Table1
 		Given string `json:"given"` // fingerprint, "" for none
-	}{t, fingerprint(given)}
+	}{t, fingerprint(t.given)}
 	cells, err := report.Resume(ctx, session, header, jobs)
 	if cells == nil {
 		return nil, err
 	}
-	out := &Result{Settings: t, Drawn: given == nil, TrueFactors: factors, Cells: cells}
-	out.summarize()
-	return out, err
+	return (&Result{Settings: t, Drawn: t.given == nil, TrueFactors: factors, Cells: cells}).report(), err
 }
 
 // questionnaires returns those of the settings. All noises of one run come before the next run, so that an early end leaves
 // something of everything.
-func (t *Table1) questionnaires(given []Questionnaire) ([]Questionnaire, error) {
-	var all []Questionnaire
+func (t *Table1) questionnaires() (all []Questionnaire, err error) {
 	for set := range t.Runs {
 		for _, noise := range t.Noise {
-			if given == nil {
+			if t.given == nil {
 				all = append(all, drawQuestionnaire(noise, set, t.Seed))
-				continue
-			}
-			for _, g := range given {
-				if g.Noise == noise && g.Set == set {
-					all = append(all, g)
-				}
+			} else if i := slices.IndexFunc(t.given, func(q Questionnaire) bool { return q.Noise == noise && q.Set == set }); i >= 0 {
+				all = append(all, t.given[i])
 			}
 		}
 	}
@@ -188,47 +186,224 @@ func (p *Printed) String() string {
 //go:embed printed.txt
 var printed string
 
-// summarize fills in the summaries.
-func (r *Result) summarize() {
+// report fills in the summaries, and returns the table, table1.csv and factors.csv.
+func (r *Result) report() *report.Report {
+	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors), "method,by,noise,questionnaires,error,paper,reference,seconds")
+	table := report.NewTable("", "method,criterion,noise,questionnaires,error,standard_error,seconds")
 	for _, d := range detectors() {
 		for _, noise := range r.Settings.Noise {
-			s := Summary{Method: d.method, Criterion: d.criterion, Noise: noise}
 			var off, seconds []float64
 			for _, c := range r.Cells {
 				if c.Method == d.method && c.Criterion == d.criterion && c.Noise == noise {
 					off, seconds = append(off, math.Abs(float64(c.Factors-r.TrueFactors))), append(seconds, c.Seconds)
 				}
 			}
-			if s.Questionnaires = len(off); s.Questionnaires == 0 {
+			if len(off) == 0 {
 				continue
 			}
+			s := Summary{Method: d.method, Criterion: d.criterion, Noise: noise, Questionnaires: len(off)}
 			s.Error, s.StandardError = report.MeanError(off)
 			s.Seconds, _ = report.MeanError(seconds)
-			for line := range strings.Lines(printed) {
-				var method, criterion string
-				var at float64
-				var paper, reference Printed
-				_, err := fmt.Sscan(line, &method, &criterion, &at, &paper.Error, &paper.StandardError, &reference.Error, &reference.StandardError)
-				if err == nil && method == d.method && criterion == d.criterion && at == noise {
-					s.Paper, s.Reference = &paper, &reference
-				}
+			if values := report.Printed(printed, d.method, d.criterion, noise); values != nil {
+				s.Paper, s.Reference = new(Printed), new(Printed)
+				_, _ = fmt.Sscan(strings.Join(values, " "), &s.Paper.Error, &s.Paper.StandardError, &s.Reference.Error, &s.Reference.StandardError) // a test reads all
 			}
 			r.Summaries = append(r.Summaries, s)
+			shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(), s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
+			table.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.Error, s.StandardError, s.Seconds)
 		}
-	}
-}
-
-// report returns the table, table1.csv and factors.csv.
-func (r *Result) report() *report.Report {
-	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors), "method,by,noise,questionnaires,error,paper,reference,seconds")
-	table := report.NewTable("", "method,criterion,noise,questionnaires,error,standard_error,seconds")
-	for _, s := range r.Summaries {
-		shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(), s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
-		table.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.Error, s.StandardError, s.Seconds)
 	}
 	counted := report.NewTable("", "noise,set,method,criterion,factors,seconds")
 	for _, c := range r.Cells {
 		counted.Add(c.Noise, c.Set, c.Method, c.Criterion, c.Factors, c.Seconds)
 	}
 	return &report.Report{Data: r, Tables: []report.Table{*shown}, CSV: map[string]*report.Table{"table1.csv": table, "factors.csv": counted}}
+}
+
+// The methods of table 1, each of which has two criteria.
+const (
+	nameICQF = "icqf"
+	nameL1   = "l1-nmf"
+	nameFA   = "fa-promax"
+)
+
+// Methods returns the methods of the paper's table.
+func Methods() []string { return []string{nameICQF, nameL1, nameFA} }
+
+const (
+	// beta is the default of the authors' program. For ℓ1-NMF the penalty of the scores is β and that of the loadings β·n/p,
+	// as in their program without a bound on the scores.
+	beta = 0.1
+	// relTol ends fits of the whole questionnaire.
+	relTol = 1e-5
+	// The matrix is completed every completionUpdates updates, at most mostCompletions times. A fit ends earlier when
+	// calmCompletions relative changes of the objective in a row are at most completionRelTol; with 1e-5 the number of
+	// factors with the least error is the same.
+	completionUpdates = 2
+	mostCompletions   = 250
+	calmCompletions   = 3
+	completionRelTol  = 1e-4
+)
+
+// detector finds the number of factors by a criterion: bcv is the least error of blockwise cross-validation, bic the least
+// BIC₁, parallel Horn's parallel analysis, and map Velicer's minimum average partial.
+type detector struct {
+	method, criterion string
+	find              func(ctx context.Context, x *mat.Dense, t *Table1) (int, error)
+}
+
+func detectors() []detector {
+	return []detector{
+		{nameICQF, "bcv", func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
+			return crossValidated(ctx, x, rank.ICQF{Data: icqf.Data{Max: top}, Settings: icqf.Settings{Seed: t.Seed}}, t)
+		}},
+		{nameL1, "bcv", func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
+			return crossValidated(ctx, x, completion{t.Seed}, t)
+		}},
+		{nameICQF, "bic", func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
+			settings := icqf.Settings{Rank: slices.Max(t.Factors), L1: beta, RelTol: relTol, Seed: t.Seed}
+			problem, err := icqf.Prepare(icqf.Data{Answers: x, Max: top}, settings)
+			if err != nil {
+				return 0, err
+			}
+			return t.leastBIC(ctx, func(k int) (squares float64, _ solver.Status, _ error) {
+				settings.Rank = k
+				r, err := problem.Fit(ctx, settings)
+				if err != nil {
+					return 0, 0, err
+				}
+				return r.ReconstructionError * participants * items, r.Status, nil
+			})
+		}},
+		{nameL1, "bic", func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
+			method, err := l1NMF()
+			if err != nil {
+				return 0, err
+			}
+			return t.leastBIC(ctx, func(k int) (squares float64, _ solver.Status, _ error) {
+				r, err := solver.Solve(ctx, x, solver.Settings{Rank: k, RelTol: relTol, Seed: t.Seed}, method)
+				if err != nil {
+					return 0, 0, err
+				}
+				return solver.SquaredResidual(x, r.Topics, r.Scores), r.Status, nil
+			})
+		}},
+		{nameFA, "parallel", func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
+			a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Seed: t.Seed})
+			if err != nil {
+				return 0, err
+			}
+			return a.Suggested, nil
+		}},
+		{nameFA, "map", func(_ context.Context, x *mat.Dense, _ *Table1) (int, error) {
+			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
+			if err != nil {
+				return 0, err
+			}
+			a, err := rank.MAP(c.R)
+			if err != nil {
+				return 0, err
+			}
+			return a.Suggested, nil
+		}},
+	}
+}
+
+// crossValidated returns the number of factors with the least error over 10 folds, each of 10 of 100 blocks.
+func crossValidated(ctx context.Context, x *mat.Dense, m rank.Method, t *Table1) (int, error) {
+	choice, err := rank.BlockwiseCV(ctx, x, m, rank.Settings{Factors: t.Factors, Betas: []float64{beta}, Seed: t.Seed})
+	if err != nil {
+		return 0, err
+	}
+	return choice.Lowest.Factors, nil
+}
+
+// leastBIC returns the number of factors with the least BIC₁, the first of equal ones. fit returns the squared residual.
+func (t *Table1) leastBIC(ctx context.Context, fit func(k int) (squares float64, _ solver.Status, _ error)) (int, error) {
+	chosen, least := 0, math.Inf(1)
+	for _, k := range t.Factors {
+		squares, status, err := fit(k)
+		if err := cmp.Or(err, failed(ctx, status)); err != nil {
+			return 0, err
+		}
+		if bic := rank.BIC1(squares, rank.Size{Rows: participants, Columns: items, Observed: participants * items}, k); bic < least {
+			chosen, least = k, bic
+		}
+	}
+	return chosen, nil
+}
+
+// failed returns why a fit cannot be used. One that ran out of updates can.
+func failed(ctx context.Context, s solver.Status) error {
+	switch s {
+	case solver.Cancelled:
+		return context.Cause(ctx)
+	case solver.NonFinite:
+		return s.Err()
+	}
+	return nil
+}
+
+func l1NMF() (solver.Method, error) {
+	return nmf.NewL1(beta*participants/items, beta)
+}
+
+// completion is ℓ1-NMF of the observed cells as a rank.Method: every few updates the reconstruction replaces the missing
+// cells. The objective over the observed cells never rises.
+type completion struct{ seed uint64 }
+
+// Prepare implements rank.Method.
+func (c completion) Prepare(training *mat.Dense, _ int) (rank.Fitter, error) {
+	method, err := l1NMF()
+	return completed{c.seed, training, method}, err
+}
+
+// completed is a training matrix.
+type completed struct {
+	seed     uint64
+	training *mat.Dense
+	method   solver.Method
+}
+
+// Fit returns the reconstruction, and whether the fit converged.
+func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, bool, error) {
+	x := mat.DenseCopyOf(c.training)
+	n, p := x.Dims()
+	var missing [][2]int
+	for j := range p {
+		sum, first := 0.0, len(missing)
+		for i := range n {
+			if v := x.At(i, j); math.IsNaN(v) {
+				missing = append(missing, [2]int{i, j})
+			} else {
+				sum += v
+			}
+		}
+		of := missing[first:]
+		for _, cell := range of { // the mean of the observed ones
+			x.Set(cell[0], j, sum/float64(max(1, n-len(of))))
+		}
+	}
+	s := solver.Settings{Rank: candidate.Factors, MaxIter: completionUpdates, RelTol: -1, Seed: c.seed}
+	reconstruction := mat.NewDense(n, p, nil)
+	calm, last := 0, math.Inf(1)
+	for round := 0; round < mostCompletions && calm < calmCompletions; round++ {
+		r, err := solver.Solve(ctx, x, s, c.method)
+		if err == nil {
+			err = failed(ctx, r.Status)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		s.StartTopics, s.StartScores = r.Topics, r.Scores
+		linalg.Threads(0).MulTo(reconstruction, r.Scores, mat.DenseCopyOf(r.Topics.T()))
+		for _, cell := range missing {
+			x.Set(cell[0], cell[1], reconstruction.At(cell[0], cell[1]))
+		}
+		if calm++; last-r.Objective > completionRelTol*r.Objective {
+			calm = 0
+		}
+		last = r.Objective
+	}
+	return reconstruction, calm == calmCompletions, nil
 }

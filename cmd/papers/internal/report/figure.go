@@ -18,6 +18,15 @@ import (
 // Figure is a grid of panels with one legend. A row may be shorter than others.
 type Figure [][]*Panel
 
+// With returns the figure with the panel at the end of a row.
+func (f Figure) With(row int, p *Panel) Figure {
+	for len(f) <= row {
+		f = append(f, nil)
+	}
+	f[row] = append(f[row], p)
+	return f
+}
+
 // Panel is one pair of axes.
 type Panel struct {
 	Title, X, Y string

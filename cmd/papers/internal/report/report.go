@@ -1,3 +1,5 @@
+// Package report holds what the papers' experiments share: the session that each runs in, the file of cells that a run
+// resumes from, and the report of tables and figures that it ends with.
 package report
 
 import (
@@ -8,16 +10,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/renameio/v2"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // Report is what an experiment found.
@@ -146,4 +155,72 @@ func Fingerprint(write func(add func(format string, args ...any))) string {
 	h := sha256.New()
 	write(func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) }) // a hash accepts every write
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Printed returns the values that follow the key in a line of text, nil without such a line.
+func Printed(text string, key ...any) []string {
+	want := strings.Fields(fmt.Sprintln(key...))
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > len(want) && slices.Equal(fields[:len(want)], want) {
+			return fields[len(want):]
+		}
+	}
+	return nil
+}
+
+// Random returns a generator that is a function of the seed and of the name of what is drawn.
+func Random(seed uint64, name string, args ...any) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, name, args...) // a hash accepts every write
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// Drawn returns a matrix of draws, row after row.
+func Drawn(rows, columns int, draw func() float64) *mat.Dense {
+	m := mat.NewDense(rows, columns, nil)
+	raw := m.RawMatrix().Data
+	for i := range raw {
+		raw[i] = draw()
+	}
+	return m
+}
+
+// ErrSettings is wrapped by errors of settings out of range.
+var ErrSettings = errors.New("settings out of range")
+
+// Invalid returns an error that wraps ErrSettings.
+func Invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrSettings, fmt.Sprintf(format, args...))
+}
+
+// Session is what a run of an experiment works with. The zero value stores nothing and tells nobody.
+type Session struct {
+	// Cells is the path of the file that Resume reads and adds to; "" for none.
+	Cells string
+	// Progress, unless nil, is told how many steps are done. It may be called from several goroutines.
+	Progress func(done, total int)
+
+	done, total atomic.Int64
+}
+
+// Expect adds steps to those that the run takes.
+func (s *Session) Expect(steps int) { s.total.Add(int64(steps)) }
+
+// Step tells that so many more steps are done.
+func (s *Session) Step(steps int) {
+	if done := s.done.Add(int64(steps)); s.Progress != nil {
+		s.Progress(int(done), int(s.total.Load()))
+	}
+}
+
+// Threads bounds the threads of the process; 0 means one for each processor.
+type Threads int
+
+// Limit sets the bound and returns what lifts it.
+func (t Threads) Limit() (lift func(), err error) {
+	if t < 0 || t > solver.MaxThreads {
+		return nil, Invalid("%d threads, must be 0 to %d", t, solver.MaxThreads)
+	}
+	before := runtime.GOMAXPROCS(int(t)) // which leaves it as it is for 0
+	return func() { runtime.GOMAXPROCS(before) }, nil
 }
