@@ -129,9 +129,7 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 type benchStreamCmd struct {
 	benchInput
 	cli.Output
-	Rate        float64  `help:"Notes per second; 0 is as fast as possible." default:"0"`
-	Brokers     []string `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
-	Compression string   `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
+	bench.StreamSettings
 }
 
 func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -144,7 +142,9 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	bar := cli.NewProgress(d.Err, "streaming")
-	r, err := bench.Stream(ctx, set, messages, bench.StreamSettings{Brokers: c.Brokers, Rate: c.Rate, Logger: log, Limits: c.limits.limits(), Compression: c.Compression, Progress: bar.Set})
+	s := c.StreamSettings
+	s.Logger, s.Limits, s.Progress = log, c.limits.limits(), bar.Set
+	r, err := bench.Stream(ctx, set, messages, s)
 	bar.Finish()
 	if err != nil {
 		return err

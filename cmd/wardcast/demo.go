@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -19,10 +18,7 @@ import (
 
 type demoCmd struct {
 	cli.Output
-	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
-	Rate     float64       `help:"Notes per second." default:"20"`
-	Port     int           `help:"Port for metrics and health; if it is in use, a free one." default:"8080"`
-	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
+	demo.Options
 }
 
 func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -50,7 +46,9 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 			head = ""
 		}
 	}
-	s, err := demo.Run(ctx, demo.Options{Duration: c.Duration, Rate: c.Rate, Port: c.Port, Seed: c.Seed, Version: version, Logger: log, Say: say, Show: show, Progress: bar.Set})
+	o := c.Options
+	o.Version, o.Logger, o.Say, o.Show, o.Progress = version, log, say, show, bar.Set
+	s, err := demo.Run(ctx, o)
 	if err != nil || s == nil {
 		return err
 	}

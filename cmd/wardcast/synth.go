@@ -36,31 +36,23 @@ func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return synth.WriteJSONL(ctx, d.Out, g, c.Count)
 }
 
-type synthMatrixCmd struct {
-	Documents int    `help:"Rows." default:"13084"`
-	Terms     int    `help:"Columns." default:"5876"`
-	Topics    int    `help:"Topics that terms are drawn from." default:"200"`
-	Seed      uint64 `help:"Seed: equal seeds give equal matrices." default:"1"`
-}
+type synthMatrixCmd struct{ synth.MatrixSettings }
 
 func (c *synthMatrixCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Documents < 1 || c.Terms < 1 || c.Topics < 1 {
 		return cli.Usage(errors.New("--documents, --terms and --topics must be at least 1"))
 	}
-	return synth.WriteMatrix(ctx, d.Out, synth.MatrixSettings{Documents: c.Documents, Terms: c.Terms, Topics: c.Topics, Seed: c.Seed})
+	return synth.WriteMatrix(ctx, d.Out, c.MatrixSettings)
 }
 
 type synthQuestionnaireCmd struct {
-	Count   int     `short:"n" help:"Number of participants." default:"500"`
-	Seed    uint64  `help:"Seed: equal seeds give equal answers." default:"1"`
-	Missing float64 `help:"Probability that an answer is missing." default:"0.05"`
-	Visits  int     `help:"Rows per participant, three years apart." default:"1"`
-	Part    string  `help:"Print the answers, the codebook, the true loadings or the true scores." enum:"answers,codebook,loadings,scores" default:"answers"`
+	synth.QuestionnaireSettings
+	Part synth.QuestionnairePart `help:"Print the answers, the codebook, the true loadings or the true scores." enum:"answers,codebook,loadings,scores" default:"answers"`
 }
 
 func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *cli.Deps) error {
-	if c.Count < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
-		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, the last from 0 to below 1", c.Count, c.Visits, c.Missing))
+	if c.Participants < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
+		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, the last from 0 to below 1", c.Participants, c.Visits, c.Missing))
 	}
-	return synth.WriteQuestionnaire(ctx, d.Out, synth.QuestionnairePart(c.Part), synth.QuestionnaireSettings{Participants: c.Count, Seed: c.Seed, Missing: c.Missing, Visits: c.Visits})
+	return synth.WriteQuestionnaire(ctx, d.Out, c.Part, c.QuestionnaireSettings)
 }

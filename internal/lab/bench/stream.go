@@ -24,16 +24,16 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// StreamSettings says what to stream.
+// StreamSettings says what to stream. Those with help are flags of the command. Without a rate, all notes are sent before the
+// first is scored.
 type StreamSettings struct {
-	Brokers []string // if empty, an embedded broker in a temporary folder
-	Rate    float64  // notes per second; 0 sends all notes first, then scores as fast as possible
-	Logger  *slog.Logger
-	Limits  classifier.Limits
-	// Compression of the predictions, one of ingest.Compressions. The bare loop does not compress.
-	Compression string
+	Rate        float64           `help:"Notes per second; 0 is as fast as possible." default:"0"`
+	Brokers     []string          `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
+	Compression string            `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
+	Logger      *slog.Logger      `kong:"-"`
+	Limits      classifier.Limits `kong:"-"`
 	// Progress may be nil.
-	Progress func(done, total int)
+	Progress func(done, total int) `kong:"-"`
 }
 
 // StreamReport compares the product's stream with the bare loop.

@@ -31,19 +31,19 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Options configure a demo.
+// Options configure a demo. Those with help are flags of the command.
 type Options struct {
-	Duration time.Duration // from the first streamed note
-	Rate     float64       // notes per second
-	Port     int           // for metrics and health; if it is in use, a free one
-	Seed     uint64
-	Version  string
-	Logger   *slog.Logger
+	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
+	Rate     float64       `help:"Notes per second." default:"20"`
+	Port     int           `help:"Port for metrics and health; if it is in use, a free one." default:"8080"`
+	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
+	Version  string        `kong:"-"`
+	Logger   *slog.Logger  `kong:"-"`
 	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.
 	// Only one goroutine at a time calls them.
-	Say      func(format string, args ...any)
-	Show     func(p *msg.Prediction, value []byte)
-	Progress train.Progress
+	Say      func(format string, args ...any)      `kong:"-"`
+	Show     func(p *msg.Prediction, value []byte) `kong:"-"`
+	Progress train.Progress                        `kong:"-"`
 }
 
 // Summary is the result of a demo.

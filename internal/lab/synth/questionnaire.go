@@ -16,12 +16,11 @@ import (
 
 // QuestionnaireSettings describe the answers of invented children to an invented questionnaire.
 type QuestionnaireSettings struct {
-	Participants int
-	Seed         uint64
-	// Missing is the probability that an answer is missing, in [0, 1).
-	Missing float64
-	// Visits is the number of rows per participant, years apart. The constructs stay equally present. 0 means 1.
-	Visits int
+	Participants int     `name:"count" short:"n" help:"Number of participants." default:"500"`
+	Seed         uint64  `help:"Seed: equal seeds give equal answers." default:"1"`
+	Missing      float64 `help:"Probability that an answer is missing." default:"0.05"` // in [0, 1)
+	// Visits: the constructs stay equally present. 0 means 1.
+	Visits int `help:"Rows per participant, three years apart." default:"1"`
 }
 
 // QuestionnairePart is one of the tables of a questionnaire.
