@@ -113,11 +113,8 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, r)
-	}
 	rate := func(v float64) string { return strconv.Itoa(int(v)) + " notes/s" }
-	return cli.PrintTable(d.Out, []string{"MEASURE", "ONE CORE"}, [][]string{
+	return c.Print(d, r, []string{"MEASURE", "ONE CORE"}, [][]string{
 		{"JSON in, explained JSON out", rate(r.JSONPerSecond)},
 		{"text to probability", rate(r.TextPerSecond)},
 		{"encoding/json on the same messages, no scoring", rate(r.ReferenceCodec)},
@@ -149,18 +146,14 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON() {
-		err = cli.PrintJSON(d.Out, r)
-	} else {
-		err = cli.PrintTable(d.Out, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
-			{"notes/s", cli.Digits(&r.PerSecond, 0), cli.Digits(&r.EchoPerSecond, 0)},
-			{"ratio", cli.Digits(&r.Ratio, 2), ""},
-			{"latency p50, ms", cli.Digits(&r.LatencyMS.P50, 1), cli.Digits(&r.EchoLatencyMS.P50, 1)},
-			{"latency p99, ms", cli.Digits(&r.LatencyMS.P99, 1), cli.Digits(&r.EchoLatencyMS.P99, 1)},
-			{"latency p99.9, ms", cli.Digits(&r.LatencyMS.P999, 1), cli.Digits(&r.EchoLatencyMS.P999, 1)},
-			{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
-		})
-	}
+	err = c.Print(d, r, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
+		{"notes/s", cli.Digits(&r.PerSecond, 0), cli.Digits(&r.EchoPerSecond, 0)},
+		{"ratio", cli.Digits(&r.Ratio, 2), ""},
+		{"latency p50, ms", cli.Digits(&r.LatencyMS.P50, 1), cli.Digits(&r.EchoLatencyMS.P50, 1)},
+		{"latency p99, ms", cli.Digits(&r.LatencyMS.P99, 1), cli.Digits(&r.EchoLatencyMS.P99, 1)},
+		{"latency p99.9, ms", cli.Digits(&r.LatencyMS.P999, 1), cli.Digits(&r.EchoLatencyMS.P999, 1)},
+		{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
+	})
 	if err == nil && r.Lost > 0 {
 		d.Log.Error("notes were lost", "notes", r.Lost)
 		return cli.ErrReported

@@ -42,9 +42,6 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if s := report.Status; s == solver.Cycling.String() || s == solver.SearchFailed.String() {
 		d.Log.Warn("the run did not end at a minimum", "status", s, "updates", report.Iterations)
 	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, report)
-	}
 	orthogonality := "-"
 	if r := report.OrthogonalityResidual; r != nil {
 		orthogonality = strconv.FormatFloat(*r, 'e', 1, 64)
@@ -66,7 +63,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 			head, row = append(head, measure.name), append(row, cli.Digits(measure.value, 3))
 		}
 	}
-	return cli.PrintTable(d.Out, head, [][]string{row})
+	return c.Print(d, report, head, [][]string{row})
 }
 
 // iterations shows the updates of a solver and their objectives as they come.

@@ -210,10 +210,7 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	if r.JSON() {
-		return cli.PrintJSON(d.Out, s)
-	}
-	return cli.PrintTable(d.Out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
 		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
 		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
@@ -355,9 +352,6 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, ranked)
-	}
 	var rows [][]string
 	for _, p := range ranked.Curve {
 		choice := ""
@@ -369,5 +363,5 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
 	}
-	return cli.PrintTable(d.Out, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
 }

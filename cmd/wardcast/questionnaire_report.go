@@ -48,9 +48,6 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		d.Log.Warn("items that do not vary among the participants trained on are left out there", "file", c.Input, "items", items)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, e)
-	}
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
 	for _, label := range e.Labels {
 		head = append(head, "AUROC "+label)
@@ -72,7 +69,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		rows = append(rows, row)
 	}
-	return cli.PrintTable(d.Out, head, rows)
+	return c.Print(d, e, head, rows)
 }
 
 type questionnaireReportCmd struct {

@@ -62,17 +62,14 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		d.Log.Warn("check this before you rely on the choice", "reason", warning)
 	}
 	warnUnconverged(d, report.Unconverged, c.MaxIter)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, report)
-	}
-	return printRanks(d, report)
+	return c.print(d, report)
 }
 
 // linesBeyond is how many lines after the chosen one the table of factor analysis has; JSON has all.
 const linesBeyond = 6
 
-// printRanks prints the curve and marks the choice.
-func printRanks(d *cli.Deps, r *factorize.RankReport) error {
+// print prints the curve and marks the choice.
+func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
 	head := []string{"RANK", string(r.Criterion)}
 	extra := func(factorize.RankPoint) *float64 { return nil }
 	switch r.Criterion {
@@ -103,5 +100,5 @@ func printRanks(d *cli.Deps, r *factorize.RankReport) error {
 		}
 		rows[i] = append(rows[i], choice)
 	}
-	return cli.PrintTable(d.Out, append(head, "CHOICE"), rows)
+	return c.Print(d, r, append(head, "CHOICE"), rows)
 }

@@ -68,9 +68,6 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Coefficients, t.Prevalence, t.Direction})
 		}
 	}
-	if c.JSON() {
-		return errors.Join(cli.PrintJSON(d.Out, lines), damage)
-	}
 	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
 	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
 	if classes {
@@ -84,7 +81,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		rows = append(rows, row)
 	}
-	return errors.Join(cli.PrintTable(d.Out, header, rows), damage)
+	return errors.Join(c.Print(d, lines, header, rows), damage)
 }
 
 // byOutcome returns the coefficients of several outcomes against the reference.

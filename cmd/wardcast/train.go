@@ -188,7 +188,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := trained.Save(ctx, store, "train"); err != nil {
 		return err
 	}
-	return printOutcomes(d, c.Output, trained.Outcomes)
+	return c.print(d, trained.Outcomes)
 }
 
 // settings returns what the flags say about the models.
@@ -253,10 +253,7 @@ func previous(log *slog.Logger, store models.Store) func(context.Context, string
 	}
 }
 
-func printOutcomes(d *cli.Deps, o cli.Output, outcomes []train.Outcome) error {
-	if o.JSON() {
-		return cli.PrintJSON(d.Out, map[string]any{"models": outcomes})
-	}
+func (c *trainCmd) print(d *cli.Deps, outcomes []train.Outcome) error {
 	classes := slices.ContainsFunc(outcomes, func(r train.Outcome) bool { return r.Classes != nil })
 	header := []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}
 	if classes {
@@ -271,5 +268,5 @@ func printOutcomes(d *cli.Deps, o cli.Output, outcomes []train.Outcome) error {
 		}
 		rows = append(rows, row)
 	}
-	return cli.PrintTable(d.Out, header, rows)
+	return c.Print(d, map[string]any{"models": outcomes}, header, rows)
 }
