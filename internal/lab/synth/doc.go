@@ -1,5 +1,5 @@
 // Package synth generates triage notes that a nurse could have typed, from a known topic model and admission rule.
-// Tests can ask how much of the truth a model recovers, and users can try the product without notes of their own. All
+// Users can try the product without notes of their own. All
 // phrases are invented; catalogue.yaml holds them.
 //
 // A visit has one presenting complaint. Its note mentions phrases of that complaint's topics, of topics that any

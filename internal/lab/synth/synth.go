@@ -33,23 +33,15 @@ const defaultInterval = 10 * time.Minute
 type Note struct {
 	msg.Note
 	Admitted    bool
-	Probability float64   // of Admitted, before it was drawn
-	Mentions    []Mention // topics that the note holds, in the order of Truth.Topics
-}
-
-// Mention says how many phrases of a topic stand in a note.
-type Mention struct {
-	Topic int // index in Truth.Topics
-	Count int
+	Probability float64 // of Admitted, before it was drawn
 }
 
 // Generator makes notes.
 type Generator struct {
 	settings   Settings
-	truth      Truth
 	complaints []complaint
 	words      *catalogue
-	topics     []theme // as truth.Topics
+	topics     []theme // of all complaints
 	shared     []int   // indices of the topics that any complaint can have
 	pick       []float64
 	next       int
@@ -76,39 +68,37 @@ func New(s Settings) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Generator{settings: s, truth: Truth{Effects: effects}, words: words}
+	g := &Generator{settings: s, words: words}
 	for _, t := range words.Shared {
-		g.shared = append(g.shared, g.add("", t))
+		g.shared = append(g.shared, g.add(t))
 	}
 	weights := []float64{}
 	for _, p := range words.Complaints {
 		c := complaint{presentation: p}
 		shares := []float64{}
 		for _, t := range p.Themes {
-			c.topics = append(c.topics, g.add(p.Name, t))
+			c.topics = append(c.topics, g.add(t))
 			shares = append(shares, t.Weight)
 		}
 		c.pick = cumulate(shares)
 		weights = append(weights, p.Weight)
 		g.complaints = append(g.complaints, c)
-		g.truth.Complaints = append(g.truth.Complaints, Complaint{Name: p.Name, Intercept: p.Base})
 	}
 	g.pick = cumulate(weights)
-	for i, share := range shares(weights) {
-		g.truth.Complaints[i].Share = share
-	}
 	return g, nil
 }
+
+// effects are the coefficients of what is not in the text: of ten years, one level, 10/min and one percent.
+var effects = struct{ Age, Acuity, HR, SpO2 float64 }{0.16, -0.45, 0.12, -0.1}
 
 // strength scales the coefficients of the catalogue so that the true probabilities reach an AUROC of about 0.89 over
 // all complaints.
 const strength = 0.85
 
 // add adds the topic of a theme and returns its index.
-func (g *Generator) add(complaint string, t theme) int {
+func (g *Generator) add(t theme) int {
 	t.Coefficient *= strength
 	g.topics = append(g.topics, t)
-	g.truth.Topics = append(g.truth.Topics, Topic{Complaint: complaint, Name: t.Name, Coefficient: t.Coefficient, Terms: terms(t.Phrases)})
 	return len(g.topics) - 1
 }
 
@@ -139,7 +129,9 @@ type said struct {
 }
 
 // At returns note i, i ≥ 0.
-func (g *Generator) At(i int) Note {
+func (g *Generator) At(i int) Note { return g.visit(i).n }
+
+func (g *Generator) visit(i int) *visit {
 	v := &visit{Rand: rand.New(rand.NewPCG(g.settings.Seed, (uint64(i)+1)*golden)), counts: make([]int, len(g.topics))}
 	v.c = &g.complaints[draw(v.Rand, g.pick)]
 	v.n.SchemaVersion = msg.SchemaVersion
@@ -154,13 +146,8 @@ func (g *Generator) At(i int) Note {
 	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure()
 	v.n.Probability = 1 / (1 + math.Exp(-logit))
 	v.n.Admitted = v.Float64() < v.n.Probability
-	for t, count := range v.counts {
-		if count > 0 {
-			v.n.Mentions = append(v.n.Mentions, Mention{t, count})
-		}
-	}
 	v.n.Text = g.write(v)
-	return v.n
+	return v
 }
 
 // person draws age and sex and returns the age in years.
@@ -288,24 +275,16 @@ func draw(r *rand.Rand, c []float64) int {
 	return len(c) - 1
 }
 
-// shares returns the weights divided by their sum.
-func shares(weights []float64) []float64 {
-	var sum float64
+// cumulate returns the running sums of the shares in the sum of the weights.
+func cumulate(weights []float64) []float64 {
+	var sum, before float64
 	for _, w := range weights {
 		sum += w
 	}
-	p := make([]float64, len(weights))
+	c := make([]float64, len(weights))
 	for i, w := range weights {
-		p[i] = w / sum
-	}
-	return p
-}
-
-// cumulate returns the running sums of the shares.
-func cumulate(weights []float64) []float64 {
-	c := shares(weights)
-	for i := 1; i < len(c); i++ {
-		c[i] += c[i-1]
+		c[i] = before + w/sum
+		before = c[i]
 	}
 	return c
 }
