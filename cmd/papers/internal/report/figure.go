@@ -18,12 +18,16 @@ import (
 // Figure is a grid of panels with one legend. A row may be shorter than others.
 type Figure [][]*Panel
 
-// With returns the figure with the panel at the end of a row.
+// With returns the figure with the panel in a row, or with its curves in the panel of the same title there.
 func (f Figure) With(row int, p *Panel) Figure {
 	for len(f) <= row {
 		f = append(f, nil)
 	}
-	f[row] = append(f[row], p)
+	if at := slices.IndexFunc(f[row], func(o *Panel) bool { return o.Title == p.Title }); at >= 0 {
+		f[row][at].Curves = append(f[row][at].Curves, p.Curves...)
+	} else {
+		f[row] = append(f[row], p)
+	}
 	return f
 }
 

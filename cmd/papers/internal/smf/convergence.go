@@ -8,6 +8,7 @@
 package smf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -54,6 +55,14 @@ const (
 // floorFactor is how many times as many updates the run gets that only looks for the least objective.
 const floorFactor = 5
 
+// The algorithms' names. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
+const (
+	paperLPGD     = "LPGD, τ = .01"
+	nameBCD       = "BCD"
+	nameProfiled  = "profiled (default)"
+	nameFloorOnly = "floor"
+)
+
 // algorithm is one of those that are compared.
 type algorithm struct {
 	name   string
@@ -61,19 +70,10 @@ type algorithm struct {
 	step   float64
 }
 
-// The algorithms' names. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
-const (
-	paperLPGD     = "LPGD, τ = .01"
-	safeLPGD      = "LPGD, safe steps"
-	nameBCD       = "BCD"
-	nameProfiled  = "profiled (default)"
-	nameFloorOnly = "floor"
-)
-
 func algorithms() []algorithm {
 	return []algorithm{
 		{paperLPGD, smf.UpdateGradient, paperStep},
-		{safeLPGD, smf.UpdateGradient, 0},
+		{"LPGD, safe steps", smf.UpdateGradient, 0},
 		{nameBCD, smf.UpdateBlocks, 0},
 		{nameProfiled, smf.UpdateProfiled, 0},
 		{nameFloorOnly, smf.UpdateProfiled, 0},
@@ -123,20 +123,6 @@ func (c *Convergence) check() error {
 // Run makes the runs. All algorithms of one problem begin at the same factors. The report holds the problems whose runs are
 // all made.
 func (c *Convergence) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	if c.MnistImages != "" {
-		var err error
-		if c.digits, err = ReadDigits(c.MnistImages, c.MnistLabels); err != nil {
-			return nil, err
-		}
-	}
-	found, err := c.converge(ctx, session)
-	if found == nil {
-		return nil, err
-	}
-	return found.report(), err
-}
-
-func (c *Convergence) converge(ctx context.Context, session *report.Session) (*Converged, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -146,6 +132,11 @@ func (c *Convergence) converge(ctx context.Context, session *report.Session) (*C
 	}
 	defer lift()
 	c.Threads = report.Threads(runtime.GOMAXPROCS(0))
+	if c.MnistImages != "" {
+		if c.digits, err = ReadDigits(c.MnistImages, c.MnistLabels); err != nil {
+			return nil, err
+		}
+	}
 	problems, err := c.problems(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +168,7 @@ func (c *Convergence) converge(ctx context.Context, session *report.Session) (*C
 			out.add(problem)
 		}
 	}
-	return out, err
+	return out.report(), err
 }
 
 // problems returns the data.
@@ -286,7 +277,7 @@ func (c *Converged) add(runs []ConvergenceRun) {
 	for _, r := range runs {
 		row := ConvergenceRow{ConvergenceRun: r, Floor: floor, Gap: floats.Min(r.Objectives)/floor - 1}
 		gaps := row.gaps()
-		row.First, row.Last = firstStretch(gaps), lastStretch(gaps)
+		row.First, row.Last = stretches(gaps)
 		if i := slices.IndexFunc(gaps, func(g float64) bool { return g <= reached }); i >= 0 {
 			row.ReachedIterations, row.ReachedSeconds = &i, &r.Seconds[i]
 		}
@@ -303,35 +294,22 @@ func (r *ConvergenceRow) gaps() []float64 {
 	return gaps
 }
 
-// firstStretch returns the longest stretch from the start.
-func firstStretch(gaps []float64) (found *Stretch) {
-	at, logs := logarithms(gaps)
-	for to := len(at); to >= stretchPoints && found == nil; to-- {
-		found = stretch(at[:to], logs[:to])
-	}
-	return found
-}
-
-// lastStretch returns the longest stretch up to the end, or to where rounding begins.
-func lastStretch(gaps []float64) (found *Stretch) {
-	at, logs := logarithms(gaps)
-	for from := 0; from <= len(at)-stretchPoints && found == nil; from++ {
-		found = stretch(at[from:], logs[from:])
-	}
-	return found
-}
-
-// logarithms returns the logarithms of the gaps before the first below leastGap, at most thinned of them, with their
-// iterations.
-func logarithms(gaps []float64) (at, logs []float64) {
+// stretches returns the longest stretch from the start, and the longest up to the end or to where rounding begins: before
+// the first gap below leastGap. They are fitted on at most thinned points.
+func stretches(gaps []float64) (first, last *Stretch) {
 	end := slices.IndexFunc(gaps, func(g float64) bool { return g < leastGap })
 	if end < 0 {
 		end = len(gaps)
 	}
+	var at, logs []float64
 	for i := 0; i < end; i += 1 + end/thinned {
 		at, logs = append(at, float64(i)), append(logs, math.Log(gaps[i]))
 	}
-	return at, logs
+	for n := len(at); n >= stretchPoints; n-- {
+		first = cmp.Or(first, stretch(at[:n], logs[:n]))
+		last = cmp.Or(last, stretch(at[len(at)-n:], logs[len(at)-n:]))
+	}
+	return first, last
 }
 
 // stretch returns the least squares line of all points, nil if one lies too far from it.
@@ -371,8 +349,8 @@ func (c *Converged) report() *report.Report {
 		for t, gap := range r.gaps() {
 			iterations.Add(r.Data, r.Variant, r.Xi, r.Algorithm, t, r.Objectives[t], gap, r.Seconds[t])
 		}
-		if i == 0 || r.Data != c.Rows[i-1].Data || r.Variant != c.Rows[i-1].Variant {
-			out.Tables = append(out.Tables, *report.NewTable(fmt.Sprintf("%s, %s", r.Data, r.Variant), "xi,algorithm,status,updates,gap,first factor,over decades,last factor,over decades,updates to 1e-6,seconds to 1e-6,ms an update"))
+		if title := fmt.Sprintf("%s, %s", r.Data, r.Variant); shown == nil || shown.Title != title {
+			out.Tables = append(out.Tables, *report.NewTable(title, "xi,algorithm,status,updates,gap,first factor,over decades,last factor,over decades,updates to 1e-6,seconds to 1e-6,ms an update"))
 			shown = &out.Tables[len(out.Tables)-1]
 		}
 		if r.Algorithm != nameFloorOnly {
@@ -408,35 +386,25 @@ func (r *ConvergenceRow) line() []any {
 // gap, exponential convergence is a straight line.
 func (r *ConvergenceRow) draw(figures map[string]report.Figure, name, x, panel, curve string) {
 	name = r.Data + "-" + name + ".svg"
-	row, title := slices.Index(variants(), r.Variant), fmt.Sprintf("%s, %s", r.Variant, panel)
-	for len(figures[name]) <= row {
-		figures[name] = append(figures[name], nil)
+	row, gaps := slices.Index(variants(), r.Variant), r.gaps()
+	p := &report.Panel{Title: fmt.Sprintf("%s, %s", r.Variant, panel), X: x, LogY: leastGap, Curves: []report.Curve{{Name: curve}}}
+	if len(figures[name]) <= row {
+		p.Y = "gap"
 	}
-	at := slices.IndexFunc(figures[name][row], func(p *report.Panel) bool { return p.Title == title })
-	if at < 0 {
-		p := &report.Panel{Title: title, X: x, LogY: leastGap}
-		if at = len(figures[name][row]); at == 0 {
-			p.Y = "gap"
-		}
-		if x == "seconds" {
-			p.LogX = leastSeconds
-		}
-		figures[name][row] = append(figures[name][row], p)
+	if x == "seconds" {
+		p.LogX = leastSeconds
 	}
-	gaps := r.gaps()
-	var points plotter.XYs
 	for i, gap := range gaps {
 		if gap < leastGap || i < firstPoints || i%(1+len(gaps)/drawnPoints) == 0 || i == len(gaps)-1 {
 			point := plotter.XY{X: float64(i), Y: gap}
 			if x == "seconds" {
 				point.X = r.Seconds[i]
 			}
-			points = append(points, point)
+			p.Curves[0].Points = append(p.Curves[0].Points, point)
 		}
 		if gap < leastGap { // what follows is rounding
 			break
 		}
 	}
-	p := figures[name][row][at]
-	p.Curves = append(p.Curves, report.Curve{Name: curve, Points: points})
+	figures[name] = figures[name].With(row, p)
 }
