@@ -30,6 +30,7 @@ type Leukaemia struct {
 
 	Expressions string `json:"-" help:"CSV of genes × samples, gzipped or not; the first line names the samples, the first column the genes." placeholder:"FILE" type:"existingfile" required:""`
 	Phenotypes  string `json:"-" help:"CSV of the same samples, in any order; the first column names them." placeholder:"FILE" type:"existingfile" required:""`
+	data        *Expressions
 }
 
 // LeukaemiaKey names a cell.
@@ -64,11 +65,11 @@ type hyperparameters struct {
 	Lambda float64 `json:"lambda,omitempty"`
 }
 
-func (l *Leukaemia) check(e *Expressions) error {
+func (l *Leukaemia) check() error {
 	if l.Splits < 1 || l.Folds < 2 || l.Genes < 1 || len(l.Ranks) == 0 {
 		return report.Invalid("%d splits, %d folds, %d ranks, %d genes of a topic", l.Splits, l.Folds, len(l.Ranks), l.Genes)
 	}
-	samples, genes := e.X.Dims()
+	samples, genes := l.data.X.Dims()
 	half := samples / 2
 	most := min(genes, half-(half+l.Folds-1)/l.Folds) // the samples of the smallest part that is factorized
 	if l.Folds > half || slices.Min(l.Ranks) < 1 || slices.Max(l.Ranks) > most {
@@ -78,20 +79,14 @@ func (l *Leukaemia) check(e *Expressions) error {
 }
 
 // Run makes the splits, and then finds the topics of all samples.
-func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	e, err := ReadExpressions(l.Expressions, l.Phenotypes, l.Columns)
-	if err != nil {
-		return nil, err
+func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (_ *report.Report, err error) {
+	if l.data == nil {
+		if l.data, err = ReadExpressions(l.Expressions, l.Phenotypes, l.Columns); err != nil {
+			return nil, err
+		}
 	}
-	found, err := l.compare(ctx, session, e)
-	if found == nil {
-		return nil, err
-	}
-	return found.report(), err
-}
-
-func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Expressions) (*LeukaemiaResult, error) {
-	if err := l.check(e); err != nil {
+	e := l.data
+	if err := l.check(); err != nil {
 		return nil, err
 	}
 	var jobs []report.Job[LeukaemiaCell]
@@ -102,7 +97,7 @@ func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Exp
 				jobs = append(jobs, report.Job[LeukaemiaCell]{
 					Cell: LeukaemiaCell{LeukaemiaKey: LeukaemiaKey{o.Name, m.name, split}},
 					Fill: func(ctx context.Context, cell *LeukaemiaCell) error {
-						train, test, err := l.halves(e, o, split)
+						train, test, err := l.halves(o, split)
 						if err != nil {
 							return err
 						}
@@ -121,36 +116,40 @@ func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Exp
 	if cells == nil {
 		return nil, err
 	}
-	samples, genes := e.X.Dims()
-	out := &LeukaemiaResult{Settings: l, Samples: samples, Genes: genes, Outcomes: e.Outcomes, Cells: cells}
-	out.summarize()
-	if err != nil {
-		return out, err
+	n, genes := e.X.Dims()
+	out := &LeukaemiaResult{Settings: l, Samples: n, Genes: genes, Outcomes: e.Outcomes, Cells: cells}
+	if err == nil {
+		err = out.explain(ctx, session)
 	}
-	everyone := make([]int, samples)
+	return out.report(), err
+}
+
+// explain adds the topics of all samples.
+func (r *LeukaemiaResult) explain(ctx context.Context, session *report.Session) error {
+	everyone := make([]int, r.Samples)
 	for i := range everyone {
 		everyone[i] = i
 	}
-	whole, err := l.train(e, &e.Outcomes[0], everyone)
+	whole, err := r.Settings.train(&r.Outcomes[0], everyone)
 	if err != nil {
-		return out, err
+		return err
 	}
 	for _, v := range variants() {
-		found, err := l.topics(ctx, e, whole, v)
+		found, err := whole.topics(ctx, v)
 		if err != nil {
-			return out, err
+			return err
 		}
-		out.Supervised = append(out.Supervised, *found)
+		r.Supervised = append(r.Supervised, *found)
 		session.Step(1)
 	}
-	return out, nil
+	return nil
 }
 
 // samples are some of all samples, standardized by the training half.
 type samples struct {
-	rows []int      // in the whole
-	x    *mat.Dense // samples × genes
-	data smf.Data
+	rows   []int      // in the whole
+	x      *mat.Dense // samples × genes
+	labels smf.Data
 }
 
 // training are the samples that a method learns from.
@@ -161,7 +160,7 @@ type training struct {
 }
 
 // halves returns a split, stratified by class: the training half, and the other.
-func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *samples, error) {
+func (l *Leukaemia) halves(o *Outcome, split int) (*training, *samples, error) {
 	half, err := eval.StratifiedFolds(o.labels, nil, 2, l.Seed+uint64(split))
 	if err != nil {
 		return nil, nil, err
@@ -170,22 +169,22 @@ func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *s
 	for i, h := range half {
 		rows[h] = append(rows[h], i)
 	}
-	train, err := l.train(e, o, rows[0])
-	return train, e.samples(o, rows[1], rows[0]), err
+	train, err := l.train(o, rows[0])
+	return train, l.data.samples(o, rows[1], rows[0]), err
 }
 
 // train returns the training samples of these rows.
-func (l *Leukaemia) train(e *Expressions, o *Outcome, rows []int) (*training, error) {
-	s := e.samples(o, rows, rows)
-	folds, err := eval.StratifiedFolds(s.data.Labels, nil, l.Folds, l.Seed)
+func (l *Leukaemia) train(o *Outcome, rows []int) (*training, error) {
+	s := l.data.samples(o, rows, rows)
+	folds, err := eval.StratifiedFolds(s.labels.Labels, nil, l.Folds, l.Seed)
 	return &training{*s, l, folds}, err
 }
 
 // samples returns the samples of these rows, standardized by the training rows.
 func (e *Expressions) samples(o *Outcome, rows, train []int) *samples {
-	s := &samples{rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
+	s := &samples{rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)), labels: smf.Data{Classes: len(o.Classes)}}
 	for _, i := range rows {
-		s.data.Labels = append(s.data.Labels, o.labels[i])
+		s.labels.Labels = append(s.labels.Labels, o.labels[i])
 	}
 	return s
 }
@@ -251,11 +250,11 @@ func (m method) fill(ctx context.Context, cell *LeukaemiaCell, o *Outcome, train
 	if err != nil {
 		return err
 	}
-	found, err := eval.MeasureClasses(test.data.Labels, p, o.Classes, nil)
+	found, err := eval.MeasureClasses(test.labels.Labels, p, o.Classes, nil)
 	if err != nil {
 		return err
 	}
-	cell.Train, cell.Test, cell.hyperparameters = len(train.data.Labels), found.N, f.hyperparameters
+	cell.Train, cell.Test, cell.hyperparameters = len(train.labels.Labels), found.N, f.hyperparameters
 	cell.Accuracy, cell.BalancedAccuracy, cell.AUROC, cell.LogLoss = found.Accuracy, found.BalancedAccuracy, *found.AUROC, found.LogLoss
 	cell.Seconds = time.Since(began).Seconds()
 	return nil
@@ -273,9 +272,8 @@ func supervised(v smf.Variant) func(context.Context, *training) (*fitted, error)
 
 // factorize returns a supervised factorization by the hyperparameters of the least cross-validated log loss.
 func (t *training) factorize(ctx context.Context, v smf.Variant) (*smf.Method, *solver.Result, hyperparameters, error) {
-	x := t.x
 	settings := solver.Settings{MaxIter: leukaemiaUpdates, RelTol: leukaemiaRelTol, Seed: t.Seed}
-	choice, err := smf.Choose(ctx, x, t.data, smf.Search{
+	choice, err := smf.Choose(ctx, t.x, t.labels, smf.Search{
 		Method: smf.Settings{Variant: v}, Solver: settings, Ranks: t.Ranks, FoldOf: t.folds,
 		Prepare: func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
 			scale := standardizer(train.(*mat.Dense))
@@ -286,12 +284,12 @@ func (t *training) factorize(ctx context.Context, v smf.Variant) (*smf.Method, *
 		return nil, nil, hyperparameters{}, err
 	}
 	chosen := hyperparameters{Rank: choice.Best.Rank, Xi: choice.Best.Xi, Ridge: choice.Best.Ridge}
-	method, err := smf.New(t.data, smf.Settings{Variant: v, Xi: chosen.Xi, Ridge: chosen.Ridge})
+	method, err := smf.New(t.labels, smf.Settings{Variant: v, Xi: chosen.Xi, Ridge: chosen.Ridge})
 	if err != nil {
 		return nil, nil, chosen, err
 	}
 	settings.Rank = chosen.Rank
-	r, err := solver.Solve(ctx, x, settings, method)
+	r, err := solver.Solve(ctx, t.x, settings, method)
 	if err != nil {
 		return nil, nil, chosen, err
 	}
@@ -328,7 +326,7 @@ func twoStage(scaled bool) func(context.Context, *training) (*fitted, error) {
 				}
 			}
 		}
-		m, err := best.Fit(t.x, t.data)
+		m, err := best.Fit(t.x, t.labels)
 		if err != nil {
 			return nil, err
 		}
@@ -338,21 +336,21 @@ func twoStage(scaled bool) func(context.Context, *training) (*fitted, error) {
 
 // heldOut returns the cross-validated log loss.
 func (t *training) heldOut(s smf.TwoStage) (float64, error) {
-	p := mat.NewDense(len(t.folds), t.data.Classes, nil)
+	p := mat.NewDense(len(t.folds), t.labels.Classes, nil)
 	for fold := range t.Folds {
 		var rows [2][]int // outside the fold, and in it
-		labels := smf.Data{Classes: t.data.Classes}
+		training := smf.Data{Classes: t.labels.Classes}
 		for i, f := range t.folds {
 			if f == fold {
 				rows[1] = append(rows[1], i)
 			} else {
 				rows[0] = append(rows[0], i)
-				labels.Labels = append(labels.Labels, t.data.Labels[i])
+				training.Labels = append(training.Labels, t.labels.Labels[i])
 			}
 		}
 		x := linalg.SelectRows(t.x, rows[0])
 		scale := standardizer(x)
-		m, err := s.Fit(scale(x), labels)
+		m, err := s.Fit(scale(x), training)
 		if err != nil {
 			return 0, err
 		}
@@ -364,7 +362,7 @@ func (t *training) heldOut(s smf.TwoStage) (float64, error) {
 			p.SetRow(to, held.RawRowView(from))
 		}
 	}
-	m, err := eval.MeasureClasses(t.data.Labels, p, make([]string, t.data.Classes), nil)
+	m, err := eval.MeasureClasses(t.labels.Labels, p, make([]string, t.labels.Classes), nil)
 	return m.LogLoss, err
 }
 
@@ -374,8 +372,8 @@ func lasso(ctx context.Context, t *training) (*fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	y := make([]bool, len(t.data.Labels))
-	for i, label := range t.data.Labels {
+	y := make([]bool, len(t.labels.Labels))
+	for i, label := range t.labels.Labels {
 		y[i] = label == 1
 	}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: y}, t.folds, elasticnet.DefaultSettings())

@@ -137,7 +137,7 @@ func mixedDigits(d *Digits, seed uint64) (*problem, error) {
 	}
 	x, direction := mat.NewDense(digitsImages, p, nil), make([]float64, p)
 	for _, digit := range []byte{2, 5} {
-		linalg.Threads(0).AddMulTo(x, drawn(digitsImages, digitsEach, random.Float64), given[digit])
+		linalg.Threads(0).AddMulTo(x, report.Drawn(digitsImages, digitsEach, random.Float64), given[digit])
 	}
 	for i := range digitsEach {
 		floats.Add(direction, given[4].RawRowView(i))
@@ -235,24 +235,14 @@ func jobPostings(ctx context.Context, documents, terms int, seed uint64) (*probl
 		}
 	}
 	odds := mat.NewDense(documents, 1, nil)
-	linalg.OperatorOf(x, 0).MulTo(odds, drawn(terms, 1, random.NormFloat64))
-	linalg.Threads(0).AddMulTo(odds, aux, drawn(jobsAux, 1, random.NormFloat64))
+	linalg.OperatorOf(x, 0).MulTo(odds, report.Drawn(terms, 1, random.NormFloat64))
+	linalg.Threads(0).AddMulTo(odds, aux, report.Drawn(jobsAux, 1, random.NormFloat64))
 	raw := odds.RawMatrix().Data
 	mean, spread := stat.MeanStdDev(raw, nil)
 	for i, v := range raw {
 		raw[i] = jobsMean + jobsSpread*(v-mean)/spread
 	}
 	return &problem{name: "jobs", x: x, data: smf.Data{Labels: drawLabels(raw, random), Classes: 2, Aux: aux}, rank: jobsRank}, nil
-}
-
-// drawn returns a matrix of draws, row after row.
-func drawn(rows, columns int, draw func() float64) *mat.Dense {
-	m := mat.NewDense(rows, columns, nil)
-	raw := m.RawMatrix().Data
-	for i := range raw {
-		raw[i] = draw()
-	}
-	return m
 }
 
 // drawLabels returns labels 1 with the given log-odds.
@@ -280,11 +270,11 @@ func (p *problem) start(ctx context.Context, init solver.Init, seed uint64) (top
 	}
 	random := rand.New(rand.NewPCG(seed, startStream))
 	signed := func() float64 { return -1 + 2*random.Float64() }
-	topics, scores = drawn(terms, p.rank, random.Float64), drawn(n, p.rank, random.Float64)
-	head = &solver.Head{Coefficients: drawn(1, p.rank, signed), Intercept: drawn(1, 1, signed).RawRowView(0)}
+	topics, scores = report.Drawn(terms, p.rank, random.Float64), report.Drawn(n, p.rank, random.Float64)
+	head = &solver.Head{Coefficients: report.Drawn(1, p.rank, signed), Intercept: report.Drawn(1, 1, signed).RawRowView(0)}
 	if p.data.Aux != nil {
 		_, q := p.data.Aux.Dims()
-		head.AuxCoefficients = drawn(1, q, signed)
+		head.AuxCoefficients = report.Drawn(1, q, signed)
 	}
 	return topics, scores, head, nil
 }
