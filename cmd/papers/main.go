@@ -64,31 +64,34 @@ type printing struct {
 	Output string `help:"Print tables, Markdown or JSON." enum:"table,markdown,json" default:"table" short:"o"`
 }
 
-// folder is the flag of the results' folder.
-type folder struct {
+// results is the flags of experiments that write into a folder.
+type results struct {
+	printing
 	Out string `help:"Folder for all numbers as JSON and CSV and for figures as SVG; it is made if it does not exist." placeholder:"DIR"`
-}
-
-// file returns the path of a file in the folder, "" without a folder.
-func (f folder) file(name string) string {
-	if f.Out == "" {
-		return ""
-	}
-	return filepath.Join(f.Out, name)
 }
 
 type experiment interface {
 	Run(context.Context, *report.Session) (*report.Report, error)
 }
 
-// run runs an experiment with a file of cells, writes its results into the folder out, and prints them. Both paths may be
-// "" for none. An experiment that ends early has results, too.
-func (p printing) run(ctx context.Context, d *cli.Deps, e experiment, out, cells string) error {
-	if out != "" { // now rather than after an hour
-		if err := os.MkdirAll(out, 0o755); err != nil {
-			return fmt.Errorf("making the output folder: %w", err)
-		}
+// run runs an experiment, writes its results into the folder and prints them. Cells, if not "", names its file of cells
+// there.
+func (r results) run(ctx context.Context, d *cli.Deps, e experiment, cells string) error {
+	if r.Out == "" {
+		return r.print(ctx, d, e, "", "")
 	}
+	if err := os.MkdirAll(r.Out, 0o755); err != nil { // now rather than after an hour
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	if cells != "" {
+		cells = filepath.Join(r.Out, cells)
+	}
+	return r.print(ctx, d, e, r.Out, cells)
+}
+
+// print runs an experiment with a file of cells, writes its results into the folder out, and prints them. Both paths may be
+// "" for none. An experiment that ends early has results, too.
+func (p printing) print(ctx context.Context, d *cli.Deps, e experiment, out, cells string) error {
 	bar := cli.NewProgress(d.Err, "computing")
 	found, err := e.Run(ctx, &report.Session{Cells: cells, Progress: bar.Set})
 	bar.Finish()
@@ -103,8 +106,7 @@ func (p printing) run(ctx context.Context, d *cli.Deps, e experiment, out, cells
 
 type simulationsCmd struct {
 	sonmf.Simulations
-	printing
-	folder
+	results
 }
 
 func (c *simulationsCmd) Help() string {
@@ -119,7 +121,7 @@ Example, some seconds:
 }
 
 func (c *simulationsCmd) Run(ctx context.Context, d *cli.Deps) error {
-	return c.run(ctx, d, &c.Simulations, c.Out, "")
+	return c.run(ctx, d, &c.Simulations, "")
 }
 
 type triageCmd struct {
@@ -158,13 +160,12 @@ func (c *triageCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return cli.Usage(errors.New("no complaint has enough notes: lower --min-documents"))
 		}
 	}
-	return c.run(ctx, d, &c.Triage, "", c.Out)
+	return c.print(ctx, d, &c.Triage, "", c.Out)
 }
 
 type convergenceCmd struct {
 	smf.Convergence
-	printing
-	folder
+	results
 }
 
 func (c *convergenceCmd) Help() string {
@@ -185,13 +186,12 @@ func (c *convergenceCmd) Run(ctx context.Context, d *cli.Deps) error {
 		d.Log.Info("no --mnist-images: the part on digits is left out")
 	}
 	c.Version = version
-	return c.run(ctx, d, &c.Convergence, c.Out, c.file("runs.jsonl"))
+	return c.run(ctx, d, &c.Convergence, "runs.jsonl")
 }
 
 type leukaemiaCmd struct {
 	smf.Leukaemia
-	printing
-	folder
+	results
 }
 
 func (c *leukaemiaCmd) Help() string {
@@ -209,13 +209,12 @@ Example, one minute:
 
 func (c *leukaemiaCmd) Run(ctx context.Context, d *cli.Deps) error {
 	c.Version = version
-	return c.run(ctx, d, &c.Leukaemia, c.Out, c.file("cells.jsonl"))
+	return c.run(ctx, d, &c.Leukaemia, "cells.jsonl")
 }
 
 type icqfCmd struct {
 	icqf.Table1
-	printing
-	folder
+	results
 	Factors string `help:"Numbers of factors to try, as 2:20 or 8,10,12; parallel and map find theirs by themselves." default:"2:20"`
 }
 
@@ -236,5 +235,5 @@ func (c *icqfCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 		return cli.Usage(fmt.Errorf("--factors: %w", err))
 	}
 	c.Version = version
-	return c.run(ctx, d, &c.Table1, c.Out, c.file("cells.jsonl"))
+	return c.run(ctx, d, &c.Table1, "cells.jsonl")
 }
