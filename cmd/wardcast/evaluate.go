@@ -24,15 +24,15 @@ type evaluateCmd struct {
 	outcomes
 	head
 	cli.Output
-	Methods      []string `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
-	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
-	Weightings   []string `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
-	Folds        int      `help:"Folds of the cross-validation." default:"5"`
-	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
-	Test         []string `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
-	SplitTime    string   `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
-	PerComplaint string   `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
-	MinDocuments int      `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
+	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
+	Ranks        []int                `help:"Numbers of topics." default:"10,30,50,100,150"`
+	Weightings   []textproc.Weighting `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
+	Folds        int                  `help:"Folds of the cross-validation." default:"5"`
+	Repeats      int                  `help:"Repetitions of the cross-validation." default:"1"`
+	Test         []string             `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
+	SplitTime    string               `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
+	PerComplaint string               `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
+	MinDocuments int                  `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -96,32 +96,32 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	if err := c.apply(&s); err != nil {
 		return train.Comparison{}, err
 	}
-	var weightings []textproc.Weighting
-	for _, w := range c.Weightings {
-		weightings = append(weightings, textproc.Weighting(w))
-	}
 	if c.Methods == nil {
 		c.Methods = []string{"majority", "bow", "sonmf", "sonmf+words"}
 		if c.Classes != nil {
 			c.Methods = []string{"majority", "smf-w", "smf-h"}
 		}
 	}
-	candidates, err := train.Configurations(c.Methods, weightings, c.Ranks)
+	candidates, err := train.Configurations(c.Methods, c.Weightings, c.Ranks)
 	if err != nil {
 		return train.Comparison{}, err
 	}
-	supervised := func(of train.Configuration) bool { return of.Method.Supervised() }
-	elastic := func(of train.Configuration) bool { return !of.Method.Supervised() && of.Method != train.Majority }
+	var supervised, elastic, l1 bool
+	for _, of := range candidates {
+		supervised = supervised || of.Method.Supervised()
+		elastic = elastic || !of.Method.Supervised() && of.Method != train.Majority
+		l1 = l1 || of.Method == train.L1NMF
+	}
 	switch {
-	case c.supervised() != "" && !slices.ContainsFunc(candidates, supervised):
+	case c.supervised() != "" && !supervised:
 		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.supervised()))
-	case c.elastic() != "" && !slices.ContainsFunc(candidates, elastic):
+	case c.elastic() != "" && !elastic:
 		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.elastic()))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err
 	}
-	if (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of train.Configuration) bool { return of.Method == train.L1NMF }) {
+	if (s.L1Topics != nil || s.L1Scores != nil) && !l1 {
 		return train.Comparison{}, cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
 	}
 	return train.Comparison{Configurations: candidates, Settings: s}, nil

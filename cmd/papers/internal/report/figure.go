@@ -60,12 +60,6 @@ const (
 	axisMarks = 6
 )
 
-// drawing is what plotter draws of a curve.
-type drawing interface {
-	plot.Plotter
-	plot.Thumbnailer
-}
-
 // draw writes the figure as SVG.
 func (f Figure) draw(w io.Writer) error {
 	legend := plot.NewLegend()
@@ -140,32 +134,36 @@ func (p *Panel) axes() *plot.Plot {
 	return axes
 }
 
-func (p *Panel) drawing(c Curve, colour color.Color) (drawing, error) {
-	if p.Bars == nil {
-		points := slices.Clone(c.Points)
-		for i := range points {
-			if p.LogX > 0 {
-				points[i].X = max(points[i].X, p.LogX)
-			}
-			if p.LogY > 0 {
-				points[i].Y = max(points[i].Y, p.LogY)
-			}
+// drawing returns what plotter draws of a curve.
+func (p *Panel) drawing(c Curve, colour color.Color) (interface {
+	plot.Plotter
+	plot.Thumbnailer
+}, error) {
+	if p.Bars != nil {
+		lengths := make(plotter.Values, len(p.Bars))
+		for _, point := range c.Points {
+			lengths[int(point.Y)] = point.X
 		}
-		line, err := plotter.NewLine(points)
+		bars, err := plotter.NewBarChart(lengths, barWidth)
 		if err == nil {
-			line.Color, line.Width = colour, curveWidth
+			bars.Horizontal, bars.Color, bars.LineStyle.Width = true, colour, 0
 		}
-		return line, err
+		return bars, err
 	}
-	lengths := make(plotter.Values, len(p.Bars))
-	for _, point := range c.Points {
-		lengths[int(point.Y)] = point.X
+	points := slices.Clone(c.Points)
+	for i, point := range points {
+		if p.LogX > 0 {
+			points[i].X = max(point.X, p.LogX)
+		}
+		if p.LogY > 0 {
+			points[i].Y = max(point.Y, p.LogY)
+		}
 	}
-	bars, err := plotter.NewBarChart(lengths, barWidth)
+	line, err := plotter.NewLine(points)
 	if err == nil {
-		bars.Horizontal, bars.Color, bars.LineStyle.Width = true, colour, 0
+		line.Color, line.Width = colour, curveWidth
 	}
-	return bars, err
+	return line, err
 }
 
 // decades marks powers of ten, as many as there is room for.

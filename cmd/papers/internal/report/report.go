@@ -67,25 +67,21 @@ func (t *Table) Add(values ...any) {
 	t.Lines = append(t.Lines, line)
 }
 
-func (t *Table) text(w io.Writer) error {
-	header := make([]string, len(t.Header))
-	for i, h := range t.Header {
-		header[i] = strings.ReplaceAll(strings.ToUpper(h), "Ε_", "ε_") // a capital ε looks like an E
-	}
-	_, err := fmt.Fprintln(w, t.Title)
-	err = errors.Join(err, cli.PrintTable(w, header, t.Lines))
-	_, last := fmt.Fprintln(w)
-	return errors.Join(err, last)
+// text returns the table in aligned columns, and markdown the same as Markdown.
+func (t *Table) text() string {
+	var b strings.Builder
+	header := strings.ReplaceAll(strings.ToUpper(strings.Join(t.Header, "\t")), "Ε_", "ε_") // a capital ε looks like an E
+	_ = cli.PrintTable(&b, strings.Split(header, "\t"), t.Lines)                            // a builder takes every write
+	return t.Title + "\n" + b.String()
 }
 
-func (t *Table) markdown(w io.Writer) error {
+func (t *Table) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|%s\n", t.Title, strings.Join(t.Header, " | "), strings.Repeat(" --- |", len(t.Header)))
 	for _, line := range t.Lines {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
 	}
-	_, err := fmt.Fprintln(w, b.String())
-	return err
+	return b.String()
 }
 
 // Print writes the report as "table", "markdown" or "json".
@@ -93,15 +89,16 @@ func (r *Report) Print(w io.Writer, format string) error {
 	if format == "json" {
 		return cli.PrintJSON(w, r.Data)
 	}
-	var err error
-	for i := range r.Tables {
+	for _, t := range r.Tables {
+		text := t.text()
 		if format == "markdown" {
-			err = errors.Join(err, r.Tables[i].markdown(w))
-		} else {
-			err = errors.Join(err, r.Tables[i].text(w))
+			text = t.markdown()
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // Write puts results.json and the files into a folder, each whole or not at all. It makes the folder if there is none.
