@@ -113,10 +113,10 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 		l1 = l1 || of.Method == train.L1NMF
 	}
 	switch {
-	case c.supervised() != "" && !supervised:
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.supervised()))
-	case c.elastic() != "" && !elastic:
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.elastic()))
+	case c.only(true) != "" && !supervised:
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true)))
+	case c.only(false) != "" && !elastic:
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.only(false)))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err

@@ -158,11 +158,7 @@ const quiet = 30 * time.Second
 func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *passed, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
-	var made []ingest.Topic
-	for _, n := range []string{t.in, t.out, t.dead} {
-		made = append(made, ingest.Topic{Name: n})
-	}
-	if err := r.client.CreateTopics(ctx, made...); err != nil {
+	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in}, ingest.Topic{Name: t.out}, ingest.Topic{Name: t.dead}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -205,10 +201,8 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 				cancel(err)
 			}
 		})
-		if err := answers.read(ctx, r, t, r.Progress); err != nil {
-			return nil, err
-		}
-		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), nil
+		err := answers.read(ctx, r, t)
+		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), err
 	}
 	select {
 	case <-begun:
@@ -222,10 +216,8 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	for i := range sent {
 		sent[i] = first
 	}
-	if err := answers.read(ctx, r, t, nil); err != nil {
-		return nil, err
-	}
-	return answers.result(sent, end.Sub(first)), nil
+	err = answers.read(ctx, r, t)
+	return answers.result(sent, end.Sub(first)), err
 }
 
 // send sends the messages, at the rate if there is one, and records in sent when.
@@ -293,7 +285,7 @@ func newAnswers(n int) *answers {
 }
 
 // read reads predictions and dead letters until every note is answered, or nothing has come for a while.
-func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress func(done, total int)) error {
+func (a *answers) read(ctx context.Context, r *streamRun, t topics) error {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stalled := time.AfterFunc(quiet, cancel)
@@ -301,8 +293,8 @@ func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress fun
 	err := sample.Read(reading, r.Brokers, func(m *kafka.Message) error {
 		stalled.Reset(quiet)
 		left := a.take(m, m.Topic == t.dead, r.Rate > 0)
-		if progress != nil {
-			progress(len(a.at)-left, len(a.at))
+		if r.Rate > 0 && r.Progress != nil { // otherwise it has been shown already
+			r.Progress(len(a.at)-left, len(a.at))
 		}
 		if left == 0 {
 			cancel()
@@ -366,8 +358,8 @@ func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
 		return 0, fmt.Errorf("counting predictions: %w", err)
 	}
 	n := 0
-	for _, name := range names {
-		for _, p := range response.Topics[name] {
+	for _, partitions := range response.Topics {
+		for _, p := range partitions {
 			if p.Error != nil {
 				return 0, fmt.Errorf("counting predictions: %w", p.Error)
 			}

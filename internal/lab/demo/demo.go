@@ -174,7 +174,16 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
 	var reader errgroup.Group
-	reader.Go(func() error { return sample.Read(readCtx, brokers, r.read, topics.Predictions) })
+	reader.Go(func() error {
+		return sample.Read(readCtx, brokers, func(m *kafka.Message) error {
+			var p msg.Prediction
+			if err := json.Unmarshal(m.Value, &p); err != nil {
+				return fmt.Errorf("reading a prediction: %w", err)
+			}
+			r.take(&p, m.Value)
+			return nil
+		}, topics.Predictions)
+	})
 	notes := sample.Stream{Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note}
 	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second) // a machine that is too slow for the rate sends fewer
 	defer stop()
@@ -202,15 +211,6 @@ func (r *run) note(i int) *ingest.Output {
 	defer r.mu.Unlock()
 	r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
 	return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
-}
-
-func (r *run) read(m *kafka.Message) error {
-	var p msg.Prediction
-	if err := json.Unmarshal(m.Value, &p); err != nil {
-		return fmt.Errorf("reading a prediction: %w", err)
-	}
-	r.take(&p, m.Value)
-	return nil
 }
 
 func (r *run) take(p *msg.Prediction, value []byte) {
