@@ -110,34 +110,30 @@ func starts() (all []contender) {
 // truncatedSVD starts from F = [V]_δ and G = [X·F]_δ, V the right singular vectors of X and [·]_δ the maximum with
 // δ = 1e-10 (section 5.1).
 func truncatedSVD(ctx context.Context, p *solver.Problem, _ *rand.Rand) error {
-	topics, err := p.OrthonormalTopics(ctx)
-	if err == nil {
-		raise(topics, startFloor)
-		startNonNegative(p, topics)
-	}
-	return err
+	return startNonNegative(ctx, p, func(topics *mat.Dense) { raise(topics, startFloor) })
 }
 
 // arbitrarySVD starts from F = [V]_δ and G = [X·V]_δ, each column of V but the first with a random sign. The authors'
 // program leaves these signs to its SVD, so that chance decides which half of a vector is lost, and does not cut V for
 // G. Only so does NMF end at the residuals of tables 1 and 2; from truncatedSVD it ends lower and sooner.
 func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) error {
+	return startNonNegative(ctx, p, func(topics *mat.Dense) {
+		for t := 1; t < p.Settings.Rank; t++ {
+			if column := topics.ColView(t).(*mat.VecDense); random.IntN(2) == 0 {
+				column.ScaleVec(-1, column)
+			}
+		}
+	})
+}
+
+// startNonNegative starts from F = [V]_δ and G = [X·V]_δ, with V changed before, and raises the negative entries of X to 0,
+// because the methods refuse them. The authors' program lets them in, against the methods' assumptions.
+func startNonNegative(ctx context.Context, p *solver.Problem, change func(topics *mat.Dense)) error {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
 		return err
 	}
-	for t := 1; t < p.Settings.Rank; t++ {
-		if column := topics.ColView(t).(*mat.VecDense); random.IntN(2) == 0 {
-			column.ScaleVec(-1, column)
-		}
-	}
-	startNonNegative(p, topics)
-	return nil
-}
-
-// startNonNegative starts from F = [topics]_δ and G = [X·topics]_δ, and raises the negative entries of X to 0, because the
-// methods refuse them. The authors' program lets them in, against the methods' assumptions.
-func startNonNegative(p *solver.Problem, topics *mat.Dense) {
+	change(topics)
 	n, _ := p.X.Dims()
 	scores, x := mat.NewDense(n, p.Settings.Rank, nil), mat.DenseCopyOf(p.X)
 	p.X.MulTo(scores, topics)
@@ -145,6 +141,7 @@ func startNonNegative(p *solver.Problem, topics *mat.Dense) {
 	raise(topics, startFloor)
 	raise(x, 0)
 	p.Settings.StartTopics, p.Settings.StartScores, p.X = topics, scores, linalg.OperatorOf(x, 0)
+	return nil
 }
 
 // raise raises entries to a least value.

@@ -277,12 +277,13 @@ func newTruth(s Scenario, size, rank int, asWritten bool, random *rand.Rand) (*t
 		return t, nil
 	}
 	t.scores = report.Drawn(size, rank, uniform(2))
-	signal, x := mat.NewDense(size, size, nil), mat.NewDense(size, size, nil)
+	signal := mat.NewDense(size, size, nil)
+	t.x = mat.NewDense(size, size, nil)
 	signal.Mul(t.scores, t.topics.T())
 	if s == Orthonormal && !asWritten {
 		signal.Scale(math.Sqrt(orthonormalSignal), signal)
 	}
-	clean, noisy := signal.RawMatrix().Data, x.RawMatrix().Data
+	clean, noisy := signal.RawMatrix().Data, t.x.RawMatrix().Data
 	for i, v := range clean {
 		noisy[i] = v + noise*random.NormFloat64()
 		if s == NonNegativeOrthogonal && !asWritten {
@@ -290,30 +291,24 @@ func newTruth(s Scenario, size, rank int, asWritten bool, random *rand.Rand) (*t
 		}
 		t.mean += (noisy[i] - v) * (noisy[i] - v) / float64(size*size)
 	}
-	t.x = x
 	return t, nil
 }
 
 // bernoulli draws X from the factors.
 func (t *truth) bernoulli(asWritten bool, random *rand.Rand) {
-	n, _ := t.scores.Dims()
-	p, _ := t.topics.Dims()
 	t.probability = probabilities(t.topics, t.scores)
-	x := mat.NewDense(n, p, nil)
-	entries := x.RawMatrix().Data
+	t.x = mat.DenseCopyOf(t.probability)
+	entries := t.x.RawMatrix().Data
 	for i, q := range t.probability.RawMatrix().Data {
-		drawn := q
+		drawn, likelihood := q, math.Log1p(-q)
 		if asWritten {
 			drawn += binaryNoise * random.NormFloat64()
 		}
-		if random.Float64() < drawn {
-			entries[i] = 1
-			t.mean -= math.Log(q) / float64(n*p)
-		} else {
-			t.mean -= math.Log1p(-q) / float64(n*p)
+		if entries[i] = 0; random.Float64() < drawn {
+			entries[i], likelihood = 1, math.Log(q)
 		}
+		t.mean -= likelihood / float64(len(entries))
 	}
-	t.x = x
 }
 
 // stream returns the generator of one trial: all methods in it see the same matrix.
