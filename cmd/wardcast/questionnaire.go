@@ -150,14 +150,15 @@ const mostLines = 20
 
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
-	leftOut := func(message, who string, lines []int) {
-		if n := len(lines); n > 0 {
-			d.Log.Warn(message, "file", file, who, n, "lines", lines[:min(n, mostLines)])
-		}
+	if n := len(of.Unanswered); n > 0 {
+		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
-	leftOut("participants without answers are left out", "participants", of.Unanswered)
-	leftOut("participants who lack a confound are left out", "participants", of.Incomplete)
-	leftOut("visits that lack a confound are left out", "visits", of.Visits)
+	if n := len(of.Incomplete); n > 0 {
+		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
+	}
+	if n := len(of.Visits); n > 0 {
+		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+	}
 	if len(of.Dropped) > 0 {
 		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
 	}

@@ -123,8 +123,12 @@ func (h *head) only(supervised bool) string {
 		name              string
 		given, supervised bool
 	}{
-		{"--alpha", h.Alpha != nil, false}, {"--free-aux", h.FreeAux, false}, {"--lambda", h.Lambda != "", false},
-		{"--xi", h.Xi != "", true}, {"--ridge", h.Ridge != "", true}, {"--class-weights", h.ClassWeights != "", true},
+		{"--alpha", h.Alpha != nil, false},
+		{"--free-aux", h.FreeAux, false},
+		{"--lambda", h.Lambda != "", false},
+		{"--xi", h.Xi != "", true},
+		{"--ridge", h.Ridge != "", true},
+		{"--class-weights", h.ClassWeights != "", true},
 	} {
 		if flag.given && flag.supervised == supervised {
 			return flag.name

@@ -134,11 +134,13 @@ func (p *Panel) axes() *plot.Plot {
 	return axes
 }
 
-// drawing returns what plotter draws of a curve.
-func (p *Panel) drawing(c Curve, colour color.Color) (interface {
+// drawing is what plotter draws of a curve.
+type drawing interface {
 	plot.Plotter
 	plot.Thumbnailer
-}, error) {
+}
+
+func (p *Panel) drawing(c Curve, colour color.Color) (drawing, error) {
 	if p.Bars != nil {
 		lengths := make(plotter.Values, len(p.Bars))
 		for _, point := range c.Points {

@@ -96,13 +96,7 @@ func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (_ *report
 			for _, m := range methods(len(o.Classes)) {
 				jobs = append(jobs, report.Job[LeukaemiaCell]{
 					Cell: LeukaemiaCell{LeukaemiaKey: LeukaemiaKey{o.Name, m.name, split}},
-					Fill: func(ctx context.Context, cell *LeukaemiaCell) error {
-						train, test, err := l.halves(o, split)
-						if err != nil {
-							return err
-						}
-						return m.fill(ctx, cell, o, train, test)
-					},
+					Fill: func(ctx context.Context, cell *LeukaemiaCell) error { return l.fill(ctx, cell, o, m) },
 				})
 			}
 		}
@@ -239,8 +233,12 @@ func methods(classes int) []method {
 	return all
 }
 
-// fill fits the method to one half and measures it on the other.
-func (m method) fill(ctx context.Context, cell *LeukaemiaCell, o *Outcome, train *training, test *samples) error {
+// fill fits a method to one half of a split and measures it on the other.
+func (l *Leukaemia) fill(ctx context.Context, cell *LeukaemiaCell, o *Outcome, m method) error {
+	train, test, err := l.halves(o, cell.Split)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	f, err := m.fit(ctx, train)
 	if err != nil {
