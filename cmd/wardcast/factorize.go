@@ -11,14 +11,40 @@ import (
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/smf"
 )
 
 type factorizeCmd struct {
 	cli.Output
-	factorize.Options
-	Step     string   `help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For smf-w and smf-h: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
-	L1Topics *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf, 0 or more (default: from the scale of the matrix)." placeholder:"WEIGHT"`
-	L1Scores *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+	Method           string   `help:"${methods}." enum:"${methods}" default:"sonmf"`
+	Input            string   `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
+	InputOrientation string   `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Rank             int      `help:"Number of topics." required:"" placeholder:"K"`
+	Out              string   `help:"Folder for factors.safetensors and result.json, created if missing." required:"" placeholder:"DIR"`
+	Init             string   `help:"Start: svd, random or kmeans. Method svd and runs with both start factors ignore it." enum:"svd,random,kmeans" default:"svd"`
+	Seed             uint64   `help:"Seed of the start; ignored whenever --init is." default:"1"`
+	Restarts         int      `help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 needs --init random or kmeans." default:"1"`
+	MaxIter          int      `help:"Stop after this many updates." default:"${maxIter}"`
+	RelTol           float64  `help:"Stop at this relative change of the objective; 0 is off." default:"${relTol}"`
+	AbsTol           float64  `help:"Stop at this absolute change of the mean objective; 0 is off." default:"0"`
+	Threads          int      `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+	Trace            bool     `help:"Write the objective of every iterate into result.json."`
+	StartTopics      string   `help:"Start from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
+	StartScores      string   `help:"Start from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
+	Step             string   `help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For smf-w and smf-h: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
+	L1Topics         *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf, 0 or more (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+	L1Scores         *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+
+	Labels            string `help:"Labels 0, 1 … of the documents, in one line or one column." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	Aux               string `help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	Xi                string `help:"Weight of the reconstruction: a number, or auto for 5-fold cross-validation (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	Ridge             string `help:"Weight of the squared coefficients: a number or auto (default: auto)." placeholder:"WEIGHT" group:"smf-w and smf-h"`
+	ClassWeights      string `help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced" group:"smf-w and smf-h"`
+	TestInput         string `help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	TestLabels        string `help:"Their labels." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	TestAux           string `help:"Their auxiliary features." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	StartCoefficients string `help:"Start from these coefficients, k × κ, together with --start-topics and --start-scores." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
+	StartAux          string `help:"Start from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE" group:"smf-w and smf-h"`
 }
 
 func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -33,9 +59,15 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
 	}
 	tried, bar := cli.NewProgress(d.Err, "cross-validation"), &iterations{Progress: cli.NewProgress(d.Err, "updates"), max: c.MaxIter}
-	o := c.Options
-	o.Choices, o.Tried, o.Version = methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, tried.Set, version
-	report, err := factorize.Run(ctx, o, bar)
+	report, err := factorize.Run(ctx, factorize.Options{
+		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
+		Init: solver.Init(c.Init), Seed: c.Seed, Restarts: c.Restarts, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
+		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
+		Supervised: factorize.Supervised{
+			Labels: c.Labels, Aux: c.Aux, Xi: c.Xi, Ridge: c.Ridge, TestInput: c.TestInput, TestLabels: c.TestLabels, TestAux: c.TestAux,
+			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: smf.ClassWeights(c.ClassWeights), Tried: tried.Set,
+		},
+	}, bar)
 	tried.Finish()
 	bar.Finish()
 	if err != nil {

@@ -29,31 +29,43 @@ const (
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Options says what Run does. The fields are the flags of a command, whose help says what they mean. The zero value of
-// Orientation, Init, Restarts and MaxIter means the default of the flag. With several Restarts the seeds are Seed, Seed+1 …
-// Start factors have the same orientation whatever that of the input.
+// Options says what Run does. Zero values mean what the fields say.
 type Options struct {
-	Method      string      `help:"${methods}." enum:"${methods}" default:"sonmf"`
-	Input       string      `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
-	Orientation Orientation `name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
-	Rank        int         `help:"Number of topics." required:"" placeholder:"K"`
-	Out         string      `help:"Folder for factors.safetensors and result.json, created if missing." required:"" placeholder:"DIR"`
-	Init        solver.Init `help:"Start: svd, random or kmeans. Method svd and runs with both start factors ignore it." enum:"svd,random,kmeans" default:"svd"`
-	Seed        uint64      `help:"Seed of the start; ignored whenever --init is." default:"1"`
-	Restarts    int         `help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 needs --init random or kmeans." default:"1"`
-	MaxIter     int         `help:"Stop after this many updates." default:"${maxIter}"`
-	RelTol      float64     `help:"Stop at this relative change of the objective; 0 is off." default:"${relTol}"`
-	AbsTol      float64     `help:"Stop at this absolute change of the mean objective; 0 is off." default:"0"`
-	Threads     int         `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
-	Trace       bool        `help:"Write the objective of every iterate into result.json."`
-	StartTopics string      `help:"Start from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
-	StartScores string      `help:"Start from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
+	// Method is one of methods.Names or methods.Supervised.
+	Method string
+	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
+	Input string
+	// Orientation of the input; "" means DocumentsByTerms.
+	Orientation Orientation
+	// Rank is the number of topics.
+	Rank int
+	// Init chooses the start; "" means solver.InitSVD.
+	Init solver.Init
+	// Seed starts the generators of the start.
+	Seed uint64
+	// MaxIter is the largest number of updates; 0 means solver.DefaultMaxIter.
+	MaxIter int
+	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
+	RelTol, AbsTol float64
+	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
+	Threads int
+	// Trace asks for the objective of each iterate in the report.
+	Trace bool
+	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
+	// the input; "" means none.
+	StartTopics, StartScores string
 	// Choices are the settings of the method's own. For supervised methods the step is a number, the step length of the
 	// paper's algorithm 1; "" means the fastest updates.
-	Choices methods.Settings `kong:"-"`
+	Choices methods.Settings
+	// Supervised holds the options of the methods of methods.Supervised.
 	Supervised
+	// Restarts is the number of starts, with the seeds Seed, Seed+1 …; the result with the least objective is kept. 0 means
+	// 1. More than 1 needs a start that depends on the seed.
+	Restarts int
+	// Out is the folder to write to. It is made if it does not exist.
+	Out string
 	// Version is the program's version, for the report.
-	Version string `kong:"-"`
+	Version string
 }
 
 // Report is the outcome of a run as it stands in result.json.

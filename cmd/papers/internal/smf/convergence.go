@@ -55,14 +55,6 @@ const (
 // floorFactor is how many times as many updates the run gets that only looks for the least objective.
 const floorFactor = 5
 
-// The algorithms' names. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
-const (
-	paperLPGD     = "LPGD, τ = .01"
-	nameBCD       = "BCD"
-	nameProfiled  = "profiled (default)"
-	nameFloorOnly = "floor"
-)
-
 // algorithm is one of those that are compared.
 type algorithm struct {
 	name   string
@@ -70,10 +62,19 @@ type algorithm struct {
 	step   float64
 }
 
+// The algorithms' names. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
+const (
+	paperLPGD     = "LPGD, τ = .01"
+	safeLPGD      = "LPGD, safe steps"
+	nameBCD       = "BCD"
+	nameProfiled  = "profiled (default)"
+	nameFloorOnly = "floor"
+)
+
 func algorithms() []algorithm {
 	return []algorithm{
 		{paperLPGD, smf.UpdateGradient, paperStep},
-		{"LPGD, safe steps", smf.UpdateGradient, 0},
+		{safeLPGD, smf.UpdateGradient, 0},
 		{nameBCD, smf.UpdateBlocks, 0},
 		{nameProfiled, smf.UpdateProfiled, 0},
 		{nameFloorOnly, smf.UpdateProfiled, 0},

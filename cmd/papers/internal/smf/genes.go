@@ -84,7 +84,7 @@ func (t *training) topics(ctx context.Context, v smf.Variant) (*SupervisedTopics
 		return nil, err
 	}
 	out := &SupervisedTopics{Variant: v, hyperparameters: chosen, Intercept: r.Head.Intercept[0]}
-	together := make([]float64, len(t.data.Genes))
+	together := make([]float64, len(t.read.Genes))
 	for k := range chosen.Rank {
 		coefficient, loadings := r.Head.Coefficients.At(0, k), mat.Col(nil, k, r.Topics)
 		floats.AddScaled(together, coefficient, loadings)
@@ -109,12 +109,12 @@ func (l *Leukaemia) largest(loadings []float64, coefficient float64) []GeneLoadi
 		if v == 0 {
 			continue
 		}
-		g := GeneLoading{Gene: l.data.Genes[j], Loading: v, Effect: v * coefficient / math.Sqrt(float64(len(loadings)))}
+		g := GeneLoading{Gene: l.read.Genes[j], Loading: v, Effect: v * coefficient / math.Sqrt(float64(len(loadings)))}
 		switch {
 		case g.Effect > 0:
-			g.Towards = l.data.Outcomes[0].Classes[1]
+			g.Towards = l.read.Outcomes[0].Classes[1]
 		case g.Effect < 0:
-			g.Towards = l.data.Outcomes[0].Classes[0]
+			g.Towards = l.read.Outcomes[0].Classes[0]
 		}
 		genes = append(genes, g)
 	}

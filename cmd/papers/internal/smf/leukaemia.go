@@ -4,15 +4,12 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -30,7 +27,7 @@ type Leukaemia struct {
 
 	Expressions string `json:"-" help:"CSV of genes × samples, gzipped or not; the first line names the samples, the first column the genes." placeholder:"FILE" type:"existingfile" required:""`
 	Phenotypes  string `json:"-" help:"CSV of the same samples, in any order; the first column names them." placeholder:"FILE" type:"existingfile" required:""`
-	data        *Expressions
+	read        *Expressions
 }
 
 // LeukaemiaKey names a cell.
@@ -69,7 +66,7 @@ func (l *Leukaemia) check() error {
 	if l.Splits < 1 || l.Folds < 2 || l.Genes < 1 || len(l.Ranks) == 0 {
 		return report.Invalid("%d splits, %d folds, %d ranks, %d genes of a topic", l.Splits, l.Folds, len(l.Ranks), l.Genes)
 	}
-	samples, genes := l.data.X.Dims()
+	samples, genes := l.read.X.Dims()
 	half := samples / 2
 	most := min(genes, half-(half+l.Folds-1)/l.Folds) // the samples of the smallest part that is factorized
 	if l.Folds > half || slices.Min(l.Ranks) < 1 || slices.Max(l.Ranks) > most {
@@ -80,12 +77,12 @@ func (l *Leukaemia) check() error {
 
 // Run makes the splits, and then finds the topics of all samples.
 func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (_ *report.Report, err error) {
-	if l.data == nil {
-		if l.data, err = ReadExpressions(l.Expressions, l.Phenotypes, l.Columns); err != nil {
+	if l.read == nil {
+		if l.read, err = ReadExpressions(l.Expressions, l.Phenotypes, l.Columns); err != nil {
 			return nil, err
 		}
 	}
-	e := l.data
+	e := l.read
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -96,7 +93,13 @@ func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (_ *report
 			for _, m := range methods(len(o.Classes)) {
 				jobs = append(jobs, report.Job[LeukaemiaCell]{
 					Cell: LeukaemiaCell{LeukaemiaKey: LeukaemiaKey{o.Name, m.name, split}},
-					Fill: func(ctx context.Context, cell *LeukaemiaCell) error { return l.fill(ctx, cell, o, m) },
+					Fill: func(ctx context.Context, cell *LeukaemiaCell) error {
+						train, test, err := l.halves(o, split)
+						if err != nil {
+							return err
+						}
+						return m.fill(ctx, cell, o, train, test)
+					},
 				})
 			}
 		}
@@ -141,9 +144,9 @@ func (r *LeukaemiaResult) explain(ctx context.Context, session *report.Session) 
 
 // samples are some of all samples, standardized by the training half.
 type samples struct {
-	rows   []int      // in the whole
-	x      *mat.Dense // samples × genes
-	labels smf.Data
+	rows []int      // in the whole
+	x    *mat.Dense // samples × genes
+	data smf.Data
 }
 
 // training are the samples that a method learns from.
@@ -164,21 +167,21 @@ func (l *Leukaemia) halves(o *Outcome, split int) (*training, *samples, error) {
 		rows[h] = append(rows[h], i)
 	}
 	train, err := l.train(o, rows[0])
-	return train, l.data.samples(o, rows[1], rows[0]), err
+	return train, l.read.samples(o, rows[1], rows[0]), err
 }
 
 // train returns the training samples of these rows.
 func (l *Leukaemia) train(o *Outcome, rows []int) (*training, error) {
-	s := l.data.samples(o, rows, rows)
-	folds, err := eval.StratifiedFolds(s.labels.Labels, nil, l.Folds, l.Seed)
+	s := l.read.samples(o, rows, rows)
+	folds, err := eval.StratifiedFolds(s.data.Labels, nil, l.Folds, l.Seed)
 	return &training{*s, l, folds}, err
 }
 
 // samples returns the samples of these rows, standardized by the training rows.
 func (e *Expressions) samples(o *Outcome, rows, train []int) *samples {
-	s := &samples{rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)), labels: smf.Data{Classes: len(o.Classes)}}
+	s := &samples{rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
 	for _, i := range rows {
-		s.labels.Labels = append(s.labels.Labels, o.labels[i])
+		s.data.Labels = append(s.data.Labels, o.labels[i])
 	}
 	return s
 }
@@ -199,196 +202,4 @@ func standardizer(train *mat.Dense) func(*mat.Dense) *mat.Dense {
 		}, x)
 		return scaled
 	}
-}
-
-// The runs of supervised factorizations end at 1,000 updates, as in section 6, or at this relative change.
-const (
-	leukaemiaUpdates = 1000
-	leukaemiaRelTol  = 1e-6
-)
-
-// method is a way to learn classes that chooses its own settings by cross-validation.
-type method struct {
-	name string
-	fit  func(ctx context.Context, t *training) (*fitted, error)
-}
-
-// fitted is what a method learned.
-type fitted struct {
-	hyperparameters
-	probabilities func(x *mat.Dense) (*mat.Dense, error) // samples × classes
-}
-
-// methods returns the methods that learn so many classes.
-func methods(classes int) []method {
-	all := []method{
-		{string(smf.VariantW), supervised(smf.VariantW)},
-		{string(smf.VariantH), supervised(smf.VariantH)},
-		{"mf-lr", twoStage(true)},
-		{"pca-lr", twoStage(false)},
-	}
-	if classes == 2 {
-		all = append(all, method{"lasso", lasso})
-	}
-	return all
-}
-
-// fill fits a method to one half of a split and measures it on the other.
-func (l *Leukaemia) fill(ctx context.Context, cell *LeukaemiaCell, o *Outcome, m method) error {
-	train, test, err := l.halves(o, cell.Split)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	f, err := m.fit(ctx, train)
-	if err != nil {
-		return err
-	}
-	p, err := f.probabilities(test.x)
-	if err != nil {
-		return err
-	}
-	found, err := eval.MeasureClasses(test.labels.Labels, p, o.Classes, nil)
-	if err != nil {
-		return err
-	}
-	cell.Train, cell.Test, cell.hyperparameters = len(train.labels.Labels), found.N, f.hyperparameters
-	cell.Accuracy, cell.BalancedAccuracy, cell.AUROC, cell.LogLoss = found.Accuracy, found.BalancedAccuracy, *found.AUROC, found.LogLoss
-	cell.Seconds = time.Since(began).Seconds()
-	return nil
-}
-
-func supervised(v smf.Variant) func(context.Context, *training) (*fitted, error) {
-	return func(ctx context.Context, t *training) (*fitted, error) {
-		method, r, chosen, err := t.factorize(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		return &fitted{chosen, predictions(method.Model(r))}, nil
-	}
-}
-
-// factorize returns a supervised factorization by the hyperparameters of the least cross-validated log loss.
-func (t *training) factorize(ctx context.Context, v smf.Variant) (*smf.Method, *solver.Result, hyperparameters, error) {
-	settings := solver.Settings{MaxIter: leukaemiaUpdates, RelTol: leukaemiaRelTol, Seed: t.Seed}
-	choice, err := smf.Choose(ctx, t.x, t.labels, smf.Search{
-		Method: smf.Settings{Variant: v}, Solver: settings, Ranks: t.Ranks, FoldOf: t.folds,
-		Prepare: func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
-			scale := standardizer(train.(*mat.Dense))
-			return func(x mat.Matrix) mat.Matrix { return scale(x.(*mat.Dense)) }
-		},
-	})
-	if err != nil {
-		return nil, nil, hyperparameters{}, err
-	}
-	chosen := hyperparameters{Rank: choice.Best.Rank, Xi: choice.Best.Xi, Ridge: choice.Best.Ridge}
-	method, err := smf.New(t.labels, smf.Settings{Variant: v, Xi: chosen.Xi, Ridge: chosen.Ridge})
-	if err != nil {
-		return nil, nil, chosen, err
-	}
-	settings.Rank = chosen.Rank
-	r, err := solver.Solve(ctx, t.x, settings, method)
-	if err != nil {
-		return nil, nil, chosen, err
-	}
-	return method, r, chosen, ctx.Err()
-}
-
-func predictions(m *smf.Model) func(*mat.Dense) (*mat.Dense, error) {
-	return func(x *mat.Dense) (*mat.Dense, error) {
-		p, err := m.Predict(x, nil)
-		if err != nil {
-			return nil, err
-		}
-		return p.Probabilities, nil
-	}
-}
-
-// twoStage factorizes without labels and fits a logistic regression to the scores, with the rank and ridge of the least
-// cross-validated log loss.
-func twoStage(scaled bool) func(context.Context, *training) (*fitted, error) {
-	return func(ctx context.Context, t *training) (*fitted, error) {
-		least, best := math.Inf(1), smf.TwoStage{}
-		for _, rank := range t.Ranks {
-			for _, ridge := range []float64{0.001, 0.01, 0.1, 1, 10} {
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
-				candidate := smf.TwoStage{Rank: rank, Ridge: ridge, Scaled: scaled, Seed: t.Seed}
-				loss, err := t.heldOut(candidate)
-				if err != nil {
-					return nil, err
-				}
-				if loss < least {
-					least, best = loss, candidate
-				}
-			}
-		}
-		m, err := best.Fit(t.x, t.labels)
-		if err != nil {
-			return nil, err
-		}
-		return &fitted{hyperparameters{Rank: best.Rank, Ridge: best.Ridge}, predictions(m)}, nil
-	}
-}
-
-// heldOut returns the cross-validated log loss.
-func (t *training) heldOut(s smf.TwoStage) (float64, error) {
-	p := mat.NewDense(len(t.folds), t.labels.Classes, nil)
-	for fold := range t.Folds {
-		var rows [2][]int // outside the fold, and in it
-		training := smf.Data{Classes: t.labels.Classes}
-		for i, f := range t.folds {
-			if f == fold {
-				rows[1] = append(rows[1], i)
-			} else {
-				rows[0] = append(rows[0], i)
-				training.Labels = append(training.Labels, t.labels.Labels[i])
-			}
-		}
-		x := linalg.SelectRows(t.x, rows[0])
-		scale := standardizer(x)
-		m, err := s.Fit(scale(x), training)
-		if err != nil {
-			return 0, err
-		}
-		held, err := predictions(m)(scale(linalg.SelectRows(t.x, rows[1])))
-		if err != nil {
-			return 0, err
-		}
-		for from, to := range rows[1] {
-			p.SetRow(to, held.RawRowView(from))
-		}
-	}
-	m, err := eval.MeasureClasses(t.labels.Labels, p, make([]string, t.labels.Classes), nil)
-	return m.LogLoss, err
-}
-
-// lasso is a logistic regression on the genes themselves, with the λ of the least cross-validated deviance.
-func lasso(ctx context.Context, t *training) (*fitted, error) {
-	design, err := elasticnet.NewDesign(t.x)
-	if err != nil {
-		return nil, err
-	}
-	y := make([]bool, len(t.labels.Labels))
-	for i, label := range t.labels.Labels {
-		y[i] = label == 1
-	}
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: y}, t.folds, elasticnet.DefaultSettings())
-	if err != nil {
-		return nil, err
-	}
-	return &fitted{hyperparameters{Lambda: cv.LambdaMin()}, func(x *mat.Dense) (*mat.Dense, error) {
-		design, err := elasticnet.NewDesign(x)
-		if err != nil {
-			return nil, err
-		}
-		odds := cv.LinearPredictor(design, cv.IndexMin)
-		linalg.LogisticTo(odds, odds)
-		p := mat.NewDense(len(odds), 2, nil)
-		for i, v := range odds {
-			p.SetRow(i, []float64{1 - v, v})
-		}
-		return p, nil
-	}}, nil
 }

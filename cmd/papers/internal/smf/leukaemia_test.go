@@ -183,7 +183,7 @@ func planted() *Expressions {
 
 // compare runs on the samples.
 func compare(ctx context.Context, l *Leukaemia, session *report.Session, e *Expressions) (*LeukaemiaResult, *report.Report, error) {
-	l.data = e
+	l.read = e
 	r, err := l.Run(ctx, session)
 	if r == nil {
 		return nil, nil, err
@@ -299,7 +299,7 @@ func TestLeukaemia(t *testing.T) {
 func TestLeukaemiaHalves(t *testing.T) {
 	t.Parallel()
 	e, l := planted(), smallLeukaemia()
-	l.data = e
+	l.read = e
 	for i := range 36 { // so that rows can be told apart after scaling: by the rank of one gene
 		e.X.Set(i, 0, float64(i))
 	}
@@ -336,9 +336,9 @@ func TestLeukaemiaHalves(t *testing.T) {
 			for _, part := range []*samples{&train.samples, test} {
 				count := make([]int, len(e.Outcomes[o].Classes))
 				for at, i := range part.rows {
-					count[part.labels.Labels[at]]++
-					if part.labels.Labels[at] != e.Outcomes[o].labels[i] {
-						t.Errorf("split %d: label %d of sample %d", split, part.labels.Labels[at], i)
+					count[part.data.Labels[at]]++
+					if part.data.Labels[at] != e.Outcomes[o].labels[i] {
+						t.Errorf("split %d: label %d of sample %d", split, part.data.Labels[at], i)
 					}
 				}
 				for c, n := range count {
@@ -431,7 +431,7 @@ func TestGolub(t *testing.T) {
 	for i := range everyone {
 		everyone[i] = i
 	}
-	l := Leukaemia{Splits: 1, Folds: 5, Ranks: []int{2}, Genes: 10, Seed: 1, data: e}
+	l := Leukaemia{Splits: 1, Folds: 5, Ranks: []int{2}, Genes: 10, Seed: 1, read: e}
 	whole, err := l.train(&e.Outcomes[0], everyone)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/models"
+)
+
+type topicsCmd struct {
+	List topicsListCmd `cmd:"" help:"List the topics of the champions, one on each line." example:"wardcast topics list --model-dir models"`
+	Show topicsShowCmd `cmd:"" help:"Show a model's topics by the words with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
+}
+
+type topicsListCmd struct {
+	store
+	cli.Output
+	Model string `help:"Only this model." placeholder:"NAME"`
+}
+
+// topicLine is one topic of a list.
+type topicLine struct {
+	Model        string                        `json:"model"`
+	Version      string                        `json:"version"`
+	Topic        int                           `json:"topic"`
+	Label        string                        `json:"label"`
+	Coefficient  float64                       `json:"coefficient"`
+	Coefficients []classifier.ClassCoefficient `json:"coefficients,omitempty"`
+	Prevalence   *float64                      `json:"prevalence"`
+	Direction    classifier.Direction          `json:"direction"`
+}
+
+func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
+	s := models.OpenDir(c.ModelDir)
+	names := []string{c.Model}
+	var damage error
+	if c.Model == "" {
+		var versions []models.VersionInfo
+		if versions, damage = models.List(ctx, s); versions == nil {
+			return damage
+		}
+		names = nil
+		for _, v := range versions {
+			if v.Champion {
+				names = append(names, v.Model)
+			}
+		}
+	}
+	lines := []topicLine{}
+	for _, name := range names {
+		m, err := loadModel(ctx, s, name, "")
+		if err != nil && c.Model != "" {
+			return err
+		}
+		if err != nil {
+			// Damage must not hide the other models, and must be reported.
+			damage = errors.Join(damage, err)
+			continue
+		}
+		for _, t := range m.Topics(1) {
+			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Coefficients, t.Prevalence, t.Direction})
+		}
+	}
+	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
+	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
+	if classes {
+		header = append(header, "BY OUTCOME")
+	}
+	var rows [][]string
+	for _, l := range lines {
+		row := []string{l.Model, strconv.Itoa(l.Topic), l.Label, cli.Digits(&l.Coefficient, 3), cli.Digits(l.Prevalence, 3), string(l.Direction)}
+		if classes {
+			row = append(row, byOutcome(l.Coefficients))
+		}
+		rows = append(rows, row)
+	}
+	return errors.Join(c.Print(d, lines, header, rows), damage)
+}
+
+// byOutcome returns the coefficients of several outcomes against the reference.
+func byOutcome(all []classifier.ClassCoefficient) string {
+	parts := make([]string, len(all))
+	for i, c := range all {
+		parts[i] = c.Class + " " + cli.Digits(&c.Coefficient, 3)
+	}
+	return strings.Join(parts, ", ")
+}
+
+type topicsShowCmd struct {
+	store
+	cli.Output
+	Model   string `arg:"" help:"Name of the model."`
+	Version string `help:"Version (default: the champion)."`
+	Topic   *int   `help:"Only this topic, counted from 1." placeholder:"N"`
+	Terms   int    `help:"Words to show from each end of a topic." default:"15"`
+}
+
+func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.Terms < 1 {
+		return cli.Usage(fmt.Errorf("--terms %d is less than 1", c.Terms))
+	}
+	m, err := loadModel(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
+	if err != nil {
+		return err
+	}
+	topics := m.Topics(c.Terms)
+	if len(topics) == 0 {
+		d.Log.Warn("the model has no topics, only single words", "model", c.Model)
+	}
+	if c.Topic != nil {
+		if *c.Topic < 1 || *c.Topic > len(topics) {
+			return cli.Usage(fmt.Errorf("--topic %d: model %q has %d topics", *c.Topic, c.Model, len(topics)))
+		}
+		topics = topics[*c.Topic-1 : *c.Topic]
+	}
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
+	}
+	for i, t := range topics {
+		if i > 0 {
+			if _, err := fmt.Fprintln(d.Out); err != nil {
+				return err
+			}
+		}
+		if err := printTopic(d, &t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends returns the headings for words of positive and of negative weight.
+func ends(d classifier.Direction) (positive, negative string) {
+	switch d {
+	case classifier.TowardAdmission:
+		return "POSITIVE: TOWARD ADMISSION", "NEGATIVE: TOWARD DISCHARGE"
+	case classifier.TowardDischarge:
+		return "POSITIVE: TOWARD DISCHARGE", "NEGATIVE: TOWARD ADMISSION"
+	}
+	return "POSITIVE", "NEGATIVE"
+}
+
+// printTopic prints the two ends of a topic side by side, as the paper's tables 8 and 9 do.
+func printTopic(d *cli.Deps, t *classifier.Topic) error {
+	if _, err := fmt.Fprintf(d.Out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label, cli.Digits(&t.Coefficient, 3), cli.Digits(t.Prevalence, 3)); err != nil {
+		return err
+	}
+	if t.Coefficients != nil {
+		if _, err := fmt.Fprintf(d.Out, "by outcome: %s\n", byOutcome(t.Coefficients)); err != nil {
+			return err
+		}
+	}
+	rows := make([][]string, len(t.Terms))
+	var used [2]int // lines of each end
+	for _, w := range t.Terms {
+		end := 0
+		if w.Weight < 0 {
+			end = 1
+		}
+		if rows[used[end]] == nil {
+			rows[used[end]] = make([]string, 6)
+		}
+		copy(rows[used[end]][3*end:], []string{strings.Join(w.Surface, ", "), w.Term, cli.Digits(&w.Weight, 3)})
+		used[end]++
+	}
+	rows = rows[:max(used[0], used[1])]
+	positive, negative := ends(t.Direction)
+	return cli.PrintTable(d.Out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
+}
+
+// loadModel returns a version of a model; "" is the champion.
+func loadModel(ctx context.Context, s models.Store, name, version string) (*classifier.Model, error) {
+	b, err := loadBundle(ctx, s, name, version)
+	if err != nil {
+		return nil, err
+	}
+	return classifier.Load(b)
+}
