@@ -1,6 +1,5 @@
 // Package synth generates triage notes that a nurse could have typed, from a known topic model and admission rule.
-// Users can try the product without notes of their own. All
-// phrases are invented; catalogue.yaml holds them.
+// Users can try the product without notes of their own. All phrases are invented; catalogue.yaml holds them.
 //
 // A visit has one presenting complaint. Its note mentions phrases of that complaint's topics, of topics that any
 // complaint can have (transport, history, frailty, …) and, now and then, of a second complaint. The log-odds of
