@@ -21,17 +21,12 @@ type AuxValues struct {
 	MinVisits int
 }
 
-// NewAuxColumn learns levels and means from training values. A categorical column that holds numbers (acuity 1 to 5) has
-// the shortest decimal texts of these as levels.
-//
-// All features are centred by their training means, so that a missing value and a level never seen in training
-// contribute exactly nothing.
-func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
-	c := models.AuxColumn{Name: a.Name, Kind: a.Kind}
-	switch a.Kind {
-	case models.Numeric:
-		c.Mean = make([]float64, 1)
-	case models.Categorical:
+// NewAuxColumn learns levels and means from training values. Numbers in a categorical column (acuity 1 to 5) are levels by
+// their shortest decimal text. Features are centred by their means, so that a missing value and an unknown level contribute
+// exactly nothing.
+func NewAuxColumn(a AuxValues) models.AuxColumn {
+	c := models.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
+	if a.Kind == models.Categorical {
 		visits := map[string]map[string]bool{} // by level
 		for i, v := range a.Values {
 			level := levelOf(v)
@@ -50,8 +45,6 @@ func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
 		}
 		slices.Sort(c.Levels)
 		c.Mean = make([]float64, len(c.Levels))
-	default:
-		return c, fmt.Errorf("auxiliary column %q: kind %q is neither %s nor %s", a.Name, a.Kind, models.Numeric, models.Categorical)
 	}
 	var seen float64
 	for _, v := range a.Values {
@@ -63,7 +56,7 @@ func NewAuxColumn(a AuxValues) (models.AuxColumn, error) {
 	for i := range c.Mean {
 		c.Mean[i] /= max(seen, 1)
 	}
-	return c, nil
+	return c
 }
 
 // checkAux returns an error that wraps ErrModel for a column that FeaturesTo cannot read.

@@ -1,7 +1,6 @@
 package classifier
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -17,8 +16,8 @@ import (
 // ErrCalibration is returned for a calibration that is not a rising map into [0, 1].
 var ErrCalibration = errors.New("malformed calibration")
 
-// Calibrate returns the calibrated probability of a logit, in [0, 1]: the logistic function of it, of a linear
-// map of it (Platt), or the line through the isotonic map's points, constant outside them. It never decreases.
+// Calibrate returns the calibrated probability of a logit: the logistic function of it or of a linear map of it (Platt), or the
+// line through the isotonic map's points, constant outside them. It never decreases.
 func Calibrate(c *models.Calibration, logit float64) float64 {
 	switch c.Kind {
 	case models.Platt:
@@ -88,32 +87,9 @@ const (
 	plattRidge = 1e-12
 )
 
-// fitCalibration returns the calibration of the given kind that maps out-of-fold logits to outcomes. Platt's keeps the
-// sum of the probabilities at that of its smoothed targets; the isotonic one keeps it up to the lines between its points
-// and its distance from 0 and 1.
-func fitCalibration(kind models.CalibrationKind, logits []float64, positive []bool) (models.Calibration, error) {
-	if len(logits) == 0 || len(logits) != len(positive) {
-		return models.Calibration{}, fmt.Errorf("%w: %d logits for %d outcomes", ErrCalibration, len(logits), len(positive))
-	}
-	for i, x := range logits {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return models.Calibration{}, fmt.Errorf("%w: logit %d is %v", ErrCalibration, i, x)
-		}
-	}
-	switch kind {
-	case models.Uncalibrated:
-		return models.Calibration{Kind: models.Uncalibrated}, nil
-	case models.Platt:
-		return fitPlatt(logits, positive), nil
-	case models.Isotonic:
-		return fitIsotonic(logits, positive), nil
-	}
-	return models.Calibration{}, fmt.Errorf("%w: kind %q is none of %s, %s, %s", ErrCalibration, kind, models.Uncalibrated, models.Platt, models.Isotonic)
-}
-
 // fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's targets
-// (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is replaced by
-// 0: such logits carry nothing, and the probability must not fall when the logit rises.
+// (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is replaced by 0:
+// the probability must not fall when the logit rises.
 func fitPlatt(logits []float64, positive []bool) models.Calibration {
 	var n1, n0 float64
 	for _, y := range positive {
@@ -164,15 +140,12 @@ func fitPlatt(logits []float64, positive []bool) models.Calibration {
 // plattDone reports whether no coefficient changed by plattTolerance.
 func plattDone(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < plattTolerance }
 
-// fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of
-// its logits; between points the map is linear, so that it rises and notes keep their order within a pool's
-// neighbourhood. Probabilities stay 1/(n+2) away from 0 and 1, which no n notes can prove.
+// fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of its logits; between
+// points the map is linear, so that notes keep their order. Probabilities stay 1/(n+2) away from 0 and 1, which no n notes can
+// prove. Up to that, and to the lines between the points, their sum is that of the outcomes.
 func fitIsotonic(logits []float64, positive []bool) models.Calibration {
-	order := make([]int, len(logits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(logits[i], logits[j]) })
+	sorted, order := slices.Clone(logits), make([]int, len(logits))
+	floats.ArgsortStable(sorted, order)
 	type pool struct{ n, x, y float64 }
 	var pools []pool
 	for at, i := range order {
@@ -180,16 +153,16 @@ func fitIsotonic(logits []float64, positive []bool) models.Calibration {
 		if positive[i] {
 			y = 1
 		}
-		if at > 0 && logits[i] == logits[order[at-1]] { // equal logits share their pool
+		if at > 0 && sorted[at] == sorted[at-1] { // equal logits share their pool
 			top := &pools[len(pools)-1]
-			*top = pool{top.n + 1, top.x + logits[i], top.y + y}
+			*top = pool{top.n + 1, top.x + sorted[at], top.y + y}
 		} else {
-			pools = append(pools, pool{1, logits[i], y})
+			pools = append(pools, pool{1, sorted[at], y})
 		}
 		for len(pools) > 1 {
 			a, b := pools[len(pools)-2], pools[len(pools)-1]
 			// The next note may still join the last pool, so equal logits are settled before comparing.
-			if at+1 < len(order) && logits[order[at+1]] == logits[i] || a.y/a.n < b.y/b.n {
+			if at+1 < len(sorted) && sorted[at+1] == sorted[at] || a.y/a.n < b.y/b.n {
 				break
 			}
 			pools = append(pools[:len(pools)-2], pool{a.n + b.n, a.x + b.x, a.y + b.y})

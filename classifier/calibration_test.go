@@ -1,7 +1,6 @@
 package classifier
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
 	"github.com/wardcast/wardcast/models"
@@ -16,7 +16,13 @@ import (
 
 func fitted(t fataler, kind models.CalibrationKind, logits []float64, positive []bool) models.Calibration {
 	t.Helper()
-	c, err := fitCalibration(kind, logits, positive)
+	labels := make([]int, len(positive))
+	for i, y := range positive {
+		if y {
+			labels[i] = 1
+		}
+	}
+	c, err := FitClasses(kind, mat.NewDense(len(logits), 1, slices.Clone(logits)), labels)
 	if err != nil {
 		t.Fatalf("fitting: %v", err)
 	}
@@ -164,24 +170,6 @@ func TestFitUncalibrated(t *testing.T) {
 	c := fitted(t, models.Uncalibrated, []float64{1}, []bool{true})
 	if got := Calibrate(&c, 0.3); got != sigmoid(0.3) {
 		t.Errorf("got %v", got)
-	}
-}
-
-func TestFitCalibrationRefuses(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		kind     models.CalibrationKind
-		logits   []float64
-		positive []bool
-	}{
-		"kind":    {"magic", []float64{1}, []bool{true}},
-		"no rows": {models.Isotonic, nil, nil},
-		"uneven":  {models.Platt, []float64{1, 2}, []bool{true}},
-		"NaN":     {models.Platt, []float64{math.NaN(), 1}, []bool{true, false}},
-	} {
-		if got, err := fitCalibration(c.kind, c.logits, c.positive); !errors.Is(err, ErrCalibration) {
-			t.Errorf("%s: got %v, %v", name, got, err)
-		}
 	}
 }
 

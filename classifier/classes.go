@@ -70,24 +70,21 @@ func FitClasses(kind models.CalibrationKind, logOdds *mat.Dense, labels []int) (
 		if label < 0 || label > kappa {
 			return models.Calibration{}, fmt.Errorf("%w: label %d is %d, must be one of %d classes", ErrCalibration, i, label, kappa+1)
 		}
+		if err := finite("log-odds", logOdds.RawRowView(i)); err != nil {
+			return models.Calibration{}, fmt.Errorf("%w: row %d: %w", ErrCalibration, i, err)
+		}
 		positive[i] = label == 1
 	}
-	if kappa == 1 {
-		return fitCalibration(kind, mat.Col(nil, 0, logOdds), positive)
-	}
-	for i := range n {
-		if err := finite(fmt.Sprintf("log-odds of row %d", i), logOdds.RawRowView(i)); err != nil {
-			return models.Calibration{}, fmt.Errorf("%w: %w", ErrCalibration, err)
-		}
-	}
-	if kind == models.Platt {
+	switch {
+	case kind == models.Platt && kappa > 1:
 		return fitPlattClasses(logOdds, labels), nil
+	case kind == models.Platt:
+		return fitPlatt(mat.Col(nil, 0, logOdds), positive), nil
+	case kind == models.Isotonic && kappa == 1:
+		return fitIsotonic(mat.Col(nil, 0, logOdds), positive), nil
 	}
 	c := models.Calibration{Kind: kind}
-	if err := checkCalibration(&c, kappa); err != nil {
-		return models.Calibration{}, err
-	}
-	return c, nil
+	return c, checkCalibration(&c, kappa)
 }
 
 // plattClasses is the log loss of softmax(0, a·η + b) and its derivatives by θ = (a, b_1, …, b_κ).

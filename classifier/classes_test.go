@@ -250,6 +250,8 @@ func TestFitClassesRefuses(t *testing.T) {
 		"NaN":               {models.Platt, mat.NewDense(1, 2, []float64{0, math.NaN()}), []int{0}},
 		"infinite":          {models.Uncalibrated, mat.NewDense(1, 2, []float64{0, math.Inf(1)}), []int{0}},
 		"label of yes/no":   {models.Platt, mat.NewDense(1, 1, nil), []int{2}},
+		"kind of yes/no":    {"magic", mat.NewDense(1, 1, nil), []int{1}},
+		"uneven yes/no":     {models.Isotonic, mat.NewDense(2, 1, nil), []int{1}},
 		"NaN of yes and no": {models.Platt, mat.NewDense(1, 1, []float64{math.NaN()}), []int{1}},
 	} {
 		if got, err := FitClasses(c.kind, c.logOdds, c.labels); !errors.Is(err, ErrCalibration) {

@@ -195,15 +195,17 @@ func finite(name string, values []float64) error {
 // belong to that end; the two ends of a topic of mixed signs mean different things. Only a topic without positive weights
 // is named by the words of the other end.
 func (m *Model) label(t int) string {
-	all := m.TopTerms(t, len(m.terms))
-	mixed := slices.ContainsFunc(all, func(w TermWeight) bool { return w.Weight > 0 })
+	all := m.weights(t)
+	mixed := slices.ContainsFunc(all, func(w termWeight) bool { return w.weight > 0 })
 	var words []string
 	for _, w := range all {
-		if mixed && w.Weight < 0 {
+		if mixed && w.weight < 0 {
 			continue
 		}
+		term := m.terms[w.column]
+		word := slices.Concat(term.Surface, []string{term.Text})[0] // the commonest form, in which nurses typed it
 		// One shorthand can stand for several terms.
-		if word := display(m.terms[w.Column]); !slices.Contains(words, word) {
+		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 		if len(words) == labelTerms {
@@ -213,32 +215,22 @@ func (m *Model) label(t int) string {
 	return strings.Join(words, " ")
 }
 
-// display is the commonest form in which nurses typed a term.
-func display(t textproc.Term) string {
-	if len(t.Surface) > 0 {
-		return t.Surface[0]
-	}
-	return t.Text
+// termWeight is the weight of the term in a column.
+type termWeight struct {
+	column int
+	weight float64
 }
 
-// TermWeight is the weight of the term in a column.
-type TermWeight struct {
-	Column int
-	Weight float64
-}
-
-// TopTerms returns the n terms of largest non-zero |weight| in topic t, largest first, ties by column.
-func (m *Model) TopTerms(t, n int) []TermWeight {
-	var all []TermWeight
+// weights returns the terms of topic t whose weight is not 0, largest |weight| first, ties by column.
+func (m *Model) weights(t int) []termWeight {
+	var all []termWeight
 	for j := range m.terms {
 		if w := m.topics[j*m.rank+t]; w != 0 {
-			all = append(all, TermWeight{j, w})
+			all = append(all, termWeight{j, w})
 		}
 	}
-	slices.SortFunc(all, func(a, b TermWeight) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)), cmp.Compare(a.Column, b.Column))
-	})
-	return all[:min(n, len(all))]
+	slices.SortStableFunc(all, func(a, b termWeight) int { return cmp.Compare(math.Abs(b.weight), math.Abs(a.weight)) })
+	return all
 }
 
 // Info returns the model's name, version, method and hash.

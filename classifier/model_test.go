@@ -206,7 +206,7 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 	}
 }
 
-func TestTopTermsAndLabel(t *testing.T) {
+func TestWeightsAndLabel(t *testing.T) {
 	t.Parallel()
 	parts := smallParts(t)
 	parts.Topics = mat.NewDense(10, 3, nil)
@@ -217,14 +217,11 @@ func TestTopTermsAndLabel(t *testing.T) {
 	parts.Topics.Set(2, 1, 1)
 	m := newModel(t, parts)
 	var columns []int
-	for _, w := range m.TopTerms(0, 5) {
-		columns = append(columns, w.Column)
+	for _, w := range m.weights(0) {
+		columns = append(columns, w.column)
 	}
-	if want := []int{1, 7, 2, 5, 8}; !slices.Equal(columns, want) {
-		t.Errorf("top terms %v, want %v: by |weight|, ties by column", columns, want)
-	}
-	if got := len(m.TopTerms(0, 100)); got != 6 {
-		t.Errorf("%d terms have a weight, want 6", got)
+	if want := []int{1, 7, 2, 5, 8, 0}; !slices.Equal(columns, want) {
+		t.Errorf("terms %v, want %v: by |weight|, ties by column", columns, want)
 	}
 	// Direction and prevalence are of the positive end, though the largest weight is negative: its words name the topic.
 	parts.Topics.Set(0, 2, -0.2)
@@ -355,26 +352,23 @@ func TestLoadRefuses(t *testing.T) {
 		})
 	}
 	for name, change := range map[string]func(*models.Bundle){
-		"no intercept":          drop(tensorIntercept),
-		"no topics":             drop(tensorTopics),
-		"no coefficients":       drop(tensorBeta),
-		"no idf":                drop(tensorIDF),
-		"no aux coefficients":   drop(tensorGamma),
-		"two intercepts":        tensor(tensorIntercept, []float64{1, 2}, 2),
-		"topics transposed":     tensor(tensorTopics, make([]float64, 30), 3, 10),
-		"topics flat":           tensor(tensorTopics, make([]float64, 30), 30),
-		"topics NaN":            tensor(tensorTopics, append(make([]float64, 29), math.NaN()), 10, 3),
-		"coefficients infinite": tensor(tensorBeta, []float64{0, 0, math.Inf(1)}, 1, 3),
-		"coefficients too few":  tensor(tensorBeta, []float64{0, 0}, 1, 2),
-		"prevalence too short":  tensor(tensorShares, []float64{0, 0}, 1, 2),
-		"prevalence NaN":        tensor(tensorShares, []float64{0, 0, math.NaN()}, 1, 3),
-		"words too few":         tensor(tensorWords, make([]float64, 9), 9),
-		"idf too few":           tensor(tensorIDF, make([]float64, 9), 9),
-		"idf negative":          tensor(tensorIDF, append(make([]float64, 9), -1), 10),
-		"aux coefficients few":  tensor(tensorGamma, make([]float64, 2), 1, 2),
-		"float32": func(b *models.Bundle) {
-			b.Tensors[tensorIDF] = models.Tensor{Shape: []int{10}, Data: make([]float32, 10)}
-		},
+		"no intercept":           drop(tensorIntercept),
+		"no topics":              drop(tensorTopics),
+		"no coefficients":        drop(tensorBeta),
+		"no idf":                 drop(tensorIDF),
+		"no aux coefficients":    drop(tensorGamma),
+		"two intercepts":         tensor(tensorIntercept, []float64{1, 2}, 2),
+		"topics transposed":      tensor(tensorTopics, make([]float64, 30), 3, 10),
+		"topics flat":            tensor(tensorTopics, make([]float64, 30), 30),
+		"topics NaN":             tensor(tensorTopics, append(make([]float64, 29), math.NaN()), 10, 3),
+		"coefficients infinite":  tensor(tensorBeta, []float64{0, 0, math.Inf(1)}, 1, 3),
+		"coefficients too few":   tensor(tensorBeta, []float64{0, 0}, 1, 2),
+		"prevalence too short":   tensor(tensorShares, []float64{0, 0}, 1, 2),
+		"prevalence NaN":         tensor(tensorShares, []float64{0, 0, math.NaN()}, 1, 3),
+		"words too few":          tensor(tensorWords, make([]float64, 9), 9),
+		"idf too few":            tensor(tensorIDF, make([]float64, 9), 9),
+		"idf negative":           tensor(tensorIDF, append(make([]float64, 9), -1), 10),
+		"aux coefficients few":   tensor(tensorGamma, make([]float64, 2), 1, 2),
 		"rank differs":           func(b *models.Bundle) { b.Manifest.Rank = 2 },
 		"rank without topics":    func(b *models.Bundle) { b.Manifest.Rank = 1 << 30 },
 		"no text settings":       func(b *models.Bundle) { b.Manifest.Text = nil },

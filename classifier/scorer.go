@@ -11,15 +11,13 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// NoKnownTerms is the reason of an abstained prediction of a note in which the model knows no word. Its
-// probability comes from the intercept and the auxiliary values alone.
+// NoKnownTerms is why a prediction abstains if the model knows no word of the note.
 const NoKnownTerms = "no_known_terms"
 
 // Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
-// Limits caps how many entries of an explanation are sent; the contribution of the others is sent as one
-// entry named Other, so that the sums stay exact. 0 is no limit.
+// Limits caps how many entries of an explanation are sent; the others become one entry named Other. 0 is no limit.
 type Limits struct {
 	Topics int // topics of a prediction
 	Terms  int // terms of a topic
@@ -128,9 +126,8 @@ func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
 }
 
-// Score fills in p, except for the note's own fields and the time. It reuses the slices of p. aux holds one value per
-// auxiliary column. Entries are ordered by |contribution|, ties by topic or column; if several classes are equally
-// probable, the first is explained.
+// Score fills in p, whose slices it reuses, except for the note's own fields and the time. aux holds one value per auxiliary
+// column. Entries are ordered by |contribution|, ties by topic or column; of equally probable classes the first is explained.
 func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	parts := &s.model.parts
 	logit, row := s.read(text, aux)
@@ -162,8 +159,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 }
 
 // chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head. The
-// log-odds of the reference against itself are 0 and explain nothing, so it is compared with the most probable other class,
-// by the head of that class with the sign turned.
+// reference is explained against the most probable other class, by the head of that class with the sign turned.
 func (s *Scorer) chooseClass(p *msg.Prediction) *Head {
 	m := s.model
 	p.Classes = p.Classes[:0]

@@ -20,9 +20,8 @@ const (
 type Topic struct {
 	Topic int    `json:"topic"` // from 1, as in predictions
 	Label string `json:"label"` // as in predictions
-	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes it is the mean coefficient of
-	// the classes of admission minus that of the others, with 0 for the reference. This is what a score of 1 adds to the
-	// log-odds of admission if the classes on either side are equally probable.
+	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes, which count as equally probable
+	// on either side, it is the mean coefficient of the classes of admission minus that of the others, 0 for the reference.
 	Coefficient float64 `json:"coefficient"`
 	// Coefficients are those of each class against the reference, in the model's order; nil for a yes/no model.
 	Coefficients []ClassCoefficient `json:"coefficients,omitempty"`
@@ -57,14 +56,14 @@ func (m *Model) Topics(n int) []Topic {
 			topic.Prevalence = &m.parts.Prevalence[t]
 		}
 		var positive, negative int
-		for _, w := range m.TopTerms(t, len(m.terms)) {
+		for _, w := range m.weights(t) {
 			count := &positive
-			if w.Weight < 0 {
+			if w.weight < 0 {
 				count = &negative
 			}
 			if *count++; n <= 0 || *count <= n {
-				term := m.terms[w.Column]
-				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Weight: msg.Round(w.Weight)})
+				term := m.terms[w.column]
+				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Weight: msg.Round(w.weight)})
 			}
 		}
 		topics[t] = topic

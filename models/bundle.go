@@ -2,7 +2,6 @@ package models
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/wardcast/wardcast/models/safetensors"
 )
@@ -29,29 +28,7 @@ type Term struct {
 }
 
 // Tensors maps names to arrays.
-type Tensors map[string]Tensor
+type Tensors = safetensors.Tensors
 
-// Tensor is an array in row-major order, with Data as in safetensors.Tensor.
-type Tensor struct {
-	Shape []int
-	Data  any
-}
-
-// Float64 returns the values of the named tensor, which are not copied. It is an error if the tensor is missing, has
-// another shape (-1 stands for any size), or holds a value that is not a finite float64.
-func (t Tensors) Float64(name string, shape ...int) ([]float64, error) {
-	x, ok := t[name]
-	if !ok {
-		return nil, fmt.Errorf("tensor %q: %w", name, ErrNotFound)
-	}
-	return (&safetensors.Tensor{Name: name, Shape: x.Shape, Data: x.Data}).Float64(shape...)
-}
-
-// list returns the tensors for safetensors.Write, in no order.
-func (t Tensors) list() []safetensors.Tensor {
-	list := make([]safetensors.Tensor, 0, len(t))
-	for name, x := range t {
-		list = append(list, safetensors.Tensor{Name: name, Shape: x.Shape, Data: x.Data})
-	}
-	return list
-}
+// Tensor is an array of numbers.
+type Tensor = safetensors.Tensor

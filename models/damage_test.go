@@ -16,7 +16,7 @@ import (
 
 // stored returns a store that holds one champion, and the folder of its
 // version.
-func stored(t *testing.T) (s *Dir, folder string) {
+func stored(t *testing.T) (s *Store, folder string) {
 	t.Helper()
 	dir := t.TempDir()
 	s = OpenDir(dir)
@@ -220,9 +220,8 @@ func TestHostileNames(t *testing.T) {
 		_, e3 := s.Versions(ctx, model)
 		_, e4 := s.History(ctx, model)
 		e5 := s.Promote(ctx, model, Event{Version: version})
-		e6 := s.Record(ctx, model, Event{Version: version})
-		e7 := s.Retire(ctx, model, Event{})
-		for i, err := range []error{e1, e2, e3, e4, e5, e6, e7} {
+		e6 := s.Retire(ctx, model, Event{})
+		for i, err := range []error{e1, e2, e3, e4, e5, e6} {
 			if !errors.Is(err, ErrNotFound) {
 				t.Errorf("%q, call %d: got %v", model, i, err)
 			}
@@ -316,10 +315,10 @@ func TestHalfALineOfHistory(t *testing.T) {
 	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
 		t.Errorf("verify found %v, %v", found, err)
 	}
-	if err := s.Record(ctx, "chest-pain", Event{Action: Refused, Version: filepath.Base(folder)}); err != nil {
+	if err := s.Promote(ctx, "chest-pain", Event{Reason: "again", Version: filepath.Base(folder)}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.History(ctx, "chest-pain"); err != nil || len(got) != 2 || got[1].Action != Refused {
+	if got, err := s.History(ctx, "chest-pain"); err != nil || len(got) != 2 || got[1].Reason != "again" {
 		t.Errorf("history %v, %v", got, err)
 	}
 	write(t, path, []byte("x\n"))

@@ -7,7 +7,7 @@
 //	                          evaluation.json      how well it did
 //	                          card.md              the model card
 //	<store>/<model>/champion                       text: the version in use
-//	<store>/<model>/history.jsonl                  append-only: who promoted, retired or refused what, and why
+//	<store>/<model>/history.jsonl                  append-only: who promoted or retired what, and why
 //
 // A version is written to a temporary folder next to its place, synced and renamed, and never changes afterwards. Its name
 // is the time of creation and the first six digits of the SHA-256 of its manifest, so that the name vouches for the

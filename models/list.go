@@ -14,8 +14,7 @@ type VersionStatus string
 const (
 	ChampionStatus   VersionStatus = "champion"   // notes are scored with it
 	SupersededStatus VersionStatus = "superseded" // it once was the champion
-	RefusedStatus    VersionStatus = "refused"    // it was held against a champion and lost
-	ChallengerStatus VersionStatus = "challenger" // none of these
+	ChallengerStatus VersionStatus = "challenger" // it never was
 )
 
 // VersionInfo is a version as a list shows it.
@@ -28,10 +27,10 @@ type VersionInfo struct {
 	CreatedAt time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first. It reads names and histories only. If the
-// champion or the history of a model is damaged, the Reason of its versions names the damage, Champion and Status rest on
-// the intact files, and the error joins all damage. If nothing can be listed, the list is nil.
-func List(ctx context.Context, s Store) ([]VersionInfo, error) {
+// List returns all versions of all models of a store, by model, oldest first, from names and histories alone. A damaged
+// champion or history is the Reason of the model's versions and joined in the error; Champion and Status rest on the intact
+// files. If nothing can be listed, the list is nil.
+func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {
 		return nil, err
@@ -52,13 +51,13 @@ func List(ctx context.Context, s Store) ([]VersionInfo, error) {
 }
 
 // listModel is List of one model.
-func listModel(ctx context.Context, s Store, model string) ([]VersionInfo, error) {
+func listModel(ctx context.Context, s *Store, model string) ([]VersionInfo, error) {
 	versions, err := s.Versions(ctx, model)
 	if err != nil {
 		return nil, err
 	}
 	champion, err := s.Champion(ctx, model)
-	if err != nil && isAbsent(err) {
+	if isAbsent(err) {
 		err = nil
 	}
 	events, historyErr := s.History(ctx, model)
@@ -73,20 +72,13 @@ func listModel(ctx context.Context, s Store, model string) ([]VersionInfo, error
 		switch {
 		case info.Champion:
 			info.Status = ChampionStatus
-		case last[v].Action == Refused:
-			info.Status = RefusedStatus
 		case last[v].Action != "":
 			info.Status = SupersededStatus
 		}
 		if damage, ok := errors.AsType[*FileError](err); ok {
 			info.Reason = fmt.Sprintf("file %q: %v", damage.File, damage.Err)
 		}
-		stamp, _, _ := cutLast(v)
-		created, e := time.Parse(versionLayout, stamp)
-		if e != nil {
-			return nil, errors.Join(err, e)
-		}
-		info.CreatedAt = created
+		info.CreatedAt, _ = time.Parse(versionLayout, v[:len(versionLayout)]) // which Versions has checked
 		list = append(list, info)
 	}
 	return list, err

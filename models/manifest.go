@@ -124,6 +124,9 @@ var limits = map[string]int64{
 
 const manifestLimit = 16 << 20
 
+// sortedNames returns the names of the files next to the manifest.
+func sortedNames() []string { return slices.Sorted(maps.Keys(limits)) }
+
 // ParseManifest reads and checks a manifest. The error wraps ErrManifest.
 func ParseManifest(data []byte) (*Manifest, error) {
 	var head struct {

@@ -62,18 +62,7 @@ func VersionName(created time.Time, manifestSHA256 string) string {
 
 // validVersion reports whether name is of the form that VersionName gives.
 func validVersion(name string) bool {
-	stamp, suffix, ok := cutLast(name)
-	if !ok || len(suffix) != suffixDigits || strings.Trim(suffix, "0123456789abcdef") != "" {
-		return false
-	}
-	t, err := time.Parse(versionLayout, stamp)
-	return err == nil && t.Format(versionLayout) == stamp
-}
-
-func cutLast(name string) (before, after string, ok bool) {
-	i := strings.LastIndexByte(name, '-')
-	if i < 0 {
-		return "", "", false
-	}
-	return name[:i], name[i+1:], true
+	stamp, suffix, _ := strings.Cut(name, "Z-")
+	t, err := time.Parse(versionLayout, stamp+"Z")
+	return err == nil && t.Format(versionLayout)+"-"+suffix == name && len(suffix) == suffixDigits && strings.Trim(suffix, "0123456789abcdef") == ""
 }

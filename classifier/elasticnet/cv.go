@@ -5,54 +5,41 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
-// CV is a path with the errors of its λ on rows that the models had not seen.
+// CV is a path with the errors of its λ on held-out rows.
 type CV struct {
-	// Path is fitted on all rows. It may hold more λ than could be cross-validated.
+	// Path is fitted on all rows. It may hold more λ than were cross-validated.
 	*Path
-	// Deviance is, per λ, the mean over the held-out rows of −2·ln(likelihood), probabilities clipped to [1e-5,
-	// 1−1e-5], and StandardError its standard error over the K folds,
+	// Deviance is, per λ, the mean over the held-out rows of −2·ln(likelihood), with probabilities clipped to [1e-5,
+	// 1−1e-5]. StandardError is its standard error over the K folds, with w_f the weight of fold f:
 	//
 	//	√( Σ_f w_f (deviance_f − deviance)² / Σ_f w_f / (K−1) )
 	//
-	// with w_f the weight of fold f: what glmnet calls cvm and cvsd. They end before the first λ that was not
-	// solved on every fold; FoldStatus is then that fold's status.
+	// They are glmnet's cvm and cvsd, and end before the first λ that was not solved on every fold.
 	Deviance, StandardError []float64
-	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest λ whose deviance is within one
-	// standard error of it.
+	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest λ whose deviance is within one standard error
+	// of it.
 	IndexMin, Index1SE int
-	// FoldStatus is Unconverged or Diverged if a fold ended so, else Complete.
-	FoldStatus Status
 
 	problem Problem
 	folds   []int
 	models  []*Path // by fold, on the rows outside it
 }
 
-// LambdaMin returns the λ at IndexMin.
-func (cv *CV) LambdaMin() float64 { return cv.Lambda[cv.IndexMin] }
-
-// Lambda1SE returns the λ at Index1SE.
-func (cv *CV) Lambda1SE() float64 { return cv.Lambda[cv.Index1SE] }
-
-// clippedProbability is the smallest distance of a held-out probability from 0 and 1 that its deviance is
-// computed with, as in glmnet.
+// clippedProbability is glmnet's smallest distance of a held-out probability from 0 and 1.
 const clippedProbability = 1e-5
 
-// CrossValidate fits the path on all rows, which defines the λ sequence, and then on the rows outside each fold
-// for the same λ. Row i is held out by fold foldOf[i]; folds count from 0 and none may be empty.
-//
-// On a computed sequence a fold's path ends early by the same rules as the full one; its last model then
+// CrossValidate fits the path on all rows, which gives the λ, and then on the rows outside each fold. Row i is held out by
+// fold foldOf[i]; folds count from 0 and none may be empty. If a fold's path ends early as Flat or Saturated, its last model
 // stands for the smaller λ.
 //
-// Folds run on up to Settings.Threads goroutines, each with a copy of its rows; the result does not depend on their
-// number. The errors are those of Fit, and solver.ErrShape or ErrOneClass with the fold for folds that cannot be used.
+// Folds run on up to Settings.Threads goroutines, each with a copy of its rows. The errors are those of Fit, and
+// solver.ErrShape or ErrOneClass for folds that cannot be used.
 func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*CV, error) {
 	s, err := prepare(p, s)
 	if err != nil {
@@ -66,47 +53,30 @@ func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*C
 		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
 	cv := &CV{problem: p, folds: slices.Clone(foldOf), models: make([]*Path, count)}
-	if cv.Path, err = fitRows(ctx, p, s, allRows); err != nil {
+	if cv.Path, err = fitRows(ctx, p, s, rows{keep: everyRow}); err != nil {
 		return nil, err
 	}
-	if err := cv.fitFolds(ctx, s); err != nil {
-		return nil, err
-	}
-	return cv, cv.measure()
-}
-
-// fitFolds fits the models of all folds.
-func (cv *CV) fitFolds(ctx context.Context, s Settings) error {
-	errs := make([]error, len(cv.models))
-	next := make(chan int, len(cv.models))
-	for f := range cv.models {
-		next <- f
-	}
-	close(next)
-	var wg sync.WaitGroup
-	for range min(linalg.Threads(s.Threads).Limit(), len(cv.models)) {
-		wg.Go(func() {
-			for f := range next {
-				training := subset{lambda: cv.Lambda, keep: func(i int) bool { return cv.folds[i] != f }}
-				cv.models[f], errs[f] = fitRows(ctx, cv.problem, s, training)
-			}
-		})
-	}
-	wg.Wait()
+	errs := make([]error, count)
+	linalg.Threads(s.Threads).Parallel(count, math.MaxInt, func(from, to int) {
+		for f := from; f < to; f++ {
+			cv.models[f], errs[f] = fitRows(ctx, p, s, rows{keep: func(i int) bool { return cv.folds[i] != f }, lambda: cv.Lambda})
+		}
+	})
 	for f, err := range errs {
 		if err != nil {
-			return fmt.Errorf("fitting without fold %d: %w", f, err)
+			return nil, fmt.Errorf("fitting without fold %d: %w", f, err)
 		}
 	}
-	return nil
+	cv.measure()
+	return cv, nil
 }
 
-// measure fills the errors per λ and chooses among them.
-func (cv *CV) measure() error {
+// measure sets the errors per λ and the choices.
+func (cv *CV) measure() {
 	usable := len(cv.Lambda)
 	for _, m := range cv.models {
-		if m.Status.Err() != nil && len(m.Lambda) < usable {
-			usable, cv.FoldStatus = len(m.Lambda), m.Status
+		if m.Status.Err() != nil {
+			usable = min(usable, len(m.Lambda))
 		}
 	}
 	weights := make([]float64, len(cv.models))
@@ -126,19 +96,15 @@ func (cv *CV) measure() error {
 		mean, deviation := foldMean(deviances, weights)
 		cv.Deviance = append(cv.Deviance, mean)
 		cv.StandardError = append(cv.StandardError, deviation)
-	}
-	for l, v := range cv.Deviance {
-		if v < cv.Deviance[cv.IndexMin] {
+		if mean < cv.Deviance[cv.IndexMin] {
 			cv.IndexMin = l
 		}
 	}
 	bound := cv.Deviance[cv.IndexMin] + cv.StandardError[cv.IndexMin]
 	cv.Index1SE = slices.IndexFunc(cv.Deviance, func(v float64) bool { return v <= bound })
-	return nil
 }
 
-// foldMean returns the mean of sums that stand for folds of these weights, and its standard error. A fold
-// without weight is left out.
+// foldMean returns the mean of sums over folds of these weights, and its standard error. Folds of weight 0 are left out.
 func foldMean(sums, weights []float64) (mean, standardError float64) {
 	var total, squares float64
 	var folds int
@@ -161,8 +127,7 @@ func foldMean(sums, weights []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(squares / total / float64(folds-1))
 }
 
-// OutOfFold returns the log-odds of every row at index l from the model that had not seen it. The index must be
-// one that was cross-validated, l < len(Deviance).
+// OutOfFold returns the log-odds of every row at index l < len(Deviance), from the model that had not seen the row.
 func (cv *CV) OutOfFold(l int) []float64 {
 	count := len(cv.models)
 	columns := cv.problem.Design.columns

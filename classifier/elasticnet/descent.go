@@ -4,24 +4,24 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/internal/linalg"
 )
 
-// coordinate is one column as the descent works on it, standardized: (x − shift)·inverse. A dense column is
-// centred and scaled in place, so that its shift is 0 and its inverse is 1; a sparse one implicitly.
+// coordinate is a standardized column: (x − shift)·inverse. A dense column is centred and scaled in place, with shift 0 and
+// inverse 1; a sparse one implicitly.
 type coordinate struct {
-	// The fields that a pass reads and writes come first, together.
+	// What a pass reads and writes comes first, together.
 	column
-	// Of the quadratic approximation number version: the entries times the roots of its weights, their dot
-	// product with the roots, and the curvature.
-	scaled           []float64
-	rootDot, squares float64
+	scaled           []float64 // entries times the roots of the weights of approximation number version
+	rootDot, squares float64   // dot product of scaled with the roots; the curvature
 	shift, inverse   float64
 	factor           float64 // penalty factor
 	beta             float64
 
 	version        int
-	start          float64 // beta at the start of the quadratic approximation
+	start          float64 // beta at the start of the approximation
 	center, spread float64 // of the column as given
 	gradient       float64 // |correlation with the residual| when the strong rule last needed it
 	frozen         bool    // without variance; its coefficient stays 0
@@ -47,8 +47,8 @@ type descent struct {
 	residual                  []float64 // w(y − probability), at eta
 	curvature                 []float64 // w·probability·(1 − probability), at eta
 
-	// The quadratic approximation. Its weights may lag behind curvature; see maxLag. Its residual divided by the
-	// roots of the weights is working + offset·root: the intercept and the implicit centres move the offset only.
+	// The quadratic approximation. Its weights may lag behind curvature; see maxLag. Its residual, divided by the roots of
+	// the weights, is working + offset·root: intercept and implicit centres move the offset only.
 	version      int
 	held         []float64 // weights
 	root, unroot []float64 // their roots and inverse roots
@@ -65,26 +65,25 @@ const (
 	// minCurvature keeps the weights of saturated rows away from zero, as a share of the row's weight.
 	minCurvature = 1e-9
 
-	// maxLag and meanLag bound the weights of the likelihood over those of the quadratic approximation, and their
-	// mean absolute difference over their mean, within which the old approximation is kept. maxStep bounds the
-	// change of a row's log-odds within which a step is not checked: the logistic loss is self-concordant (Bach
-	// 2010, Electron. J. Stat. 4, Proposition 1), so that the minimizer of the model, at a step d with weights H,
-	// lowers the objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at R = 1 the left side is 0.9. Descent
-	// that stops short of the minimizer has no such bound; should it ever cycle, it ends as Unconverged.
+	// An approximation is kept while the weights of the likelihood are at most maxLag times its own, and differ from them
+	// by at most meanLag in the mean, relative to their mean. A step is not checked if it changes no row's log-odds by more
+	// than maxStep: the logistic loss is self-concordant (Bach 2010, Electron. J. Stat. 4, Proposition 1), so that the
+	// minimizer of the approximation, at a step d, lowers the objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at
+	// R = 1 the left side is 0.9. Descent that stops short of the minimizer has no such bound; if it cycles, it ends as
+	// Unconverged.
 	maxLag  = 1.25
 	meanLag = 0.03
 	maxStep = 1.0
 	// maxHalvings of a step that does not lower the objective; then the λ has diverged.
 	maxHalvings = 40
 
-	// innerShare ends the passes over one approximation when changes fall below this share of the first
-	// pass's, in units of the objective, because the next approximation costs less than another pass.
+	// innerShare of the first pass's change, in units of the objective: passes that change less are left to the next
+	// approximation, which costs less than another pass.
 	innerShare = 1e-1
 )
 
-// start fits the intercept and the unpenalized columns and returns the first λ of the path, 0 if nothing is
-// left to penalize.
-func (d *descent) start(ctx context.Context) (float64, error) {
+// start fits intercept and unpenalized columns and returns the first λ, 0 if nothing is left to penalize.
+func (d *descent) start(ctx context.Context) (float64, Status) {
 	for j := range d.columns {
 		if c := &d.columns[j]; !c.frozen && c.factor == 0 {
 			d.admit(j)
@@ -92,8 +91,8 @@ func (d *descent) start(ctx context.Context) (float64, error) {
 	}
 	d.lambda1, d.lambda2 = 0, 0
 	d.refresh()
-	if err := d.converge(ctx); err != nil {
-		return 0, err
+	if status := d.converge(ctx); status != Complete {
+		return 0, status
 	}
 	var largest float64
 	for j := range d.columns {
@@ -103,17 +102,17 @@ func (d *descent) start(ctx context.Context) (float64, error) {
 		}
 	}
 	if largest < roundingGradient {
-		return 0, nil
+		return 0, Complete
 	}
-	return largest / max(d.alpha, minAlphaLambda), nil
+	return largest / max(d.alpha, minAlphaLambda), Complete
 }
 
 // roundingGradient is a correlation of a standardized column with the labels that may be rounding alone.
 const roundingGradient = 1e-14
 
-// solve moves the estimate to λ, warm from the estimate at last. The columns that the strong rule dropped are
-// checked at the end, and it goes on with those that violate the conditions.
-func (d *descent) solve(ctx context.Context, lambda, last float64) error {
+// solve moves the estimate from λ = last to lambda. At the end it checks the columns that the strong rule dropped, and goes on
+// with those that violate the conditions.
+func (d *descent) solve(ctx context.Context, lambda, last float64) Status {
 	d.lambda1, d.lambda2 = lambda*d.alpha, lambda*(1-d.alpha)
 	for j := range d.columns {
 		c := &d.columns[j]
@@ -122,8 +121,8 @@ func (d *descent) solve(ctx context.Context, lambda, last float64) error {
 		}
 	}
 	for {
-		if err := d.converge(ctx); err != nil {
-			return err
+		if status := d.converge(ctx); status != Complete {
+			return status
 		}
 		violated := false
 		for j := range d.columns {
@@ -138,7 +137,7 @@ func (d *descent) solve(ctx context.Context, lambda, last float64) error {
 			}
 		}
 		if !violated {
-			return nil
+			return Complete
 		}
 	}
 }
@@ -148,14 +147,11 @@ func (d *descent) admit(j int) {
 	d.strong = append(d.strong, j)
 }
 
-// converge repeats quadratic approximations until one moves no coefficient by more than the tolerance.
-func (d *descent) converge(ctx context.Context) error {
+// converge approximates until no coefficient moves by more than the tolerance. When ctx ends it is Unconverged.
+func (d *descent) converge(ctx context.Context) Status {
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if d.passes >= d.maxPasses {
-			return errPasses
+		if d.passes >= d.maxPasses || ctx.Err() != nil {
+			return Unconverged
 		}
 		d.interceptStart = d.intercept
 		for _, j := range d.strong {
@@ -171,18 +167,18 @@ func (d *descent) converge(ctx context.Context) error {
 			c := &d.columns[j]
 			largest = max(largest, c.squares*square(c.beta-c.start))
 		}
-		if err := d.accept(); err != nil {
-			return err
+		if !d.accept() {
+			return Diverged
 		}
 		d.refresh()
 		if largest < d.tolerance {
-			return nil
+			return Complete
 		}
 	}
 }
 
-// descend minimizes the quadratic approximation plus penalty over the strong columns: passes over those that
-// are or were in the model, until they come to rest, between passes over all strong ones.
+// descend minimizes the approximation plus penalty: passes over the columns that were ever not zero, until they come to rest,
+// between passes over all strong ones.
 func (d *descent) descend() {
 	rest := d.tolerance
 	for first := true; ; first = false {
@@ -202,7 +198,7 @@ func (d *descent) descend() {
 	}
 }
 
-// pass updates every column of a set and the intercept once and returns the largest curvature·change².
+// pass updates the columns of a set and the intercept once. It returns the largest curvature·change².
 func (d *descent) pass(set []int) float64 {
 	d.passes++
 	var largest float64
@@ -210,7 +206,7 @@ func (d *descent) pass(set []int) float64 {
 		c := &d.columns[j]
 		var gradient float64
 		if c.rows == nil {
-			gradient = dot(c.scaled, d.working) + d.offset*c.rootDot
+			gradient = floats.Dot(c.scaled, d.working) + d.offset*c.rootDot
 		} else {
 			gradient = c.inverse * (gather(c.rows, c.scaled, d.working) + d.offset*c.rootDot - c.shift*d.residualSum)
 		}
@@ -233,7 +229,7 @@ func (d *descent) pass(set []int) float64 {
 		}
 		largest = max(largest, c.squares*change*change)
 		if c.rows == nil {
-			axpy(-change, c.scaled, d.working)
+			floats.AddScaled(d.working, -change, c.scaled)
 			d.residualSum -= change * c.rootDot
 			continue
 		}
@@ -249,16 +245,16 @@ func (d *descent) pass(set []int) float64 {
 	return max(largest, d.heldSum*change*change)
 }
 
-// accept turns the minimizer of the approximation into the new eta, halving the step while it is too long to be
-// trusted and does not lower the objective.
-func (d *descent) accept() error {
+// accept moves eta to the minimizer of the approximation. A step longer than maxStep is halved until the objective falls;
+// accept is false if it never does.
+func (d *descent) accept() bool {
 	var longest float64
 	for i, r := range d.residual {
 		d.step[i] = (r*d.unroot[i]-d.working[i])*d.unroot[i] - d.offset
 		longest = max(longest, math.Abs(d.step[i])) // NaN stays NaN
 	}
 	if math.IsNaN(longest) || math.IsInf(longest, 0) {
-		return errDiverged
+		return false
 	}
 	if longest > maxStep {
 		before := d.loss(d.eta) + d.penalty(0)
@@ -268,21 +264,23 @@ func (d *descent) accept() error {
 				next[i] = v + share*d.step[i]
 			}
 			if d.loss(next)+d.penalty(share) <= before {
-				d.shrink(share)
+				if share < 1 {
+					d.shrink(share)
+				}
 				break
 			}
 			if halvings == maxHalvings {
-				return errDiverged
+				return false
 			}
 		}
 	}
 	for i, s := range d.step {
 		d.eta[i] += s
 	}
-	return nil
+	return true
 }
 
-// penalty returns the penalty at a share of the way from the start of the approximation to its minimizer.
+// penalty returns the penalty at a share of the step.
 func (d *descent) penalty(share float64) float64 {
 	var sum float64
 	for _, j := range d.strong {
@@ -293,14 +291,9 @@ func (d *descent) penalty(share float64) float64 {
 	return sum
 }
 
-// shrink takes a share of the step only.
+// shrink takes a share of the step.
 func (d *descent) shrink(share float64) {
-	if share == 1 {
-		return
-	}
-	for i := range d.step {
-		d.step[i] *= share
-	}
+	floats.Scale(share, d.step)
 	d.intercept = d.interceptStart + share*(d.intercept-d.interceptStart)
 	for _, j := range d.strong {
 		c := &d.columns[j]
@@ -308,7 +301,7 @@ func (d *descent) shrink(share float64) {
 	}
 }
 
-// refresh computes the gradient at eta, and a new quadratic approximation if the old one lags too far behind.
+// refresh computes the gradient at eta, and a new approximation if the old one lags too far behind.
 func (d *descent) refresh() {
 	d.residualSum, d.offset = 0, 0
 	var sum, difference, ratio float64
@@ -336,7 +329,7 @@ func (d *descent) refresh() {
 	}
 }
 
-// rescale brings a column to the current quadratic approximation.
+// rescale brings a column to the current approximation.
 func (d *descent) rescale(c *coordinate) {
 	c.version = d.version
 	if c.scaled == nil {
@@ -346,8 +339,8 @@ func (d *descent) rescale(c *coordinate) {
 		for i, v := range c.values {
 			c.scaled[i] = v * d.root[i]
 		}
-		c.rootDot = dot(c.scaled, d.root)
-		c.squares = dot(c.scaled, c.scaled)
+		c.rootDot = floats.Dot(c.scaled, d.root)
+		c.squares = floats.Dot(c.scaled, c.scaled)
 		return
 	}
 	var sum, squares float64
@@ -364,7 +357,7 @@ func (d *descent) rescale(c *coordinate) {
 // exactGradient returns the derivative of the log-likelihood by the coefficient of c at eta.
 func (d *descent) exactGradient(c *coordinate) float64 {
 	if c.rows == nil {
-		return dot(c.values, d.residual)
+		return floats.Dot(c.values, d.residual)
 	}
 	return c.inverse * (gather(c.rows, c.values, d.residual) - c.shift*d.residualSum)
 }
@@ -376,22 +369,6 @@ func (d *descent) loss(eta []float64) float64 {
 		sum += d.weights[i] * (softplus(e) - d.y[i]*e)
 	}
 	return sum
-}
-
-// original returns the estimate for the columns as they were given.
-func (d *descent) original() (intercept float64, coefficients Coefficients) {
-	intercept = d.intercept
-	for j := range d.columns {
-		c := &d.columns[j]
-		if c.beta == 0 {
-			continue
-		}
-		beta := c.beta / c.spread
-		intercept -= beta * c.center
-		coefficients.Columns = append(coefficients.Columns, j)
-		coefficients.Values = append(coefficients.Values, beta)
-	}
-	return intercept, coefficients
 }
 
 func square(v float64) float64 { return v * v }

@@ -3,37 +3,30 @@ package elasticnet
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Design is the n×p matrix of the columns that a model may use, dense and sparse ones side by side, stored by
-// columns. It is immutable.
+// Design is the n×p matrix of the columns that a model may use, dense and sparse ones side by side. It is immutable.
 type Design struct {
 	n       int
 	columns []column
 }
 
-// column holds the entries of one column of a Design: all n values if it is dense (rows is nil), else the
-// values of the rows listed, ascending, and zero elsewhere.
+// column holds all n values of a dense column (rows is nil), or the values of the rows listed, ascending, and zero elsewhere.
 type column struct {
 	rows   []int32
 	values []float64
 }
 
-// NewDesign returns the columns of the parts side by side, in their order, for example topic scores, term
-// columns and auxiliary values:
-//
-//	NewDesign(scores, terms, auxiliary)
-//
-// Parts without columns are allowed. A *matrix.CSR is kept with its transposed copy; any other part is copied
-// entry by entry. The error wraps solver.ErrShape if the parts differ in their rows or have none
-// and is a *solver.NonFiniteError, with the column counted over all parts, if an entry is NaN or infinite. The cost is
-// O(entries).
+// NewDesign returns the columns of the parts side by side, for example topic scores, term columns and auxiliary values. Parts
+// without columns are allowed. A *matrix.CSR is kept with its transposed copy; any other part is copied. The error wraps
+// solver.ErrShape if the parts differ in their rows or have none, and is a *solver.NonFiniteError, with the column counted
+// over all parts, for an entry that is NaN or infinite. The cost is O(entries).
 func NewDesign(parts ...mat.Matrix) (*Design, error) {
 	d := &Design{}
 	for index, part := range parts {
@@ -43,9 +36,20 @@ func NewDesign(parts ...mat.Matrix) (*Design, error) {
 		}
 		d.n = n
 		if dense, sparse := linalg.Stored(part); sparse != nil {
-			d.addSparse(sparse)
+			t := sparse.Transpose()
+			p, _ := t.Dims()
+			for j := range p {
+				rows, values := t.Row(j)
+				if rows == nil {
+					rows = []int32{} // nil is dense
+				}
+				d.columns = append(d.columns, column{rows, values})
+			}
 		} else {
-			d.addDense(dense)
+			_, p := dense.Dims()
+			for j := range p {
+				d.columns = append(d.columns, column{values: mat.Col(nil, j, dense)})
+			}
 		}
 	}
 	if d.n == 0 {
@@ -64,26 +68,6 @@ func NewDesign(parts ...mat.Matrix) (*Design, error) {
 // Dims returns the number of rows n and of columns p.
 func (d *Design) Dims() (n, p int) { return d.n, len(d.columns) }
 
-func (d *Design) addSparse(x *matrix.CSR) {
-	t := x.Transpose()
-	p, _ := t.Dims()
-	for j := range p {
-		rows, values := t.Row(j)
-		if rows == nil {
-			rows = []int32{}
-		}
-		d.columns = append(d.columns, column{rows: rows, values: values})
-	}
-}
-
-func (d *Design) addDense(x *mat.Dense) {
-	n, p := x.Dims()
-	data := make([]float64, n*p)
-	for j := range p {
-		d.columns = append(d.columns, column{values: mat.Col(data[j*n:(j+1)*n:(j+1)*n], j, x)})
-	}
-}
-
 func (c column) row(entry int) int {
 	if c.rows == nil {
 		return entry
@@ -91,38 +75,16 @@ func (c column) row(entry int) int {
 	return int(c.rows[entry])
 }
 
-// addTo adds a times the column to dst.
-func (c column) addTo(dst []float64, a float64) {
-	if c.rows == nil {
-		for i, v := range c.values {
-			dst[i] += a * v
-		}
-		return
-	}
-	for e, i := range c.rows {
-		dst[i] += a * c.values[e]
-	}
-}
-
 // constant reports whether all n values of the column are equal.
 func (c column) constant(n int) bool {
-	if len(c.values) == 0 {
-		return true
+	var first float64
+	if len(c.values) == n {
+		first = c.values[0]
 	}
-	first := c.values[0]
-	if len(c.values) < n {
-		first = 0
-	}
-	for _, v := range c.values {
-		if v != first {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.values, func(v float64) bool { return v != first })
 }
 
-// take returns the column of the given rows. position maps a row of the design to its place among them, or to
-// a negative number if it is left out.
+// take returns the column of the given rows. position maps a row of the design to its place among them, or to -1.
 func (c column) take(rows, position []int32) column {
 	if c.rows == nil {
 		values := make([]float64, len(rows))

@@ -1,16 +1,6 @@
 package elasticnet
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/floats"
-)
-
-// dot returns Σ x_i y_i.
-func dot(x, y []float64) float64 { return floats.Dot(x, y) }
-
-// axpy adds a·x to y.
-func axpy(a float64, x, y []float64) { floats.AddScaled(y, a, x) }
+import "math"
 
 // gather returns Σ_e values_e · y[rows_e].
 func gather(rows []int32, values, y []float64) float64 {

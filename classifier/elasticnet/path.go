@@ -2,7 +2,6 @@ package elasticnet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -10,43 +9,21 @@ import (
 // Status tells why a path ended.
 type Status int
 
-// The ways for a path to end.
+// The ways for a path to end. A path that is Unconverged or Diverged lacks the λ that was not solved.
 const (
-	// Complete paths hold every λ of the sequence.
-	Complete Status = iota
-	// Flat paths ended when a λ added less than 1e-5 to the share of the null deviance that is explained, and no more than
-	// the λ before it. (The first λ of ridge add little, but more each time.)
-	Flat
-	// Saturated paths ended when more than 0.999 of the null deviance was explained.
-	Saturated
-	// Unconverged paths ended before a λ that the passes did not suffice for; it is not in the path.
-	Unconverged
-	// Diverged paths ended before a λ whose descent left the finite numbers or could not lower the objective; it is
-	// not in the path.
-	Diverged
+	Complete    Status = iota // every λ of the sequence is fitted
+	Flat                      // a λ explained less than 1e-5 more of the null deviance, and no more than the λ before it gained
+	Saturated                 // more than 0.999 of the null deviance is explained
+	Unconverged               // MaxPasses is used up
+	Diverged                  // the descent left the finite numbers, or could not lower the objective
 )
 
 // String returns the status in lower case.
 func (s Status) String() string {
-	switch s {
-	case Complete:
-		return "complete"
-	case Flat:
-		return "flat"
-	case Saturated:
-		return "saturated"
-	case Unconverged:
-		return "unconverged"
-	case Diverged:
-		return "diverged"
-	}
-	return fmt.Sprintf("status(%d)", int(s))
+	return [...]string{"complete", "flat", "saturated", "unconverged", "diverged"}[s]
 }
 
-// Early reports whether a path with this status may hold fewer λ than the sequence.
-func (s Status) Early() bool { return s != Complete }
-
-// Err returns an error that wraps ErrNotConverged if a λ was left out because it was not solved, else nil.
+// Err returns an error that wraps ErrNotConverged if a λ was not solved, else nil.
 func (s Status) Err() error {
 	if s == Unconverged || s == Diverged {
 		return fmt.Errorf("%w: path %v", ErrNotConverged, s)
@@ -61,9 +38,9 @@ type Path struct {
 	Coefficients  []Coefficients
 	DevianceRatio []float64 // share of NullDeviance that the model explains
 	NullDeviance  float64   // −2 Σ w ln(likelihood) of the intercept alone, with the weights as given
-	Status        Status    // why the path ended
-	Passes        int       // passes over columns, summed over the path
-	Columns       int       // p, the width of the design
+	Status        Status
+	Passes        int // over columns, summed over the path
+	Columns       int // p, the width of the design
 }
 
 // Coefficients are those that are not zero at one λ, for the columns as they were given, columns ascending.
@@ -84,43 +61,41 @@ func (p *Path) Dense(l int) []float64 {
 	return beta
 }
 
-// LinearPredictor returns η = β₀ + Xβ, the log-odds, at index l for every row of a design that has the
-// columns of the one fitted. The cost is that of the columns in the model. It panics if the widths differ.
+// LinearPredictor returns the log-odds η = β₀ + Xβ at index l for every row of a design. It panics if the design has another
+// number of columns than the one fitted.
 func (p *Path) LinearPredictor(x *Design, l int) []float64 {
 	if len(x.columns) != p.Columns {
-		panic(errWidth)
+		panic("elasticnet: design has another number of columns than the path")
 	}
 	eta := make([]float64, x.n)
 	for i := range eta {
 		eta[i] = p.Intercept[l]
 	}
-	for c, j := range p.Coefficients[l].Columns {
-		x.columns[j].addTo(eta, p.Coefficients[l].Values[c])
+	for at, j := range p.Coefficients[l].Columns {
+		c, beta := x.columns[j], p.Coefficients[l].Values[at]
+		for e, v := range c.values {
+			eta[c.row(e)] += beta * v
+		}
 	}
 	return eta
 }
 
-const errWidth = "elasticnet: design has another number of columns than the path"
-
 // Fit computes the path of a problem.
 //
-// A computed sequence (Settings.Lambda nil) may end early, after at least five λ: see Flat and Saturated. If
-// nothing is left to penalize, because all penalty factors are 0 or no penalized column varies with the labels,
-// the computed sequence is the one λ = 0.
+// A computed sequence (Settings.Lambda nil) may end after five λ: see Flat and Saturated. It is the one λ = 0 if nothing is
+// left to penalize, because all penalty factors are 0 or no penalized column varies with the labels.
 //
-// It returns an error for input outside the ranges that Problem and Settings state, for labels of one class, and
-// if not even the first λ was solved. When ctx ends it returns its error. A later λ that is not solved ends the
-// path, and Status says so.
+// It returns an error for input out of range, for labels of one class, if not even the first λ was solved, and when ctx ends.
+// A later λ that is not solved ends the path, and Status says so.
 //
-// The cost is O(p·n) per λ for the conditions of the columns left out, and O(columns in play · n) for every
-// pass, with n the number of entries for a sparse column. It keeps one copy of the dense columns and one scaled
-// copy of every column that came into play.
+// With n the number of entries of a column, the cost is O(p·n) per λ for the conditions of the columns left out, and
+// O(columns in play · n) per pass. It keeps a copy of the dense columns and a scaled copy of every column in play.
 func Fit(ctx context.Context, p Problem, s Settings) (*Path, error) {
 	s, err := prepare(p, s)
 	if err != nil {
 		return nil, err
 	}
-	return fitRows(ctx, p, s, allRows)
+	return fitRows(ctx, p, s, rows{keep: everyRow})
 }
 
 // prepare checks the input and returns the settings with their defaults.
@@ -132,42 +107,42 @@ func prepare(p Problem, s Settings) (Settings, error) {
 	return s, s.check(len(p.Design.columns))
 }
 
-// subset is the part of a problem that a path is fitted on.
-type subset struct {
+// rows is the part of a problem that a path is fitted on.
+type rows struct {
 	keep   func(row int) bool
 	lambda []float64 // a sequence computed for all rows; nil computes it for these
 }
 
-var allRows = subset{keep: func(int) bool { return true }}
+func everyRow(int) bool { return true }
 
 // fitRows computes the path on some rows.
-func fitRows(ctx context.Context, p Problem, s Settings, rows subset) (*Path, error) {
-	d, err := newDescent(p, s, rows.keep)
+func fitRows(ctx context.Context, p Problem, s Settings, on rows) (*Path, error) {
+	d, err := newDescent(p, s, on.keep)
 	if err != nil {
 		return nil, err
 	}
 	path := &Path{NullDeviance: 2 * d.nullLoss * d.totalWeight, Columns: len(p.Design.columns)}
-	largest, err := d.start(ctx)
+	largest, status := d.start(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("fitting the unpenalized columns: %w", statusOf(err).Err())
+	if status != Complete {
+		return nil, fmt.Errorf("fitting the unpenalized columns: %w", status.Err())
 	}
 	lambda := s.Lambda
 	if lambda == nil {
-		lambda = rows.lambda
+		lambda = on.lambda
 	}
 	if lambda == nil {
 		lambda = sequence(largest, s)
 	}
 	last := largest
 	for _, l := range lambda {
-		if err := d.solve(ctx, l, last); err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			path.Status = statusOf(err)
+		path.Status = d.solve(ctx, l, last)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if path.Status != Complete {
 			break
 		}
 		last = l
@@ -198,9 +173,20 @@ func sequence(largest float64, s Settings) []float64 {
 	return lambda
 }
 
-// add appends the current estimate.
+// add appends the current estimate, for the columns as they were given.
 func (p *Path) add(d *descent, lambda float64) {
-	intercept, coefficients := d.original()
+	intercept := d.intercept
+	var coefficients Coefficients
+	for j := range d.columns {
+		c := &d.columns[j]
+		if c.beta == 0 {
+			continue
+		}
+		beta := c.beta / c.spread
+		intercept -= beta * c.center
+		coefficients.Columns = append(coefficients.Columns, j)
+		coefficients.Values = append(coefficients.Values, beta)
+	}
 	p.Lambda = append(p.Lambda, lambda)
 	p.Intercept = append(p.Intercept, intercept)
 	p.Coefficients = append(p.Coefficients, coefficients)
@@ -213,28 +199,12 @@ func (p *Path) ended() bool {
 	if l+1 < minPathLength || p.DF(l) == 0 {
 		return false
 	}
+	gain := func(l int) float64 { return p.DevianceRatio[l] - p.DevianceRatio[l-1] }
 	switch {
 	case p.DevianceRatio[l] > maxDevianceRatio:
 		p.Status = Saturated
-	case p.gain(l) < minDevianceGain && p.gain(l) <= p.gain(l-1):
+	case gain(l) < minDevianceGain && gain(l) <= gain(l-1):
 		p.Status = Flat
-	default:
-		return false
 	}
-	return true
-}
-
-// gain is the deviance ratio of λ number l minus that of the one before.
-func (p *Path) gain(l int) float64 { return p.DevianceRatio[l] - p.DevianceRatio[l-1] }
-
-var (
-	errPasses   = errors.New("passes used up")
-	errDiverged = errors.New("objective does not fall")
-)
-
-func statusOf(err error) Status {
-	if errors.Is(err, errPasses) {
-		return Unconverged
-	}
-	return Diverged
+	return p.Status != Complete
 }

@@ -1,16 +1,18 @@
 package elasticnet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Errors of the input beside those of package solver. Those about one value are wrapped together with its position.
+// Errors of the input, beside those of package solver.
 var (
-	// ErrOneClass reports labels that are all equal, in the data or in the training part of a fold.
+	// ErrOneClass reports labels that are all equal, in the data or outside a fold.
 	ErrOneClass = errors.New("labels are of one class only")
 	// ErrWeights reports an observation weight that is negative or not finite.
 	ErrWeights = errors.New("observation weight is not a number ≥ 0")
@@ -22,72 +24,56 @@ var (
 type Problem struct {
 	Design *Design
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
-	// Weights are observation weights ≥ 0, only their proportions matter for the fit; nil weighs all rows equally.
-	// A row of weight 0 takes no part.
+	// Weights are observation weights ≥ 0, of which only the proportions matter for the fit; nil weighs all rows equally.
 	Weights []float64
 }
 
-// Settings chooses the penalty and the accuracy. DefaultSettings returns the usual ones.
+// Settings chooses the penalty and the accuracy. The defaults are glmnet's.
 type Settings struct {
 	// Alpha is the share of the lasso in the penalty: 1 lasso, 0 ridge.
 	Alpha float64
 	// Standardize lets the penalty act on columns scaled to unit variance.
 	Standardize bool
-	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil
-	// is 1 for all.
+	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil is 1 for
+	// all.
 	PenaltyFactors []float64
-	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one: NLambda values,
-	// evenly spaced in their logarithm, from the smallest λ at which every penalized coefficient is 0 (for α <
-	// 0.001 that of α = 0.001) down to LambdaMinRatio times it. The rules that end a path early hold for a computed
-	// sequence only.
+	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one, evenly spaced in its logarithm:
+	// NLambda values, from the smallest λ at which every penalized coefficient is 0 (for α < 0.001 that of α = 0.001) down to
+	// LambdaMinRatio times it. Only a computed sequence may end early.
 	Lambda []float64
 	// Threads is the largest number of goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
 	// NLambda is the length of the computed sequence; 0 is 100.
 	NLambda int
-	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 if there
-	// are fewer rows than columns.
+	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 for fewer rows than
+	// columns.
 	LambdaMinRatio float64
-	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the
-	// mean deviance by more than about this share of the null deviance; 0 is 1e-7.
+	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by more than
+	// about this share of the null deviance; 0 is 1e-7.
 	Tolerance float64
-	// MaxPasses bounds the passes over the columns summed over the path; 0 is 100,000.
+	// MaxPasses bounds the passes over the columns, summed over the path; 0 is 100,000.
 	MaxPasses int
 }
 
 // DefaultSettings returns the lasso on standardized columns, everything else at its zero value.
 func DefaultSettings() Settings { return Settings{Alpha: 1, Standardize: true} }
 
-// Values of glmnet, which the defaults and the path's rules take over so that results can be compared.
+// Values of glmnet, so that results can be compared.
 const (
-	defaultNLambda   = 100
-	defaultTolerance = 1e-7
-	defaultMaxPasses = 100_000
-	ratioTall        = 1e-4 // LambdaMinRatio for n ≥ p
-	ratioWide        = 1e-2 // LambdaMinRatio for n < p
 	minAlphaLambda   = 1e-3 // α below this is taken as this when the first λ is computed
 	minPathLength    = 5    // λ that are fitted before a path may end early
 	maxDevianceRatio = 0.999
 	minDevianceGain  = 1e-5
 )
 
-// withDefaults returns the settings with zero values replaced.
+// withDefaults returns the settings for n rows and p columns with zero values replaced.
 func (s Settings) withDefaults(n, p int) Settings {
-	if s.NLambda == 0 {
-		s.NLambda = defaultNLambda
+	ratio := 1e-4
+	if n < p {
+		ratio = 1e-2
 	}
-	if s.LambdaMinRatio == 0 {
-		s.LambdaMinRatio = ratioTall
-		if n < p {
-			s.LambdaMinRatio = ratioWide
-		}
-	}
-	if s.Tolerance == 0 {
-		s.Tolerance = defaultTolerance
-	}
-	if s.MaxPasses == 0 {
-		s.MaxPasses = defaultMaxPasses
-	}
+	s.LambdaMinRatio = cmp.Or(s.LambdaMinRatio, ratio)
+	s.NLambda, s.Tolerance, s.MaxPasses = cmp.Or(s.NLambda, 100), cmp.Or(s.Tolerance, 1e-7), cmp.Or(s.MaxPasses, 100_000)
 	return s
 }
 
@@ -106,41 +92,35 @@ func (s Settings) check(p int) error {
 		return fmt.Errorf("%w: at most %d passes", solver.ErrSettings, s.MaxPasses)
 	case s.PenaltyFactors != nil && len(s.PenaltyFactors) != p:
 		return fmt.Errorf("%w: %d penalty factors for %d columns", solver.ErrShape, len(s.PenaltyFactors), p)
-	}
-	if s.Lambda != nil && len(s.Lambda) == 0 {
+	case s.Lambda != nil && len(s.Lambda) == 0:
 		return fmt.Errorf("%w: an empty sequence of lambda", solver.ErrSettings)
 	}
-	for j, v := range s.PenaltyFactors {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: penalty factor %v of column %d", solver.ErrSettings, v, j)
-		}
+	if j := slices.IndexFunc(s.PenaltyFactors, outside); j >= 0 {
+		return fmt.Errorf("%w: penalty factor %v of column %d", solver.ErrSettings, s.PenaltyFactors[j], j)
 	}
 	for l, v := range s.Lambda {
-		if !(v >= 0) || math.IsInf(v, 0) || l > 0 && v >= s.Lambda[l-1] {
+		if outside(v) || l > 0 && v >= s.Lambda[l-1] {
 			return fmt.Errorf("%w: lambda %v at %d does not fall or is not a number ≥ 0", solver.ErrSettings, v, l)
 		}
 	}
 	return nil
 }
 
-// check returns an error unless the problem's parts fit together and hold both classes.
+// outside reports whether v is no number ≥ 0.
+func outside(v float64) bool { return !(v >= 0) || math.IsInf(v, 0) }
+
+// check returns an error unless the problem's parts fit together.
 func (p Problem) check() error {
-	if p.Design == nil {
+	switch {
+	case p.Design == nil:
 		return fmt.Errorf("%w: no design", solver.ErrShape)
-	}
-	if len(p.Y) != p.Design.n {
+	case len(p.Y) != p.Design.n:
 		return fmt.Errorf("%w: %d labels for %d rows", solver.ErrShape, len(p.Y), p.Design.n)
-	}
-	if p.Weights == nil {
-		return nil
-	}
-	if len(p.Weights) != p.Design.n {
+	case p.Weights != nil && len(p.Weights) != p.Design.n:
 		return fmt.Errorf("%w: %d weights for %d rows", solver.ErrShape, len(p.Weights), p.Design.n)
 	}
-	for i, w := range p.Weights {
-		if !(w >= 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("%w: %v at row %d", ErrWeights, w, i)
-		}
+	if i := slices.IndexFunc(p.Weights, outside); i >= 0 {
+		return fmt.Errorf("%w: %v at row %d", ErrWeights, p.Weights[i], i)
 	}
 	return nil
 }

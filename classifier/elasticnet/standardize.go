@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// newDescent returns the state for the rows to keep, those of weight 0 left out, with the columns standardized
-// and the estimate at the intercept of the null model.
+// newDescent returns the state for the rows to keep that have a weight, at the estimate of the null model.
 func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error) {
 	x := p.Design
 	rows := make([]int32, 0, x.n)
@@ -19,14 +18,7 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 		}
 	}
 	n := len(rows)
-	// One array for all vectors of n.
-	const vectors = 10
-	block := make([]float64, vectors*n)
-	vector := func() []float64 {
-		v := block[:n:n]
-		block = block[n:]
-		return v
-	}
+	vector := func() []float64 { return make([]float64, n) }
 	d := &descent{
 		n: n, y: vector(), weights: vector(), alpha: s.Alpha, maxPasses: s.MaxPasses,
 		columns: make([]coordinate, len(x.columns)),
@@ -37,15 +29,17 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 		d.totalWeight += p.weight(int(r))
 	}
 	var positive float64
+	positives := 0
 	for i, r := range rows {
 		d.weights[i] = p.weight(int(r)) / d.totalWeight
 		if p.Y[r] {
 			d.y[i] = 1
 			positive += d.weights[i]
+			positives++
 		}
 	}
-	if err := bothClasses(d.y); err != nil {
-		return nil, err
+	if positives == 0 || positives == n {
+		return nil, fmt.Errorf("%w: %d of %d rows with weight are positive", ErrOneClass, positives, n)
 	}
 	d.intercept = math.Log(positive / (1 - positive))
 	for i := range d.eta {
@@ -54,11 +48,17 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	d.nullLoss = d.loss(d.eta)
 	d.tolerance = s.Tolerance * d.nullLoss
 
-	scale := factorScale(s.PenaltyFactors)
+	var sum float64 // of the penalty factors, which are scaled to their number
+	for _, factor := range s.PenaltyFactors {
+		sum += factor
+	}
 	for j, c := range x.columns {
 		factor := 1.0
 		if s.PenaltyFactors != nil {
-			factor = s.PenaltyFactors[j] * scale
+			factor = 0
+		}
+		if sum > 0 {
+			factor = s.PenaltyFactors[j] * (float64(len(s.PenaltyFactors)) / sum)
 		}
 		if n < x.n || c.rows == nil {
 			c = c.take(rows, position)
@@ -69,36 +69,12 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	return d, nil
 }
 
-func bothClasses(y []float64) error {
-	var positives int
-	for _, v := range y {
-		if v == 1 {
-			positives++
-		}
-	}
-	if positives == 0 || positives == len(y) {
-		return fmt.Errorf("%w: %d of %d rows with weight are positive", ErrOneClass, positives, len(y))
-	}
-	return nil
-}
-
-// factorScale returns the factor that makes penalty factors sum to their number.
-func factorScale(factors []float64) float64 {
-	var sum float64
-	for _, f := range factors {
-		sum += f
-	}
-	if sum == 0 {
-		return 1
-	}
-	return float64(len(factors)) / sum
-}
-
-// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1 (divided
-// by n). It changes the values of a dense column.
+// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1. It changes the
+// values of a dense column.
 func (d *descent) standardize(c column, scale bool) coordinate {
+	frozen := coordinate{column: c, frozen: true, inverse: 1, spread: 1}
 	if c.constant(d.n) {
-		return coordinate{column: c, frozen: true, inverse: 1, spread: 1}
+		return frozen
 	}
 	weight := func(e int) float64 { return d.weights[c.row(e)] }
 	var mean, inside float64
@@ -116,7 +92,7 @@ func (d *descent) standardize(c column, scale bool) coordinate {
 		spread = math.Sqrt(variance)
 	}
 	if variance == 0 { // underflow
-		return coordinate{column: c, frozen: true, inverse: 1, spread: 1}
+		return frozen
 	}
 	if c.rows != nil {
 		return coordinate{column: c, shift: mean, inverse: 1 / spread, center: mean, spread: spread}

@@ -7,41 +7,15 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 )
 
-// Calibration tells how predicted log-odds relate to the outcomes.
-type Calibration struct {
-	// Intercept is calibration in the large: a in logit P(y) = a + logit(p). 0 is calibrated, below 0 the
-	// predictions are too high.
-	Intercept float64 `json:"intercept"`
-	// Slope is b in logit P(y) = c + b·logit(p). 1 is calibrated, below 1 the predictions are too extreme. nil if
-	// the maximum of the likelihood is not finite or not unique, because p separates the classes or is constant.
-	Slope *float64 `json:"slope,omitempty"`
-}
-
-// MeasureCalibration returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration
-// slope (logistic recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J.
-// Clin. Epidemiol. 74). p is clipped to [2⁻⁵², 1−2⁻⁵²]. It returns ErrOneClass unless both classes occur. The cost
-// is O(n) per Newton step.
-func MeasureCalibration(y []bool, p []float64) (Calibration, error) {
-	if err := check(y, p); err != nil {
-		return Calibration{}, err
-	}
-	if _, _, err := bothClasses(y); err != nil {
-		return Calibration{}, err
-	}
-	return calibrate(y, p), nil
-}
-
-// calibrate needs both classes.
-func calibrate(y []bool, p []float64) Calibration {
+// calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope (logistic
+// recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin. Epidemiol. 74). p is
+// clipped to [2⁻⁵², 1−2⁻⁵²], and both classes occur. The cost is O(n) per Newton step.
+func calibrate(y []bool, p []float64) (intercept, slope *float64) {
 	x := make([]float64, len(p))
 	for i, v := range p {
 		x[i] = logit(v)
 	}
-	c := Calibration{Intercept: calibrationIntercept(y, x)}
-	if slope, ok := calibrationSlope(y, x); ok {
-		c.Slope = &slope
-	}
-	return c
+	return new(calibrationIntercept(y, x)), calibrationSlope(y, x)
 }
 
 const (
@@ -90,11 +64,11 @@ func calibrationIntercept(y []bool, x []float64) float64 {
 	return a
 }
 
-// calibrationSlope returns b of the maximum likelihood estimate of logit P(y) = a + b·x, by Newton's method with
-// halved steps. ok is false if there is none: x separates the classes, up to one shared value, or is constant.
-func calibrationSlope(y []bool, x []float64) (slope float64, ok bool) {
+// calibrationSlope returns b of the maximum likelihood estimate of logit P(y) = a + b·x, by Newton's method with halved steps;
+// nil if there is none: x separates the classes, up to one shared value, or is constant.
+func calibrationSlope(y []bool, x []float64) *float64 {
 	if separated(y, x) {
-		return 0, false
+		return nil
 	}
 	newton := linalg.Newton{
 		Loss: func(theta []float64) float64 {
@@ -132,8 +106,10 @@ func calibrationSlope(y []bool, x []float64) (slope float64, ok bool) {
 		Rounding: lossRounding, Shortest: newtonTolerance,
 	}
 	theta := []float64{0, 1}
-	ok = newton.Minimize(theta)
-	return theta[1], ok
+	if !newton.Minimize(theta) {
+		return nil
+	}
+	return &theta[1]
 }
 
 // separated reports whether a threshold on x parts the classes, apart from rows that lie on it.
@@ -160,11 +136,10 @@ type Bin struct {
 	Observed  float64 `json:"observed"`
 }
 
-// CalibrationBins returns up to the given number of bins of rows of neighbouring probabilities, with the mean
-// prediction and the share of positive outcomes of each, for a calibration plot. Bins hold about n/bins rows; equal
-// probabilities stay together, so that there may be fewer bins. The cost is O(n log n).
+// CalibrationBins returns up to the given number of bins of neighbouring probabilities, with the mean prediction and the share
+// of positive outcomes of each. Bins hold about n/bins rows; equal probabilities stay together. The cost is O(n log n).
 func CalibrationBins(y []bool, p []float64, bins int) ([]Bin, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, nil); err != nil {
 		return nil, err
 	}
 	if bins < 1 {

@@ -18,14 +18,12 @@ const (
 	MaxYouden Criterion = "youden"
 )
 
-// ChooseThreshold returns the threshold that is best on the given rows, which must be training rows: out-of-fold
-// predictions, never the rows that the result is reported on. "" is MaxAccuracy.
-//
-// Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1; among equally
-// good ones the nearest to ½ wins, and of two equally near the smaller. MaxYouden returns ErrOneClass unless both classes
-// occur. The cost is O(n log n).
+// ChooseThreshold returns the threshold that is best on the given rows, never those that the result is reported on. ""
+// is MaxAccuracy. Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1;
+// of equally good ones the nearest to ½ wins, of two equally near the smaller. MaxYouden returns ErrOneClass unless both
+// classes occur. The cost is O(n log n).
 func ChooseThreshold(y []bool, p []float64, criterion Criterion) (float64, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, nil); err != nil {
 		return 0, err
 	}
 	positiveGain, negativeGain := 1.0, 1.0
@@ -91,7 +89,7 @@ type NetBenefit struct {
 // (Vickers & Elkin 2006, Med. Decis. Making 26(6)): the share of rows rightly acted on, less those wrongly acted on
 // at the exchange rate that the threshold implies. Thresholds lie in [0,1). The cost is O(n) per threshold.
 func DecisionCurve(y []bool, p, thresholds []float64) ([]NetBenefit, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, nil); err != nil {
 		return nil, err
 	}
 	n := float64(len(y))

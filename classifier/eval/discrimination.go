@@ -2,7 +2,6 @@ package eval
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -15,19 +14,13 @@ const normal975 = 1.959963984540054
 //
 //	A = Σ_{i∈pos} Σ_{j∈neg} [ 1(p_i > p_j) + ½·1(p_i = p_j) ] / (n₁·n₀)
 //
-// and its 95 % interval A ± 1.96·√var(A), cut at 0 and 1. The variance is DeLong's (DeLong, DeLong & Clarke-Pearson
-// 1988, Biometrics 44(3)) by midranks in O(n log n) (Sun & Xu 2014, IEEE Signal Process. Lett. 21(11)). With
-// groups, rows that share a name are taken as dependent (Obuchowski 1997, Biometrics 53(2)), which for groups of
-// one row is the same number; nil takes all rows as independent. The interval is nil if one class has fewer than
-// two rows (groups); at A = 0 or 1 it has no width.
-//
-// It returns ErrOneClass unless both classes occur.
+// and its 95 % interval A ± 1.96·√var(A), cut at 0 and 1. The variance is DeLong's (DeLong, DeLong & Clarke-Pearson 1988,
+// Biometrics 44(3)) by midranks in O(n log n) (Sun & Xu 2014, IEEE Signal Process. Lett. 21(11)). Rows of one group are taken
+// as dependent (Obuchowski 1997, Biometrics 53(2)); nil groups are all of one row. The interval is nil if one class has fewer
+// than two rows (groups); at A = 0 or 1 it has no width. AUROC returns ErrOneClass unless both classes occur.
 func AUROC(y []bool, p []float64, groups []string) (float64, *Interval, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, groups); err != nil {
 		return 0, nil, err
-	}
-	if groups != nil && len(groups) != len(y) {
-		return 0, nil, fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))
 	}
 	if _, _, err := bothClasses(y); err != nil {
 		return 0, nil, err
@@ -129,24 +122,7 @@ func placementVariance(y []bool, placement []float64, area float64, groups []str
 	return max(variance, 0), true
 }
 
-// AveragePrecision returns the area under the precision-recall curve as a step function,
-//
-//	Σ_k (R_k − R_{k−1})·P_k
-//
-// over the distinct probabilities in falling order, with P_k and R_k the precision and recall of calling p ≥ the
-// k-th positive: scikit-learn's average_precision_score, without interpolation (Davis & Goadrich 2006). Tied rows
-// enter together. Its value for uninformative predictions is the prevalence. It returns ErrOneClass without
-// positive rows.
-func AveragePrecision(y []bool, p []float64) (float64, error) {
-	if err := check(y, p); err != nil {
-		return 0, err
-	}
-	if !slices.Contains(y, true) {
-		return 0, fmt.Errorf("%w: no positive row", ErrOneClass)
-	}
-	return averagePrecision(y, p), nil
-}
-
+// averagePrecision returns Metrics.AUPRC; some row is positive.
 func averagePrecision(y []bool, p []float64) float64 {
 	order := ascending(p)
 	slices.Reverse(order)

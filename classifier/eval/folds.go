@@ -8,12 +8,9 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// StratifiedFolds deals the rows into k folds 0 … k−1 that hold nearly the same share of each class, and returns the fold of each
-// row. y are outcomes, or numbers of classes. Rows of one group (patient, visit) stay in one fold; nil groups are all of one row.
-//
-// Groups are taken in a random order, larger ones first, and each goes to the fold where its classes are rarest. Without groups
-// the folds' numbers of rows of a class differ by at most one. Equal input and seed give equal folds; for repeats take different
-// seeds. The cost is O(n log n + groups·k·classes).
+// StratifiedFolds deals the rows into k folds 0 … k−1 that hold nearly the same share of each class, and returns the fold of
+// each row; see folds.Stratified. y are outcomes, or numbers of classes. Rows of one group (patient, visit) stay in one fold;
+// nil groups are all of one row. Equal input and seed give equal folds.
 //
 // It returns ErrShape if groups is of another length than y, ErrArgument unless 2 ≤ k ≤ groups, and ErrOneClass unless two
 // classes occur.
@@ -31,9 +28,8 @@ func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) (
 	return of, nil
 }
 
-// TemporalSplit parts the rows into the earliest, about the given share of them, to train on and the rest to test
-// on, both ascending. cut is the earliest time of the test rows: all train rows lie before it, so rows of one time
-// are never parted; those at the border are tested on. It returns ErrArgument unless share is in (0,1) and both
+// TemporalSplit returns the earliest rows, about the given share, to train on and the rest to test on, both ascending. cut is
+// the earliest time of the test rows; all train rows lie before it. It returns ErrArgument unless share is in (0,1) and both
 // parts have rows.
 func TemporalSplit(times []time.Time, share float64) (train, test []int, cut time.Time, err error) {
 	if !(share > 0 && share < 1) {

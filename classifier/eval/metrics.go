@@ -36,7 +36,12 @@ type Metrics struct {
 	PPV         *float64 `json:"ppv,omitempty"`
 	NPV         *float64 `json:"npv,omitempty"`
 
-	// Discrimination; see AUROC and AveragePrecision.
+	// See AUROC. AUPRC is the average precision
+	//
+	//	Σ_k (R_k − R_{k−1})·P_k
+	//
+	// over the distinct probabilities in falling order, with P_k and R_k the precision and recall of calling p ≥ the k-th
+	// positive, as in scikit-learn. Tied rows enter together. Uninformative predictions have the prevalence.
 	AUROC         *float64  `json:"auroc,omitempty"`
 	AUROCInterval *Interval `json:"auroc_95,omitempty"`
 	AUPRC         *float64  `json:"auprc,omitempty"`
@@ -48,29 +53,26 @@ type Metrics struct {
 	BrierScaled *float64 `json:"brier_scaled,omitempty"`
 	LogLoss     float64  `json:"log_loss"`
 
-	// Calibration; see Calibrate.
+	// CalibrationIntercept is a in logit P(y) = a + logit(p): 0 is calibrated, below 0 the predictions are too high.
+	// CalibrationSlope is b in logit P(y) = c + b·logit(p): 1 is calibrated, below 1 the predictions are too extreme. It is nil
+	// if p separates the classes or is constant. ObservedExpected is Σy/Σp; 1 is calibrated in the large.
 	CalibrationIntercept *float64 `json:"calibration_intercept,omitempty"`
 	CalibrationSlope     *float64 `json:"calibration_slope,omitempty"`
-	// ObservedExpected is Σy/Σp; 1 is calibrated in the large.
-	ObservedExpected *float64 `json:"observed_expected,omitempty"`
+	ObservedExpected     *float64 `json:"observed_expected,omitempty"`
 }
 
 // probabilityClip is the distance from 0 and 1 that keeps logarithms finite: the spacing of float64 at 1, as in
 // scikit-learn's log_loss.
 const probabilityClip = 0x1p-52
 
-// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold positive. groups name
-// the patient (visit) of each row for the AUROC's interval; nil treats the rows as independent. Any finite
-// threshold is allowed. The cost is O(n log n).
+// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold, any finite number, positive.
+// groups are those of AUROC. The cost is O(n log n).
 func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics, error) {
-	if err := check(y, p); err != nil {
+	if err := check(y, p, groups); err != nil {
 		return Metrics{}, err
 	}
 	if math.IsNaN(threshold) || math.IsInf(threshold, 0) {
 		return Metrics{}, fmt.Errorf("%w: threshold %v", ErrArgument, threshold)
-	}
-	if groups != nil && len(groups) != len(y) {
-		return Metrics{}, fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))
 	}
 	n := float64(len(y))
 	m := Metrics{N: len(y), Threshold: threshold}
@@ -108,8 +110,7 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	if m.Positives > 0 && m.Positives < m.N {
 		auc, interval := auroc(y, p, groups)
 		m.AUROC, m.AUROCInterval = &auc, interval
-		c := calibrate(y, p)
-		m.CalibrationIntercept, m.CalibrationSlope = &c.Intercept, c.Slope
+		m.CalibrationIntercept, m.CalibrationSlope = calibrate(y, p)
 	}
 	return m, nil
 }
@@ -138,10 +139,13 @@ func share(part, rest float64) *float64 {
 	return new(part / (part + rest))
 }
 
-// check returns an error unless there are rows and p holds one probability for each.
-func check(y []bool, p []float64) error {
+// check returns an error unless there are rows, p holds one probability for each, and groups one name for each or is nil.
+func check(y []bool, p []float64, groups []string) error {
 	if len(y) == 0 || len(y) != len(p) {
 		return fmt.Errorf("%w: %d outcomes, %d probabilities", ErrShape, len(y), len(p))
+	}
+	if groups != nil && len(groups) != len(y) {
+		return fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))
 	}
 	for i, v := range p {
 		if !(v >= 0 && v <= 1) {

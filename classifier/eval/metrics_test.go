@@ -116,8 +116,6 @@ func TestInputErrors(t *testing.T) {
 		"above 1":     {func() error { _, err := eval.Measure(y, []float64{0, 1.5}, 0.5, nil); return err }, eval.ErrProbability},
 		"threshold":   {func() error { _, err := eval.Measure(y, p, math.NaN(), nil); return err }, eval.ErrArgument},
 		"auroc":       {func() error { _, _, err := eval.AUROC(y[:1], p[:1], nil); return err }, eval.ErrOneClass},
-		"auprc":       {func() error { _, err := eval.AveragePrecision(y[1:], p[1:]); return err }, eval.ErrOneClass},
-		"calibrate":   {func() error { _, err := eval.MeasureCalibration(y[1:], p[1:]); return err }, eval.ErrOneClass},
 		"bins":        {func() error { _, err := eval.CalibrationBins(y, p, 0); return err }, eval.ErrArgument},
 		"criterion":   {func() error { _, err := eval.ChooseThreshold(y, p, "f1"); return err }, eval.ErrArgument},
 		"youden":      {func() error { _, err := eval.ChooseThreshold(y[:1], p[:1], eval.MaxYouden); return err }, eval.ErrOneClass},
@@ -254,17 +252,17 @@ func TestCalibrate(t *testing.T) {
 		p[i] = 1 / (1 + math.Exp(-3*x-1))
 		y[i] = random.Float64() < 1/(1+math.Exp(-x))
 	}
-	c, err := eval.MeasureCalibration(y, p)
+	m, err := eval.Measure(y, p, 0.5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(*c.Slope-1.0/3) > 0.05 {
-		t.Errorf("slope = %v, want about ⅓", *c.Slope)
+	if math.Abs(*m.CalibrationSlope-1.0/3) > 0.05 {
+		t.Errorf("slope = %v, want about ⅓", *m.CalibrationSlope)
 	}
 	for i, v := range p {
-		recalibrated[i] = 1 / (1 + math.Exp(-c.Intercept-math.Log(v/(1-v))))
+		recalibrated[i] = 1 / (1 + math.Exp(-*m.CalibrationIntercept-math.Log(v/(1-v))))
 	}
-	m, err := eval.Measure(y, recalibrated, 0.5, nil)
+	m, err = eval.Measure(y, recalibrated, 0.5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
-	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -62,7 +61,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	report, err := factorize.Run(ctx, factorize.Options{
 		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Rank: c.Rank, Out: c.Out,
 		Init: solver.Init(c.Init), Seed: c.Seed, Restarts: c.Restarts, MaxIter: c.MaxIter, RelTol: c.RelTol, AbsTol: c.AbsTol, Threads: c.Threads, Trace: c.Trace,
-		StartTopics: c.StartTopics, StartScores: c.StartScores, Choices: methods.Settings{Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores}, Version: version,
+		StartTopics: c.StartTopics, StartScores: c.StartScores, Step: c.Step, L1Topics: c.L1Topics, L1Scores: c.L1Scores, Version: version,
 		Supervised: factorize.Supervised{
 			Labels: c.Labels, Aux: c.Aux, Xi: c.Xi, Ridge: c.Ridge, TestInput: c.TestInput, TestLabels: c.TestLabels, TestAux: c.TestAux,
 			StartCoefficients: c.StartCoefficients, StartAux: c.StartAux, ClassWeights: smf.ClassWeights(c.ClassWeights), Tried: tried.Set,

@@ -135,8 +135,8 @@ func TestFactorize(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string][]int{}
-			for _, tensor := range tensors {
-				got[tensor.Name] = tensor.Shape
+			for name, tensor := range tensors {
+				got[name] = tensor.Shape
 			}
 			if diff := cmp.Diff(map[string][]int{"scores": {n, rank}, "topics": {p, rank}}, got); diff != "" {
 				t.Errorf("%s of %s: shapes (-want +got):\n%s", method, name, diff)

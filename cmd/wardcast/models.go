@@ -67,7 +67,7 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 // loadBundle returns a version of a model; "" is the champion.
-func loadBundle(ctx context.Context, s models.Store, name, version string) (*models.Bundle, error) {
+func loadBundle(ctx context.Context, s *models.Store, name, version string) (*models.Bundle, error) {
 	if version == "" {
 		var err error
 		if version, err = s.Champion(ctx, name); err != nil {

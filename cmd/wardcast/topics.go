@@ -175,7 +175,7 @@ func printTopic(d *cli.Deps, t *classifier.Topic) error {
 }
 
 // loadModel returns a version of a model; "" is the champion.
-func loadModel(ctx context.Context, s models.Store, name, version string) (*classifier.Model, error) {
+func loadModel(ctx context.Context, s *models.Store, name, version string) (*classifier.Model, error) {
 	b, err := loadBundle(ctx, s, name, version)
 	if err != nil {
 		return nil, err

@@ -236,7 +236,7 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 
 // previous returns how training finds the champions before it. A damaged champion counts as none: training repairs the
 // store.
-func previous(log *slog.Logger, store models.Store) func(context.Context, string) (*models.Bundle, error) {
+func previous(log *slog.Logger, store *models.Store) func(context.Context, string) (*models.Bundle, error) {
 	return func(ctx context.Context, model string) (*models.Bundle, error) {
 		b, err := train.Champion(ctx, store, model)
 		if damaged, ok := errors.AsType[*models.FileError](err); ok {

@@ -29,43 +29,42 @@ const (
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Options says what Run does. Zero values mean what the fields say.
+// Options says what Run does. Zero values mean what the fields say. What has a name in JSON stands in the report, with its
+// default filled in.
 type Options struct {
-	// Method is one of methods.Names or methods.Supervised.
-	Method string
+	Method string `json:"-"` // one of methods.Names or methods.Supervised
 	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
-	Input string
-	// Orientation of the input; "" means DocumentsByTerms.
-	Orientation Orientation
-	// Rank is the number of topics.
-	Rank int
-	// Init chooses the start; "" means solver.InitSVD.
-	Init solver.Init
-	// Seed starts the generators of the start.
-	Seed uint64
-	// MaxIter is the largest number of updates; 0 means solver.DefaultMaxIter.
-	MaxIter int
+	Input       string      `json:"input"`
+	Orientation Orientation `json:"input_orientation"` // of the input; "" means DocumentsByTerms
+	Documents   int         `json:"documents"`         // set by Run, as are Terms and SeedKept
+	Terms       int         `json:"terms"`
+	Rank        int         `json:"rank"`      // number of topics
+	Init        solver.Init `json:"init"`      // "" means solver.InitSVD
+	Seed        uint64      `json:"seed"`      // of the start
+	SeedKept    uint64      `json:"seed_kept"` // of the restart whose result is kept
+	MaxIter     int         `json:"max_iter"`  // largest number of updates; 0 means solver.DefaultMaxIter
 	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
-	RelTol, AbsTol float64
-	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
-	Threads int
-	// Trace asks for the objective of each iterate in the report.
-	Trace bool
+	RelTol  float64 `json:"rel_tol"`
+	AbsTol  float64 `json:"abs_tol"`
+	Threads int     `json:"threads"` // largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS
 	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
 	// the input; "" means none.
-	StartTopics, StartScores string
-	// Choices are the settings of the method's own. For supervised methods the step is a number, the step length of the
-	// paper's algorithm 1; "" means the fastest updates.
-	Choices methods.Settings
-	// Supervised holds the options of the methods of methods.Supervised.
-	Supervised
+	StartTopics string `json:"start_topics,omitempty"`
+	StartScores string `json:"start_scores,omitempty"`
+	// Step is that of methods.Settings. For supervised methods it is a number, the step length of the paper's algorithm 1; ""
+	// means the fastest updates.
+	Step string `json:"step,omitempty"`
 	// Restarts is the number of starts, with the seeds Seed, Seed+1 …; the result with the least objective is kept. 0 means
 	// 1. More than 1 needs a start that depends on the seed.
-	Restarts int
-	// Out is the folder to write to. It is made if it does not exist.
-	Out string
-	// Version is the program's version, for the report.
-	Version string
+	Restarts int `json:"restarts"`
+	// L1Topics and L1Scores are those of methods.Settings.
+	L1Topics *float64 `json:"l1_topics,omitempty"`
+	L1Scores *float64 `json:"l1_scores,omitempty"`
+	// Supervised holds the options of the methods of methods.Supervised.
+	Supervised `json:"-"`
+	Trace      bool   `json:"-"` // the report holds the objective of each iterate
+	Out        string `json:"-"` // folder to write to, made if it does not exist
+	Version    string `json:"-"` // of the program, for the report
 }
 
 // Report is the outcome of a run as it stands in result.json.
@@ -92,27 +91,10 @@ type Seconds struct {
 	Solve float64 `json:"solve"`
 }
 
-// Settings are the options of a run with their defaults filled in.
+// Settings are the options of a run.
 type Settings struct {
-	Input       string      `json:"input"`
-	Orientation Orientation `json:"input_orientation"`
-	Documents   int         `json:"documents"`
-	Terms       int         `json:"terms"`
-	Rank        int         `json:"rank"`
-	Init        solver.Init `json:"init"`
-	Seed        uint64      `json:"seed"`
-	SeedKept    uint64      `json:"seed_kept"` // of the restart whose result is kept
-	MaxIter     int         `json:"max_iter"`
-	RelTol      float64     `json:"rel_tol"`
-	AbsTol      float64     `json:"abs_tol"`
-	Threads     int         `json:"threads"`
-	StartTopics string      `json:"start_topics,omitempty"`
-	StartScores string      `json:"start_scores,omitempty"`
-	Step        string      `json:"step,omitempty"`
-	Restarts    int         `json:"restarts"`
-	L1Topics    *float64    `json:"l1_topics,omitempty"`
-	L1Scores    *float64    `json:"l1_scores,omitempty"`
-	*SupervisedSettings
+	Options
+	*SupervisedSettings // nil for methods without labels
 }
 
 // Run reads the input, factorizes it and writes the output. The recorder, which may be nil, sees every iterate.
@@ -156,13 +138,13 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 		return nil, err
 	}
 	report := o.report(x, method, result)
-	report.Seconds = Seconds{Load: loaded.Sub(begin).Seconds(), Init: chosen.Sub(loaded).Seconds() + result.total.Init, Solve: result.total.Solve}
+	report.Seconds = Seconds{Load: loaded.Sub(begin).Seconds(), Init: chosen.Sub(loaded).Seconds() + result.Seconds.Init, Solve: result.Seconds.Solve}
 	if t != nil {
-		if err := t.describe(report, &o, x, result.Result); err != nil {
+		if err := t.describe(report, &o, x, result); err != nil {
 			return nil, err
 		}
 	}
-	if err := write(o.Out, report, result.Result); err != nil {
+	if err := write(o.Out, report, result); err != nil {
 		return nil, err
 	}
 	if result.Status == solver.Cancelled {
@@ -171,18 +153,11 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	return report, nil
 }
 
-// kept is the result with the least objective of all starts.
-type kept struct {
-	*solver.Result
-	seed  uint64
-	total solver.Seconds // of all starts
-}
-
-// best returns the result with the least objective of all starts, the first of several. Starts that end without a finite
-// objective are skipped, unless there is no other.
-func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*kept, error) {
-	var best kept
+// best returns the result with the least objective of all starts, the first of several, with the seconds of all, and sets
+// SeedKept. Starts that end without a finite objective are skipped, unless there is no other.
+func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (best *solver.Result, err error) {
 	var failed error
+	var seconds solver.Seconds
 	cancelled := false
 	settings.Seed = cmp.Or(settings.Seed, solver.DefaultSeed)
 	for range o.Restarts {
@@ -190,26 +165,26 @@ func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settin
 		if err != nil {
 			return nil, err
 		}
-		best.total.Init += result.Seconds.Init
-		best.total.Solve += result.Seconds.Solve
+		seconds.Init += result.Seconds.Init
+		seconds.Solve += result.Seconds.Solve
 		if result.Status == solver.NonFinite || !finite(result.Objective) {
 			failed = fmt.Errorf("factorizing by %s, update %d: %w", o.Method, result.Iterations, solver.NonFinite.Err())
-		} else if best.Result == nil || result.Objective < best.Objective {
-			best.Result, best.seed = result, settings.Seed
+		} else if best == nil || result.Objective < best.Objective {
+			best, o.SeedKept = result, settings.Seed
 		}
-		if result.Status == solver.Cancelled {
-			cancelled = true
+		if cancelled = result.Status == solver.Cancelled; cancelled {
 			break
 		}
 		settings.Seed++
 	}
-	switch {
-	case best.Result == nil:
+	if best == nil {
 		return nil, failed
-	case cancelled:
+	}
+	best.Seconds = seconds
+	if cancelled {
 		best.Status = solver.Cancelled
 	}
-	return &best, nil
+	return best, nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
@@ -233,31 +208,26 @@ type penalized interface {
 }
 
 // report describes a result.
-func (o *Options) report(x mat.Matrix, method solver.Method, result *kept) *Report {
-	n, p := x.Dims()
+func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Result) *Report {
+	settings := *o
+	settings.Documents, settings.Terms = x.Dims()
+	settings.Threads = linalg.Threads(o.Threads).Limit()
+	if l1, ok := method.(penalized); ok {
+		topics, scores := l1.Weights(x, o.Rank)
+		settings.L1Topics, settings.L1Scores = &topics, &scores
+	}
+	// These stand elsewhere in the report, or not at all.
+	settings.Method, settings.Supervised, settings.Trace, settings.Out, settings.Version = "", Supervised{}, false, "", ""
 	report := &Report{
-		Method:        o.Method,
-		Status:        result.Status.String(),
-		Iterations:    result.Iterations,
-		Objective:     result.Objective,
-		MeanObjective: result.MeanObjective,
-		Trace:         []solver.TracePoint{},
-		Settings: Settings{
-			Input: o.Input, Orientation: o.Orientation, Documents: n, Terms: p, Rank: o.Rank, Init: o.Init, Seed: o.Seed, SeedKept: result.seed,
-			MaxIter: o.MaxIter, RelTol: o.RelTol, AbsTol: o.AbsTol, Threads: linalg.Threads(o.Threads).Limit(),
-			StartTopics: o.StartTopics, StartScores: o.StartScores, Step: o.Choices.Step, Restarts: o.Restarts,
-		},
-		Version: o.Version,
+		Method: o.Method, Status: result.Status.String(), Iterations: result.Iterations,
+		Objective: result.Objective, MeanObjective: result.MeanObjective,
+		Trace: []solver.TracePoint{}, Settings: Settings{Options: settings}, Version: o.Version,
 	}
 	if finite(result.OrthogonalityResidual) {
 		report.OrthogonalityResidual = &result.OrthogonalityResidual
 	}
 	if o.Trace {
 		report.Trace = result.Trace
-	}
-	if l1, ok := method.(penalized); ok {
-		topics, scores := l1.Weights(x, o.Rank)
-		report.Settings.L1Topics, report.Settings.L1Scores = &topics, &scores
 	}
 	return report
 }
@@ -268,19 +238,11 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 	fail := func(format string, args ...any) (solver.Method, smf.Settings, error) {
 		return nil, supervised, fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
 	}
-	if o.Orientation == "" {
-		o.Orientation = DocumentsByTerms
-	}
-	if o.Orientation != DocumentsByTerms && o.Orientation != TermsByDocuments {
-		return fail("input orientation %q is neither %s nor %s", o.Orientation, DocumentsByTerms, TermsByDocuments)
-	}
-	if o.Init == "" {
-		o.Init = solver.InitSVD
-	}
-	if o.MaxIter == 0 {
-		o.MaxIter = solver.DefaultMaxIter
-	}
+	o.Orientation, o.Init = cmp.Or(o.Orientation, DocumentsByTerms), cmp.Or(o.Init, solver.InitSVD)
+	o.MaxIter, o.Restarts = cmp.Or(o.MaxIter, solver.DefaultMaxIter), cmp.Or(o.Restarts, 1)
 	switch {
+	case o.Orientation != DocumentsByTerms && o.Orientation != TermsByDocuments:
+		return fail("input orientation %q is neither %s nor %s", o.Orientation, DocumentsByTerms, TermsByDocuments)
 	case o.Rank < 1:
 		return fail("factorizing %q: %v: %d topics", o.Input, solver.ErrRank, o.Rank)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
@@ -289,11 +251,6 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 		return fail("tolerances %v and %v", o.RelTol, o.AbsTol)
 	case o.Out == "":
 		return fail("no output folder")
-	}
-	if o.Restarts == 0 {
-		o.Restarts = 1
-	}
-	switch {
 	case o.Restarts < 0:
 		return fail("%d restarts", o.Restarts)
 	case o.Restarts > 1 && (o.Init == solver.InitSVD || o.StartTopics != "" || o.StartScores != "" || o.Method == methods.SVD):
@@ -303,10 +260,11 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 		supervised, err = o.checkSupervised()
 		return nil, supervised, err
 	}
-	if method, o.Choices, err = methods.New(o.Method, o.Choices); err != nil {
-		return nil, supervised, err
+	method, choices, err := methods.New(o.Method, methods.Settings{Step: o.Step, L1Topics: o.L1Topics, L1Scores: o.L1Scores})
+	if o.Step = choices.Step; err == nil {
+		err = o.refuse(o.Method)
 	}
-	return method, supervised, o.refuse(o.Method)
+	return method, supervised, err
 }
 
 // load reads the files.
@@ -322,25 +280,13 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	if o.Rank > p {
 		return nil, settings, fmt.Errorf("%w: factorizing %q: %w: %d topics of %d terms", ErrOptions, o.Input, solver.ErrRank, o.Rank, p)
 	}
-	if settings.StartTopics, err = o.readStart(o.StartTopics, p); err != nil {
+	if settings.StartTopics, err = readFactor(o.StartTopics, p, o.Rank); err != nil {
 		return nil, settings, err
 	}
-	if settings.StartScores, err = o.readStart(o.StartScores, n); err != nil {
+	if settings.StartScores, err = readFactor(o.StartScores, n, o.Rank); err != nil {
 		return nil, settings, err
 	}
 	return x, settings, o.checkSigns(&settings)
-}
-
-// readStart reads a start factor with the given number of rows, nil for no path.
-func (o *Options) readStart(path string, rows int) (*mat.Dense, error) {
-	m, err := readFactor(path)
-	if m == nil {
-		return nil, err
-	}
-	if r, c := m.Dims(); r != rows || c != o.Rank {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, o.Rank)
-	}
-	return m, nil
 }
 
 // checkSigns refuses starts of methods with non-negative factors: negative entries of a factor that stays non-negative, and
@@ -381,8 +327,8 @@ func (o *Options) read(path string) (mat.Matrix, error) {
 	return x, err
 }
 
-// readFactor reads a dense matrix, nil for no path.
-func readFactor(path string) (*mat.Dense, error) {
+// readFactor reads a dense rows×cols matrix, nil for no path. A matrix of another size is returned with the error.
+func readFactor(path string, rows, cols int) (*mat.Dense, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -393,6 +339,9 @@ func readFactor(path string) (*mat.Dense, error) {
 	dense, ok := x.(*mat.Dense)
 	if !ok {
 		return nil, fmt.Errorf("reading %q: %w: start factors are dense", path, ErrOptions)
+	}
+	if r, c := x.Dims(); r != rows || c != cols {
+		return dense, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, cols)
 	}
 	return dense, nil
 }

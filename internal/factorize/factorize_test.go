@@ -156,10 +156,10 @@ func outputs(t *testing.T, dir string) (report factorize.Report, factors map[str
 		t.Fatal(err)
 	}
 	factors = map[string]*mat.Dense{}
-	for _, f := range tensors {
-		factors[f.Name] = nil
+	for name, f := range tensors {
+		factors[name] = nil
 		if shape := append(slices.Clone(f.Shape), 1); shape[0]*shape[1] > 0 {
-			factors[f.Name] = mat.NewDense(shape[0], shape[1], f.Data.([]float64))
+			factors[name] = mat.NewDense(shape[0], shape[1], f.Data)
 		}
 	}
 	entries, err := os.ReadDir(dir)
@@ -351,9 +351,9 @@ func TestRunRefuses(t *testing.T) {
 		"rank":         {factorize.Options{Method: "sonmf", Input: good, Rank: 9}, "rank out of range"},
 		"no rank":      {factorize.Options{Method: "svd", Input: good}, "rank out of range"},
 		"start":        {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Init: "nndsvd"}, "none of svd, random, kmeans"},
-		"step":         {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Choices: methods.Settings{Step: "newton"}}, "none of extrapolated, exact, cayley"},
-		"step of svd":  {factorize.Options{Method: "svd", Input: good, Rank: 2, Choices: methods.Settings{Step: "exact"}}, "no step to choose"},
-		"penalty":      {factorize.Options{Method: "nmf", Input: good, Rank: 2, Choices: methods.Settings{L1Topics: new(float64)}}, "no ℓ1 penalties"},
+		"step":         {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Step: "newton"}, "none of extrapolated, exact, cayley"},
+		"step of svd":  {factorize.Options{Method: "svd", Input: good, Rank: 2, Step: "exact"}, "no step to choose"},
+		"penalty":      {factorize.Options{Method: "nmf", Input: good, Rank: 2, L1Topics: new(float64)}, "no ℓ1 penalties"},
 		"restarts":     {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: -1}, "-1 restarts"},
 		"one start":    {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2}, "choose the start random or kmeans"},
 		"given start":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2, Init: "random", StartTopics: good}, "choose the start random or kmeans"},

@@ -46,57 +46,50 @@ const (
 	defaultMost = 20
 )
 
-// RankOptions says what Rank does. Zero values mean what the fields say.
+// RankOptions says what Rank does. Zero values mean what the fields say. What has a name in JSON stands in the report where
+// the criterion uses it, with its default filled in.
 type RankOptions struct {
-	// Method is FactorAnalysis or one of methods.Names.
-	Method string
+	Method string `json:"-"` // FactorAnalysis or one of methods.Names
 	// Input is the path of the matrix, and Orientation what its rows are; "" means DocumentsByTerms. For FactorAnalysis rows are
-	// participants and columns items, and a CSV file may have missing answers.
-	Input       string
-	Orientation Orientation
-	// Criterion is one of Criteria(Method).
-	Criterion Criterion
+	// participants and columns items, and a CSV file may have missing answers. Rank sets Documents and Terms.
+	Input       string      `json:"input"`
+	Orientation Orientation `json:"-"`
+	Documents   int         `json:"documents"`
+	Terms       int         `json:"terms"`
+	Criterion   Criterion   `json:"-"` // one of Criteria(Method)
 	// Ranks are the candidates, ascending; empty means 2 … 20, or as many as the matrix leaves room for. For FactorAnalysis they
 	// select points of the curve, and empty means all; the choice of parallel rests on all eigenvalues in any case.
-	Ranks []int
-	// Seed starts all generators.
-	Seed uint64
+	Ranks []int  `json:"-"`
+	Seed  uint64 `json:"seed"` // starts all generators
 	// Init is the start of bcv and bic, "" means solver.InitSVD; ccc and dispersion begin at random.
-	Init solver.Init
+	Init solver.Init `json:"init,omitempty"`
 	// MaxIter and RelTol are those of solver.Settings; RelTol 0 is off.
-	MaxIter int
-	RelTol  float64
-	// Runs is the number of runs for each rank of ccc and dispersion; 0 means DefaultRuns.
-	Runs int
-	// Folds is the number of groups of rows and of columns for bcv; 0 means DefaultFolds.
-	Folds int
+	MaxIter int     `json:"max_iter,omitempty"`
+	RelTol  float64 `json:"rel_tol,omitempty"`
+	Runs    int     `json:"runs,omitempty"`  // for each rank of ccc and dispersion; 0 means DefaultRuns
+	Folds   int     `json:"folds,omitempty"` // groups of rows and of columns for bcv; 0 means DefaultFolds
 	// Correlation and Draws are for FactorAnalysis: see rank.ParallelSettings.
-	Correlation factoranalysis.Kind
-	Draws       int
-	// Threads is the largest number of goroutines that compute; 0 means GOMAXPROCS.
-	Threads int
+	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
+	Draws       int                 `json:"draws,omitempty"`
+	Threads     int                 `json:"-"` // largest number of goroutines that compute; 0 means GOMAXPROCS
 	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
-	Progress func(done, total int)
-	// Version is the program's version, for the report.
-	Version string
+	Progress func(done, total int) `json:"-"`
+	Version  string                `json:"-"` // of the program, for the report
 }
 
 // RankReport is the outcome of Rank.
 type RankReport struct {
 	Method    string    `json:"method"`
 	Criterion Criterion `json:"criterion"`
-	// Rank is the choice.
-	Rank int `json:"rank"`
+	Rank      int       `json:"rank"` // the choice
 	// OneStandardErrorRank is the least rank whose bcv is within one standard error of the best; nil for other criteria.
 	OneStandardErrorRank *int        `json:"one_standard_error_rank,omitempty"`
 	Curve                []RankPoint `json:"curve"`
-	// Unconverged counts the runs that met no tolerance within MaxIter updates.
-	Unconverged int `json:"unconverged"`
-	// Warnings are for users to read.
-	Warnings []string     `json:"warnings"`
-	Seconds  RankSeconds  `json:"seconds"`
-	Settings RankSettings `json:"settings"`
-	Version  string       `json:"version"`
+	Unconverged          int         `json:"unconverged"` // runs that met no tolerance within MaxIter updates
+	Warnings             []string    `json:"warnings"`    // for users to read
+	Seconds              RankSeconds `json:"seconds"`
+	Settings             RankOptions `json:"settings"`
+	Version              string      `json:"version"`
 }
 
 // RankPoint is the criterion at one rank; for parallel it is the eigenvalue of that number.
@@ -114,21 +107,6 @@ type RankPoint struct {
 type RankSeconds struct {
 	Load  float64 `json:"load"`
 	Solve float64 `json:"solve"`
-}
-
-// RankSettings are the options that the criterion uses, with their defaults filled in.
-type RankSettings struct {
-	Input       string              `json:"input"`
-	Documents   int                 `json:"documents"`
-	Terms       int                 `json:"terms"`
-	Seed        uint64              `json:"seed"`
-	Init        solver.Init         `json:"init,omitempty"`
-	MaxIter     int                 `json:"max_iter,omitempty"`
-	RelTol      float64             `json:"rel_tol,omitempty"`
-	Runs        int                 `json:"runs,omitempty"`
-	Folds       int                 `json:"folds,omitempty"`
-	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
-	Draws       int                 `json:"draws,omitempty"`
 }
 
 // Criteria returns the criteria of a method.
@@ -179,7 +157,7 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	n, p := x.Dims()
 	r := &RankReport{
 		Method: o.Method, Criterion: o.Criterion, Warnings: []string{}, Version: o.Version,
-		Settings: RankSettings{Input: o.Input, Documents: n, Terms: p, Seed: o.Seed},
+		Settings: RankOptions{Input: o.Input, Documents: n, Terms: p, Seed: o.Seed},
 	}
 	if o.Method == FactorAnalysis {
 		err = o.rankFactors(ctx, x, r)

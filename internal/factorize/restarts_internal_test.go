@@ -54,7 +54,7 @@ func TestRestartsSkipNonFinite(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || best.seed != c.want || best.Objective != c.method[c.want] {
+		if err != nil || o.SeedKept != c.want || best.Objective != c.method[c.want] {
 			t.Errorf("%s: %+v, error %v, want seed %d", name, best, err, c.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestRestartsFromSeedZero(t *testing.T) {
 	x := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})
 	o := Options{Rank: 1, Restarts: 2}
 	best, err := o.best(t.Context(), x, solver.Settings{Rank: 1}, endsAt{1: 5, 2: 3})
-	if err != nil || best.seed != 2 {
+	if err != nil || o.SeedKept != 2 {
 		t.Errorf("%+v, error %v, want seed 2", best, err)
 	}
 }

@@ -76,7 +76,7 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	switch {
 	case o.Labels == "":
 		return refuse(o.Method + " needs labels")
-	case o.Choices.L1Topics != nil || o.Choices.L1Scores != nil:
+	case o.L1Topics != nil || o.L1Scores != nil:
 		return refuse(o.Method + " has no ℓ1 penalties")
 	case (o.TestInput == "") != (o.TestLabels == ""):
 		return refuse("test documents need both an input and labels")
@@ -98,12 +98,12 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	if o.Xi != Auto && s.Xi == 0 {
 		return refuse("xi is 0, must be positive or auto")
 	}
-	if s.Ridge, err = weight("ridge", o.Ridge); err != nil || o.Choices.Step == "" {
+	if s.Ridge, err = weight("ridge", o.Ridge); err != nil || o.Step == "" {
 		return s, err
 	}
-	s.Step, err = strconv.ParseFloat(o.Choices.Step, 64)
+	s.Step, err = strconv.ParseFloat(o.Step, 64)
 	if err != nil || !(s.Step > 0) || math.IsInf(s.Step, 1) {
-		return refuse(fmt.Sprintf("step %q of %s is not a positive number", o.Choices.Step, o.Method))
+		return refuse(fmt.Sprintf("step %q of %s is not a positive number", o.Step, o.Method))
 	}
 	return s, nil
 }
@@ -294,21 +294,19 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 	if path == "" {
 		return mat.NewDense(kappa, rows, nil), nil
 	}
-	m, err := readFactor(path)
+	m, err := readFactor(path, rows, kappa)
+	if m != nil && kappa == 1 {
+		if r, c := m.Dims(); r == 1 && c == rows {
+			return m, nil
+		}
+	}
 	if err != nil {
 		return nil, err
-	}
-	r, c := m.Dims()
-	if kappa == 1 && r == 1 && c == rows {
-		return m, nil
-	}
-	if r != rows || c != kappa {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, kappa)
 	}
 	return mat.DenseCopyOf(m.T()), nil
 }
 
-// choose fills in the weights that are Auto and makes the method.
+// choose fills in the weights that are Auto, those of the best candidate, and makes the method.
 func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings solver.Settings) (err error) {
 	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, ClassWeights: o.ClassWeights, Progress: o.Tried}
 	search.Method.StartHead = nil
@@ -325,24 +323,15 @@ func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings so
 		search.Ridge = []float64{t.settings.Ridge}
 	}
 	if chosen != nil {
-		t.validation = &CrossValidation{Folds: search.Folds, Chosen: chosen}
-		if err := t.validate(ctx, x, search); err != nil {
+		choice, err := smf.Choose(ctx, x, t.data, search)
+		if err != nil {
 			return fmt.Errorf("choosing %s by %q: %w", strings.Join(chosen, " and "), o.Labels, err)
 		}
+		t.settings.Xi, t.settings.Ridge = choice.Best.Xi, choice.Best.Ridge
+		t.validation = &CrossValidation{Folds: search.Folds, Chosen: chosen, Candidates: choice.Candidates}
 	}
 	t.method, err = smf.New(t.data, t.settings)
 	return err
-}
-
-// validate takes the weights of the best candidate.
-func (t *task) validate(ctx context.Context, x mat.Matrix, search smf.Search) error {
-	choice, err := smf.Choose(ctx, x, t.data, search)
-	if err != nil {
-		return err
-	}
-	t.settings.Xi, t.settings.Ridge = choice.Best.Xi, choice.Best.Ridge
-	t.validation.Candidates = choice.Candidates
-	return nil
 }
 
 // describe adds the settings and accuracies of a supervised result to a report.
@@ -384,14 +373,13 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 
 // accuracy returns the share of documents whose class is predicted.
 func accuracy(predicted, labels []int) *float64 {
-	right := 0
+	right := 0.0
 	for i, y := range labels {
 		if predicted[i] == y {
 			right++
 		}
 	}
-	share := float64(right) / float64(len(labels))
-	return &share
+	return new(right / float64(len(labels)))
 }
 
 // dense returns the matrix of a file as a dense one.

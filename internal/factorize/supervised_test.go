@@ -324,7 +324,7 @@ func TestSupervisedStart(t *testing.T) {
 				o.StartCoefficients = writeCSV(t, beta.T())
 			}
 			for step, update := range map[string]smf.Update{"0.003": smf.UpdateGradient, "": smf.UpdateProfiled} {
-				o.Choices.Step = step
+				o.Step = step
 				r, err := factorize.Run(t.Context(), o, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -369,7 +369,7 @@ func TestSupervisedGolden(t *testing.T) {
 	for name, g := range golden {
 		o := factorize.Options{
 			Method: "smf-" + strings.ToLower(name[:1]), Input: path("X.csv.gz"), Orientation: factorize.TermsByDocuments, Rank: 3, MaxIter: len(g.Traj) - 1, Trace: true, Out: t.TempDir(),
-			StartTopics: path("W0.csv.gz"), StartScores: writeNPY(t, scores), Choices: methods.Settings{Step: text(g.Tau)},
+			StartTopics: path("W0.csv.gz"), StartScores: writeNPY(t, scores), Step: text(g.Tau),
 			Supervised: factorize.Supervised{
 				Labels: path("y.csv.gz"), Aux: path("X_aux.csv.gz"), Xi: text(g.Xi), Ridge: text(g.Nu), StartCoefficients: path("beta0.csv.gz"), StartAux: path("G0.csv.gz"),
 				TestInput: path("X_test.csv.gz"), TestAux: path("X_aux_test.csv.gz"),
@@ -428,11 +428,11 @@ func TestSupervisedRefuses(t *testing.T) {
 		"negative xi":         {func(o *factorize.Options) { o.Xi = "-1" }, true, `xi "-1" is neither`},
 		"ridge":               {func(o *factorize.Options) { o.Ridge = "much" }, true, `ridge "much" is neither`},
 		"infinite ridge":      {func(o *factorize.Options) { o.Ridge = "inf" }, true, `ridge "inf" is neither`},
-		"named step":          {func(o *factorize.Options) { o.Choices.Step = "exact" }, true, `step "exact" of smf-w is not a positive number`},
-		"backwards":           {func(o *factorize.Options) { o.Choices.Step = "-0.1" }, true, `step "-0.1" of smf-w`},
-		"penalty":             {func(o *factorize.Options) { o.Choices.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
+		"named step":          {func(o *factorize.Options) { o.Step = "exact" }, true, `step "exact" of smf-w is not a positive number`},
+		"backwards":           {func(o *factorize.Options) { o.Step = "-0.1" }, true, `step "-0.1" of smf-w`},
+		"penalty":             {func(o *factorize.Options) { o.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
 		"one of a class":      {func(o *factorize.Options) { o.Labels, o.Xi = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: unusable labels: class 1 occurs in one fold only, with 1 documents"},
-		"diverging":           {func(o *factorize.Options) { o.Choices.Step, o.Xi = "1e9", "" }, false, "objective is not finite"},
+		"diverging":           {func(o *factorize.Options) { o.Step, o.Xi = "1e9", "" }, false, "objective is not finite"},
 		"no test labels":      {test(x, "", ""), true, "test documents need both an input and labels"},
 		"no test input":       {test("", y, ""), true, "test documents need both an input and labels"},
 		"no test aux":         {test(x, y, ""), true, "for training or for test documents only"},

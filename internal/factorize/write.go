@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,56 +52,46 @@ func write(dir string, report *Report, result *solver.Result) error {
 	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replacing %q: %w", ResultFile, err)
 	}
-	err = replace(dir, FactorsFile, func(w io.Writer) error {
-		return safetensors.Write(w, tensors(result), nil)
-	})
-	if err != nil {
-		return err
+	if err := writeFactors(dir, result); err != nil {
+		return fmt.Errorf("writing %q: %w", FactorsFile, err)
 	}
-	return replace(dir, ResultFile, func(w io.Writer) error {
-		_, err := w.Write(append(encoded, '\n'))
-		return err
-	})
+	if err := renameio.WriteFile(filepath.Join(dir, ResultFile), append(encoded, '\n'), 0o644, renameio.WithTempDir(dir)); err != nil {
+		return fmt.Errorf("writing %q: %w", ResultFile, err)
+	}
+	return nil
 }
 
-// replace writes a file completely or not at all.
-func replace(dir, name string, content func(io.Writer) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("writing %q: %w", name, err)
-		}
-	}()
-	file, err := renameio.NewPendingFile(filepath.Join(dir, name), renameio.WithTempDir(dir), renameio.WithPermissions(0o644))
+// writeFactors writes the factors completely or not at all.
+func writeFactors(dir string, result *solver.Result) (err error) {
+	file, err := renameio.NewPendingFile(filepath.Join(dir, FactorsFile), renameio.WithTempDir(dir), renameio.WithPermissions(0o644))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
-	if err := content(file); err != nil {
+	if err := safetensors.Write(file, tensors(result), nil); err != nil {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
 }
 
 // tensors returns the factors under their names, and the head of a supervised result.
-func tensors(r *solver.Result) []safetensors.Tensor {
-	t := []safetensors.Tensor{tensor("scores", r.Scores), tensor("topics", r.Topics)}
-	h := r.Head
-	if h == nil {
-		return t
+func tensors(r *solver.Result) safetensors.Tensors {
+	all := safetensors.Tensors{"scores": tensor(r.Scores), "topics": tensor(r.Topics)}
+	if h := r.Head; h != nil {
+		kappa := len(h.Intercept)
+		all["coefficients"], all["intercept"] = tensor(h.Coefficients), safetensors.Tensor{Shape: []int{kappa}, Data: h.Intercept}
+		all["aux_coefficients"] = safetensors.Tensor{Shape: []int{kappa, 0}}
+		if h.AuxCoefficients != nil {
+			all["aux_coefficients"] = tensor(h.AuxCoefficients)
+		}
 	}
-	aux := safetensors.Tensor{Name: "aux_coefficients", Shape: []int{len(h.Intercept), 0}, Data: []float64{}}
-	if h.AuxCoefficients != nil {
-		aux = tensor(aux.Name, h.AuxCoefficients)
-	}
-	return append(t, tensor("coefficients", h.Coefficients), aux, safetensors.Tensor{Name: "intercept", Shape: []int{len(h.Intercept)}, Data: h.Intercept})
+	return all
 }
 
-// tensor returns the matrix under a name.
-func tensor(name string, m *mat.Dense) safetensors.Tensor {
+func tensor(m *mat.Dense) safetensors.Tensor {
 	raw := m.RawMatrix()
-	data := raw.Data
 	if raw.Stride != raw.Cols {
-		data = mat.DenseCopyOf(m).RawMatrix().Data
+		raw = mat.DenseCopyOf(m).RawMatrix()
 	}
-	return safetensors.Tensor{Name: name, Shape: []int{raw.Rows, raw.Cols}, Data: data}
+	return safetensors.Tensor{Shape: []int{raw.Rows, raw.Cols}, Data: raw.Data}
 }

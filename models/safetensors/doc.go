@@ -2,7 +2,7 @@
 //
 //	u64 little-endian   length N of the header
 //	N bytes             JSON object: name -> {"dtype","shape","data_offsets"}, "__metadata__" -> {string: string}
-//	the rest            the tensors' values, row-major, little-endian
+//	the rest            the tensors' values, row-major, little-endian float64: this package takes no other type
 //
 // Offsets count from the end of the header and cover the rest without hole or overlap. Write pads the header with
 // spaces to a multiple of 8 bytes, so that values are aligned in a mapped file. Every file is taken for hostile: Read

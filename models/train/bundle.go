@@ -17,7 +17,15 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 	if err := f.ToBundle(b); err != nil {
 		return nil, err
 	}
-	head, err := f.settings(s)
+	record := any(struct {
+		Settings
+		Lambda   float64 `json:"lambda"`
+		Features int     `json:"features"`
+	}{*s, f.Lambda, f.Features})
+	if f.Supervised != nil {
+		record = supervisedRecord(f.Supervised, s)
+	}
+	head, err := encoded("settings", record)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +46,11 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 		}
 	}
 	metrics := measured{o.Metrics, o.Classes}
-	if m.Metrics, err = json.Marshal(metrics); err != nil {
-		return nil, fmt.Errorf("writing metrics: %w", err)
+	if m.Metrics, err = encoded("metrics", metrics); err != nil {
+		return nil, err
 	}
 	if f.Solver != nil {
-		if m.Solver, err = json.Marshal(struct {
+		if m.Solver, err = encoded("solver settings", struct {
 			Status     string     `json:"status"`
 			Iterations int        `json:"iterations"`
 			Objective  float64    `json:"objective"`
@@ -50,7 +58,7 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 			MaxIter    int        `json:"max_iter"`
 			Alignment  *Alignment `json:"alignment,omitempty"`
 		}{f.Solver.Status.String(), f.Solver.Iterations, f.Solver.Objective, solverRelTol, solverMaxIter, f.Alignment}); err != nil {
-			return nil, fmt.Errorf("writing solver settings: %w", err)
+			return nil, err
 		}
 	}
 	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
@@ -72,25 +80,17 @@ type measured struct {
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 
-// settings returns the manifest's record of how the head was made.
-func (f *Fitted) settings(s *Settings) (json.RawMessage, error) {
-	var record any = struct {
-		Settings
-		Lambda   float64 `json:"lambda"`
-		Features int     `json:"features"`
-	}{*s, f.Lambda, f.Features}
-	if f.Supervised != nil {
-		record = f.Supervised.record(s)
-	}
-	data, err := json.Marshal(record)
+// encoded returns v as JSON.
+func encoded(what string, v any) (json.RawMessage, error) {
+	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("writing settings: %w", err)
+		return nil, fmt.Errorf("writing %s: %w", what, err)
 	}
 	return data, nil
 }
 
-// record returns the settings of a supervised factorization, with the ξ, ν and rank that were chosen.
-func (f *Supervised) record(s *Settings) any {
+// supervisedRecord returns the settings of a supervised factorization, with the ξ, ν and rank that were chosen.
+func supervisedRecord(c *smf.Choice, s *Settings) any {
 	chosen := []string{}
 	if s.Xi == nil {
 		chosen = append(chosen, "xi")
@@ -118,8 +118,8 @@ func (f *Supervised) record(s *Settings) any {
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
-		s.Method, f.Best.Rank, f.Best.Xi, f.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, f.Candidates,
+		s.Method, c.Best.Rank, c.Best.Xi, c.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, c.Candidates,
 	}
 }
 
@@ -139,13 +139,9 @@ func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, erro
 	if err != nil {
 		return nil, fmt.Errorf("drawing the calibration: %w", err)
 	}
-	data, err := json.Marshal(struct {
+	return encoded("the evaluation", struct {
 		OutOfFold     measured          `json:"out_of_fold"`
 		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
 		Calibration   []eval.Bin        `json:"calibration"`
 	}{metrics, curve, bins})
-	if err != nil {
-		return nil, fmt.Errorf("writing the evaluation: %w", err)
-	}
-	return data, nil
 }

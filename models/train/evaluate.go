@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
@@ -32,9 +31,8 @@ type Configuration struct {
 // wordsSuffix marks configurations with words next to their topics: "sonmf+words".
 const wordsSuffix = "+words"
 
-// Configurations returns one configuration for each method, weighting and rank. A method without topics appears once for each
-// weighting, and Majority once. Without weightings each method has the rows of Method.Weighting; a method that needs binary rows
-// takes only these from the weightings.
+// Configurations returns one configuration for each method, weighting and rank: a method without topics once for each
+// weighting, Majority once, and a method of binary rows with these alone. Without weightings each method has its own.
 //
 // It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no rank, or a
 // configuration would appear twice.
@@ -169,12 +167,7 @@ type answers struct {
 
 func newAnswers(d *Data) *answers {
 	n := len(d.Rows)
-	a := &answers{right: make([]bool, n), tested: make([]bool, n), ranks: make([]int, n)}
-	a.admission = make([]float64, n)
-	if d.Classes != nil {
-		a.classes = mat.NewDense(n, len(d.Classes), nil)
-	}
-	return a
+	return &answers{predictions: newPredictions(n, len(d.Classes)), right: make([]bool, n), tested: make([]bool, n), ranks: make([]int, n)}
 }
 
 // measure returns the metrics of all tested rows together, whichever model predicted them, and the share of right decisions on
@@ -200,9 +193,8 @@ func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	return o, float64(right) / float64(len(tested)), nil
 }
 
-// Evaluate trains every configuration on the training rows of every split and predicts the test rows, exactly as a stream would.
-// The result does not depend on GOMAXPROCS. The Rank of an Evaluation is the least that was used, below the configuration's if a
-// split has fewer notes or terms.
+// Evaluate trains every configuration on the training rows of every split and predicts the test rows as a stream would. The
+// Rank of an Evaluation is the least that was used: a split may have fewer notes or terms than topics.
 func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 	if err := CheckClasses(c.Configurations, len(d.Classes), c.Settings); err != nil {
 		return nil, err
@@ -225,10 +217,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				if err := ctx.Err(); err != nil {
 					return err // before the texts of thousands of splits are read
 				}
-				t, err := newTrial(d, split, c.Settings.Text.MinDF)
-				if err != nil {
-					return err
-				}
+				t := newTrial(d, split, c.Settings.Text.MinDF)
 				for i, configuration := range c.Configurations {
 					p, rank, err := t.run(ctx, configuration, c.Settings)
 					if err != nil {
@@ -342,14 +331,10 @@ type trial struct {
 	topics map[Configuration]*text // Words cleared: topics do not depend on it
 }
 
-func newTrial(d Data, split Split, minVisits int) (*trial, error) {
+func newTrial(d Data, split Split, minVisits int) *trial {
 	test := take(d.Rows, split.Test)
-	d.Rows = take(d.Rows, split.Train)
-	train, err := newRows(d, minVisits)
-	if err != nil {
-		return nil, err
-	}
-	return &trial{data: d, train: train, test: test, texts: map[textproc.Weighting]*text{}, topics: map[Configuration]*text{}}, nil
+	d = d.subset(split.Train)
+	return &trial{data: d, train: newRows(d, minVisits), test: test, texts: map[textproc.Weighting]*text{}, topics: map[Configuration]*text{}}
 }
 
 // run returns the predictions of the test rows and the number of topics that were used.
@@ -384,14 +369,12 @@ func (t *trial) majority() predictions {
 	for _, class := range t.train.classes {
 		shares[class] += 1 / float64(len(t.train.classes))
 	}
-	p := predictions{admission: make([]float64, len(t.test)), threshold: 0.5}
+	p := newPredictions(len(t.test), len(t.train.names))
+	p.threshold = 0.5
 	share := float64(positives(t.train.all)) / float64(len(t.train.all))
 	for i := range p.admission {
 		p.admission[i] = share
-	}
-	if t.train.names != nil {
-		p.classes = mat.NewDense(len(t.test), len(shares), nil)
-		for i := range t.test {
+		if p.classes != nil {
 			p.classes.SetRow(i, shares)
 		}
 	}
@@ -417,10 +400,8 @@ func (t *trial) fit(ctx context.Context, tx *text, c Configuration, s *Settings)
 
 // predict returns the predictions of the test rows.
 func (t *trial) predict(fitted *Fitted) (predictions, error) {
-	p := predictions{admission: make([]float64, len(t.test)), threshold: fitted.Threshold}
-	if fitted.Classes != nil {
-		p.classes = mat.NewDense(len(t.test), len(fitted.Classes), nil)
-	}
+	p := newPredictions(len(t.test), len(fitted.Classes))
+	p.threshold = fitted.Threshold
 	model, err := classifier.New(fitted.Parts)
 	if err != nil {
 		return p, err

@@ -114,12 +114,12 @@ func TestCrossValidationNeverPartsAVisit(t *testing.T) {
 
 // checkSplit looks for visits on both sides.
 func checkSplit(t interface{ Fatalf(string, ...any) }, rows []Row, s Split) {
-	trained := map[string]bool{}
+	visits, trained := visits(rows), map[string]bool{}
 	for _, i := range s.Train {
-		trained[visit(rows, i)] = true
+		trained[visits[i]] = true
 	}
 	for _, i := range s.Test {
-		if trained[visit(rows, i)] {
+		if trained[visits[i]] {
 			t.Fatalf("visit of row %d is trained and tested on", i)
 		}
 	}

@@ -7,57 +7,42 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// group holds the notes of one complaint.
-type group struct {
-	complaint string // as first spelled
-	rows      []int
-	classes   []int // rows of each class
-}
-
-// enough reports whether the group can have a model of its own.
-func (g *group) enough(documents int) bool {
-	return len(g.rows) >= documents && slices.Min(g.classes) >= minClass
-}
-
-// byComplaint returns the groups in the order of the names of their models. Notes without a complaint belong to no group.
-func byComplaint(d *Data) []group {
-	classes := d.labels()
-	found := map[string]*group{}
-	for i, row := range d.Rows {
-		name := models.Slug(row.Complaint)
-		if name == models.Other {
-			continue
-		}
-		if found[name] == nil {
-			found[name] = &group{complaint: row.Complaint, classes: make([]int, max(len(d.Classes), 2))}
-		}
-		found[name].rows = append(found[name].rows, i)
-		found[name].classes[classes[i]]++
-	}
-	groups := make([]group, 0, len(found))
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		groups = append(groups, *found[name])
-	}
-	return groups
-}
-
 // Group holds the notes of one complaint.
 type Group struct {
 	Data
-	Complaint string
-	At        []int // positions of the rows in the table
+	Complaint string // as first spelled
+	At        []int  // positions of the rows in the table
 }
 
-// Groups returns the complaints with enough notes for a model of their own.
+// enough reports whether the group can have a model of its own.
+func (g *Group) enough(documents int) bool {
+	counts := make([]int, max(len(g.Classes), 2))
+	for _, class := range g.labels() {
+		counts[class]++
+	}
+	return len(g.Rows) >= documents && slices.Min(counts) >= minClass
+}
+
+// Groups returns the complaints with enough notes for a model of their own, in the order of the names of their models.
 func Groups(d Data, minDocuments int) []Group {
-	var out []Group
+	return slices.DeleteFunc(byComplaint(d), func(g Group) bool { return !g.enough(minDocuments) })
+}
+
+// byComplaint returns all complaints in that order. Notes without a complaint belong to no group.
+func byComplaint(d Data) []Group {
 	d.Pooled = false
-	for _, g := range byComplaint(&d) {
-		if g.enough(minDocuments) {
-			out = append(out, Group{d.subset(g.rows), g.complaint, g.rows})
+	found := map[string][]int{}
+	for i, row := range d.Rows {
+		if name := models.Slug(row.Complaint); name != models.Other {
+			found[name] = append(found[name], i)
 		}
 	}
-	return out
+	groups := make([]Group, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		at := found[name]
+		groups = append(groups, Group{d.subset(at), d.Rows[at[0]].Complaint, at})
+	}
+	return groups
 }
 
 // take returns these entries of a list.

@@ -18,23 +18,22 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
+	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
 
 // Fitted is one trained model and the outcome of its training.
 type Fitted struct {
 	classifier.Parts
-	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
-	// it. The topics and the vocabulary had seen its text, never its label; λ and the threshold are chosen on all of
-	// these probabilities together.
+	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen it.
+	// Topics and vocabulary had seen its text, never its label; λ and the threshold are chosen on all of them together.
 	OutOfFold []float64
 	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
 	// yes and no.
 	Probabilities *mat.Dense
-	// Supervised tells how topics that know the outcome were chosen; nil for other methods. Neither they nor their
-	// coefficients had seen the row of OutOfFold; ξ, ν, rank and the threshold are chosen on all of these probabilities
-	// together.
-	Supervised *Supervised
+	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row of
+	// OutOfFold; ξ, ν and rank are chosen as λ is.
+	Supervised *smf.Choice
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
 	Features int
@@ -93,40 +92,33 @@ type rows struct {
 	docs    []textproc.Document
 	columns []models.AuxColumn
 	values  [][]msg.Value // by auxiliary column, then row
+	width   int           // number of auxiliary features
 }
 
-func newRows(d Data, minVisits int) (*rows, error) {
+func newRows(d Data, minVisits int) *rows {
 	all := d.Rows
-	r := &rows{all: all, names: d.Classes, beds: d.Admission, classes: d.labels()}
+	r := &rows{all: all, y: labels(all), names: d.Classes, beds: d.Admission, classes: d.labels(), visits: visits(all)}
 	for i := range all {
-		r.y = append(r.y, all[i].Positive)
-		r.visits = append(r.visits, visit(all, i))
 		r.docs = append(r.docs, textproc.Document{Visit: r.visits[i], Text: all[i].Text})
 	}
-	add := func(name string, kind models.AuxKind, value func(i int) msg.Value) error {
+	add := func(name string, kind models.AuxKind, leastLevels int, value func(Row) msg.Value) {
 		values := make([]msg.Value, len(all))
 		for i := range values {
-			values[i] = value(i)
+			values[i] = value(all[i])
 		}
-		column, err := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
-		r.columns, r.values = append(r.columns, column), append(r.values, values)
-		return err
+		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
+		if len(column.Levels) < leastLevels {
+			return
+		}
+		r.columns, r.values, r.width = append(r.columns, column), append(r.values, values), r.width+len(column.Mean)
 	}
-	for a := range d.Aux {
-		if err := add(d.Aux[a].Name, d.Aux[a].Kind, func(i int) msg.Value { return all[i].Aux[a] }); err != nil {
-			return nil, err
-		}
+	for a, aux := range d.Aux {
+		add(aux.Name, aux.Kind, 0, func(r Row) msg.Value { return r.Aux[a] })
 	}
 	if d.Pooled {
-		if err := add(models.ComplaintColumn, models.Categorical, func(i int) msg.Value { return classifier.Complaint(all[i].Complaint) }); err != nil {
-			return nil, err
-		}
-		last := len(r.columns) - 1
-		if len(r.columns[last].Levels) < 2 {
-			r.columns, r.values = r.columns[:last], r.values[:last]
-		}
+		add(models.ComplaintColumn, models.Categorical, 2, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
 	}
-	return r, nil
+	return r
 }
 
 // labels returns the class of each row; for yes and no, admission is 1.
@@ -146,21 +138,15 @@ func (d *Data) labels() []int {
 // kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// visit returns the visit of row i. A row without a visit is one of its own.
-func visit(all []Row, i int) string {
-	if all[i].Visit != "" {
-		return all[i].Visit
+// visits returns the visit of each row. A row without a visit is one of its own.
+func visits(all []Row) []string {
+	out := make([]string, len(all))
+	for i, r := range all {
+		if out[i] = r.Visit; r.Visit == "" {
+			out[i] = fmt.Sprintf("row %d", i)
+		}
 	}
-	return fmt.Sprintf("row %d", i)
-}
-
-// auxWidth is the number of auxiliary features.
-func (r *rows) auxWidth() int {
-	width := 0
-	for i := range r.columns {
-		width += len(r.columns[i].Mean)
-	}
-	return width
+	return out
 }
 
 // featuresTo stores the auxiliary features of row i as the scorer has them, centred.
@@ -172,42 +158,50 @@ func (r *rows) featuresTo(dst []float64, i int) {
 	}
 }
 
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
-// Indicators are not, so that they stay sparse; the intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (x *matrix.CSR, scale []float64, err error) {
-	width := r.auxWidth()
-	scale = make([]float64, width)
-	indptr, indices, values := []int{0}, []int32{}, []float64{}
-	features := make([]float64, width)
-	sums := make([]float64, width)
+// auxScales returns the root mean square of each auxiliary feature, 1 for a feature that is always 0.
+func (r *rows) auxScales() []float64 {
+	scales, features := make([]float64, r.width), make([]float64, r.width)
 	for i := range r.all {
 		r.featuresTo(features, i)
-		at := 0
-		for c := range r.columns {
-			column := &r.columns[c]
-			for f, v := range features[at : at+len(column.Mean)] {
-				sums[at+f] += v * v
+		for f, v := range features {
+			scales[f] += v * v
+		}
+	}
+	for f, squares := range scales {
+		if scales[f] = math.Sqrt(squares / float64(len(r.all))); scales[f] == 0 {
+			scales[f] = 1
+		}
+	}
+	return scales
+}
+
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
+// Indicators are not, so that they stay sparse; the intercept makes up for it.
+func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
+	scale := slices.Repeat([]float64{1}, r.width)
+	if unitVariance {
+		scale = r.auxScales()
+	}
+	indptr, indices, values := []int{0}, []int32{}, []float64{}
+	features := make([]float64, r.width)
+	for i := range r.all {
+		r.featuresTo(features, i)
+		f := 0
+		for _, column := range r.columns {
+			for _, mean := range column.Mean {
+				v := features[f]
 				if column.Kind == models.Categorical {
-					v += column.Mean[f] // 0 or 1 again, the mean if the value is missing
+					v += mean // 0 or 1 again, the mean if the value is missing
 				}
 				if v != 0 {
-					indices, values = append(indices, int32(at+f)), append(values, v)
+					indices, values = append(indices, int32(f)), append(values, v/scale[f])
 				}
+				f++
 			}
-			at += len(column.Mean)
 		}
 		indptr = append(indptr, len(indices))
 	}
-	for f := range scale {
-		scale[f] = 1
-		if sd := math.Sqrt(sums[f] / float64(len(r.all))); unitVariance && sd > 0 {
-			scale[f] = sd
-		}
-	}
-	for e, f := range indices {
-		values[e] /= scale[f]
-	}
-	x, err = matrix.NewCSR(len(r.all), width, indptr, indices, values)
+	x, err := matrix.NewCSR(len(r.all), r.width, indptr, indices, values)
 	return x, scale, err
 }
 
@@ -365,10 +359,7 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}
-	r, err := newRows(d, s.Text.MinDF)
-	if err != nil {
-		return nil, err
-	}
+	r := newRows(d, s.Text.MinDF)
 	t, err := vectorize(r, s.Text)
 	if err != nil {
 		return nil, err

@@ -237,10 +237,7 @@ func contributions(p *msg.Prediction) float64 {
 // linearPredictor fits the head anew and returns its predictions at λ, from the design.
 func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float64 {
 	t.Helper()
-	r, err := newRows(d, s.Text.MinDF)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newRows(d, s.Text.MinDF)
 	tx, err := vectorize(r, s.Text)
 	if err != nil {
 		t.Fatal(err)
@@ -302,10 +299,7 @@ func TestPooledComplaint(t *testing.T) {
 		for _, complaint := range c.complaints {
 			rows = append(rows, Row{Complaint: complaint})
 		}
-		r, err := newRows(Data{Rows: rows, Pooled: c.pooled}, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := newRows(Data{Rows: rows, Pooled: c.pooled}, 2)
 		var got []string
 		for _, column := range r.columns {
 			got = append(got, column.Levels...)

@@ -10,7 +10,7 @@ import (
 
 // Champion returns the version of a model that is in use, nil if there is none. The error holds a *models.FileError if it
 // is damaged.
-func Champion(ctx context.Context, store models.Store, model string) (*models.Bundle, error) {
+func Champion(ctx context.Context, store *models.Store, model string) (*models.Bundle, error) {
 	version, err := store.Champion(ctx, model)
 	if errors.Is(err, models.ErrNotFound) {
 		return nil, nil
@@ -25,10 +25,9 @@ func Champion(ctx context.Context, store models.Store, model string) (*models.Bu
 	return b, nil
 }
 
-// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer
-// has a model of its own is retired, so that the model of all complaints scores its notes. Complaints without any note keep
-// their champion.
-func (t *Trained) Save(ctx context.Context, store models.Store, by string) error {
+// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer has
+// a model of its own is retired; complaints without any note keep theirs.
+func (t *Trained) Save(ctx context.Context, store *models.Store, by string) error {
 	for _, b := range t.Bundles {
 		var err error
 		b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name)
@@ -36,13 +35,12 @@ func (t *Trained) Save(ctx context.Context, store models.Store, by string) error
 		if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
 			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
 		}
-		version, err := store.Save(ctx, b)
-		if err != nil {
+		if _, err := store.Save(ctx, b); err != nil {
 			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 		}
 		for i := range t.Outcomes {
 			if t.Outcomes[i].Model == b.Manifest.Name {
-				t.Outcomes[i].Version = version
+				t.Outcomes[i].Version = b.Version
 			}
 		}
 	}
@@ -53,11 +51,10 @@ func (t *Trained) Save(ctx context.Context, store models.Store, by string) error
 		}
 	}
 	for _, o := range t.Outcomes {
-		if o.Kept {
-			continue
-		}
-		if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
-			return fmt.Errorf("retiring model %q: %w", o.Model, err)
+		if !o.Kept {
+			if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
+				return fmt.Errorf("retiring model %q: %w", o.Model, err)
+			}
 		}
 	}
 	return nil

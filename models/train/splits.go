@@ -20,14 +20,12 @@ func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 		admitted bool
 	}
 	outcomes := make([]outcome, len(all))
-	visits := make([]string, len(all))
-	for i := range all {
-		visits[i] = visit(all, i)
-		outcomes[i] = outcome{all[i].Class, all[i].Positive}
+	for i, r := range all {
+		outcomes[i] = outcome{r.Class, r.Positive}
 	}
 	out := make(Repeats, repeats)
 	for r := range out {
-		of, err := eval.StratifiedFolds(outcomes, visits, k, seed+uint64(r))
+		of, err := eval.StratifiedFolds(outcomes, visits(all), k, seed+uint64(r))
 		if err != nil {
 			return nil, fmt.Errorf("choosing folds: %w", err)
 		}
@@ -43,17 +41,17 @@ func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 // visit is trained on; dropped counts these. It is an error if either part is empty.
 func Holdout(all []Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
 	var split Split
-	trained := map[string]bool{}
-	for i := range all {
+	visits, trained := visits(all), map[string]bool{}
+	for i, visit := range visits {
 		if inTraining(i) {
 			split.Train = append(split.Train, i)
-			trained[visit(all, i)] = true
+			trained[visit] = true
 		}
 	}
-	for i := range all {
+	for i, visit := range visits {
 		switch {
 		case inTraining(i):
-		case trained[visit(all, i)]:
+		case trained[visit]:
 			dropped++
 		default:
 			split.Test = append(split.Test, i)

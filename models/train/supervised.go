@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -15,13 +16,6 @@ import (
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/smf"
 )
-
-// Supervised tells how a supervised factorization was chosen.
-type Supervised struct {
-	// Best is the candidate that was chosen, on the scale of the factorized rows; Candidates are those of smf.Choice.
-	Best       smf.Candidate
-	Candidates []smf.Candidate
-}
 
 // supervised is the state of a supervised training.
 type supervised struct {
@@ -56,7 +50,7 @@ func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fi
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{Supervised: &Supervised{Best: choice.Best, Candidates: choice.Candidates}}
+	f := &Fitted{Supervised: choice}
 	f.Vectorizer, f.Aux = t.vectorizer, r.columns
 	if err := m.fit(ctx, f, d.Previous); err != nil {
 		return nil, err
@@ -178,7 +172,10 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		}
 	}
 	lengths := unitColumns(f.Topics)
-	order := sequence(settings.Rank)
+	order := make([]int, settings.Rank)
+	for t := range order {
+		order[t] = t
+	}
 	if earlier != nil {
 		f.Topics, order, f.Alignment = aligned(earlier, f.Topics)
 		f.Alignment.Version, f.Alignment.WarmStart = previous.Version, start != nil
@@ -204,37 +201,14 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 // denseAux returns the auxiliary features, centred as the scorer centres them and of unit variance, with the divisor of
 // each; nil without auxiliary features.
 func (r *rows) denseAux() (*mat.Dense, []float64) {
-	width := r.auxWidth()
-	if width == 0 {
+	if r.width == 0 {
 		return nil, nil
 	}
-	x, scale := mat.NewDense(len(r.all), width, nil), make([]float64, width)
+	x, scales := mat.NewDense(len(r.all), r.width, nil), r.auxScales()
 	for i := range r.all {
 		row := x.RawRowView(i)
 		r.featuresTo(row, i)
-		for f, v := range row {
-			scale[f] += v * v
-		}
+		floats.Div(row, scales)
 	}
-	for f, squares := range scale {
-		scale[f] = 1
-		if squares > 0 {
-			scale[f] = math.Sqrt(squares / float64(len(r.all)))
-		}
-	}
-	for i := range r.all {
-		for f, v := range x.RawRowView(i) {
-			x.Set(i, f, v/scale[f])
-		}
-	}
-	return x, scale
-}
-
-// sequence returns 0 … n−1.
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
+	return x, scales
 }

@@ -133,10 +133,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 // predicted factorizes data anew and returns the log-odds of rows by smf's own model.
 func predicted(t *testing.T, d Data, of []Row, s *Settings) *mat.Dense {
 	t.Helper()
-	r, err := newRows(d, s.Text.MinDF)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newRows(d, s.Text.MinDF)
 	tx, err := vectorize(r, s.Text)
 	if err != nil {
 		t.Fatal(err)
@@ -204,10 +201,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 				s := smallSupervised(method)
 				change(&s)
 				run := func(d Data) *mat.Dense {
-					r, err := newRows(d, s.Text.MinDF)
-					if err != nil {
-						t.Fatal(err)
-					}
+					r := newRows(d, s.Text.MinDF)
 					tx, err := vectorize(r, s.Text)
 					if err != nil {
 						t.Fatal(err)

@@ -59,15 +59,20 @@ const minClass = 10
 // Data.Previous from the job.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	d.Pooled = true
-	groups := byComplaint(&d)
 	t := &training{data: d, settings: s, job: job, steps: 1}
 	if s.Method.Supervised() {
 		t.steps = supervisedSteps
 	}
 	t.total = t.steps
-	wanted := make([]bool, len(groups))
+	groups := byComplaint(d)
+	own := make([]attempt, len(groups))
 	for i, g := range groups {
-		if wanted[i] = s.PerComplaint != Never && g.enough(s.MinDocuments); wanted[i] {
+		switch {
+		case !g.enough(s.MinDocuments):
+			own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one class", s.MinDocuments, minClass)
+		case s.PerComplaint == Never:
+			own[i].why = "the policy is never"
+		default:
 			t.total += t.steps
 		}
 	}
@@ -76,28 +81,23 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	if pooled.err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", pooled.err)
 	}
-	own, err := t.tryOwn(ctx, groups, wanted)
-	if err != nil {
+	if err := t.tryOwn(ctx, groups, own); err != nil {
 		return nil, err
 	}
+	out := &Trained{}
 	first, err := t.judgePooled(&pooled)
 	if err != nil {
 		return nil, err
 	}
-	out := &Trained{}
 	if err := t.add(out, first, d.Rows, pooled.fitted); err != nil {
 		return nil, err
 	}
-	for i := range groups {
-		o, err := t.judge(&groups[i], pooled.fitted, own[i])
+	for i, g := range groups {
+		o, err := t.judge(&g, pooled.fitted, &own[i])
 		if err != nil {
 			return nil, err
 		}
-		var fitted *Fitted
-		if o.Kept {
-			fitted = own[i].fitted
-		}
-		if err := t.add(out, o, take(d.Rows, groups[i].rows), fitted); err != nil {
+		if err := t.add(out, o, g.Rows, own[i].fitted); err != nil {
 			return nil, err
 		}
 	}
@@ -125,10 +125,11 @@ func (t *training) tell(more int) {
 	}
 }
 
-// attempt is a model that was trained, or why it could not be.
+// attempt is a model that was trained, or why there is none.
 type attempt struct {
 	fitted  *Fitted
 	err     error
+	why     string
 	seconds float64
 }
 
@@ -152,28 +153,26 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 			return a
 		}
 	}
-	a.fitted, a.err = Fit(ctx, d, t.settings)
+	if a.fitted, a.err = Fit(ctx, d, t.settings); a.err != nil {
+		a.why = "could not be trained: " + a.err.Error()
+	}
 	return a
 }
 
-// tryOwn trains the models of the wanted complaints, nil for the others. It returns the error of the context.
-func (t *training) tryOwn(ctx context.Context, groups []group, wanted []bool) ([]*attempt, error) {
-	own := make([]*attempt, len(groups))
+// tryOwn trains the models of the groups that nothing speaks against. It returns the error of the context.
+func (t *training) tryOwn(ctx context.Context, groups []Group, own []attempt) error {
 	workers, ctx := errgroup.WithContext(ctx)
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, g := range groups {
-		if !wanted[i] {
+		if own[i].why != "" {
 			continue
 		}
 		workers.Go(func() error {
-			d := t.data.subset(g.rows)
-			d.Pooled = false
-			a := t.try(ctx, d, models.Slug(g.complaint))
-			own[i] = &a
+			own[i] = t.try(ctx, g.Data, models.Slug(g.Complaint))
 			return ctx.Err()
 		})
 	}
-	return own, workers.Wait()
+	return workers.Wait()
 }
 
 // judgePooled returns the outcome of the model of all complaints.
@@ -185,35 +184,19 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	return o, err
 }
 
-// judge decides which model will score a complaint, and says why. own is nil if no model was trained for it.
-func (t *training) judge(g *group, pooled *Fitted, own *attempt) (Outcome, error) {
-	d := t.data.subset(g.rows)
-	o := Outcome{Model: models.Slug(g.complaint), Complaint: g.complaint, Documents: len(d.Rows), Positives: positives(d.Rows)}
-	var err error
-	if o.Pooled, err = o.measure(&d, pooled.heldOut().subset(g.rows)); err != nil {
+// judge decides which model will score a complaint, and says why.
+func (t *training) judge(g *Group, pooled *Fitted, own *attempt) (o Outcome, err error) {
+	o = Outcome{Model: models.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows), Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds}
+	if o.Pooled, err = o.measure(&g.Data, pooled.heldOut().subset(g.At)); err != nil || own.fitted == nil {
 		return o, err
 	}
-	switch {
-	case !g.enough(t.settings.MinDocuments):
-		o.Why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one class", t.settings.MinDocuments, minClass)
-		return o, nil
-	case own == nil:
-		o.Why = "the policy is never"
-		return o, nil
-	}
-	o.Seconds = own.seconds
-	if own.fitted == nil {
-		o.Why = "could not be trained: " + own.err.Error()
-		return o, nil
-	}
 	mine := o
-	loss, err := mine.measure(&d, own.fitted.heldOut())
+	loss, err := mine.measure(&g.Data, own.fitted.heldOut())
 	if err != nil {
 		return o, err
 	}
 	o.LogLoss = &loss
-	o.Kept, o.Why = verdict(t.settings.PerComplaint, loss, o.Pooled)
-	if o.Kept {
+	if o.Kept, o.Why = verdict(t.settings.PerComplaint, loss, o.Pooled); o.Kept {
 		o.Metrics, o.Classes, o.Alignment = mine.Metrics, mine.Classes, own.fitted.Alignment
 	}
 	return o, nil
@@ -232,18 +215,15 @@ func verdict(policy Policy, own, pooled float64) (kept bool, why string) {
 	}
 }
 
-// add appends an outcome and the bundle of its model, if it has one.
+// add appends an outcome and, if the model is kept, its bundle.
 func (t *training) add(out *Trained, o Outcome, rows []Row, fitted *Fitted) error {
 	out.Outcomes = append(out.Outcomes, o)
-	if fitted == nil {
+	if !o.Kept {
 		return nil
 	}
 	b, err := fitted.bundle(rows, o, &t.settings, t.job)
-	if err != nil {
-		return err
-	}
 	out.Bundles = append(out.Bundles, b)
-	return nil
+	return err
 }
 
 // predictions are the probabilities of rows: of admission and, for several outcomes, of all classes.
@@ -251,6 +231,15 @@ type predictions struct {
 	admission []float64
 	classes   *mat.Dense // n×(κ+1), nil for yes and no
 	threshold float64
+}
+
+// newPredictions has room for n rows and so many classes, 0 for yes and no.
+func newPredictions(n, classes int) predictions {
+	p := predictions{admission: make([]float64, n)}
+	if classes > 0 {
+		p.classes = mat.NewDense(n, classes, nil)
+	}
+	return p
 }
 
 // heldOut returns the out-of-fold predictions.
@@ -270,10 +259,7 @@ func (p predictions) subset(at []int) predictions {
 // measure sets the metrics of predictions of the rows and returns their log loss, over all classes if there are several.
 // Intervals treat the notes of a visit as one.
 func (o *Outcome) measure(d *Data, p predictions) (logLoss float64, err error) {
-	visits := make([]string, len(d.Rows))
-	for i := range d.Rows {
-		visits[i] = visit(d.Rows, i)
-	}
+	visits := visits(d.Rows)
 	m, err := eval.Measure(labels(d.Rows), p.admission, p.threshold, visits)
 	if err != nil {
 		return 0, fmt.Errorf("measuring predictions: %w", err)

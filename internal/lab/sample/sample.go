@@ -54,7 +54,7 @@ const Notes = 6000
 
 // Train trains with default settings on the first notes of the generator, saves the models in the store and promotes
 // them. progress may be nil.
-func Train(ctx context.Context, g *synth.Generator, store models.Store, progress train.Progress) (*train.Trained, error) {
+func Train(ctx context.Context, g *synth.Generator, store *models.Store, progress train.Progress) (*train.Trained, error) {
 	rows, err := Rows(g, Notes)
 	if err != nil {
 		return nil, err

@@ -81,9 +81,9 @@ func (m *Model) Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %q: %w", ModelFile, err)
 	}
-	tensors := []safetensors.Tensor{tensor(tensorLoadings, m.ICQF.Loadings)}
+	tensors := safetensors.Tensors{tensorLoadings: tensor(m.ICQF.Loadings)}
 	if m.ICQF.ConfoundLoadings != nil {
-		tensors = append(tensors, tensor(tensorConfounds, m.ICQF.ConfoundLoadings))
+		tensors[tensorConfounds] = tensor(m.ICQF.ConfoundLoadings)
 	}
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
@@ -118,9 +118,9 @@ func indented(v any) ([]byte, error) {
 // sumLine is a line as sha256sum writes it.
 func sumLine(name string, data []byte) string { return digest(data) + "  " + name + "\n" }
 
-func tensor(name string, m *mat.Dense) safetensors.Tensor {
+func tensor(m *mat.Dense) safetensors.Tensor {
 	r, c := m.Dims()
-	return safetensors.Tensor{Name: name, Shape: []int{r, c}, Data: mat.DenseCopyOf(m).RawMatrix().Data}
+	return safetensors.Tensor{Shape: []int{r, c}, Data: mat.DenseCopyOf(m).RawMatrix().Data}
 }
 
 // modelLimit bounds each file of a model: 10,000 items with 100 factors take 8 MB.
@@ -193,14 +193,14 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	list, _, err := safetensors.Read(tensors)
+	all, _, err := safetensors.Read(tensors)
 	if err != nil {
 		return nil, err
 	}
 	p, c := len(m.Items), len(questionnaire.Columns(m.Confounds))
 	m.ICQF = icqf.Model{L1: m.Summary.Beta, L2: m.Summary.Settings.Ridge}
-	if m.ICQF.Loadings, err = matrix(list, tensorLoadings, p, m.Summary.Factors); err == nil && c > 0 {
-		m.ICQF.ConfoundLoadings, err = matrix(list, tensorConfounds, p, c)
+	if m.ICQF.Loadings, err = matrix(all, tensorLoadings, p, m.Summary.Factors); err == nil && c > 0 {
+		m.ICQF.ConfoundLoadings, err = matrix(all, tensorConfounds, p, c)
 	}
 	if err != nil {
 		return nil, err
@@ -212,12 +212,11 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 }
 
 // matrix returns the named tensor as an r×c matrix.
-func matrix(list []safetensors.Tensor, name string, r, c int) (*mat.Dense, error) {
-	at := slices.IndexFunc(list, func(t safetensors.Tensor) bool { return t.Name == name })
-	if at < 0 {
+func matrix(all safetensors.Tensors, name string, r, c int) (*mat.Dense, error) {
+	if _, ok := all[name]; !ok {
 		return nil, fmt.Errorf("tensor %q is missing", name)
 	}
-	values, err := list[at].Float64(r, c)
+	values, err := all.Float64(name, r, c)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func generation(t *testing.T, i int) []*models.Bundle {
 type site struct {
 	*testing.T
 	dir      string
-	store    *models.Dir
+	store    *models.Store
 	config   config.Config
 	options  app.Options
 	log      *ingesttest.Log

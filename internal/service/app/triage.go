@@ -15,7 +15,7 @@ import (
 // triage answers notes by the champions of a store.
 type triage struct {
 	*Handler
-	store models.Store
+	store *models.Store
 	class string // one that a champion must know; "" for none
 	log   *slog.Logger
 }

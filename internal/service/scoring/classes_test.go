@@ -14,7 +14,7 @@ import (
 )
 
 // several puts a model of the classes home, ward and one of its own into the store as the champion.
-func several(tb testing.TB, store models.Store, name, class string) {
+func several(tb testing.TB, store *models.Store, name, class string) {
 	tb.Helper()
 	keep(tb, store, name, classifier.Parts{
 		Info: msg.Model{Method: "smf-w"}, Vectorizer: vectorizer(tb), Topics: mat.NewDense(2, 1, []float64{1, 0.5}),

@@ -15,7 +15,7 @@ import (
 )
 
 // store returns a store with one model of all complaints, which knows the word "hip".
-func store(ctx context.Context, dir string) (models.Store, error) {
+func store(ctx context.Context, dir string) (*models.Store, error) {
 	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}}, []float64{1})
 	if err != nil {
 		return nil, err

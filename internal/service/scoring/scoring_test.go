@@ -23,7 +23,7 @@ const scoredAt = "2026-11-20T08:01:03.000Z"
 var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2", models.ComplaintColumn, "no_such_field"}
 
 // save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
-func save(tb testing.TB, store models.Store, name string, weight float64) {
+func save(tb testing.TB, store *models.Store, name string, weight float64) {
 	tb.Helper()
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: vectorizer(tb),
@@ -53,7 +53,7 @@ func vectorizer(tb testing.TB) *textproc.Vectorizer {
 }
 
 // keep puts a model into the store as the champion.
-func keep(tb testing.TB, store models.Store, name string, parts classifier.Parts) {
+func keep(tb testing.TB, store *models.Store, name string, parts classifier.Parts) {
 	tb.Helper()
 	b := &models.Bundle{Manifest: models.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {

@@ -24,7 +24,7 @@ var ErrNoChampion = errors.New("no champion in the model store")
 
 // Load reads and checks every champion of the store. If one cannot be read, the error names its file, and no set is
 // returned.
-func Load(ctx context.Context, store models.Store) (*Set, error) {
+func Load(ctx context.Context, store *models.Store) (*Set, error) {
 	versions, err := store.Champions(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading champions: %w", err)

@@ -185,7 +185,7 @@ func lasso(ctx context.Context, t *training) (*fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fitted{hyperparameters{Lambda: cv.LambdaMin()}, func(x *mat.Dense) (*mat.Dense, error) {
+	return &fitted{hyperparameters{Lambda: cv.Lambda[cv.IndexMin]}, func(x *mat.Dense) (*mat.Dense, error) {
 		design, err := elasticnet.NewDesign(x)
 		if err != nil {
 			return nil, err

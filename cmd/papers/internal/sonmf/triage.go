@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -144,12 +145,11 @@ func (t *Triage) Run(ctx context.Context, session *report.Session) (*report.Repo
 // fill computes a cell.
 func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c train.Configuration, progress train.Progress) error {
 	began := time.Now()
-	whole, err := train.Factorize(ctx, data.Rows, c, t.settings())
+	r, err := t.whole(ctx, cell, data.Rows, c)
 	if err != nil {
 		return err
 	}
-	cell.Documents, cell.Terms = whole.Documents, whole.Terms
-	if r := whole.Result; r != nil {
+	if r != nil {
 		topics, scores := sparsity(r.Topics), sparsity(r.Scores)
 		cell.Residual, cell.SparsityTopics, cell.SparsityScores = &r.MeanObjective, &topics, &scores
 		cell.Status, cell.Updates, cell.FitSeconds = r.Status.String(), r.Iterations, r.Seconds.Init+r.Seconds.Solve
@@ -166,6 +166,41 @@ func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c 
 	cell.AccuracyError = scores[0].AccuracySD / math.Sqrt(float64(t.Runs))
 	cell.Seconds = time.Since(began).Seconds()
 	return nil
+}
+
+// The solver's bounds in package train.
+const (
+	trainMaxIter = 200
+	trainRelTol  = 1e-5
+)
+
+// whole makes text rows and topics of all notes as train.Evaluate does of those that it trains on, and sets the numbers of
+// documents and terms. The result is nil for a bag of words.
+func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row, c train.Configuration) (*solver.Result, error) {
+	docs := make([]textproc.Document, len(rows))
+	for i, r := range rows {
+		docs[i] = textproc.Document{Visit: cmp.Or(r.Visit, fmt.Sprint("row ", i)), Text: r.Text}
+	}
+	text := t.settings().Text
+	text.Weighting = c.Weighting
+	_, x, err := textproc.Fit(docs, text)
+	if err != nil {
+		return nil, fmt.Errorf("preparing text: %w", err)
+	}
+	cell.Documents, cell.Terms = x.Dims()
+	if c.Method == train.BagOfWords {
+		return nil, nil
+	}
+	method, _, err := methods.New(string(c.Method), methods.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	rank := min(c.Rank, cell.Documents, cell.Terms)
+	r, err := solver.Solve(ctx, x, solver.Settings{Rank: rank, Seed: t.Seed, MaxIter: trainMaxIter, RelTol: trainRelTol}, method)
+	if err == nil && r.Status == solver.NonFinite {
+		err = r.Status.Err()
+	}
+	return r, cmp.Or(ctx.Err(), err)
 }
 
 // triageTables lays cells out as the paper does: table 5 over all complaints, then for each one table of the

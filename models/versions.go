@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/wardcast/wardcast/models/safetensors"
 )
 
@@ -20,36 +22,31 @@ var (
 	errChanged    = errors.New("sha256 does not match")
 )
 
-// Load implements Store.
-func (d *Dir) Load(ctx context.Context, model, version string) (*Bundle, error) {
+// Load reads a version and checks all of it against its manifest. The error joins a *FileError for each damaged file.
+func (s *Store) Load(ctx context.Context, model, version string) (*Bundle, error) {
 	if !validName(model) || !validVersion(version) {
 		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
 	}
-	if info, err := os.Lstat(filepath.Join(d.path, model, version)); err != nil || !info.IsDir() {
+	if info, err := os.Lstat(filepath.Join(s.path, model, version)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
 	}
-	b, damaged := d.read(ctx, model, version)
+	b, damaged := s.read(ctx, model, version)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(damaged) > 0 {
-		errs := make([]error, len(damaged))
-		for i, e := range damaged {
-			errs[i] = e
-		}
-		return nil, fmt.Errorf("loading: %w", errors.Join(errs...))
+		return nil, fmt.Errorf("loading: %w", errors.Join(damaged...))
 	}
 	return b, nil
 }
 
-// read reads a version and returns its damaged files, in which case the bundle is not whole. It stops early when the
-// context ends.
-func (d *Dir) read(ctx context.Context, model, version string) (*Bundle, []*FileError) {
-	var damaged []*FileError
+// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. It stops early
+// when the context ends.
+func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, damaged []error) {
 	bad := func(file string, err error) {
 		damaged = append(damaged, &FileError{Model: model, Version: version, File: file, Err: err})
 	}
-	dir := filepath.Join(d.path, model, version)
+	dir := filepath.Join(s.path, model, version)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		bad(".", err)
@@ -103,7 +100,7 @@ func (b *Bundle) readManifest(dir, model string) error {
 }
 
 // parse sets the part of the bundle that the named file holds.
-func (b *Bundle) parse(name string, data []byte) error {
+func (b *Bundle) parse(name string, data []byte) (err error) {
 	switch name {
 	case vocabularyFile:
 		return json.Unmarshal(data, &b.Vocabulary)
@@ -115,37 +112,28 @@ func (b *Bundle) parse(name string, data []byte) error {
 	case cardFile:
 		b.Card = string(data)
 	case tensorsFile:
-		list, _, err := safetensors.Read(data)
-		if err != nil {
-			return err
-		}
-		b.Tensors = make(Tensors, len(list))
-		for _, t := range list {
-			b.Tensors[t.Name] = Tensor{Shape: t.Shape, Data: t.Data}
-		}
+		b.Tensors, _, err = safetensors.Read(data)
 	}
-	return nil
+	return err
 }
 
-// Save implements Store.
-func (d *Dir) Save(ctx context.Context, b *Bundle) (string, error) {
+// Save adds a version and returns its name. It sets Version and SHA256 of the bundle, and in its manifest the format, the
+// vocabulary's hash and the files. Saving the same bundle again changes nothing.
+func (s *Store) Save(ctx context.Context, b *Bundle) (string, error) {
 	files, err := b.encode()
 	if err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
-	dir := filepath.Join(d.path, b.Manifest.Name)
+	dir := filepath.Join(s.path, b.Manifest.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
-	unlock, err := d.lock(ctx, b.Manifest.Name)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if err := addVersion(ctx, dir, b.Version, files); err != nil {
-		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
-	}
-	return b.Version, nil
+	return b.Version, s.locked(ctx, b.Manifest.Name, func() error {
+		if err := addVersion(ctx, dir, b.Version, files); err != nil {
+			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+		}
+		return nil
+	})
 }
 
 // addVersion writes the files under a temporary name and renames the folder.
@@ -174,7 +162,7 @@ func addVersion(ctx context.Context, dir, version string, files map[string][]byt
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeSynced(filepath.Join(temp, name), data); err != nil {
+		if err := writeFile(temp, name, data); err != nil {
 			return err
 		}
 	}
@@ -191,15 +179,12 @@ func addVersion(ctx context.Context, dir, version string, files map[string][]byt
 // version.
 func (b *Bundle) encode() (map[string][]byte, error) {
 	m := &b.Manifest
-	if err := m.check(); err != nil {
-		return nil, err
-	}
 	vocabulary, err := json.Marshal(b.Vocabulary)
 	if err != nil {
 		return nil, err
 	}
 	var tensors bytes.Buffer
-	err = safetensors.Write(&tensors, b.Tensors.list(), map[string]string{"name": m.Name, "format": Format})
+	err = safetensors.Write(&tensors, b.Tensors, map[string]string{"name": m.Name, "format": Format})
 	if err != nil {
 		return nil, err
 	}
@@ -261,16 +246,9 @@ func reason(err error) error {
 	return err
 }
 
-func writeSynced(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.Sync()
+// writeFile writes and syncs a file, completely or not at all.
+func writeFile(dir, name string, data []byte) error {
+	return renameio.WriteFile(filepath.Join(dir, name), data, 0o644, renameio.WithTempDir(dir))
 }
 
 func syncDir(path string) (err error) {
