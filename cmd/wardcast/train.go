@@ -63,6 +63,7 @@ type head struct {
 	Numbers     bool     `help:"Make vital signs, scores, doses and durations in the text terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Read misspelled words of the concepts as they were meant." default:"true" negatable:""`
 	StopWords   bool     `help:"Drop function words." default:"true" negatable:""`
+	Pieces      bool     `help:"Let pieces of words count next to words, so that rare and misspelled ones count too." default:"true" negatable:""`
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
 	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
 	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
@@ -82,9 +83,7 @@ type head struct {
 func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
-	if !h.StopWords {
-		s.Text.StopWords = []string{}
-	}
+	s.Text.KeepStopWords, s.Pieces = !h.StopWords, h.Pieces
 	var err error
 	if s.Text.Concepts, err = concepts(h.Concepts); err != nil {
 		return err
