@@ -9,12 +9,6 @@ import (
 	porter "github.com/kljensen/snowball/english"
 )
 
-// fillers may stand between two words of a surface.
-var fillers = []string{"of", "in", "to", "the", "on", "at", "a", "an", "his", "her", "my", "their"}
-
-// separators may stand between "pulse" and its number.
-var separators = []string{"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been", "level", "currently", "around", "about", "approx"}
-
 // compile builds the tree of surfaces.
 func (v *Vectorizer) compile(c *Concepts) error {
 	v.typed = make([]*term, measureTerms)
@@ -89,7 +83,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	}
 	for _, s := range c.Triggers {
 		if effects[s.Effect] == acts {
-			v.keep(s.Surface).acts = true
+			v.keep(s.Surface).class |= acting
 			continue
 		}
 		if err := v.insert(s.Surface, func(old *entry) (*entry, error) {
@@ -122,14 +116,6 @@ func (v *Vectorizer) compile(c *Concepts) error {
 			}
 		}
 	}
-	for _, words := range []struct {
-		list []string
-		set  func(*word)
-	}{{fillers, func(w *word) { w.filler = true }}, {separators, func(w *word) { w.separates = true }}} {
-		for _, raw := range words.list {
-			words.set(v.keep(raw))
-		}
-	}
 	// What has been kept so far are the words that others may be misspellings of.
 	known := make([]*word, 0, v.words.used)
 	for _, s := range v.words.slots {
@@ -138,6 +124,9 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		}
 	}
 	slices.SortFunc(known, func(a, b *word) int { return strings.Compare(a.raw, b.raw) })
+	for raw := range classes {
+		v.keep(raw)
+	}
 	v.speller.deletes = make(map[string][]*word)
 	for _, w := range known {
 		v.speller.add(w)
@@ -234,7 +223,7 @@ func split(surface string) []piece {
 	}
 	kept := all[:0]
 	for i, p := range all {
-		if inner := i > 0 && i < len(all)-1; inner && (p.raw == "-" || slices.Contains(fillers, p.raw)) {
+		if inner := i > 0 && i < len(all)-1; inner && (p.raw == "-" || classes[p.raw]&filler != 0) {
 			continue
 		}
 		kept = append(kept, p)
@@ -245,9 +234,6 @@ func split(surface string) []piece {
 // insert puts a surface into the tree; entry gets what is there, or nil, and returns what shall be there.
 func (v *Vectorizer) insert(surface string, change func(*entry) (*entry, error)) error {
 	all := split(surface)
-	if len(all) == 0 {
-		return fmt.Errorf("surface %q has no letter or digit", surface)
-	}
 	var n *node
 	for i, p := range all {
 		w := v.piece(p.raw)

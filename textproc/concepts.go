@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 //go:embed concepts/concepts.tsv
@@ -101,9 +102,7 @@ func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 			continue
 		}
 		x.Surfaces = slices.DeleteFunc(slices.Clone(x.Surfaces), func(s string) bool { return taken[strings.TrimSuffix(s, "*")] })
-		if len(x.Surfaces) > 0 {
-			all.Concepts = append(all.Concepts, x)
-		}
+		all.Concepts = append(all.Concepts, x) // even without surfaces: senses and triggers may name it
 	}
 	for _, s := range c.Senses {
 		if !taken[s.Surface] {
@@ -155,8 +154,8 @@ func (c *Concepts) addConcept(fields []string) error {
 	}
 	for s := range strings.SplitSeq(fields[1], "|") {
 		s = foldString(strings.TrimSpace(s))
-		if s == "" {
-			return fmt.Errorf("concept %q has an empty surface", x.Name)
+		if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			return fmt.Errorf("surface %q of %q has no letter or digit", s, x.Name)
 		}
 		x.Surfaces = append(x.Surfaces, s)
 	}

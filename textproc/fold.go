@@ -1,6 +1,7 @@
 package textproc
 
 import (
+	"cmp"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,34 +20,50 @@ type folder struct {
 	fold                  transform.Transformer
 }
 
-// run folds text. Each sequence of a starter and its combining characters is taken by itself: invalid bytes and
-// format characters (soft hyphen, zero-width space, byte order mark) are dropped, typographic apostrophes become ',
-// then NFKC, full case folding, and NFKC again because folding can undo it. The cost is linear.
+// run folds text. Invalid bytes and format characters (soft hyphen, zero-width space, byte order mark) are dropped and typographic
+// characters replaced. Then each sequence of a starter and its combining characters is taken by itself: NFKC, full case folding,
+// and NFKC again because folding can undo it. The cost is linear.
 func (f *folder) run(text string) {
 	if f.fold == nil {
 		f.fold = cases.Fold()
 	}
 	f.text, f.start, f.end = f.text[:0], f.start[:0], f.end[:0]
 	for i := 0; i < len(text); {
-		n := 1
-		if text[i] >= utf8.RuneSelf || i+1 < len(text) && text[i+1] >= utf8.RuneSelf {
-			n = norm.NFKC.NextBoundaryInString(text[i:], true)
-		}
-		if n == 1 { // ASCII or not UTF-8
-			if c := text[i]; lower[c] != 0 {
-				f.text = append(f.text, lower[c])
-			} else if c < utf8.RuneSelf {
-				f.text = append(f.text, c)
-			}
+		end := i + 1
+		if c := text[i]; c >= utf8.RuneSelf || end < len(text) && text[end] >= utf8.RuneSelf {
+			end = sequence(text, i)
+			f.segment(text[i:end])
 		} else {
-			f.segment(text[i : i+n])
+			f.text = append(f.text, cmp.Or(lower[c], c))
 		}
 		for len(f.start) < len(f.text) {
-			f.start, f.end = append(f.start, i), append(f.end, i+n)
+			f.start, f.end = append(f.start, i), append(f.end, end)
 		}
-		i += n
+		i = end
 	}
 }
+
+// sequence returns the end of the sequence of combining characters that begins at i. What is dropped inside does not end it.
+func sequence(text string, i int) int {
+	r, n := utf8.DecodeRuneInString(text[i:])
+	end := i + n
+	if isDropped(r, n) {
+		return end
+	}
+	for at := end; at < len(text); at += n {
+		if r, n = utf8.DecodeRuneInString(text[at:]); isDropped(r, n) {
+			continue
+		}
+		if norm.NFKC.PropertiesString(text[at:]).BoundaryBefore() {
+			break
+		}
+		end = at + n
+	}
+	return end
+}
+
+// isDropped reports whether a rune of n bytes is an invalid byte or a format character.
+func isDropped(r rune, n int) bool { return r == utf8.RuneError && n <= 1 || unicode.Is(unicode.Cf, r) }
 
 // segment appends the folded s to f.text.
 func (f *folder) segment(s string) {
@@ -54,7 +71,7 @@ func (f *folder) segment(s string) {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == utf8.RuneError && n <= 1, unicode.Is(unicode.Cf, r):
+		case isDropped(r, n):
 		case replaced[r] != "":
 			f.clean = append(f.clean, replaced[r]...)
 		default:
@@ -62,8 +79,8 @@ func (f *folder) segment(s string) {
 		}
 		i += n
 	}
-	if len(f.clean) <= 1 {
-		f.text = append(f.text, f.clean...)
+	if len(f.clean) == 1 {
+		f.text = append(f.text, cmp.Or(lower[f.clean[0]], f.clean[0]))
 		return
 	}
 	f.normal = norm.NFKC.Append(f.normal[:0], f.clean...)

@@ -18,6 +18,9 @@ type measure struct {
 	concepts bool                                       // the key keeps its own concept: "fever 103"
 }
 
+// worstPain is the greatest score of pain.
+const worstPain = 10
+
 // The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure, temperature
 // and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for glucose and A1C; of Serlin
 // (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for potassium; of the CDC's field triage
@@ -26,12 +29,12 @@ var (
 	heartRate = &measure{
 		name: "hr", least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
 		ranges: []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
-		keys:   []string{"hr", "pulse", "heart rate", "pulse rate", "p"}, needs: besideVital,
+		keys:   []string{"hr", "pulse", "heart rate", "pulse rate", "p", "tachycardia", "tachycardic", "tachy", "bradycardia", "bradycardic", "brady"}, concepts: true, needs: besideVital,
 	}
 	breathing = &measure{
 		name: "rr", least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
 		ranges: []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
-		keys:   []string{"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r"}, needs: besideVital,
+		keys:   []string{"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r", "tachypnea", "tachypneic"}, concepts: true, needs: besideVital,
 	}
 	systolic = &measure{
 		name: "sbp", least: 30, most: 320, limits: []float64{91, 101, 111, 180, 220}, normal: 3, child: true, vital: true,
@@ -42,13 +45,13 @@ var (
 	temperature = &measure{
 		name: "temp", least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
 		ranges: []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
-		keys:   []string{"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "febrile"}, concepts: true, needs: warm,
+		keys:   []string{"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "low grade fever", "febrile", "afebrile"}, concepts: true, needs: warm,
 	}
 	saturation = &measure{
 		name: "spo2", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
-		ranges: []string{"<=91", "92-93", "94-95", ">=96"},
-		keys:   []string{"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "satting at"},
-		needs:  saturated,
+		ranges:   []string{"<=91", "92-93", "94-95", ">=96"},
+		keys:     []string{"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating", "saturating", "hypoxia", "hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat", "low spo2", "low o2"},
+		concepts: true, needs: saturated,
 	}
 	coma = &measure{
 		name: "gcs", least: 3, most: 15, limits: []float64{9, 13, 15}, normal: 3,
@@ -57,11 +60,11 @@ var (
 	glucose = &measure{
 		name: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
-		keys:   []string{"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "blood sugar", "blood glucose", "sugar", "sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick", "glucometer", "glu", "bgm", "poc glucose"},
+		keys:   []string{"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar", "sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick", "glucometer", "meter", "glu", "bgm", "poc glucose"},
 	}
 	painScore = &measure{
-		name: "pain", least: 0, most: 10, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
-		keys: []string{"pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain"}, concepts: true,
+		name: "pain", least: 0, most: worstPain, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
+		keys: []string{"pain", "pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain"}, concepts: true, needs: rated,
 	}
 	a1c       = &measure{name: "a1c", least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"}, keys: []string{"a1c", "hba1c", "hgba1c", "hgb a1c"}}
 	inr       = &measure{name: "inr", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05}, ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: []string{"inr"}}
@@ -72,11 +75,11 @@ var (
 	lactate     = &measure{name: "lactate", least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"}, keys: []string{"lactate", "lactic", "lactic acid"}}
 	orientation = &measure{
 		name: "orient", least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
-		keys: []string{"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented", "alert & oriented", "awake alert", "oriented"}, concepts: true,
+		keys: []string{"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented", "alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented"}, concepts: true,
 	}
 	duration = &measure{
 		name: "dur", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
-		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"},
+		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"}, keys: []string{"pod", "post op day", "postop day"}, concepts: true,
 	}
 	count     = &measure{name: "count", least: 1, most: 99, limits: []float64{1.5, 2.5}, ranges: []string{"1", "2", ">=3"}}
 	gestation = &measure{name: "ga", least: 1, most: 44, limits: []float64{14, 28, 37}, ranges: []string{"<14", "14-27", "28-36", ">=37"}}
@@ -134,85 +137,10 @@ func (m *measure) worse(x, y float64) int {
 	return b
 }
 
-// unit is what a number counts.
-type unit uint8
-
-const (
-	noUnit unit = iota
-	minutes
-	hours
-	days
-	weeks
-	months
-	years
-	amount // of a drug
-	pieces // of a drug
-	litres
-	feet
-	milesAnHour
-	nothing // sizes, times of day, ordinals: no term
-)
-
-var units = map[string]unit{}
-
-func init() {
-	for u, words := range map[unit][]string{
-		minutes:     {"min", "mins", "minute", "minutes"},
-		hours:       {"h", "hr", "hrs", "hour", "hours"},
-		days:        {"d", "day", "days"},
-		weeks:       {"w", "wk", "wks", "week", "weeks"},
-		months:      {"mo", "mos", "month", "months", "mth", "mths"},
-		years:       {"y", "yr", "yrs", "year", "years"},
-		amount:      {"mg", "mcg", "ug", "g", "gm", "gms", "gram", "grams", "ml", "cc", "unit", "units", "meq", "iu"},
-		pieces:      {"pill", "pills", "tab", "tabs", "tablet", "tablets", "cap", "caps", "capsule", "capsules", "puff", "puffs", "drop", "drops", "dose", "doses", "spray", "sprays"},
-		litres:      {"l", "liter", "liters", "litre", "litres", "lpm", "lnc", "lo"},
-		feet:        {"ft", "foot", "feet"},
-		milesAnHour: {"mph"},
-		nothing:     {"cm", "mm", "in", "inch", "inches", "lb", "lbs", "kg", "km", "am", "pm", "st", "nd", "rd", "th", "s", "a", "p", "bpm", "f", "c", "mmhg", "ga", "fr", "gauge", "kmh", "kph"},
-	} {
-		for _, w := range words {
-			units[w] = u
-		}
-	}
-}
-
-// hoursOf says how many hours a unit of time has.
-var hoursOf = [...]float64{minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24}
-
 // celsius returns x in degrees Celsius, to a tenth: values that only Fahrenheit can have are converted.
 func celsius(x float64) float64 {
 	if x >= 77 && x <= 113 {
 		x = (x - 32) / 1.8
 	}
 	return math.Round(x*10) / 10
-}
-
-// ageWords are units of an age that tell the sex too: "yom" is a year-old male. Letters between say what somebody took for the
-// race; it is not read.
-var ageWords = func() map[string]ageWord {
-	table := make(map[string]ageWord)
-	for _, u := range []struct {
-		prefix string
-		years  float64
-	}{{"yo", 1}, {"yr", 1}, {"y", 1}, {"mo", 1. / 12}, {"wo", 7 / 365.25}, {"do", 1 / 365.25}} {
-		for _, race := range []string{"", "w", "b", "h", "a", "aa", "l", "c"} {
-			if u.prefix != "yo" && race != "" {
-				continue
-			}
-			table[u.prefix+race+"m"] = ageWord{u.years, 'm'}
-			table[u.prefix+race+"f"] = ageWord{u.years, 'f'}
-		}
-	}
-	table["yo"] = ageWord{1, 0}
-	return table
-}()
-
-type ageWord struct {
-	years float64 // of its unit
-	sex   byte    // 'm', 'f', or 0
-}
-
-// sexes are the words for a sex beside an age.
-var sexes = map[string]byte{
-	"m": 'm', "male": 'm', "man": 'm', "boy": 'm', "gentleman": 'm', "gent": 'm', "f": 'f', "female": 'f', "woman": 'f', "girl": 'f', "lady": 'f', "fem": 'f',
 }

@@ -14,9 +14,12 @@ type mention struct {
 	plain       bool // the term counts as it is in spite of the status: a chronic disease of the past
 }
 
+// isTest reports whether m takes a result that follows it.
+func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
+
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
-	t.mentions, t.events, t.arena, t.clause, t.young, t.status = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false
+	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.aged, t.plus = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false, false
 	for i := 0; i < len(t.lex); {
 		l := &t.lex[i]
 		var next int
@@ -48,12 +51,20 @@ func (t *Transformer) word(i int) int {
 	if next := t.special(i); next > i {
 		return next
 	}
+	if w.unit.isTime() && t.isMark(i-1, '/') && l.glued { // pads/hr
+		return i + 1
+	}
 	if w.node != nil {
 		if e, next := t.longest(i); e != nil {
 			if end := t.surface(i, next, e); end > i {
 				return end
 			}
 		}
+	}
+	if w.raw == "non" && t.isMark(i+1, '-') && t.lex[i+1].glued && t.touchesNext(i+1) { // non-displaced
+		t.status = true
+		t.events = append(t.events, event{kind: minusAfter, lex: int32(i)})
+		return i + 2
 	}
 	t.plain(i)
 	return i + 1
@@ -106,10 +117,16 @@ func (t *Transformer) longest(i int) (best *entry, next int) {
 	}
 }
 
-// fills reports whether the lexeme at i may stand between two words of a surface: a small word, or a hyphen.
+// fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, or the stop
+// of a shortened word.
 func (t *Transformer) fills(i int) bool {
 	l := &t.lex[i]
-	return l.c == '-' && l.glued && t.lex[i+1].glued || l.word != nil && l.word.filler
+	return l.c == '-' && l.glued && t.lex[i+1].glued || t.isClass(i, filler) || t.shortens(i)
+}
+
+// shortens reports whether lexeme i is the full stop of a shortened word: abd. pain.
+func (t *Transformer) shortens(i int) bool {
+	return t.lex[i].c == '.' && t.lex[i].glued && t.isClass(i-1, shortened)
 }
 
 // child returns the node after the word of l, or nil.
@@ -184,8 +201,9 @@ func (t *Transformer) senseOf(i, next int, e *entry) *entry {
 // cue reports whether a cue of s stands within its window from lexeme i on, in the direction of step. The window counts words
 // between spaces.
 func (t *Transformer) cue(i, step int, s *sense) bool {
+	const most = 4 // lexemes for each word: forms with slashes are one word
 	seen := 0
-	for ; i >= 0 && i < len(t.lex); i += step {
+	for n := most * (s.window + 1); n > 0 && i >= 0 && i < len(t.lex); n, i = n-1, i+step {
 		l := &t.lex[i]
 		if step > 0 && !l.glued {
 			seen++
@@ -213,6 +231,8 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 		return s.cues["#"] || s.cues["#/10"] && t.slashed(i, 10) || s.cues["20/#"] && l.value == 20 && t.slashed(i, -1)
 	case l.c == '+' || l.c == '-':
 		return seen == 0 && s.cues[string(rune(l.c))] && t.touches(i, step)
+	case l.c == ',':
+		return seen == 0 && s.cues[","]
 	case l.kind == mark || l.word == nil:
 		return false
 	case s.cues[l.word.like.raw]:
@@ -257,14 +277,6 @@ func (t *Transformer) isNumber(i int) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == digits
 }
 
-// unitAt returns what the word at i makes a number count.
-func (t *Transformer) unitAt(i int) unit {
-	if i < 0 || i >= len(t.lex) || t.lex[i].kind != letters || t.lex[i].word == nil {
-		return noUnit
-	}
-	return t.lex[i].word.unit
-}
-
 // mark reads the mark at i.
 func (t *Transformer) mark(i int) int {
 	l := &t.lex[i]
@@ -272,6 +284,9 @@ func (t *Transformer) mark(i int) int {
 	case ',':
 		t.events = append(t.events, event{kind: comma, lex: int32(i)})
 	case '.', ';', '\n', '!':
+		if t.shortens(i) {
+			break
+		}
 		t.events = append(t.events, event{kind: ended, lex: int32(i)})
 		t.clause++
 	case ':':
@@ -310,7 +325,7 @@ func (t *Transformer) touchesNext(i int) bool {
 // question reads ?uti, syncope? and (?) as doubt.
 func (t *Transformer) question(i int) int {
 	switch {
-	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i):
+	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i), i+1 == len(t.lex) || t.lex[i+1].kind == mark && t.lex[i+1].c != '?':
 		t.trigger(i, i+1, unsure)
 	default:
 		t.trigger(i, i+1, maybe)
@@ -318,18 +333,25 @@ func (t *Transformer) question(i int) int {
 	return i + 1
 }
 
-// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between spaces or two words is none.
+// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is none, nor one between spaces unless it
+// closes an item of a list or begins one after a plus sign between spaces.
 func (t *Transformer) sign(i int) int {
 	end := i + 1
 	for end < len(t.lex) && t.lex[end].c == t.lex[i].c && t.lex[end].glued {
 		end++
 	}
 	positive := t.lex[i].c == '+'
+	if positive && t.isMark(end, '/') && t.isMark(end+1, '-') { // +/- loc
+		t.trigger(i, end+2, maybe)
+		return end + 2
+	}
+	closes := (t.plus || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest()) &&
+		(end == len(t.lex) || t.lex[end].c == ',' || t.lex[end].c == '.' || t.lex[end].c == ';' || t.lex[end].c == '\n')
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)
 	switch {
-	case before && !after:
+	case before && !after, closes && i > 0 && t.lex[i-1].kind == letters: // flu-, flu -
 		kind = minusBefore
 		if positive {
 			kind = plusBefore
@@ -344,6 +366,9 @@ func (t *Transformer) sign(i int) int {
 		}
 	case positive && !before:
 		kind = plusAfter
+		t.plus = true
+	case t.plus && t.isMark(i-1, ','): // + fever, - cough
+		kind = minusAfter
 	default:
 		return end
 	}
@@ -359,9 +384,6 @@ func (t *Transformer) bracketedSign(i int) int {
 	}
 	c := t.lex[i+1].c
 	if c != '+' && c != '-' {
-		if t.lex[i+1].c == '?' {
-			return 0
-		}
 		return 0
 	}
 	next := i + 3

@@ -1,5 +1,10 @@
 package textproc
 
+import (
+	"math"
+	"strings"
+)
+
 // Status says what a note says of a finding.
 type Status uint8
 
@@ -40,8 +45,8 @@ const (
 	after
 	over
 	otherPerson
-	visible // the effects from here on belong to words that keep a term
 	present
+	visible // the effects from here on belong to words that keep a term
 	kin
 	has
 	tells
@@ -83,11 +88,16 @@ type event struct {
 // five words.
 const maxDenied = 8
 
+// farthest is how many events around a trigger are searched for what it is about.
+const farthest = 16
+
 // scope is what holds at a place of the note.
 type scope struct {
 	denied     int  // how many more mentions are denied
 	fresh      bool // nothing has been said since the denial
 	commas     bool // the denial passes commas
+	listing    bool // it is of a word that lists: denies, negative for
+	refused    bool // a denial has gone before in the sentence
 	uncertain  bool
 	past       bool
 	mechanisms bool // that are of today in spite of past
@@ -108,7 +118,7 @@ func (t *Transformer) assignStatus() {
 		case comma:
 			s.uncertain, s.another, s.sign = false, false, 0
 			s.listed = true
-			if !s.commas || s.denied > 0 && !t.bare(i+1, false) {
+			if !s.commas || s.denied > 0 && (!t.bare(i+1, false) || !s.listing && t.placed(i+1)) {
 				s.denied = 0
 			}
 			if s.mechanisms || s.past && !t.bare(i+1, true) {
@@ -122,16 +132,29 @@ func (t *Transformer) assignStatus() {
 		case plusAfter:
 			s.denied, s.sign = 0, 1
 		case minusBefore:
-			t.backward(i, Negated, true)
+			if t.closes(i) {
+				t.backward(i, Negated, true)
+			}
 			s.sign = 0
 		case plusBefore:
-			t.backward(i, Affirmed, true)
+			if t.closes(i) {
+				t.backward(i, Affirmed, true)
+			}
 			s.denied, s.sign = 0, 0
 		case triggered:
 			t.apply(&s, i)
 		}
 	}
 	t.chronic()
+}
+
+// closes reports whether the sign of event i stands straight after something mentioned: the n of n- is nothing.
+func (t *Transformer) closes(i int) bool {
+	if i == 0 || t.events[i-1].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	return m.measure == nil && m.last == t.events[i].lex
 }
 
 // chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one anyway.
@@ -152,11 +175,15 @@ func (t *Transformer) chronic() {
 func (t *Transformer) mention(s *scope, i int) {
 	m := &t.mentions[t.events[i].mention]
 	if m.measure != nil && m.measure != spine {
+		s.commas = s.commas && s.listing // no bm x 4 days, vomiting
 		return
 	}
 	kind := ""
 	if m.entry != nil {
 		kind = m.entry.kind
+	}
+	if s.denied > 0 && !s.fresh && t.isClass(int(m.first), acting) && !t.isListed(int(m.first)) { // no helmet hit by car
+		s.denied = 0
 	}
 	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" || s.listed && kind == "treatment") {
 		s.past = false
@@ -244,10 +271,14 @@ func (t *Transformer) apply(s *scope, i int) {
 		}
 		s.past, s.listed, s.mechanisms = true, false, false
 	case after:
-		s.past, s.listed, s.mechanisms = true, false, true
+		next := int(t.events[i].end)
+		activity := next < len(t.lex) && t.lex[next].word != nil && strings.HasSuffix(t.lex[next].word.raw, "ing") // s/p lifting boxes
+		s.past, s.listed, s.mechanisms = !activity, false, true
 		s.denied = 0
 	case over:
-		t.backward(i, Historical, false)
+		if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
+			s.past, s.listed, s.mechanisms = true, false, false
+		}
 	case otherPerson:
 		s.another = true
 		if !s.fresh {
@@ -281,12 +312,14 @@ func (t *Transformer) apply(s *scope, i int) {
 	}
 }
 
-// open begins a denial.
+// open begins a denial. Where each item of a list has its own, none passes a comma: no fever, no cough, rash.
 func (s *scope) open(e effect) {
-	s.denied, s.fresh, s.commas, s.sign = maxDenied, true, e != not, 0
-	if e == denies {
-		s.denied = 1 << 30
+	s.listing = e == denies
+	s.denied, s.fresh, s.commas, s.sign = maxDenied, true, e != not && (s.listing || !s.refused), 0
+	if s.listing {
+		s.denied = math.MaxInt
 	}
+	s.refused = true
 }
 
 // answers reports whether the denial of event i is the answer in "fever: no".
@@ -297,7 +330,7 @@ func (t *Transformer) answers(i int) bool {
 
 // follows reports whether something is mentioned between event i and the end of its item.
 func (t *Transformer) follows(i int) bool {
-	for _, e := range t.events[i+1:] {
+	for _, e := range t.events[i+1 : min(len(t.events), i+1+farthest)] {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
@@ -316,14 +349,13 @@ func (t *Transformer) follows(i int) bool {
 // tested reports whether a test or what it looks for stands straight before event i.
 func (t *Transformer) tested(i int) bool {
 	at := i - 1
-	for at >= 0 && t.events[at].kind == triggered && t.events[at].effect >= visible {
+	for at >= max(0, i-farthest) && t.events[at].kind == triggered && t.events[at].effect >= visible {
 		at--
 	}
 	if at < 0 || t.events[at].kind != mentioned {
 		return false
 	}
-	m := &t.mentions[t.events[at].mention]
-	return m.entry != nil && m.entry.test
+	return t.mentions[t.events[at].mention].isTest()
 }
 
 // current reports whether a duration before "h/o" makes it mean "for": 2 day h/o cough.
@@ -342,7 +374,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
-			if m.measure != nil || t.lex[m.first].word != nil && t.lex[m.first].word.acts || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
 		case comma, ended:
@@ -365,12 +397,27 @@ func (t *Transformer) bare(i int, past bool) bool {
 	return true
 }
 
+// placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead". Nobody says where
+// something is not, except after "denies".
+func (t *Transformer) placed(i int) bool {
+	for _, e := range t.events[i:] {
+		if e.kind != mentioned {
+			return false
+		}
+		if m := &t.mentions[e.mention]; m.entry != nil && t.is(int(m.last), "to", "on", "over", "above") {
+			return true
+		}
+	}
+	return false
+}
+
 // backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and what a
-// slash, "and" or "or" joins to it. If only is set, it must stand straight before.
-func (t *Transformer) backward(i int, status Status, only bool) {
+// slash, "and" or "or" joins to it; what is another person's stays so. If only is set, it must stand straight before. It returns false
+// if nothing does.
+func (t *Transformer) backward(i int, status Status, only bool) bool {
 	at, word := -1, -1
 search:
-	for k, seen := i-1, 0; k >= 0 && seen < 4; k-- {
+	for k, seen := i-1, 0; k >= max(0, i-farthest) && seen < 4; k-- {
 		e := &t.events[k]
 		switch e.kind {
 		case ended:
@@ -398,26 +445,33 @@ search:
 		at = word
 	}
 	if at < 0 {
-		return
+		return false
 	}
-	for {
-		t.setStatus(&t.mentions[t.events[at].mention], status)
+	for range maxDenied {
+		if m := &t.mentions[t.events[at].mention]; m.status != OtherPerson {
+			t.setStatus(m, status)
+		}
 		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) {
-			return
+			return true
 		}
 		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
 			if t.events[at].kind == comma || t.events[at].kind == ended || t.events[at].kind == triggered {
-				return
+				return true
 			}
 		}
 		if at < 0 {
-			return
+			return true
 		}
 	}
+	return true
 }
 
 // conjunction reports whether "and" or "or" stands before the mention of event i.
 func (t *Transformer) conjunction(i int) bool {
-	first := int(t.mentions[t.events[i].mention].first)
-	return t.is(first-1, "and", "or")
+	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
+}
+
+// isListed reports whether what begins at lexeme i is joined to what stands before it.
+func (t *Transformer) isListed(i int) bool {
+	return t.is(i-1, "and", "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || t.isMark(i-1, '&')
 }

@@ -46,6 +46,8 @@ type Transformer struct {
 	clause   int32
 	young    bool // a child's age stands in the note
 	status   bool // something may be other than affirmed
+	aged     bool // an age stands in the note
+	plus     bool // a plus sign between spaces stands in the note
 
 	raw    []byte // the folded word being scanned, in buffer
 	buffer [maxWord]byte

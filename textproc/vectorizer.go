@@ -42,18 +42,18 @@ type Vectorizer struct {
 
 // word is all that follows from a folded word of a note, before its neighbours are seen.
 type word struct {
-	raw       string
-	like      *word    // the word that was meant, mostly itself
-	stem      [1]*term // of the word as it stands; nil for a stop word or a single letter
-	node      *node    // of the surfaces that begin with it
-	unit      unit
-	stop      bool    // dropped, or kept without a status
-	filler    bool    // may stand between the words of a surface
-	acts      bool    // a verb of what happened
-	grams     []int32 // its pieces
-	weight    float64 // largest idf among them
-	scale     float64 // 1/√ of their number
-	separates bool    // may stand between "pulse" and its number
+	raw    string
+	like   *word    // the word that was meant, mostly itself
+	stem   [1]*term // of the word as it stands; nil for a stop word or a single letter
+	node   *node    // of the surfaces that begin with it
+	class  class
+	unit   unit
+	stop   bool    // dropped, or kept without a status
+	sex    byte    // 'm' or 'f' of a word that says the sex beside an age, else 0
+	value  float64 // of a number written as a word, else 0
+	grams  []int32 // its pieces
+	weight float64 // largest idf among them
+	scale  float64 // 1/√ of their number
 }
 
 // term is what can have columns.
@@ -158,7 +158,7 @@ func (v *Vectorizer) keep(raw string) *word {
 
 // resolve returns what follows from a folded word.
 func (v *Vectorizer) resolve(raw string) *word {
-	w := &word{raw: raw, unit: units[raw]}
+	w := &word{raw: raw, class: classes[raw], unit: units[raw], sex: sexes[raw], value: numerals[raw]}
 	w.like = w
 	_, w.stop = v.stops[raw]
 	if w.stop && v.settings.KeepStopWords {

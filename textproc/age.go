@@ -1,0 +1,151 @@
+package textproc
+
+const (
+	oldest      = 120 // years; a number above is no age
+	adultVitals = 8   // years from which the ranges of adults hold for vital signs (ESI)
+)
+
+// age reads an age, and the sex after it, at the number i. It returns 0 if there is none.
+func (t *Transformer) age(i int) int {
+	years, who, end := t.ageAt(i)
+	if end == 0 {
+		return 0
+	}
+	return t.addAge(i, end, years, who)
+}
+
+// sexFirst reads "M/45" and "female, 32" at the start of a note. It returns 0 if lexeme i begins no such form.
+func (t *Transformer) sexFirst(i int) int {
+	who, at := t.lex[i].word.sex, i+1
+	if i > 0 || who == 0 {
+		return 0
+	}
+	if t.isMark(at, '/') || t.isMark(at, ',') || t.isMark(at, '-') {
+		at++
+	}
+	if !t.isNumber(at) || t.lex[at].point {
+		return 0
+	}
+	if years, _, end := t.ageAt(at); end > 0 {
+		return t.addAge(i, end, years, who)
+	}
+	if end := at + 1; end == len(t.lex) || t.lex[end].kind == letters && !t.lex[end].glued && t.unitAt(end) == noUnit || t.isMark(end, ',') {
+		return t.addAge(i, end, t.lex[at].value, who)
+	}
+	return 0
+}
+
+// addAge adds the age and the sex of lexemes [from,to). Only the first age of a note is the patient's.
+func (t *Transformer) addAge(from, to int, years float64, who byte) int {
+	if t.aged {
+		return to
+	}
+	t.aged = true
+	if years < adultVitals {
+		t.young = true
+	}
+	first := len(t.arena)
+	if t.v.settings.Age {
+		t.typed(age, age.rangeOf(years))
+		switch who {
+		case 'f':
+			t.typed(sex, 0)
+		case 'm':
+			t.typed(sex, 1)
+		}
+	}
+	return t.addTyped(from, to, first, age)
+}
+
+// ageAt returns the age and the sex that stand at the number i, and the lexeme after them, 0 if there are none.
+func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
+	if i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters {
+		return 0, 0, 0
+	}
+	at := i + 1
+	if t.isMark(at, '-') {
+		at++
+	}
+	if at >= len(t.lex) || t.lex[at].kind != letters || t.lex[at].word == nil {
+		return 0, 0, 0
+	}
+	value, unit, touches := t.lex[i].value, t.lex[at].word, t.lex[at].glued
+	a, one := agedWords[unit.raw]
+	switch {
+	case one && (a.years == 1 || touches || i == 0):
+		age, who, end = value*a.years, a.sex, at+1
+		if who == 0 {
+			end = t.skipPoint(end)
+		}
+	case unit.unit >= days && unit.unit <= years || unit.raw == "m" && (t.isMark(at+1, '/') || t.isMark(at+1, '.')) && t.is(at+2, "o"):
+		hours := hoursOf[months]
+		if unit.unit != noUnit {
+			hours = hoursOf[unit.unit]
+		}
+		age = value * hours / hoursOf[years]
+		if hours == hoursOf[months] {
+			age = value / 12
+		}
+		old := true
+		if end, old = t.old(at + 1); !old && (t.is(i-1, "x") || !t.sexAt(end) && !t.ageAlone(i, at)) {
+			return 0, 0, 0
+		}
+	case unit.sex != 0 && (touches && len(unit.raw) == 1 || i == 0) && !t.lex[i].point && value < leastFever && t.sexAt(at): // 45F
+		return value, unit.sex, at + 1
+	default:
+		return 0, 0, 0
+	}
+	if who == 0 {
+		if (t.isMark(end, ',') || t.isMark(end, '/') || t.isMark(end, '-')) && t.sexAt(end+1) {
+			end++
+		}
+		if old := t.is(end-1, "o", "yo", "old"); old && end < len(t.lex) && t.lex[end].end-t.lex[end].start == 1 && t.lex[end].kind == letters && !t.sexAt(end) && t.sexAt(end+1) { // 17 y o w f
+			end++
+		}
+		if t.sexAt(end) {
+			who, end = t.lex[end].word.sex, end+1
+		}
+	}
+	return age, who, end
+}
+
+// leastFever is the least number that counts degrees Fahrenheit in "102F", and no years.
+const leastFever = 100
+
+// ageAlone reports whether a number at i and its unit at the start of a note are an age without "old": 40Y, 6wk.
+func (t *Transformer) ageAlone(i, unit int) bool {
+	if i > 0 || t.isClass(unit+1, expecting|labouring) || t.is(unit+1, "of", "ago", "hx", "h", "history", "s", "pp", "post", "postpartum", "in", "now", "since") {
+		return false
+	}
+	u := t.unitAt(unit)
+	return u == years || t.lex[unit].glued && (u == weeks || u == months)
+}
+
+// old reads what makes a time an age: old, /o, .o. or -old. It returns the lexeme after it.
+func (t *Transformer) old(at int) (end int, found bool) {
+	switch {
+	case (t.isMark(at, '/') || t.isMark(at, '.')) && t.is(at+1, "o", "old"):
+		return t.skipPoint(at + 2), true
+	case t.is(at, "o", "old", "olds"):
+		return at + 1, true
+	case t.isMark(at, '-') && t.is(at+1, "old"):
+		return at + 2, true
+	}
+	return at, false
+}
+
+// skipPoint returns at, or the lexeme after a full stop that closes "y.o.".
+func (t *Transformer) skipPoint(at int) int {
+	if t.isMark(at, '.') && t.lex[at].glued {
+		return at + 1
+	}
+	return at
+}
+
+// sexAt reports whether the word at i says a sex. The f of f/u and of f12 does not.
+func (t *Transformer) sexAt(i int) bool {
+	if i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.sex == 0 {
+		return false
+	}
+	return len(t.lex[i].word.raw) > 1 || !(t.isNumber(i+1) && t.lex[i+1].glued) && !(t.isMark(i+1, '/') && t.lex[i+1].glued && t.touchesLetters(i+2))
+}

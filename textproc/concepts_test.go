@@ -1,0 +1,187 @@
+package textproc
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+const conceptsHeader = "concept\tsurfaces\tkind\tnote\n"
+
+// withSite returns the default settings with a site's own concepts.
+func withSite(t *testing.T, table string) Settings {
+	t.Helper()
+	s := DefaultSettings()
+	var err error
+	if s.Concepts, err = Builtin().With(strings.NewReader(conceptsHeader + table)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestWith(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, table, note, want string }{
+		{"adds", "zebra_protocol\tzpx|Zebra path\tadmin\tours", "zpx, ZEBRA PATH", "zebra_protocol<zpx>,zebra_protocol<ZEBRA PATH>"},
+		{"three columns do", "zebra\tzpx\tadmin", "zpx", "zebra<zpx>"},
+		{"comments, blank lines and Windows line ends", "# ours\r\n\r\nzebra\tzpx\tadmin\r\n", "zpx", "zebra<zpx>"},
+		{"replaces the concept of its name", "fever\tpyrexia\tsymptom\t", "fever, pyrexia", "fever<fever>,fever<pyrexia>"},
+		{"the surfaces of a replaced concept are words again", "dyspnea\tzpx\tsymptom\t", "sob, dyspnea", "sob<sob>,dyspnea<dyspnea>"},
+		{"takes a surface", "zebra\tsob\tsymptom\t", "sob, short of breath", "zebra<sob>,dyspnea<short of breath>"},
+		{"takes a surface with senses", "zebra\tcp\tsymptom\t", "h/o cp", "past:zebra<cp>"},
+		{"parts", "zebra\tzpx\tsymptom\tparts=fever,stripes: ours", "zpx", "zebra+fever+stripe<zpx>"},
+		{"test", "zebra\tzpx\ttreatment\ttest: ours", "zpx neg, zpx+", "not:zebra<zpx>,zebra<zpx>"},
+		{"dropped", "zebra\tzpx\tadmin\tdropped: ours", "zpx knee", "knee<knee>"},
+		{"ends", "zebra\tzpx\tadmin\tdropped: ends: ours", "no fever zpx cough", "not:fever<fever>,cough<cough>"},
+		{"chronic", "zebra\tzpx\thistory\t", "h/o zpx, fever", "past:zebra<zpx>,fever<fever>"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := read(t, withSite(t, c.table), c.note); got != c.want {
+				t.Errorf("%q: got %s, want %s", c.note, got, c.want)
+			}
+		})
+	}
+}
+
+func TestWithErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, table, says string }{
+		{"fields", "zebra\tzpx", "line 2: 2 fields"},
+		{"name", "Zebra path\tzpx\tadmin", `line 2: "Zebra path"`},
+		{"kind", "\nzebra\tzpx\tanimal", `line 3: kind "animal"`},
+		{"twice", "zebra\tzpx\tadmin\nzebra\tzpy\tadmin", "line 3: concept"},
+		{"empty surface", "zebra\tzpx||zpy\tadmin", "line 2: surface"},
+		{"no letter", "zebra\t--\tadmin", "line 2: surface"},
+		{"several senses", "zebra\tzpx*\tadmin", `"zpx*"`},
+		{"long line", "zebra\t" + strings.Repeat("a", 1<<17), "reading concepts"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Builtin().With(strings.NewReader(conceptsHeader + c.table)); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %s", err, c.says)
+			}
+		})
+	}
+	broken := errors.New("broken")
+	if _, err := Builtin().With(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
+
+// What a table may not hold for reasons of other lines, the making of a vectorizer refuses.
+func TestConceptsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, table, says string }{
+		{"long word", "zebra\t" + strings.Repeat("a", maxWord+1) + "\tadmin", "longer than 64 bytes"},
+		{"surface of two", "zebra\tzpx\tadmin\nlion\tzpx\tadmin", `belongs to "zebra" and "lion"`},
+	} {
+		if _, err := Reader(withSite(t, c.table)); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
+		}
+	}
+}
+
+// A concept that loses its last surface may still be the sense of another.
+func TestConceptWithoutSurfaces(t *testing.T) {
+	t.Parallel()
+	s := withSite(t, "zebra\texposure|exposed\tadmin\t")
+	if got, want := read(t, s, "exposed to covid, exposed"), "exposure<exposed to>,other:covid<covid>,zebra<exposed>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestConceptsAsJSON(t *testing.T) {
+	t.Parallel()
+	saved, err := json.Marshal(Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loaded Concepts
+	if err := json.Unmarshal(saved, &loaded); err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(Builtin(), &loaded); diff != "" {
+		t.Errorf("(-saved +loaded):\n%s", diff)
+	}
+}
+
+// Each surface of the built-in table, read alone, means its concept.
+func TestEverySurfaceIsRead(t *testing.T) {
+	t.Parallel()
+	reader := newReader(t)
+	for _, c := range Builtin().Concepts {
+		for _, s := range c.Surfaces {
+			if strings.HasSuffix(s, "*") || c.Dropped {
+				continue
+			}
+			var got []string
+			for _, token := range reader.Tokens(s) {
+				for _, term := range token.Terms {
+					got = append(got, map[bool]string{true: "not:"}[token.Status == Negated]+term)
+				}
+			}
+			for name := range strings.SplitSeq(c.Name, "+") {
+				if !slices.Contains(got, name) {
+					t.Errorf("%q of %s gives %v", s, name, got)
+				}
+			}
+		}
+	}
+}
+
+func TestBuiltinStopWords(t *testing.T) {
+	t.Parallel()
+	stops := builtinStopWords()
+	if sorted := slices.Sorted(slices.Values(stops)); len(sorted) != len(slices.Compact(slices.Clone(sorted))) {
+		t.Error("a stop word is there twice")
+	}
+	for _, finding := range []string{"left", "right", "up", "down", "after", "before", "off", "out", "more", "unable", "pain"} {
+		if slices.Contains(stops, finding) {
+			t.Errorf("%q is a stop word", finding)
+		}
+	}
+}
+
+// Each trigger has an effect that the table explains, once.
+func TestTriggersOnce(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, trigger := range Builtin().Triggers {
+		key := trigger.Surface
+		if effects[trigger.Effect] == acts {
+			key += " acts"
+		}
+		if seen[key] {
+			t.Errorf("trigger %q stands twice", trigger.Surface)
+		}
+		seen[key] = true
+		if !strings.Contains(string(statusFile), "\n# "+trigger.Effect) {
+			t.Errorf("effect %q is not explained", trigger.Effect)
+		}
+	}
+}
+
+func FuzzWith(f *testing.F) {
+	for _, seed := range []string{"zebra\tzpx|zebra path\tadmin\tours", "a+b\tx/y\tfinding\tparts=q,r: test", "not:a\tn\tsymptom", "a\tﬁ|é\tsymptom", "a\t1:1\tadmin", "a\tthe of\tadmin"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, table string) {
+		c, err := Builtin().With(strings.NewReader(conceptsHeader + table))
+		if err != nil {
+			return
+		}
+		s := DefaultSettings()
+		s.Concepts = c
+		reader, err := Reader(s)
+		if err != nil {
+			return
+		}
+		checkSpans(t, table, reader.Tokens(table))
+	})
+}

@@ -1,0 +1,192 @@
+package textproc
+
+// measured reads the number that belongs to the key of lexemes [i,next). It returns 0 if there is none.
+func (t *Transformer) measured(i, next int, e *entry) int {
+	m := e.measure
+	at := next
+	for n := 0; n < 4 && at < len(t.lex) && t.separates(at, m); n++ {
+		at++
+	}
+	if m == glucose && (t.is(at, "hi") || t.is(at, "lo") || t.is(at-1, "low", "high") && at > next+1) { // the meter reads high
+		if t.is(at-1, "low", "high") {
+			at--
+		}
+		x := glucose.most
+		if t.is(at, "lo", "low") {
+			x = glucose.least
+		}
+		return t.one(i, at+1, m, x)
+	}
+	if m == coma && t.is(at, "e") {
+		return t.eyesVoiceMotor(i, at)
+	}
+	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
+		return 0
+	}
+	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") || t.is(at+1, "am", "pm") {
+		return 0
+	}
+	if t.isMark(at+1, '/') || t.is(at+1, "over") {
+		return t.measuredFraction(i, next, at, e)
+	}
+	low, high, end := t.value(at)
+	switch m {
+	case heartRate:
+		if t.is(end, "bpm") {
+			end++
+		}
+	case duration:
+		low, high = low*hoursOf[days], high*hoursOf[days]
+	case temperature:
+		low, high = celsius(low), celsius(high)
+		if t.isMark(end, other) {
+			end++
+		}
+		if t.is(end, "f", "c") {
+			end++
+		}
+		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark && !t.lex[end+1].glued || t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
+			end++
+		}
+	case glucose:
+		if t.lex[at].point && high < 36 || t.is(end, "mmol") {
+			low, high = low*18.018, high*18.018
+		}
+		if t.is(end, "mmol", "mg") {
+			end++
+			if t.isMark(end, '/') && t.is(end+1, "l", "dl") {
+				end += 2
+			}
+		}
+	case saturation:
+		if t.isMark(end, '%') {
+			end++
+		}
+	case painScore:
+		if after := t.outOfTen(end); after > 0 {
+			end = after
+		}
+	}
+	return t.finish(i, next, at, end, e, low, high)
+}
+
+// separates reports whether lexeme i may stand between a key of m and its number.
+func (t *Transformer) separates(i int, m *measure) bool {
+	l := &t.lex[i]
+	switch l.c {
+	case ':', '=', '~', '(', '@', '>', '<', '#':
+		return true
+	case '+':
+		return m == potassium
+	case '-':
+		return !(l.glued && t.touchesNext(i)) || t.isNumber(i+1)
+	}
+	if m == orientation && t.is(i, "to") {
+		return false
+	}
+	return t.isClass(i, separator) || m == orientation && t.is(i, "x")
+}
+
+// measuredFraction reads a/b at the number at, which belongs to the key of lexemes [i,next): 120/80, 90/palp, 8/10, 14/15.
+func (t *Transformer) measuredFraction(i, next, at int, e *entry) int {
+	a := t.lex[at].value
+	if !t.isNumber(at + 2) {
+		if e.measure == systolic && t.is(at+2, "p", "palp", "palpation", "doppler") {
+			return t.finish(i, next, at, at+3, e, a, a)
+		}
+		return 0
+	}
+	switch b := t.lex[at+2].value; {
+	case e.measure == systolic:
+		return t.pressure(i, at+3, a, b)
+	case e.measure == painScore && b == worstPain, e.measure == coma && b == coma.most:
+		return t.finish(i, next, at, at+3, e, a, a)
+	}
+	return 0
+}
+
+// eyesVoiceMotor reads the parts of a coma scale, E4V5M6, from lexeme at on. It returns 0 if one lacks.
+func (t *Transformer) eyesVoiceMotor(i, at int) int {
+	sum := 0.0
+	for _, part := range []string{"e", "v", "m"} {
+		if !t.is(at, part) || !t.isNumber(at+1) {
+			return 0
+		}
+		sum += t.lex[at+1].value
+		at += 2
+	}
+	return t.one(i, at, coma, sum)
+}
+
+// finish adds the measurement of lexemes [at,end), and before it the concept of its key, lexemes [i,next), if it keeps one; else
+// the key is part of the measurement.
+func (t *Transformer) finish(i, next, at, end int, e *entry, low, high float64) int {
+	m := e.measure
+	if m.concepts && e.terms != nil {
+		t.add(i, next, e.terms, e.parts, e, nil)
+		i = at
+	}
+	first := len(t.arena)
+	t.typed(m, m.worse(low, high))
+	return t.addTyped(i, end, first, m)
+}
+
+// followsVital reports whether a vital sign ends straight before lexeme i.
+func (t *Transformer) followsVital(i int) bool {
+	n := len(t.mentions)
+	return n > 0 && t.mentions[n-1].measure != nil && t.mentions[n-1].measure.vital && t.mentions[n-1].end+3 >= t.lex[i].start
+}
+
+// besideVital tells a single-letter key from a letter: another vital sign stands before or after it.
+func besideVital(t *Transformer, key, number int) bool {
+	if len(t.lex[key].word.raw) > 1 || t.followsVital(key) {
+		return true
+	}
+	for at := number + 1; at < len(t.lex) && at <= number+2; at++ {
+		if w := t.lex[at].word; w != nil && w.node != nil && w.node.entry != nil && w.node.entry.measure != nil && w.node.entry.measure.vital {
+			return true
+		}
+	}
+	return false
+}
+
+// warm tells a temperature from another number: t 39.5, fever 103.
+func warm(t *Transformer, _, number int) bool {
+	x := t.lex[number].value
+	return x >= 32 && x <= 43 || x >= 90 && x <= 113
+}
+
+// saturated tells a saturation from litres: o2 94.
+func saturated(t *Transformer, _, number int) bool { return t.lex[number].value >= 30 }
+
+// decimalOrSign tells potassium from the letter: K 6.8, K+ 5, K of 7.
+func decimalOrSign(t *Transformer, key, number int) bool {
+	return t.lex[number].point || number > key+1 && t.lex[number-1].c != '-' || len(t.lex[key].word.raw) > 1
+}
+
+// rated tells a pain score from another number: "pain 8", "pain is 8", not "pain in 2 fingers".
+func rated(t *Transformer, key, number int) bool {
+	if t.lex[number].value > worstPain {
+		return false
+	}
+	for i := key + 1; i < number; i++ {
+		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score", "rating", "rated", "pain") {
+			return false
+		}
+	}
+	next := number + 1
+	return next >= len(t.lex) || t.lex[next].kind == mark && t.lex[next].c != '%' || t.is(next, "now", "currently", "today", "with", "and", "at", "out", "of")
+}
+
+// ageRanges gives vital signs of a child terms of their own.
+func (t *Transformer) ageRanges() {
+	for i := range t.mentions {
+		if m := &t.mentions[i]; m.measure != nil && m.measure.child {
+			for k, x := range m.terms {
+				if x.child != nil {
+					m.terms[k] = x.child
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package textproc
+
+// class says what a word can be in the forms of numbers and surfaces. A word may have several.
+type class uint16
+
+const (
+	filler    class = 1 << iota // may stand between two words of a surface
+	separator                   // may stand between "pulse" and its number
+	acting                      // a verb of what happened; concepts/status.tsv has them
+	falling                     // of a fall from a height
+	expecting                   // of a pregnancy: the weeks beside it are its own
+	labouring                   // of its end: twenty weeks or more beside it are those of the pregnancy
+	dating                      // 3/10 after it is a date
+	breathed                    // of oxygen: the litres beside it are those of a flow
+	airing                      // per cent before it are a saturation
+	repeating                   // a number after it is a rate: every 4 hours
+	taking                      // a number after it counts pills
+	shortened                   // a full stop after it ends no sentence
+)
+
+var classes = func() map[string]class {
+	table := make(map[string]class)
+	for c, words := range map[class][]string{
+		filler:    {"of", "in", "to", "the", "on", "at", "a", "an", "his", "her", "my", "their"},
+		separator: {"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been", "level", "currently", "around", "about", "approx", "low", "high", "down", "times"},
+		falling:   {"fell", "fall", "fallen", "falling", "jumped", "jump", "off", "ladder", "from", "height", "roof", "dropped", "drop", "thrown"},
+		expecting: {"preg", "pregnant", "pregnancy", "gestation", "gest", "gestational", "iup", "gravid", "ega", "ga", "gestationally"},
+		labouring: {"labor", "labour", "contractions", "contracting", "ctx", "lof", "srom", "fetal", "movement", "movements", "fm", "twins", "twin", "edd", "vag", "vaginal"},
+		dating:    {"on", "since", "lmp", "until", "til", "from", "by"},
+		breathed:  {"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n", "bipap", "cpap", "vent"},
+		airing:    {"ra", "room", "on", "ora"},
+		repeating: {"q", "every", "each", "per"},
+		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
+		taking:    {"took", "takes", "ingested", "swallowed"},
+	} {
+		for _, w := range words {
+			table[w] |= c
+		}
+	}
+	return table
+}()
+
+// isClass reports whether lexeme i is a word of one of the classes c.
+func (t *Transformer) isClass(i int, c class) bool {
+	return i >= 0 && i < len(t.lex) && t.lex[i].word != nil && t.lex[i].word.class&c != 0
+}
+
+// unit is what a number counts.
+type unit uint8
+
+const (
+	noUnit unit = iota
+	seconds
+	minutes
+	hours
+	days
+	weeks
+	months
+	years
+	repeats
+	amount // of a drug
+	pieces // of a drug
+	litres
+	feet
+	metres
+	storeys
+	milesAnHour
+	kilometresAnHour
+	nothing // sizes, times of day, ordinals: no term
+)
+
+var units = func() map[string]unit {
+	table := make(map[string]unit)
+	for u, words := range map[unit][]string{
+		seconds:          {"sec", "secs", "second", "seconds"},
+		minutes:          {"min", "mins", "minute", "minutes"},
+		hours:            {"h", "hr", "hrs", "hour", "hours"},
+		days:             {"d", "day", "days"},
+		weeks:            {"w", "wk", "wks", "week", "weeks"},
+		months:           {"mo", "mos", "month", "months", "mth", "mths"},
+		years:            {"y", "yr", "yrs", "year", "years"},
+		repeats:          {"times", "episode", "episodes", "bouts"},
+		amount:           {"mg", "mgs", "mcg", "ug", "g", "gm", "gms", "gram", "grams", "ml", "mls", "cc", "u", "unit", "units", "meq", "iu", "amp", "amps"},
+		pieces:           {"pill", "pills", "tab", "tabs", "tablet", "tablets", "cap", "caps", "capsule", "capsules", "puff", "puffs", "drop", "drops", "dose", "doses", "spray", "sprays"},
+		litres:           {"l", "liter", "liters", "litre", "litres", "lpm", "lnc"},
+		feet:             {"ft", "foot", "feet"},
+		metres:           {"meter", "meters", "metre", "metres"},
+		storeys:          {"story", "stories", "storey", "storeys", "floors"},
+		milesAnHour:      {"mph"},
+		kilometresAnHour: {"kmh", "kph"},
+		nothing:          {"cm", "mm", "in", "inch", "inches", "lb", "lbs", "kg", "km", "am", "pm", "st", "nd", "rd", "th", "s", "a", "p", "bpm", "f", "c", "mmhg", "ga", "fr", "gauge"},
+	} {
+		for _, w := range words {
+			table[w] = u
+		}
+	}
+	return table
+}()
+
+// hoursOf says how many hours a unit of time has.
+var hoursOf = [...]float64{seconds: 1. / 3600, minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24}
+
+func (u unit) isTime() bool { return u >= seconds && u <= years }
+
+// unitAt returns what the word at i makes a number count.
+func (t *Transformer) unitAt(i int) unit {
+	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil {
+		return noUnit
+	}
+	return t.lex[i].word.unit
+}
+
+// sexes are the words for a sex beside an age.
+var sexes = map[string]byte{
+	"m": 'm', "male": 'm', "man": 'm', "boy": 'm', "gentleman": 'm', "gent": 'm', "f": 'f', "female": 'f', "woman": 'f', "girl": 'f', "lady": 'f', "fem": 'f',
+}
+
+// numerals are numbers written as words, before a unit.
+var numerals = map[string]float64{
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "couple": 2, "few": 3, "several": 4,
+}
+
+// agedWord is the unit of an age in one word, with the sex or without: "yom" is a year-old male.
+type agedWord struct {
+	years float64 // of its unit
+	sex   byte    // 'm', 'f', or 0
+}
+
+// agedWords are all of them. Letters between the unit and the sex say what somebody took for the race; they are not read.
+var agedWords = func() map[string]agedWord {
+	const year, month, week, day = 1., 1. / 12, 7 / 365.25, 1 / 365.25
+	table := map[string]agedWord{"yo": {year, 0}, "wo": {week, 0}, "do": {day, 0}, "mf": {month, 'f'}}
+	for prefix, years := range map[string]float64{"yo": year, "yr": year, "y": year, "mo": month, "wo": week, "do": day} {
+		for _, race := range []string{"", "w", "b", "h", "a", "aa", "l", "c"} {
+			if prefix == "yo" || race == "" {
+				table[prefix+race+"m"] = agedWord{years, 'm'}
+				table[prefix+race+"f"] = agedWord{years, 'f'}
+			}
+		}
+	}
+	return table
+}()
