@@ -258,7 +258,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
-	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
+	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, Turn: true, NLambda: 50}
 	if s.FreeAux {
 		_, all := design.Dims()
 		settings.PenaltyFactors = make([]float64, all)
