@@ -18,6 +18,8 @@ const (
 	tensorTopics    = "topics"            // [p,k], absent without topics
 	tensorBeta      = "coefficients"      // [κ,k], absent without topics
 	tensorWords     = "word_coefficients" // [p] for κ = 1, [κ,p] otherwise; absent without words
+	tensorGrams     = "gram_coefficients" // [g] for κ = 1, [κ,g] otherwise; absent without pieces of words
+	tensorGramIDF   = "gram_idf"          // [g]
 	tensorGamma     = "aux_coefficients"  // [κ,q]
 	tensorIntercept = "intercept"         // [κ]
 	tensorShares    = "topic_prevalence"  // [1,k], absent without topics
@@ -28,7 +30,13 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	if err := p.checkClasses(); err != nil {
 		return err
 	}
-	settings, err := json.Marshal(p.Vectorizer.Settings())
+	text := textJSON{Settings: p.Vectorizer.Settings()}
+	var gramIDF, grams []float64
+	for _, g := range p.Vectorizer.Grams() {
+		text.Grams = append(text.Grams, g.Text)
+		gramIDF = append(gramIDF, g.IDF)
+	}
+	settings, err := json.Marshal(text)
 	if err != nil {
 		return fmt.Errorf("writing text settings: %w", err)
 	}
@@ -49,6 +57,9 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	for _, h := range p.Heads {
 		beta, words, gamma, intercept = append(beta, h.Beta...), append(words, h.Words...), append(gamma, h.Gamma...), append(intercept, h.Intercept)
 	}
+	for _, h := range p.Heads {
+		grams = append(grams, h.Grams...)
+	}
 	kappa := len(p.Heads)
 	put(tensorIDF, p.Vectorizer.IDF(), len(vocabulary))
 	m.Rank = 0
@@ -64,9 +75,19 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	if p.Heads[0].Words != nil {
 		put(tensorWords, words, wordShape(kappa, len(vocabulary))...)
 	}
+	if p.Heads[0].Grams != nil {
+		put(tensorGramIDF, gramIDF, len(gramIDF))
+		put(tensorGrams, grams, wordShape(kappa, len(gramIDF))...)
+	}
 	put(tensorGamma, gamma, kappa, len(gamma)/kappa)
 	put(tensorIntercept, intercept, kappa)
 	return nil
+}
+
+// textJSON is the text settings of a manifest.
+type textJSON struct {
+	textproc.Settings
+	Grams []string `json:"grams,omitempty"` // pieces of words, in the order of their coefficients
 }
 
 // wordShape is the shape of the word coefficients of p terms.
@@ -96,8 +117,8 @@ func Load(b *models.Bundle) (*Model, error) {
 	fail := func(err error) (*Model, error) {
 		return nil, fmt.Errorf("loading model %q, version %q: %w", m.Name, b.Version, err)
 	}
-	var settings textproc.Settings
-	if err := json.Unmarshal(m.Text, &settings); err != nil {
+	var text textJSON
+	if err := json.Unmarshal(m.Text, &text); err != nil {
 		return fail(fmt.Errorf("reading text settings: %w", err))
 	}
 	vocabulary := make([]textproc.Term, len(b.Vocabulary))
@@ -131,7 +152,7 @@ func Load(b *models.Bundle) (*Model, error) {
 		}
 	}
 	kappa := max(len(m.Classes)-1, 1)
-	var beta, words []float64
+	var beta, words, gramIDF, grams []float64
 	if k > 0 {
 		beta = read(tensorBeta, kappa, k)
 	}
@@ -140,6 +161,9 @@ func Load(b *models.Bundle) (*Model, error) {
 	}
 	if _, ok := b.Tensors[tensorWords]; ok {
 		words = read(tensorWords, wordShape(kappa, p)...)
+	}
+	if text.Grams != nil {
+		gramIDF, grams = read(tensorGramIDF, len(text.Grams)), read(tensorGrams, wordShape(kappa, len(text.Grams))...)
 	}
 	gamma, intercept := read(tensorGamma, kappa, -1), read(tensorIntercept, kappa)
 	if err != nil {
@@ -151,9 +175,16 @@ func Load(b *models.Bundle) (*Model, error) {
 		if words != nil {
 			h.Words = rowOf(words, c, kappa)
 		}
+		if grams != nil {
+			h.Grams = rowOf(grams, c, kappa)
+		}
 		parts.Heads[c] = h
 	}
-	if parts.Vectorizer, err = textproc.New(settings, vocabulary, idf); err != nil {
+	pieces := make([]textproc.Gram, len(text.Grams))
+	for i, g := range text.Grams {
+		pieces[i] = textproc.Gram{Text: g, IDF: gramIDF[i]}
+	}
+	if parts.Vectorizer, err = textproc.New(text.Settings, vocabulary, idf, pieces...); err != nil {
 		return fail(err)
 	}
 	model, err := New(parts)

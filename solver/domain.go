@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // ErrDomain is returned for entries of X outside what a method takes.
@@ -37,38 +38,27 @@ const (
 	Binary             // x is 0 or 1
 )
 
-// String returns what an entry of the domain is.
-func (d Domain) String() string {
-	switch d {
-	case NonNegative:
-		return "non-negative"
-	case Binary:
-		return "0 or 1"
-	default:
-		return "finite"
-	}
+var domains = [...]struct {
+	name  string
+	holds func(v float64) bool
+}{
+	Real:        {"finite", func(v float64) bool { return v-v == 0 }},
+	NonNegative: {"non-negative", func(v float64) bool { return v >= 0 }},
+	Binary:      {"0 or 1", func(v float64) bool { return v == 0 || v == 1 }},
 }
 
-func (d Domain) holds(v float64) bool {
-	switch d {
-	case NonNegative:
-		return v >= 0
-	case Binary:
-		return v == 0 || v == 1
-	default:
-		return v-v == 0
-	}
-}
+// String returns what an entry of the domain is.
+func (d Domain) String() string { return domains[d].name }
 
 // Check returns a *DomainError for the first entry of X outside the domain, nil if there is none. It reads each stored
 // entry once.
 func (d Domain) Check(x mat.Matrix) error {
-	row := linalg.RowsOf(x)
+	row, holds := linalg.RowsOf(x), domains[d].holds
 	n, _ := x.Dims()
 	for i := range n {
 		columns, values := row(i)
 		for j, v := range values {
-			if d.holds(v) {
+			if holds(v) {
 				continue
 			}
 			if columns != nil {
@@ -80,8 +70,11 @@ func (d Domain) Check(x mat.Matrix) error {
 	return nil
 }
 
-// firstNonFinite returns the error for a matrix whose squared norm is not finite.
-func firstNonFinite(x mat.Matrix) error {
+// checkFinite returns an error unless the sum of squares of X is finite.
+func checkFinite(x matrix.Operator) error {
+	if norm := x.NormSquared(); norm-norm == 0 {
+		return nil
+	}
 	if at, ok := errors.AsType[*DomainError](Real.Check(x)); ok {
 		return &NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value}
 	}

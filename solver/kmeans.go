@@ -32,7 +32,7 @@ func (p *Problem) Centroids(ctx context.Context) *mat.Dense {
 	cluster, size := make([]int, n), make([]float64, k)
 	for round := 0; round < maxRounds && ctx.Err() == nil; round++ {
 		p.X.MulTo(products, c)
-		if moved := assign(cluster, products, columnNorms(c)); moved == 0 && round > 0 {
+		if moved := assign(cluster, products, linalg.ColumnSquares(c)); moved == 0 && round > 0 {
 			break
 		}
 		clear(size)
@@ -119,17 +119,6 @@ func assign(cluster []int, products *mat.Dense, norms []float64) (moved int) {
 		}
 	}
 	return moved
-}
-
-func columnNorms(c *mat.Dense) []float64 {
-	rows, cols := c.Dims()
-	norms := make([]float64, cols)
-	for i := range rows {
-		for t, v := range c.RawRowView(i) {
-			norms[t] += v * v
-		}
-	}
-	return norms
 }
 
 // rowNorms returns ‖xᵢ‖² of the rows of X.

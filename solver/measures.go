@@ -21,11 +21,8 @@ func SquaredResidual(x mat.Matrix, topics, scores *mat.Dense) float64 {
 	n, k := scores.Dims()
 	projected := mat.NewDense(n, k, nil)
 	op.MulTo(projected, topics)
-	gramTopics, gramScores := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
 	threads := linalg.ThreadsOf(op)
-	threads.GramTo(gramTopics, topics)
-	threads.GramTo(gramScores, scores)
-	return op.NormSquared() - 2*linalg.Dot(scores, projected) + linalg.Dot(gramScores, gramTopics)
+	return op.NormSquared() - 2*linalg.Dot(scores, projected) + linalg.Dot(threads.Gram(scores), threads.Gram(topics))
 }
 
 // residualRows is the number of rows of the fit that are held at a time.
@@ -49,13 +46,4 @@ func denseResidual(x linalg.Dense, topics, scores *mat.Dense) float64 {
 		}
 	}
 	return sum
-}
-
-// orthogonalityResidual returns ‖AᵀA − I‖², the sum of squares of the entries.
-func orthogonalityResidual(a *mat.Dense, threads linalg.Threads) float64 {
-	_, k := a.Dims()
-	gram := mat.NewDense(k, k, nil)
-	threads.GramTo(gram, a)
-	distance := linalg.DistanceFromIdentity(gram)
-	return distance * distance
 }

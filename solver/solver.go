@@ -33,8 +33,8 @@ func TolOrOff(tol float64) float64 {
 // processors only cost memory and time.
 const MaxThreads = 1024
 
-// smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: a
-// single small change may come from one short step far from a minimum.
+// smallChanges is the number of updates in a row that must change the objective by no more than a tolerance: one small
+// change may come from one short step.
 const smallChanges = 3
 
 var (
@@ -134,6 +134,24 @@ type State interface {
 	Finish() (topics, scores *mat.Dense, objective float64)
 }
 
+// Head holds the coefficients that a supervised method fits next to the factors, for labels 0 … κ, where 0 is the reference.
+// The method defines how they give the log-odds of a document from its scores or from the topics.
+type Head struct {
+	// Coefficients is κ×k: one row per class 1 … κ, one column per topic.
+	Coefficients *mat.Dense
+	// AuxCoefficients is κ×q, nil for q = 0.
+	AuxCoefficients *mat.Dense
+	// Intercept holds κ values.
+	Intercept []float64
+}
+
+// Supervised is a State that also fits a head.
+type Supervised interface {
+	State
+	// Head returns the head that belongs to the factors of Finish. It is called after it.
+	Head() *Head
+}
+
 // Result is the outcome of a run.
 type Result struct {
 	// Topics is p×k, Scores is n×k.
@@ -202,7 +220,8 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 	}
 	n, p := x.Dims()
 	r.MeanObjective = r.Objective / (float64(n) * float64(p))
-	r.OrthogonalityResidual = orthogonalityResidual(r.Topics, linalg.ThreadsOf(problem.X))
+	distance := linalg.DistanceFromIdentity(linalg.ThreadsOf(problem.X).Gram(r.Topics))
+	r.OrthogonalityResidual = distance * distance
 	r.Seconds = Seconds{Init: started.Sub(begin).Seconds(), Solve: time.Since(started).Seconds()}
 	return r, nil
 }
@@ -225,22 +244,18 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 
 	objective, err := record()
 	for small := 0; ; {
-		if errors.Is(err, ErrStop) {
+		switch {
+		case errors.Is(err, ErrStop):
 			return Stopped, trace, nil
-		}
-		if err != nil {
+		case err != nil:
 			return NotTerminated, nil, err
-		}
-		if math.IsNaN(objective) || math.IsInf(objective, 0) {
+		case math.IsNaN(objective) || math.IsInf(objective, 0):
 			return NonFinite, trace, nil
-		}
-		if small >= smallChanges {
+		case small >= smallChanges:
 			return Converged, trace, nil
-		}
-		if len(trace) > s.MaxIter {
+		case len(trace) > s.MaxIter:
 			return IterationLimit, trace, nil
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return Cancelled, trace, nil //nolint:nilerr // how a run ends is a Status
 		}
 		if status := state.Update(); status != NotTerminated {
@@ -261,33 +276,24 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 func (p *Problem) check() error {
 	n, terms := p.X.Dims()
 	s := &p.Settings
-	if n == 0 || terms == 0 {
+	s.Init, s.MaxIter = cmp.Or(s.Init, InitSVD), cmp.Or(s.MaxIter, DefaultMaxIter)
+	s.RelTol, s.Seed = cmp.Or(s.RelTol, DefaultRelTol), cmp.Or(s.Seed, DefaultSeed)
+	switch {
+	case n == 0 || terms == 0:
 		return fmt.Errorf("%w: matrix of %d×%d", ErrShape, n, terms)
-	}
-	if s.Rank < 1 || s.Rank > terms {
+	case s.Rank < 1 || s.Rank > terms:
 		return fmt.Errorf("%w: %d topics of %d terms", ErrRank, s.Rank, terms)
-	}
-	if s.Init == "" {
-		s.Init = InitSVD
-	}
-	if s.Init != InitSVD && s.Init != InitRandom && s.Init != InitKMeans {
+	case s.Init != InitSVD && s.Init != InitRandom && s.Init != InitKMeans:
 		return fmt.Errorf("%w: start %q is none of svd, random, kmeans", ErrSettings, s.Init)
-	}
-	if s.MaxIter < 0 {
+	case s.MaxIter < 0:
 		return fmt.Errorf("%w: at most %d updates", ErrSettings, s.MaxIter)
-	}
-	if s.MaxIter == 0 {
-		s.MaxIter = DefaultMaxIter
-	}
-	if s.Threads < 0 {
+	case s.Threads < 0:
 		return fmt.Errorf("%w: %d threads", ErrSettings, s.Threads)
-	}
-	if math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol) {
+	case math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol):
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)
 	}
-	s.RelTol, s.Seed = cmp.Or(s.RelTol, DefaultRelTol), cmp.Or(s.Seed, DefaultSeed)
-	if norm := p.X.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return fmt.Errorf("reading the matrix: %w", firstNonFinite(p.X))
+	if err := checkFinite(p.X); err != nil {
+		return fmt.Errorf("reading the matrix: %w", err)
 	}
 	if err := checkStart(s.StartTopics, terms, s.Rank); err != nil {
 		return fmt.Errorf("reading the start topics: %w", err)
@@ -305,9 +311,5 @@ func checkStart(m *mat.Dense, rows, cols int) error {
 	if r, c := m.Dims(); r != rows || c != cols {
 		return fmt.Errorf("%w: %d×%d in place of %d×%d", ErrShape, r, c, rows, cols)
 	}
-	d := linalg.Dense{Dense: m}
-	if norm := d.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return firstNonFinite(d)
-	}
-	return nil
+	return checkFinite(linalg.Dense{Dense: m})
 }

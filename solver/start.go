@@ -42,13 +42,8 @@ const (
 //
 // For InitSVD, column t of V is taken with the sign for which ‖⟨X·v⟩₊‖ is larger (a tie keeps it), because
 // methods with scores ≥ 0 lose the other half. Where k exceeds min(n, p) or the rank of X, further columns complete
-// the set. The cost is that of linalg.SVD.
-//
-// InitRandom costs O(p·k²).
-//
-// InitKMeans takes the orthonormal matrix nearest to Centroids. It spans what Q of their QR decomposition spans (Li et
-// al., section 8.2), but does not depend on the order of the clusters. When ctx
-// ends, it takes what Centroids has reached; the other starts are not interrupted.
+// the set. InitKMeans takes the orthonormal matrix nearest to Centroids, which spans what Q of their QR decomposition spans
+// (Li et al., section 8.2). When ctx ends, it takes what Centroids has reached; the other starts are not interrupted.
 func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 	_, terms := p.X.Dims()
 	s := &p.Settings

@@ -29,41 +29,37 @@ const (
 	Cycling
 )
 
-var statuses = [...]struct {
-	name  string
-	early bool
-	err   error
-}{
-	NotTerminated:  {name: "not-terminated"},
-	Converged:      {name: "converged"},
-	Stationary:     {name: "stationary"},
-	IterationLimit: {name: "iteration-limit", early: true, err: errors.New("iteration limit reached")},
-	Cancelled:      {name: "cancelled", early: true, err: errors.New("run cancelled")},
-	Stopped:        {name: "stopped", early: true, err: errors.New("run stopped by its recorder")},
-	SearchFailed:   {name: "search-failed", early: true, err: errors.New("line search found no descent")},
-	NonFinite:      {name: "non-finite", early: true, err: errors.New("objective is not finite")},
-	Cycling:        {name: "cycling", early: true, err: errors.New("step too long: objective no longer falls")},
+type ending struct {
+	name string
+	err  error
+}
+
+var endings = [...]ending{
+	NotTerminated:  {"not-terminated", nil},
+	Converged:      {"converged", nil},
+	Stationary:     {"stationary", nil},
+	IterationLimit: {"iteration-limit", errors.New("iteration limit reached")},
+	Cancelled:      {"cancelled", errors.New("run cancelled")},
+	Stopped:        {"stopped", errors.New("run stopped by its recorder")},
+	SearchFailed:   {"search-failed", errors.New("line search found no descent")},
+	NonFinite:      {"non-finite", errors.New("objective is not finite")},
+	Cycling:        {"cycling", errors.New("step too long: objective no longer falls")},
+}
+
+var unknown = ending{"unknown", errors.New("unknown status")}
+
+func (s Status) ending() ending {
+	if s < 0 || int(s) >= len(endings) {
+		return unknown
+	}
+	return endings[s]
 }
 
 // String returns the name of the status as it stands in result files.
-func (s Status) String() string {
-	if s < 0 || int(s) >= len(statuses) {
-		return "unknown"
-	}
-	return statuses[s].name
-}
+func (s Status) String() string { return s.ending().name }
 
 // Early reports whether the run ended before a minimum was found.
-func (s Status) Early() bool {
-	return s < 0 || int(s) >= len(statuses) || statuses[s].early
-}
+func (s Status) Early() bool { return s.Err() != nil }
 
 // Err returns the error of a run that ended early, nil otherwise.
-func (s Status) Err() error {
-	if s < 0 || int(s) >= len(statuses) {
-		return errUnknownStatus
-	}
-	return statuses[s].err
-}
-
-var errUnknownStatus = errors.New("unknown status")
+func (s Status) Err() error { return s.ending().err }

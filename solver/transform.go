@@ -3,7 +3,6 @@ package solver
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -62,8 +61,8 @@ func (r *Result) transformed(y mat.Matrix) (*mat.Dense, error) {
 		return nil, ErrTransform
 	}
 	x := linalg.OperatorOf(y, r.threads)
-	if norm := x.NormSquared(); math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return nil, firstNonFinite(x)
+	if err := checkFinite(x); err != nil {
+		return nil, err
 	}
 	scores := mat.NewDense(n, k, nil)
 	return scores, r.transform(scores, x, r.Topics)

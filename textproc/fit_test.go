@@ -213,7 +213,7 @@ func TestSettingsJSON(t *testing.T) {
 	s.Concepts = &textproc.Concepts{Concepts: []textproc.Concept{{Name: "fracture", Surfaces: []string{"fx"}, Kind: "finding"}}}
 	const want = `{"weighting":"tf-idf","idf":"ln((1+N)/(1+df))+1","sublinear_tf":true,"norm":"l2","min_df":5,"max_df":1,"max_terms":0,"n_grams":1,` +
 		`"status":true,"numbers":true,"age":true,"spelling":true,"concepts":{"concepts":[{"name":"fracture","surfaces":["fx"],"kind":"finding"}],"senses":null,"triggers":null},` +
-		`"stop_words":[],"tokenizer":"wardcast-2","stemmer":"snowball-porter2 kljensen v0.10.0 (pre-2023)"}`
+		`"stop_words":[],"keep_stop_words":false,"tokenizer":"wardcast-2","stemmer":"snowball-porter2 kljensen v0.10.0 (pre-2023)"}`
 	got, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)

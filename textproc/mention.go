@@ -12,6 +12,7 @@ type mention struct {
 	measure     *measure
 	status      Status
 	clause      int32
+	stop        bool // a stop word
 	plain       bool // the term counts as it is in spite of the status: a chronic disease of the past
 }
 
@@ -76,8 +77,14 @@ func (t *Transformer) word(i int) int {
 // plain adds the word at i as it stands.
 func (t *Transformer) plain(i int) {
 	l := &t.lex[i]
-	if w := l.word; w != nil && w.stem[0] != nil {
-		t.add(i, i+1, w.stem[:], 0, nil, nil)
+	w := l.word
+	if w == nil || w.stem[0] == nil {
+		return
+	}
+	t.add(i, i+1, w.stem[:], 0, nil, nil)
+	if w.stop {
+		t.events = t.events[:len(t.events)-1]
+		t.mentions[len(t.mentions)-1].stop = true
 	}
 }
 

@@ -78,8 +78,10 @@ type Settings struct {
 	Spelling    bool      `json:"spelling"`   // misspelled words of the concepts are read as meant
 	Concepts    *Concepts `json:"concepts"`   // nil is the built-in table
 	StopWords   []string  `json:"stop_words"` // nil is the built-in list
-	Tokenizer   string    `json:"tokenizer"`  // must be Tokenizer
-	Stemmer     string    `json:"stemmer"`    // must be Stemmer
+	// KeepStopWords makes stop words terms too. They have no status, and no topic should be made of them: see Topical.
+	KeepStopWords bool   `json:"keep_stop_words"`
+	Tokenizer     string `json:"tokenizer"` // must be Tokenizer
+	Stemmer       string `json:"stemmer"`   // must be Stemmer
 }
 
 // DefaultSettings returns smooth tf-idf of single words, sublinear and of Euclidean length 1, with the built-in

@@ -19,7 +19,6 @@ const (
 // Gram is a piece of a word: three or four letters, a space where the word begins or ends.
 type Gram struct {
 	Text string  `json:"gram"`
-	DF   int     `json:"df"` // distinct patients with a word that has it
 	IDF  float64 `json:"idf"`
 }
 
@@ -124,7 +123,7 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 	var grams []Gram
 	for g, c := range tallies {
 		if c.visits >= v.settings.MinDF {
-			grams = append(grams, Gram{g, c.visits, SmoothIDF.value(visits, c.visits)})
+			grams = append(grams, Gram{g, SmoothIDF.value(visits, c.visits)})
 		}
 	}
 	slices.SortFunc(grams, func(a, b Gram) int {

@@ -203,18 +203,28 @@ func (t *Transformer) Row(text string) Row {
 	slices.Sort(columns)
 	t.columns = columns
 	columns, values := t.weigh(columns)
-	return Row{Columns: columns, Values: values, Tokens: len(t.mentions), Known: t.known()}
+	return Row{Columns: columns, Values: values, Tokens: t.meaning(false), Known: t.meaning(true)}
 }
 
-// known returns how many mentions have a column.
-func (t *Transformer) known() int {
-	n, last := 0, int32(-1)
-	for _, h := range t.hits {
-		if h.from == h.to && h.from > last {
-			n, last = n+1, h.from
+// meaning returns how many mentions are no stop words; of these with a column, if known is set.
+func (t *Transformer) meaning(known bool) int {
+	n := 0
+	for i := range t.mentions {
+		if m := &t.mentions[i]; !m.stop && (!known || t.inVocabulary(m)) {
+			n++
 		}
 	}
 	return n
+}
+
+// inVocabulary reports whether a term of the mention has a column.
+func (t *Transformer) inVocabulary(m *mention) bool {
+	for _, x := range m.terms {
+		if x.columns[t.prefixOf(m)] >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // weigh returns the distinct columns among ascending ones, in place, and their values.
@@ -259,8 +269,8 @@ func (t *Transformer) Tokens(text string) []Token {
 		token := Token{Start: int(m.start), End: int(m.end), Status: m.status}
 		for _, x := range m.terms {
 			token.Terms = append(token.Terms, x.text)
-			token.Known = token.Known || x.columns[t.prefixOf(m)] >= 0
 		}
+		token.Known = t.inVocabulary(m)
 		tokens = append(tokens, token)
 	}
 	return tokens

@@ -48,6 +48,7 @@ type word struct {
 	node   *node    // of the surfaces that begin with it
 	class  class
 	unit   unit
+	stop   bool    // dropped, or kept without a status
 	sex    byte    // 'm' or 'f' of a word that says the sex beside an age, else 0
 	value  float64 // of a number written as a word, else 0
 	grams  []int32 // its pieces
@@ -159,7 +160,11 @@ func (v *Vectorizer) keep(raw string) *word {
 func (v *Vectorizer) resolve(raw string) *word {
 	w := &word{raw: raw, class: classes[raw], unit: units[raw], sex: sexes[raw], value: numerals[raw]}
 	w.like = w
-	if _, stop := v.stops[raw]; !stop && utf8.RuneCountInString(raw) > 1 {
+	_, w.stop = v.stops[raw]
+	if w.stop && v.settings.KeepStopWords {
+		w.stem[0] = v.term(raw)
+	}
+	if !w.stop && utf8.RuneCountInString(raw) > 1 {
 		if stem := porter.Stem(raw, true); strings.ContainsFunc(stem, unicode.IsLetter) {
 			w.stem[0] = v.term(stem)
 		}
@@ -223,6 +228,17 @@ func (v *Vectorizer) Label(column int) string {
 		text += map[Status]string{Negated: " (denied)", Uncertain: " (possible)", Historical: " (past)", OtherPerson: " (another's)"}[said]
 	}
 	return text
+}
+
+// Topical reports for each column whether topics should be made of it: not of stop words, phrases, ages and sexes.
+func (v *Vectorizer) Topical() []bool {
+	topical := make([]bool, len(v.vocabulary))
+	for j := range topical {
+		text := v.vocabulary[j].Text
+		_, stop := v.stops[text]
+		topical[j] = !stop && !strings.Contains(text, " ") && !strings.HasPrefix(text, age.name+":") && !strings.HasPrefix(text, sex.name+":")
+	}
+	return topical
 }
 
 // IDF returns the inverse document frequencies in column order. It must not be changed.

@@ -28,8 +28,11 @@ type CV struct {
 
 	problem Problem
 	folds   []int
-	models  []*Path // by fold, on the rows outside it
+	models  []*fitter // by fold, on the rows outside it
 }
+
+// Turned reports whether the smallest deviance is not that of the last λ, so that smaller λ need not be tried.
+func (cv *CV) Turned() bool { return cv.IndexMin < len(cv.Deviance)-1 }
 
 // clippedProbability is glmnet's smallest distance of a held-out probability from 0 and 1.
 const clippedProbability = 1e-5
@@ -52,26 +55,57 @@ func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*C
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
-	cv := &CV{problem: p, folds: slices.Clone(foldOf), models: make([]*Path, count)}
-	if cv.Path, err = fitRows(ctx, p, s, rows{keep: everyRow}); err != nil {
+	cv := &CV{problem: p, folds: slices.Clone(foldOf), models: make([]*fitter, count)}
+	all, err := newFitter(ctx, p, s, everyRow)
+	if err != nil {
 		return nil, err
 	}
-	errs := make([]error, count)
-	linalg.Threads(s.Threads).Parallel(count, math.MaxInt, func(from, to int) {
+	cv.Path = all.Path
+	lambda := sequence(all.last, s)
+	step := len(lambda)
+	if s.Turn && s.Lambda == nil {
+		step = turnLength
+	}
+	for len(lambda) > 0 && !all.ended && (len(cv.Deviance) == 0 || cv.IndexMin >= len(cv.Deviance)-turnLength) {
+		next := lambda[:min(step, len(lambda))]
+		lambda = lambda[len(next):]
+		if err := all.extend(ctx, next); err != nil {
+			return nil, err
+		}
+		if err := cv.extend(ctx, s, next); err != nil {
+			return nil, err
+		}
+		if cv.measure(); len(cv.Deviance) < len(cv.Lambda) {
+			break
+		}
+	}
+	bound := cv.Deviance[cv.IndexMin] + cv.StandardError[cv.IndexMin]
+	cv.Index1SE = slices.IndexFunc(cv.Deviance, func(v float64) bool { return v <= bound })
+	return cv, nil
+}
+
+// extend adds λ to the paths of the folds.
+func (cv *CV) extend(ctx context.Context, s Settings, lambda []float64) error {
+	errs := make([]error, len(cv.models))
+	linalg.Threads(s.Threads).Parallel(len(cv.models), math.MaxInt, func(from, to int) {
 		for f := from; f < to; f++ {
-			cv.models[f], errs[f] = fitRows(ctx, p, s, rows{keep: func(i int) bool { return cv.folds[i] != f }, lambda: cv.Lambda})
+			if cv.models[f] == nil {
+				cv.models[f], errs[f] = newFitter(ctx, cv.problem, s, func(i int) bool { return cv.folds[i] != f })
+			}
+			if errs[f] == nil {
+				errs[f] = cv.models[f].extend(ctx, lambda)
+			}
 		}
 	})
 	for f, err := range errs {
 		if err != nil {
-			return nil, fmt.Errorf("fitting without fold %d: %w", f, err)
+			return fmt.Errorf("fitting without fold %d: %w", f, err)
 		}
 	}
-	cv.measure()
-	return cv, nil
+	return nil
 }
 
-// measure sets the errors per λ and the choices.
+// measure adds the errors of the λ that are new, and chooses among all.
 func (cv *CV) measure() {
 	usable := len(cv.Lambda)
 	for _, m := range cv.models {
@@ -84,7 +118,7 @@ func (cv *CV) measure() {
 		weights[f] += cv.problem.weight(i)
 	}
 	deviances := make([]float64, len(cv.models))
-	for l := range usable {
+	for l := len(cv.Deviance); l < usable; l++ {
 		clear(deviances)
 		for i, eta := range cv.OutOfFold(l) {
 			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
@@ -100,8 +134,6 @@ func (cv *CV) measure() {
 			cv.IndexMin = l
 		}
 	}
-	bound := cv.Deviance[cv.IndexMin] + cv.StandardError[cv.IndexMin]
-	cv.Index1SE = slices.IndexFunc(cv.Deviance, func(v float64) bool { return v <= bound })
 }
 
 // foldMean returns the mean of sums over folds of these weights, and its standard error. Folds of weight 0 are left out.

@@ -95,7 +95,14 @@ func Fit(ctx context.Context, p Problem, s Settings) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fitRows(ctx, p, s, rows{keep: everyRow})
+	f, err := newFitter(ctx, p, s, everyRow)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.extend(ctx, sequence(f.last, s)); err != nil {
+		return nil, err
+	}
+	return f.Path, nil
 }
 
 // prepare checks the input and returns the settings with their defaults.
@@ -107,17 +114,20 @@ func prepare(p Problem, s Settings) (Settings, error) {
 	return s, s.check(len(p.Design.columns))
 }
 
-// rows is the part of a problem that a path is fitted on.
-type rows struct {
-	keep   func(row int) bool
-	lambda []float64 // a sequence computed for all rows; nil computes it for these
-}
-
 func everyRow(int) bool { return true }
 
-// fitRows computes the path on some rows.
-func fitRows(ctx context.Context, p Problem, s Settings, on rows) (*Path, error) {
-	d, err := newDescent(p, s, on.keep)
+// fitter computes a path λ by λ.
+type fitter struct {
+	*Path
+	descent  *descent
+	settings Settings
+	last     float64 // λ of the current estimate
+	ended    bool
+}
+
+// newFitter prepares the path on some rows. Its last is the largest λ of a computed sequence.
+func newFitter(ctx context.Context, p Problem, s Settings, keep func(row int) bool) (*fitter, error) {
+	d, err := newDescent(p, s, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -129,41 +139,47 @@ func fitRows(ctx context.Context, p Problem, s Settings, on rows) (*Path, error)
 	if status != Complete {
 		return nil, fmt.Errorf("fitting the unpenalized columns: %w", status.Err())
 	}
-	lambda := s.Lambda
-	if lambda == nil {
-		lambda = on.lambda
-	}
-	if lambda == nil {
-		lambda = sequence(largest, s)
-	}
-	last := largest
-	for _, l := range lambda {
-		path.Status = d.solve(ctx, l, last)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if path.Status != Complete {
-			break
-		}
-		last = l
-		path.add(d, l)
-		if s.Lambda == nil && path.ended() {
-			break
-		}
-	}
-	path.Passes = d.passes
-	if len(path.Lambda) == 0 {
-		return nil, fmt.Errorf("fitting lambda %v: %w", lambda[0], path.Status.Err())
-	}
-	return path, nil
+	return &fitter{Path: path, descent: d, settings: s, last: largest}, nil
 }
 
-// sequence returns the computed λ.
+// extend adds estimates for falling λ, unless the path has ended. The error is that of the context, or says that the first λ was
+// not solved.
+func (f *fitter) extend(ctx context.Context, lambda []float64) error {
+	for _, l := range lambda {
+		if f.ended {
+			break
+		}
+		f.Status = f.descent.solve(ctx, l, f.last)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if f.ended = f.Status != Complete; f.ended {
+			break
+		}
+		f.last = l
+		f.add(f.descent, l)
+		f.ended = f.settings.Lambda == nil && f.endsEarly()
+	}
+	f.Passes = f.descent.passes
+	if len(f.Lambda) == 0 {
+		return fmt.Errorf("fitting lambda %v: %w", lambda[0], f.Status.Err())
+	}
+	return nil
+}
+
+// sequence returns the λ to fit: those given, or computed ones from the largest on.
 func sequence(largest float64, s Settings) []float64 {
+	if s.Lambda != nil {
+		return s.Lambda
+	}
 	if largest == 0 {
 		return []float64{0}
 	}
-	lambda := make([]float64, s.NLambda)
+	n := s.NLambda
+	if s.Turn {
+		n = 1 + int(float64(n-1)*math.Log(turnRatio)/math.Log(s.LambdaMinRatio))
+	}
+	lambda := make([]float64, n)
 	for l := range lambda {
 		lambda[l] = largest
 		if l > 0 {
@@ -193,8 +209,8 @@ func (p *Path) add(d *descent, lambda float64) {
 	p.DevianceRatio = append(p.DevianceRatio, 1-d.loss(d.eta)/d.nullLoss)
 }
 
-// ended applies the rules that end a path early and sets the status.
-func (p *Path) ended() bool {
+// endsEarly applies the rules that end a path early and sets the status.
+func (p *Path) endsEarly() bool {
 	l := len(p.Lambda) - 1
 	if l+1 < minPathLength || p.DF(l) == 0 {
 		return false

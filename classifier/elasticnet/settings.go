@@ -48,6 +48,10 @@ type Settings struct {
 	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 for fewer rows than
 	// columns.
 	LambdaMinRatio float64
+	// Turn lets CrossValidate end a computed sequence where the deviance on held-out rows has turned: after turnLength λ without
+	// a new minimum. Until then the sequence goes on at the spacing of NLambda values from 1 to 1e-4, whatever LambdaMinRatio says, as
+	// far as turnRatio. Wide problems need it: their best λ can be far below glmnet's last one.
+	Turn bool
 	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by more than
 	// about this share of the null deviance; 0 is 1e-7.
 	Tolerance float64
@@ -66,10 +70,16 @@ const (
 	minDevianceGain  = 1e-5
 )
 
+// Bounds of a path that ends where the deviance turns.
+const (
+	turnLength = 10
+	turnRatio  = 1e-8
+)
+
 // withDefaults returns the settings for n rows and p columns with zero values replaced.
 func (s Settings) withDefaults(n, p int) Settings {
 	ratio := 1e-4
-	if n < p {
+	if n < p && !s.Turn {
 		ratio = 1e-2
 	}
 	s.LambdaMinRatio = cmp.Or(s.LambdaMinRatio, ratio)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,15 +24,15 @@ type evaluateCmd struct {
 	outcomes
 	head
 	cli.Output
-	Methods      []string `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
-	Ranks        []int    `help:"Numbers of topics." default:"10,30,50,100,150"`
-	Weightings   []string `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
-	Folds        int      `help:"Folds of the cross-validation." default:"5"`
-	Repeats      int      `help:"Repetitions of the cross-validation." default:"1"`
-	Test         []string `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
-	SplitTime    string   `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
-	PerComplaint string   `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
-	MinDocuments int      `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
+	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
+	Ranks        []int                `help:"Numbers of topics." default:"10,30,50,100,150"`
+	Weightings   []textproc.Weighting `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
+	Folds        int                  `help:"Folds of the cross-validation." default:"5"`
+	Repeats      int                  `help:"Repetitions of the cross-validation." default:"1"`
+	Test         []string             `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
+	SplitTime    string               `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
+	PerComplaint string               `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
+	MinDocuments int                  `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -68,7 +66,10 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		comparison.Repeats, err = c.repeats(d, &g, t.Ends[len(inputs)-1])
 		var found []train.Evaluation
 		if err == nil {
-			found, err = compare(ctx, d, &g, comparison)
+			bar := cli.NewProgress(d.Err, named(g.Complaint))
+			comparison.Progress = bar.Set
+			found, err = train.Evaluate(ctx, g.Data, comparison)
+			bar.Finish()
 		}
 		if (errors.Is(err, eval.ErrOneClass) || errors.Is(err, smf.ErrLabels)) && g.Complaint != "" {
 			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome", "model", models.Slug(g.Complaint))
@@ -77,25 +78,16 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		if err != nil {
 			return fmt.Errorf("evaluating %s of %s: %w", named(g.Complaint), strings.Join(slices.Concat(inputs, c.Test), ", "), err)
 		}
-		scores = append(scores, found...)
-		warnRanks(d.Log, comparison.Configurations, found)
-	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, map[string]any{"scores": scores})
-	}
-	if t.Classes != nil {
-		return printClassScores(d.Out, scores)
-	}
-	return printScores(d.Out, scores)
-}
-
-// warnRanks warns of candidates that had fewer topics than asked for.
-func warnRanks(log *slog.Logger, candidates []train.Configuration, scores []train.Evaluation) {
-	for i, sc := range scores {
-		if sc.Rank < candidates[i].Rank {
-			log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(sc.Complaint, models.Other), "method", sc.Name, "rank", candidates[i].Rank, "used", sc.Rank)
+		for i, sc := range found {
+			found[i].Complaint = g.Complaint
+			if asked := comparison.Configurations[i].Rank; sc.Rank < asked {
+				d.Log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(g.Complaint, models.Other), "method", sc.Name, "rank", asked, "used", sc.Rank)
+			}
 		}
+		scores = append(scores, found...)
 	}
+	header, rows := scoreTable(scores, t.Classes != nil)
+	return c.Print(d, map[string]any{"scores": scores}, header, rows)
 }
 
 // comparison returns what the flags say about the comparison, without the splits.
@@ -104,83 +96,68 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	if err := c.apply(&s); err != nil {
 		return train.Comparison{}, err
 	}
-	var weightings []textproc.Weighting
-	for _, w := range c.Weightings {
-		weightings = append(weightings, textproc.Weighting(w))
-	}
 	if c.Methods == nil {
 		c.Methods = []string{"majority", "bow", "sonmf", "sonmf+words"}
 		if c.Classes != nil {
 			c.Methods = []string{"majority", "smf-w", "smf-h"}
 		}
 	}
-	candidates, err := train.Configurations(c.Methods, weightings, c.Ranks)
+	candidates, err := train.Configurations(c.Methods, c.Weightings, c.Ranks)
 	if err != nil {
 		return train.Comparison{}, err
 	}
-	supervised := func(of train.Configuration) bool { return of.Method.Supervised() }
-	elastic := func(of train.Configuration) bool { return !of.Method.Supervised() && of.Method != train.Majority }
+	var supervised, elastic, l1 bool
+	for _, of := range candidates {
+		supervised = supervised || of.Method.Supervised()
+		elastic = elastic || !of.Method.Supervised() && of.Method != train.Majority
+		l1 = l1 || of.Method == train.L1NMF
+	}
 	switch {
-	case c.supervised() != "" && !slices.ContainsFunc(candidates, supervised):
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.supervised()))
-	case c.elastic() != "" && !slices.ContainsFunc(candidates, elastic):
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.elastic()))
+	case c.only(true) != "" && !supervised:
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true)))
+	case c.only(false) != "" && !elastic:
+		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.only(false)))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err
 	}
-	if (s.L1Topics != nil || s.L1Scores != nil) && !slices.ContainsFunc(candidates, func(of train.Configuration) bool { return of.Method == train.L1NMF }) {
+	if (s.L1Topics != nil || s.L1Scores != nil) && !l1 {
 		return train.Comparison{}, cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
 	}
 	return train.Comparison{Configurations: candidates, Settings: s}, nil
 }
 
-// compare returns the scores of all candidates on a group of notes.
-func compare(ctx context.Context, d *cli.Deps, g *train.Group, comparison train.Comparison) ([]train.Evaluation, error) {
-	bar := cli.NewProgress(d.Err, named(g.Complaint))
-	comparison.Progress = bar.Set
-	scores, err := train.Evaluate(ctx, g.Data, comparison)
-	bar.Finish()
-	for i := range scores {
-		scores[i].Complaint = g.Complaint
+// scoreTable shows what was measured. Of several outcomes, the AUROC of each against the others comes last.
+func scoreTable(scores []train.Evaluation, classes bool) (header []string, rows [][]string) {
+	header = []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY"}
+	if classes {
+		header = append(header, "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC")
+	} else {
+		header = append(header, "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE")
 	}
-	return scores, err
-}
-
-func printScores(w io.Writer, scores []train.Evaluation) error {
-	var rows [][]string
-	for _, sc := range scores {
-		interval := "-"
-		if i := sc.AUROCInterval; i != nil {
-			interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
-		}
-		rows = append(rows, []string{
-			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes), cli.Digits(&sc.Accuracy, 4), cli.Digits(&sc.AUROC, 4), interval,
-			cli.Digits(&sc.AUPRC, 3), cli.Digits(&sc.Brier, 4), cli.Digits(&sc.LogLoss, 4), cli.Digits(sc.CalibrationIntercept, 2), cli.Digits(sc.CalibrationSlope, 2),
-		})
-	}
-	return cli.PrintTable(w, []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE"}, rows)
-}
-
-// printClassScores prints what was measured of several outcomes, the AUROC of each against the others last.
-func printClassScores(w io.Writer, scores []train.Evaluation) error {
-	header := []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY", "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC"}
-	for _, of := range scores[0].Classes.Classes {
-		header = append(header, of.Class)
-	}
-	var rows [][]string
-	for _, sc := range scores {
-		m := sc.Classes
-		row := []string{
-			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes),
-			cli.Digits(&m.Accuracy, 4), cli.Digits(&m.BalancedAccuracy, 4), cli.Digits(&m.Brier, 4), cli.Digits(&m.LogLoss, 4), cli.Digits(&sc.AUROC, 4), cli.Digits(m.AUROC, 4),
-		}
-		for _, of := range m.Classes {
-			row = append(row, cli.Digits(of.AUROC, 4))
+	for i, sc := range scores {
+		row := []string{cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes)}
+		if m := sc.Classes; classes {
+			row = append(row, cli.Digits(&m.Accuracy, 4), cli.Digits(&m.BalancedAccuracy, 4), cli.Digits(&m.Brier, 4), cli.Digits(&m.LogLoss, 4), cli.Digits(&sc.AUROC, 4), cli.Digits(m.AUROC, 4))
+			for _, of := range m.Classes {
+				if i == 0 {
+					header = append(header, of.Class)
+				}
+				row = append(row, cli.Digits(of.AUROC, 4))
+			}
+		} else {
+			interval := "-"
+			if i := sc.AUROCInterval; i != nil {
+				interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
+			}
+			row = append(row,
+				cli.Digits(&sc.Accuracy, 4), cli.Digits(&sc.AUROC, 4), interval, cli.Digits(&sc.AUPRC, 3), cli.Digits(&sc.Brier, 4), cli.Digits(&sc.LogLoss, 4),
+				cli.Digits(sc.CalibrationIntercept, 2), cli.Digits(sc.CalibrationSlope, 2),
+			)
 		}
 		rows = append(rows, row)
 	}
-	return cli.PrintTable(w, header, rows)
+	return header, rows
 }
 
 // named returns the name of a group of notes in messages.

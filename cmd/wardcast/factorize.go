@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -73,9 +75,6 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if s := report.Status; s == solver.Cycling.String() || s == solver.SearchFailed.String() {
 		d.Log.Warn("the run did not end at a minimum", "status", s, "updates", report.Iterations)
 	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, report)
-	}
 	orthogonality := "-"
 	if r := report.OrthogonalityResidual; r != nil {
 		orthogonality = strconv.FormatFloat(*r, 'e', 1, 64)
@@ -97,7 +96,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 			head, row = append(head, measure.name), append(row, cli.Digits(measure.value, 3))
 		}
 	}
-	return cli.PrintTable(d.Out, head, [][]string{row})
+	return c.Print(d, report, head, [][]string{row})
 }
 
 // iterations shows the updates of a solver and their objectives as they come.
@@ -111,4 +110,95 @@ func (i *iterations) Record(it solver.Iterate) error {
 	i.Set(it.Iteration, i.max)
 	i.Describe("objective " + strconv.FormatFloat(it.Objective, 'g', 6, 64))
 	return nil
+}
+
+type rankCmd struct {
+	cli.Output
+	Method           string  `help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
+	Input            string  `help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa, fields of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
+	InputOrientation string  `help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Criterion        string  `help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has). If values are equal, bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
+	Ranks            string  `help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or fewer if the matrix is small. For fa they select the lines of the table; parallel decides by all." default:"auto"`
+	Seed             uint64  `help:"Seed of starts, groups and draws." default:"1"`
+	Init             string  `help:"Start for bcv and bic: svd, random or kmeans. ccc and dispersion start at random." enum:"svd,random,kmeans" default:"svd"`
+	MaxIter          int     `help:"Stop a run after this many updates." default:"${maxIter}"`
+	RelTol           float64 `help:"Stop a run at this relative change of the objective; 0 is off." default:"${relTol}"`
+	Runs             int     `help:"Runs for each number of topics, for ccc and dispersion." default:"${runs}"`
+	Folds            int     `help:"Groups of rows and groups of columns for bcv; each pair is held out once." default:"${folds}"`
+	Correlation      string  `help:"Correlations for fa: pearson or polychoric." enum:"pearson,polychoric" default:"pearson"`
+	Draws            int     `help:"Random data sets for parallel." default:"${draws}"`
+	Threads          int     `help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+}
+
+func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
+	for _, flag := range []struct {
+		name         string
+		value, least int
+	}{{"max-iter", c.MaxIter, 1}, {"runs", c.Runs, 2}, {"folds", c.Folds, 2}, {"draws", c.Draws, 1}} {
+		if flag.value < flag.least {
+			return cli.Usage(fmt.Errorf("--%s is %d, must be %d or more", flag.name, flag.value, flag.least))
+		}
+	}
+	ranks, err := cli.ParseRanks(c.Ranks)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--ranks: %w", err))
+	}
+	slices.Sort(ranks)
+	criterion := factorize.Criterion(c.Criterion)
+	if criteria := factorize.Criteria(c.Method); c.Criterion == cli.Auto && len(criteria) > 0 {
+		criterion = criteria[0]
+	}
+	bar := cli.NewProgress(d.Err, "runs")
+	report, err := factorize.Rank(ctx, factorize.RankOptions{
+		Method: c.Method, Input: c.Input, Orientation: factorize.Orientation(c.InputOrientation), Criterion: criterion,
+		Ranks: slices.Compact(ranks), Seed: c.Seed, Init: solver.Init(c.Init), MaxIter: c.MaxIter, RelTol: c.RelTol, Runs: c.Runs, Folds: c.Folds,
+		Correlation: factoranalysis.Kind(c.Correlation), Draws: c.Draws, Threads: c.Threads, Progress: bar.Set, Version: version,
+	})
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	for _, warning := range report.Warnings {
+		d.Log.Warn("check this before you rely on the choice", "reason", warning)
+	}
+	warnUnconverged(d, report.Unconverged, c.MaxIter)
+	return c.print(d, report)
+}
+
+// linesBeyond is how many lines after the chosen one the table of factor analysis has; JSON has all.
+const linesBeyond = 6
+
+// print prints the curve and marks the choice.
+func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
+	head := []string{"RANK", string(r.Criterion)}
+	extra := func(factorize.RankPoint) *float64 { return nil }
+	switch r.Criterion {
+	case factorize.BCV:
+		head, extra = append(head, "STANDARD ERROR"), func(p factorize.RankPoint) *float64 { return p.StandardError }
+	case factorize.Parallel:
+		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"}, func(p factorize.RankPoint) *float64 { return p.Reference }
+	case factorize.MAP:
+		head, extra = append(head, "FOURTH POWER"), func(p factorize.RankPoint) *float64 { return p.FourthPower }
+	}
+	significant := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	curve := r.Curve
+	if r.Method == factorize.FactorAnalysis { // it has a line for every item
+		curve = curve[:min(len(curve), r.Rank+linesBeyond)]
+	}
+	rows := make([][]string, len(curve))
+	for i, p := range curve {
+		rows[i] = []string{strconv.Itoa(p.Rank), significant(p.Value)}
+		if v := extra(p); v != nil {
+			rows[i] = append(rows[i], significant(*v))
+		}
+		choice := ""
+		switch {
+		case p.Rank == r.Rank:
+			choice = "chosen"
+		case r.OneStandardErrorRank != nil && p.Rank == *r.OneStandardErrorRank:
+			choice = "one standard error"
+		}
+		rows[i] = append(rows[i], choice)
+	}
+	return c.Print(d, r, append(head, "CHOICE"), rows)
 }

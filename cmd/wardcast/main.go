@@ -79,7 +79,7 @@ func defaults() kong.Vars {
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
 		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","), "runs": strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds), "draws": strconv.Itoa(rank.DefaultDraws),
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
-		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepDefault),
+		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "repeats": strconv.Itoa(evaluate.DefaultRepeats), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),

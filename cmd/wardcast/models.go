@@ -32,15 +32,12 @@ func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if versions == nil {
 		return damage
 	}
-	// Damage must not hide the other models, and must be reported.
-	if c.JSON() {
-		return errors.Join(cli.PrintJSON(d.Out, versions), damage)
-	}
 	var rows [][]string
 	for _, v := range versions {
 		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.CreatedAt.Format(time.RFC3339), v.Reason})
 	}
-	return errors.Join(cli.PrintTable(d.Out, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows), damage)
+	// Damage must not hide the other models, and must be reported.
+	return errors.Join(c.Print(d, versions, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows), damage)
 }
 
 type modelsShowCmd struct {
@@ -99,20 +96,15 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
 		Reason  string `json:"reason"`
 	}
 	files := []file{}
+	var rows [][]string
 	for _, e := range bad {
 		files = append(files, file{e.Model, e.Version, e.File, e.Err.Error()})
+		rows = append(rows, []string{e.Model, e.Version, e.File, e.Err.Error()})
 	}
-	switch {
-	case c.JSON():
-		err = cli.PrintJSON(d.Out, map[string]any{"bad": files})
-	case len(files) == 0:
+	if len(files) == 0 && !c.JSON() {
 		_, err = fmt.Fprintln(d.Out, "all files match their manifests")
-	default:
-		var rows [][]string
-		for _, f := range files {
-			rows = append(rows, []string{f.Model, f.Version, f.File, f.Reason})
-		}
-		err = cli.PrintTable(d.Out, []string{"MODEL", "VERSION", "FILE", "REASON"}, rows)
+	} else {
+		err = c.Print(d, map[string]any{"bad": files}, []string{"MODEL", "VERSION", "FILE", "REASON"}, rows)
 	}
 	if err == nil && len(files) > 0 {
 		d.Log.Error("the model store holds bad files", "files", len(files))

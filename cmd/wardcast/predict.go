@@ -166,10 +166,11 @@ func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, 
 	if result != nil && !errors.Is(result, cli.ErrReported) {
 		return result
 	}
-	if err := end(); err != nil {
-		return fmt.Errorf("writing predictions: %w", err)
+	err = end()
+	if err == nil {
+		err = file.Commit()
 	}
-	if err := file.Commit(); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing predictions: %w", err)
 	}
 	return result
@@ -248,14 +249,13 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		parts = append(parts, summand{a.Name + " " + value, a.Contribution})
 	}
 	sortLargest(parts)
-	rows := [][]string{signed("every note", p.Intercept)}
-	for _, part := range parts {
-		rows = append(rows, signed(part.what, part.contribution))
+	parts = append(append([]summand{{"every note", p.Intercept}}, parts...), summand{"sum", p.Logit})
+	rows := make([][]string, len(parts))
+	for i, part := range parts {
+		rows[i] = []string{fmt.Sprintf("%+.2f", part.contribution), part.what}
 	}
-	return cli.PrintTable(out, []string{"LOGIT", "FROM"}, append(rows, signed("sum", p.Logit)))
+	return cli.PrintTable(out, []string{"LOGIT", "FROM"}, rows)
 }
-
-func signed(what string, v float64) []string { return []string{fmt.Sprintf("%+.2f", v), what} }
 
 // summand is what a part of a note adds to the logit.
 type summand struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,14 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/questionnaire/score"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
@@ -217,10 +221,7 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	if r.JSON() {
-		return cli.PrintJSON(d.Out, s)
-	}
-	return cli.PrintTable(d.Out, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
 		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
 		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
@@ -309,7 +310,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type questionnaireScoreCmd struct {
 	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"CSV file for the scores (default: standard output)." placeholder:"FILE"`
+	Out         string `help:"File for the scores: CSV, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
@@ -332,14 +333,10 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
-	data, err := scores.CSV()
-	switch {
-	case err != nil:
-		return err
-	case c.Out != "":
-		return folder.WriteFile(c.Out, data)
+	if c.Out != "" {
+		return score.Write(c.Out, &scores.Scores)
 	}
-	_, err = d.Out.Write(data)
+	_, err = d.Out.Write(scores.CSV())
 	return err
 }
 
@@ -362,9 +359,6 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, ranked)
-	}
 	var rows [][]string
 	for _, p := range ranked.Curve {
 		choice := ""
@@ -376,5 +370,92 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
 	}
-	return cli.PrintTable(d.Out, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+}
+
+type questionnaireEvaluateCmd struct {
+	answerFlags
+	learning
+	cli.Output
+	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value." placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
+	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
+}
+
+func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
+	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
+	if c.Repeats < 1 {
+		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
+	}
+	var err error
+	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
+		return err
+	}
+	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
+		return err
+	}
+	bar := cli.NewProgress(d.Err, "fits")
+	o.Progress = bar.Set
+	e, err := evaluate.Run(ctx, o)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	// An item that varies in the smallest share varies in all others.
+	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
+		d.Log.Warn("items that do not vary among the participants trained on are left out there", "file", c.Input, "items", items)
+	}
+	warnUnconverged(d, e.Unconverged, c.MaxIter)
+	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
+	for _, label := range e.Labels {
+		head = append(head, "AUROC "+label)
+	}
+	cell := func(m evaluate.Measure) string {
+		switch m.Count {
+		case 0:
+			return "-"
+		case 1:
+			return fmt.Sprintf("%.3f (-)", m.Mean)
+		}
+		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
+	}
+	var rows [][]string
+	for _, s := range e.Shares {
+		row := []string{s.Method, strconv.FormatFloat(100*s.Share, 'f', 0, 64) + " %", strconv.Itoa(s.Participants), strconv.Itoa(e.Factors), cell(s.Stability)}
+		for _, a := range s.AUROC {
+			row = append(row, cell(a))
+		}
+		rows = append(rows, row)
+	}
+	return c.Print(d, e, head, rows)
+}
+
+type questionnaireReportCmd struct {
+	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
+	Codebook   string `help:"Table that describes items, with the columns item, text, subscale; it replaces the descriptions in the model." type:"existingfile" placeholder:"FILE"`
+	Evaluation string `help:"Evaluation to show: what evaluate printed with --output=json." type:"existingfile" placeholder:"FILE"`
+}
+
+func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
+	m, err := model.Load(c.Model)
+	if err != nil {
+		return err
+	}
+	if c.Codebook != "" {
+		items, err := readCodebook(d, c.Codebook)
+		if err != nil {
+			return err
+		}
+		if err := m.Describe(items); err != nil {
+			return &table.Error{File: c.Codebook, Err: err}
+		}
+	}
+	var e *evaluate.Evaluation
+	if c.Evaluation != "" {
+		if e, err = report.ReadEvaluation(m, c.Evaluation); err != nil {
+			return err
+		}
+	}
+	return folder.WriteReport(cmp.Or(c.Out, c.Model), m, e)
 }

@@ -94,13 +94,21 @@ func TestQuestionnaire(t *testing.T) {
 		t.Errorf("%d rows of scores: %v", len(rows), err)
 	}
 
+	for _, name := range []string{"scores.parquet", "scores.jsonl", "scores.tsv", "scores.csv.gz", "scores.txt"} {
+		out := filepath.Join(t.TempDir(), name)
+		succeed(t, "", "questionnaire", "score", "--model", dir, "--out", out, path)
+		if got, want := cells(t, out), cells(t, clitest.File(t, "scores.csv", stdout)); !cmp.Equal(got, want) {
+			t.Errorf("%s does not hold the scores of stdout:\n%s", name, cmp.Diff(want, got))
+		}
+	}
+
 	ranked := clitest.Object(t, succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
 	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil || ranked["seconds"] == nil || ranked["beta"] != 0.1 {
 		t.Errorf("rank prints %v", ranked)
 	}
-	table := succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3"})...)
-	if strings.Count(table, "\n") != 4 || !strings.Contains(table, "lowest") {
-		t.Errorf("rank prints\n%s", table)
+	printed = succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3"})...)
+	if strings.Count(printed, "\n") != 4 || !strings.Contains(printed, "lowest") {
+		t.Errorf("rank prints\n%s", printed)
 	}
 
 	evaluated := succeed(t, "", slices.Concat([]string{"questionnaire", "evaluate"}, flags, []string{"--factors", "2", "--labels", "ill", "--repeats", "2", "--output=json"})...)

@@ -43,12 +43,9 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 // logLevelGiven reports whether --log-level is on the command line or in the environment.
 func logLevelGiven(command *kong.Context) bool {
 	return slices.ContainsFunc(command.Flags(), func(f *kong.Flag) bool {
-		given := slices.ContainsFunc(command.Path, func(p *kong.Path) bool { return p.Flag == f })
-		for _, name := range f.Envs {
-			_, set := os.LookupEnv(name)
-			given = given || set
-		}
-		return given && f.Name == "log-level"
+		set := func(name string) bool { _, ok := os.LookupEnv(name); return ok }
+		given := func(p *kong.Path) bool { return p.Flag == f }
+		return f.Name == "log-level" && (slices.ContainsFunc(command.Path, given) || slices.ContainsFunc(f.Envs, set))
 	})
 }
 

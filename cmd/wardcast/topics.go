@@ -41,12 +41,11 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	names := []string{c.Model}
 	var damage error
 	if c.Model == "" {
-		names = nil
-		versions, err := models.List(ctx, s)
-		if versions == nil {
-			return err
+		var versions []models.VersionInfo
+		if versions, damage = models.List(ctx, s); versions == nil {
+			return damage
 		}
-		damage = err
+		names = nil
 		for _, v := range versions {
 			if v.Champion {
 				names = append(names, v.Model)
@@ -68,9 +67,6 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Coefficients, t.Prevalence, t.Direction})
 		}
 	}
-	if c.JSON() {
-		return errors.Join(cli.PrintJSON(d.Out, lines), damage)
-	}
 	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
 	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
 	if classes {
@@ -84,7 +80,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		rows = append(rows, row)
 	}
-	return errors.Join(cli.PrintTable(d.Out, header, rows), damage)
+	return errors.Join(c.Print(d, lines, header, rows), damage)
 }
 
 // byOutcome returns the coefficients of several outcomes against the reference.
@@ -160,24 +156,20 @@ func printTopic(d *cli.Deps, t *classifier.Topic) error {
 			return err
 		}
 	}
-	var words [2][][]string
+	rows := make([][]string, len(t.Terms))
+	var used [2]int // lines of each end
 	for _, w := range t.Terms {
 		end := 0
 		if w.Weight < 0 {
 			end = 1
 		}
-		words[end] = append(words[end], []string{strings.Join(w.Surface, ", "), w.Term, strconv.FormatFloat(w.Weight, 'f', 3, 64)})
-	}
-	rows := make([][]string, max(len(words[0]), len(words[1])))
-	for i := range rows {
-		for _, end := range words {
-			if i < len(end) {
-				rows[i] = append(rows[i], end[i]...)
-			} else {
-				rows[i] = append(rows[i], "", "", "")
-			}
+		if rows[used[end]] == nil {
+			rows[used[end]] = make([]string, 6)
 		}
+		copy(rows[used[end]][3*end:], []string{strings.Join(w.Surface, ", "), w.Term, cli.Digits(&w.Weight, 3)})
+		used[end]++
 	}
+	rows = rows[:max(used[0], used[1])]
 	positive, negative := ends(t.Direction)
 	return cli.PrintTable(d.Out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
 }

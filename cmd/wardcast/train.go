@@ -35,8 +35,7 @@ func (o *outcomes) into(columns *notes.Columns) error {
 	}
 	columns.Classes = trimmed(o.Classes)
 	if columns.Positive != "" {
-		columns.Admission = trimmed(kong.SplitEscaped(columns.Positive, ','))
-		columns.Positive = ""
+		columns.Admission, columns.Positive = trimmed(kong.SplitEscaped(columns.Positive, ',')), ""
 	}
 	if err := columns.CheckClasses(); err != nil {
 		return cli.Usage(fmt.Errorf("--classes: %w", err))
@@ -64,6 +63,7 @@ type head struct {
 	Numbers     bool     `help:"Make vital signs, scores, doses and durations in the text terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Read misspelled words of the concepts as they were meant." default:"true" negatable:""`
 	StopWords   bool     `help:"Drop function words." default:"true" negatable:""`
+	Pieces      bool     `help:"Let pieces of words count next to words, so that rare and misspelled ones count too." default:"true" negatable:""`
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
 	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
 	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
@@ -83,9 +83,7 @@ type head struct {
 func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
-	if !h.StopWords {
-		s.Text.StopWords = []string{}
-	}
+	s.Text.KeepStopWords, s.Pieces = !h.StopWords, h.Pieces
 	var err error
 	if s.Text.Concepts, err = concepts(h.Concepts); err != nil {
 		return err
@@ -116,28 +114,23 @@ func weight(flag, value string) (*float64, error) {
 	return &v, nil
 }
 
-// elastic returns the name of a flag that was given for the elastic net, and supervised one for the supervised
-// factorizations; "" if there is none.
-func (h *head) elastic() string {
-	switch {
-	case h.Alpha != nil:
-		return "--alpha"
-	case h.FreeAux:
-		return "--free-aux"
-	case h.Lambda != "":
-		return "--lambda"
-	}
-	return ""
-}
-
-func (h *head) supervised() string {
-	switch {
-	case h.Xi != "":
-		return "--xi"
-	case h.Ridge != "":
-		return "--ridge"
-	case h.ClassWeights != "":
-		return "--class-weights"
+// only returns the name of a flag that was given for the supervised factorizations only, or for the elastic net only; "" if
+// there is none.
+func (h *head) only(supervised bool) string {
+	for _, flag := range []struct {
+		name              string
+		given, supervised bool
+	}{
+		{"--alpha", h.Alpha != nil, false},
+		{"--free-aux", h.FreeAux, false},
+		{"--lambda", h.Lambda != "", false},
+		{"--xi", h.Xi != "", true},
+		{"--ridge", h.Ridge != "", true},
+		{"--class-weights", h.ClassWeights != "", true},
+	} {
+		if flag.given && flag.supervised == supervised {
+			return flag.name
+		}
 	}
 	return ""
 }
@@ -187,7 +180,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := trained.Save(ctx, store, "train"); err != nil {
 		return err
 	}
-	return printOutcomes(d, c.Output, trained.Outcomes)
+	return c.print(d, trained.Outcomes)
 }
 
 // settings returns what the flags say about the models.
@@ -203,10 +196,10 @@ func (c *trainCmd) settings() (train.Settings, error) {
 	}
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
 	s.PerComplaint, s.MinDocuments = train.Policy(c.PerComplaint), c.MinDocuments
-	if flag := c.elastic(); flag != "" && s.Method.Supervised() {
+	if flag := c.only(false); flag != "" && s.Method.Supervised() {
 		return s, cli.Usage(fmt.Errorf("%s applies only to the elastic net; method %q does not use it", flag, c.Method))
 	}
-	if flag := c.supervised(); flag != "" && !s.Method.Supervised() {
+	if flag := c.only(true); flag != "" && !s.Method.Supervised() {
 		return s, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, not to method %q", flag, c.Method))
 	}
 	if err := c.apply(&s); err != nil {
@@ -252,10 +245,7 @@ func previous(log *slog.Logger, store *models.Store) func(context.Context, strin
 	}
 }
 
-func printOutcomes(d *cli.Deps, o cli.Output, outcomes []train.Outcome) error {
-	if o.JSON() {
-		return cli.PrintJSON(d.Out, map[string]any{"models": outcomes})
-	}
+func (c *trainCmd) print(d *cli.Deps, outcomes []train.Outcome) error {
 	classes := slices.ContainsFunc(outcomes, func(r train.Outcome) bool { return r.Classes != nil })
 	header := []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}
 	if classes {
@@ -270,5 +260,5 @@ func printOutcomes(d *cli.Deps, o cli.Output, outcomes []train.Outcome) error {
 		}
 		rows = append(rows, row)
 	}
-	return cli.PrintTable(d.Out, header, rows)
+	return c.Print(d, map[string]any{"models": outcomes}, header, rows)
 }

@@ -49,6 +49,14 @@ type Output struct {
 // JSON reports whether data goes out as JSON.
 func (o Output) JSON() bool { return o.Output == JSON }
 
+// Print prints v as JSON, or rows under a header.
+func (o Output) Print(d *Deps, v any, header []string, rows [][]string) error {
+	if o.JSON() {
+		return PrintJSON(d.Out, v)
+	}
+	return PrintTable(d.Out, header, rows)
+}
+
 // PrintJSON writes v as one line.
 func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

@@ -91,7 +91,7 @@ func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint6
 func (c *ranking) bcv(ctx context.Context) error {
 	topics, scores := signs(c.Method)
 	curve, err := rank.BiCrossValidate(ctx, c.x, c.fit, rank.BiCrossSettings{
-		Factors: c.ranks, Folds: c.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Seed: c.options.Seed, Threads: c.options.Threads, Progress: c.options.Progress,
+		Factors: c.ranks, Folds: c.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Jobs: c.options.jobs(),
 	})
 	if err != nil {
 		return err
@@ -107,19 +107,19 @@ func (c *ranking) bcv(ctx context.Context) error {
 }
 
 func (c *ranking) bic(ctx context.Context) error {
-	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Seed: c.options.Seed, Threads: c.options.Threads, Progress: c.options.Progress})
+	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Jobs: c.options.jobs()})
 	n, p := c.x.Dims()
 	for i, v := range squares {
 		// Residuals that are only rounding count as equal, and no residual gives −∞.
 		v = max(v, rounding*linalg.OperatorOf(c.x, 0).NormSquared(), math.SmallestNonzeroFloat64)
-		c.Curve = append(c.Curve, RankPoint{Rank: c.ranks[i], Value: rank.BIC1(v, rank.Size{Rows: n, Columns: p, Observed: n * p}, c.ranks[i])})
+		c.Curve = append(c.Curve, RankPoint{Rank: c.ranks[i], Value: rank.BIC1(v, n, p, c.ranks[i])})
 	}
 	return err
 }
 
 // stability computes ccc or dispersion.
 func (c *ranking) stability(ctx context.Context) error {
-	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.Settings.Runs, Seed: c.options.Seed, Threads: c.options.Threads, Progress: c.options.Progress})
+	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.Settings.Runs, Jobs: c.options.jobs()})
 	for i, s := range all {
 		value := s.Cophenetic
 		if c.Criterion == Dispersion {

@@ -19,7 +19,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
-	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
@@ -118,15 +117,15 @@ func writeFile(t *testing.T, name, content string) string {
 
 func writeNPY(t *testing.T, m *mat.Dense) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "factor.npy")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
+	n, p := m.Dims()
+	file := []byte(fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", n, p))
+	file = append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(file)), 0}, file...)
+	for _, v := range mat.DenseCopyOf(m).RawMatrix().Data {
+		for bits, shift := math.Float64bits(v), 0; shift < 64; shift += 8 {
+			file = append(file, byte(bits>>shift))
+		}
 	}
-	if err := errors.Join(matrixio.WriteNPY(file, m), file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return writeFile(t, "factor.npy", string(file))
 }
 
 // output reads what a run without labels has written.

@@ -171,6 +171,10 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	return r, nil
 }
 
+func (o *RankOptions) jobs() rank.Jobs {
+	return rank.Jobs{Seed: o.Seed, Threads: o.Threads, Progress: o.Progress}
+}
+
 // check refuses options without meaning.
 func (o *RankOptions) check() error {
 	fail := func(format string, args ...any) error {
@@ -243,16 +247,16 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		if correlations, err = factoranalysis.Correlate(dense, s.Correlation, o.Threads); err != nil {
 			return err
 		}
-		a, err := rank.MAP(correlations.R)
+		squares, fourth, err := rank.MAP(correlations.R)
 		if err != nil {
 			return err
 		}
-		for m := range a.Squares {
-			r.Curve = append(r.Curve, RankPoint{Rank: m, Value: a.Squares[m], FourthPower: &a.FourthPowers[m]})
+		for m := range squares {
+			r.Curve = append(r.Curve, RankPoint{Rank: m, Value: squares[m], FourthPower: &fourth[m]})
 		}
 	} else {
 		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)
-		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Seed: o.Seed, Threads: o.Threads, Progress: o.Progress})
+		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Jobs: o.jobs()})
 		if err != nil {
 			return err
 		}

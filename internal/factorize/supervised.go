@@ -337,7 +337,7 @@ func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings so
 // describe adds the settings and accuracies of a supervised result to a report.
 func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver.Result) error {
 	report.Settings.SupervisedSettings = &SupervisedSettings{
-		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.method.Settings().Update, ClassWeights: o.ClassWeights,
+		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.settings.Update(), ClassWeights: o.ClassWeights,
 		CrossValidation: t.validation, TestInput: o.TestInput, TestLabels: o.TestLabels, TestAux: o.TestAux,
 		StartCoefficients: o.StartCoefficients, StartAux: o.StartAux,
 	}

@@ -25,18 +25,10 @@ const (
 // smallest; ties go to the fold with fewer rows, then to the smaller number. Without groups the folds' numbers of rows of a class
 // differ by at most one. The cost is O(n log n + groups·k·classes).
 func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold []int, count int) {
-	number := map[C]int{} // of a class, in the order in which they occur
-	class := make([]int, len(y))
-	var total []float64 // rows of each class
-	for i, c := range y {
-		at, seen := number[c]
-		if !seen {
-			at = len(total)
-			number[c] = at
-			total = append(total, 0)
-		}
-		class[i] = at
-		total[at]++
+	class, classes := numbered(y)
+	total := make([]float64, classes) // rows of each class
+	for _, c := range class {
+		total[c]++
 	}
 	members := groupRows(groups, len(y))
 	if k < 2 || k > len(members) {
@@ -81,22 +73,32 @@ func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold 
 
 // groupRows returns the rows of each group, groups in the order of their first row.
 func groupRows(groups []string, n int) [][]int {
-	var members [][]int
-	at := map[string]int{}
-	for i := range n {
-		if groups == nil {
-			members = append(members, []int{i})
-			continue
+	if groups == nil {
+		members := make([][]int, n)
+		for i := range members {
+			members[i] = []int{i}
 		}
-		g, seen := at[groups[i]]
-		if !seen {
-			g = len(members)
-			at[groups[i]] = g
-			members = append(members, nil)
-		}
+		return members
+	}
+	of, count := numbered(groups)
+	members := make([][]int, count)
+	for i, g := range of {
 		members[g] = append(members[g], i)
 	}
 	return members
+}
+
+// numbered returns the number of each key, in the order in which they occur first, and how many differ.
+func numbered[K comparable](keys []K) (of []int, count int) {
+	number := map[K]int{}
+	of = make([]int, len(keys))
+	for i, k := range keys {
+		if _, seen := number[k]; !seen {
+			number[k] = len(number)
+		}
+		of[i] = number[k]
+	}
+	return of, len(number)
 }
 
 // Spread deals the rows of each class, 0 … classes−1, evenly over k folds at random. A class begins at the fold after the one where
@@ -121,14 +123,15 @@ func Spread(y []int, classes, k int, seed uint64) []int {
 	return of
 }
 
-// Partition returns a random partition of 0 … n−1 into k parts that differ by at most one in size, each ascending.
-func Partition(random *rand.Rand, n, k int) [][]int {
-	order, out := random.Perm(n), make([][]int, k)
-	for f := range out {
-		out[f] = order[f*n/k : (f+1)*n/k]
-		slices.Sort(out[f])
+// Random deals n rows into k folds at random. The folds' numbers of rows differ by at most one.
+func Random(random *rand.Rand, n, k int) []int {
+	order, of := random.Perm(n), make([]int, n)
+	for f := range k {
+		for _, i := range order[f*n/k : (f+1)*n/k] {
+			of[i] = f
+		}
 	}
-	return out
+	return of
 }
 
 // Count returns the number of folds, from 2 to the number of rows. It is an error if the folds of the rows are not numbered from 0

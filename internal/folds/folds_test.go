@@ -47,19 +47,16 @@ func TestSpreadAndSplit(t *testing.T) {
 	}
 }
 
-func TestPartition(t *testing.T) {
+func TestRandom(t *testing.T) {
 	t.Parallel()
-	parts := folds.Partition(rand.New(rand.NewPCG(1, 2)), 11, 3)
-	var all []int
-	for _, part := range parts {
-		if !slices.IsSorted(part) || len(part) < 3 || len(part) > 4 {
-			t.Errorf("part %v", part)
+	of := folds.Random(rand.New(rand.NewPCG(1, 2)), 11, 3)
+	for f := range 3 {
+		if _, in := folds.Split(of, f); len(in) < 3 || len(in) > 4 {
+			t.Errorf("fold %d has rows %v", f, in)
 		}
-		all = append(all, part...)
 	}
-	slices.Sort(all)
-	if len(slices.Compact(all)) != 11 {
-		t.Errorf("parts %v", parts)
+	if len(of) != 11 {
+		t.Errorf("folds of %d rows", len(of))
 	}
 }
 

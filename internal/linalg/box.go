@@ -76,9 +76,9 @@ func (l *kernels) improve(b *Box, x, c *mat.Dense) {
 		}
 		return
 	}
-	for j, width := 0, len(l.box)-1; j < m; width-- {
-		for ; j+l.lanes<<width <= m; j += l.lanes << width {
-			l.box[width](k, b.Rounds, &left.Data[j], &right.Data[j], left.Stride, &gram[0], &inverse[0], b.Upper)
+	for j, vectors := 0, l.lanes; j < m; vectors /= 2 {
+		for ; j+l.lanes*vectors <= m; j += l.lanes * vectors {
+			l.box(vectors, k, b.Rounds, &left.Data[j], &right.Data[j], left.Stride, &gram[0], &inverse[0], b.Upper)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -24,6 +25,19 @@ func RowOrder(a, b *mat.Dense) []int {
 	return order
 }
 
+// SelectRows returns a copy of these rows of a matrix in the order given; rows may repeat. It returns nil for a nil matrix.
+func SelectRows(a *mat.Dense, rows []int) *mat.Dense {
+	if a == nil {
+		return nil
+	}
+	_, cols := a.Dims()
+	out := mat.NewDense(len(rows), cols, nil)
+	for to, from := range rows {
+		out.SetRow(to, a.RawRowView(from))
+	}
+	return out
+}
+
 // SelectColumns returns a copy of these columns of a matrix in the order given.
 func SelectColumns(a *mat.Dense, columns []int) *mat.Dense {
 	rows, _ := a.Dims()
@@ -34,6 +48,32 @@ func SelectColumns(a *mat.Dense, columns []int) *mat.Dense {
 		}
 	}
 	return out
+}
+
+// NewLike returns a zero matrix of the shape of a.
+func NewLike(a *mat.Dense) *mat.Dense {
+	rows, cols := a.Dims()
+	return mat.NewDense(rows, cols, nil)
+}
+
+// ColumnSquares returns the sum of the squares of each column.
+func ColumnSquares(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	squares := make([]float64, cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i) {
+			squares[j] += v * v
+		}
+	}
+	return squares
+}
+
+// ScaleColumns stores A·diag(factors) in dst, which may be A.
+func ScaleColumns(dst, a *mat.Dense, factors []float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		floats.MulTo(dst.RawRowView(i), a.RawRowView(i), factors)
+	}
 }
 
 // ColumnMeans returns the mean of the entries that are not NaN in each column, 0 for a column without any.
@@ -73,4 +113,18 @@ func Filled(a *mat.Dense, values []float64) *mat.Dense {
 		return v
 	}, out)
 	return out
+}
+
+// Halves returns the sums of squares of the positive and of the negative entries of a column. Non-negative starts use them to
+// choose the better half of a pair of singular vectors (NNDSVD; Boutsidis and Gallopoulos 2008).
+func Halves(a *mat.Dense, column int) (positive, negative float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		if v := a.At(i, column); v > 0 {
+			positive += v * v
+		} else {
+			negative += v * v
+		}
+	}
+	return positive, negative
 }

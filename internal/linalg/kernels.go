@@ -12,26 +12,25 @@ import (
 // that AVX2 and AVX-512 give the same bits; in Go four products are added before the sum. Each differs from the exact
 // product by at most (k+1)·2⁻⁵²·(|A|·|B|)ᵢⱼ for an inner dimension k. Every term counts: 0·NaN is NaN.
 type kernels struct {
-	name     string
-	lanes    int               // float64s in a vector, 0 for Go
-	product  [][]productKernel // [log₂ of the rows of a tile][vectors − 1]
-	sparse   []sparseKernel    // [vectors − 1]
-	logistic func(n int, dst, m *float64) (softplus float64)
-	box      []boxKernel // [log₂ of the vectors]
-	// surrogate is the step of Surrogate.
+	name  string
+	lanes int // float64s in a vector, 0 for Go
+
+	// The functions of the assembly. Tiles of the product have 1, 2, 4 … rows, and box works on as many vectors, at most lanes.
+	product   func(rows, vectors, m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+	sparse    func(vectors, rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, last int)
+	logistic  func(n int, dst, m *float64) (softplus float64)
+	box       func(vectors, k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)
 	surrogate func(n int, answers, fit, multipliers, constants *float64) (squared float64)
 }
-
-type (
-	productKernel func(m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)
-	sparseKernel  func(rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)
-	boxKernel     func(k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)
-)
 
 // best is the fastest set that this processor runs: AVX-512, AVX2 with FMA, or Go.
 var best = levels()[0]
 
 const (
+	// tileVectors and sparseVectors are the most vectors of a call.
+	tileVectors   = 3
+	sparseVectors = 10
+
 	// A block of A with depth inner terms and height rows stays in the second-level cache. A panel of B with depth inner
 	// terms stays in the first.
 	depth  = 256
@@ -46,6 +45,9 @@ const (
 	// sparseCols is the width of the panels if a product with a sparse matrix needs several. A panel of 5,000 rows stays in
 	// the second-level cache.
 	sparseCols = 40
+
+	// groupSize is the number of sums that the assembly adds to in turn. It gives the same bits for every number of lanes.
+	groupSize = 8
 
 	// maxEntries bounds the entries of a call: assembly cannot be preempted, so a garbage collection must wait for it.
 	maxEntries = 1 << 16
@@ -69,22 +71,17 @@ func (v view) from(i, j int) view {
 // multiply stores A·B in C, or adds it: A is C.Rows×B.Rows. C shares no memory with either.
 func (l *kernels) multiply(c blas64.General, a view, b blas64.General, add bool) {
 	m, n, k := c.Rows, c.Cols, b.Rows
-	switch {
-	case m == 0 || n == 0:
+	if m == 0 || n == 0 {
 		return
-	case k == 0:
-		if !add {
-			clearRows(c)
-		}
-		return
-	case l.lanes == 0:
+	}
+	if k == 0 || l.lanes == 0 {
 		multiplyGo(c, a, b, add)
 		return
 	}
 	packA, packB := a.row == 1 && a.col >= minPackA, b.Stride >= minPackB && m >= minPackRows
 	var copyA, copyB []float64
 	if packA || packB {
-		buffer := borrow(depth * (height + len(l.product[0])*l.lanes))
+		buffer := borrow(depth * (height + tileVectors*l.lanes))
 		defer buffers.Put(buffer)
 		copyA, copyB = (*buffer)[:depth*height], (*buffer)[depth*height:]
 	}
@@ -96,7 +93,7 @@ func (l *kernels) multiply(c blas64.General, a view, b blas64.General, add bool)
 			if packA {
 				left = pack(copyA, left, rows, inner)
 			}
-			for j, panels := 0, l.panels(n, len(l.product[0])); panels > 0; panels-- {
+			for j, panels := 0, l.panels(n, tileVectors); panels > 0; panels-- {
 				vectors := (l.vectors(n-j) + panels - 1) / panels
 				width := min(vectors*l.lanes, n-j)
 				right, rightRow := b.Data[t*b.Stride+j:], b.Stride
@@ -116,10 +113,9 @@ func (l *kernels) tiles(m, k int, a view, b []float64, bRow int, c []float64, cR
 	vectors := l.vectors(width)
 	last := width - (vectors-1)*l.lanes
 	i := 0
-	for level := len(l.product) - 1; i < m; level-- {
-		rows := (m - i) >> level << level
-		if rows > 0 {
-			l.product[level][vectors-1](rows, k, &a.data[i*a.row], a.row, a.col, &b[0], bRow, &c[i*cRow], cRow, last, add)
+	for height := l.lanes; i < m; height /= 2 {
+		if rows := (m - i) / height * height; rows > 0 {
+			l.product(height, vectors, rows, k, &a.data[i*a.row], a.row, a.col, &b[0], bRow, &c[i*cRow], cRow, last, add)
 			i += rows
 		}
 	}
@@ -141,8 +137,8 @@ func pack(dst []float64, a view, rows, inner int) view {
 
 // multiplyGo is multiply without assembly, by blocks of columns that stay in the cache.
 func multiplyGo(c blas64.General, a view, b blas64.General, add bool) {
-	if !add {
-		clearRows(c)
+	for i := 0; i < c.Rows && !add; i++ {
+		clear(c.Data[i*c.Stride : i*c.Stride+c.Cols])
 	}
 	for t := 0; t < b.Rows; t += depth {
 		end := min(t+depth, b.Rows)
@@ -174,7 +170,7 @@ func (l *kernels) multiplySparse(dst blas64.General, x *rowsOf, d blas64.General
 		multiplySparseGo(dst, x, d, from, to)
 		return
 	}
-	widest := len(l.sparse)
+	widest := sparseVectors
 	if l.vectors(dst.Cols) > widest {
 		widest = sparseCols / l.lanes
 	}
@@ -183,7 +179,7 @@ func (l *kernels) multiplySparse(dst blas64.General, x *rowsOf, d blas64.General
 		width := min(vectors*l.lanes, dst.Cols-j)
 		for first := from; first < to; {
 			end := x.within(maxEntries, first, to)
-			l.sparse[vectors-1](end-first, &x.indptr[first], &x.indices[0], &x.values[0], &d.Data[j], d.Stride,
+			l.sparse(vectors, end-first, &x.indptr[first], &x.indices[0], &x.values[0], &d.Data[j], d.Stride,
 				&dst.Data[first*dst.Stride+j], dst.Stride, width-(vectors-1)*l.lanes)
 			first = end
 		}
@@ -224,12 +220,6 @@ func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
 	x0, x1, x2, x3 = x0[:len(y)], x1[:len(y)], x2[:len(y)], x3[:len(y)]
 	for i := range y {
 		y[i] += a0*x0[i] + a1*x1[i] + a2*x2[i] + a3*x3[i]
-	}
-}
-
-func clearRows(a blas64.General) {
-	for i := range a.Rows {
-		clear(a.Data[i*a.Stride : i*a.Stride+a.Cols])
 	}
 }
 

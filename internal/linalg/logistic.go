@@ -2,12 +2,8 @@ package linalg
 
 import "math"
 
-const (
-	// logisticBlock is the number of softplus terms in one partial sum. Partial sums bound the rounding of a long sum.
-	logisticBlock = 512
-	// logisticSums is the number of sums that the assembly adds them to in turn.
-	logisticSums = 8
-)
+// logisticBlock is the number of softplus terms in one partial sum. Partial sums bound the rounding of a long sum.
+const logisticBlock = 512
 
 // LogisticTo stores σ(mᵢ) = 1/(1+e⁻ᵐ) in dst, which may be m, and returns Σ log(1+eᵐ). No mᵢ overflows: with
 // e = exp(−|m|), σ is 1/(1+e) or e/(1+e) by the sign of m, and log(1+eᵐ) is max(m, 0) + log1p(e). NaN stays NaN.
@@ -30,18 +26,18 @@ func (l *kernels) logisticBlock(dst, m []float64) (softplus float64) {
 	if l.lanes == 0 {
 		return logisticGo(dst, m)
 	}
-	n := len(m) / logisticSums * logisticSums
+	n := len(m) / groupSize * groupSize
 	if n > 0 {
 		softplus = l.logistic(n, &dst[0], &m[0])
 	}
 	if n < len(m) {
 		// The rest of a last group is −∞, whose softplus is 0.
-		last := borrow(logisticSums)
+		last := borrow(groupSize)
 		defer buffers.Put(last)
-		for i := copy(*last, m[n:]); i < logisticSums; i++ {
+		for i := copy(*last, m[n:]); i < groupSize; i++ {
 			(*last)[i] = math.Inf(-1)
 		}
-		softplus += l.logistic(logisticSums, &(*last)[0], &(*last)[0])
+		softplus += l.logistic(groupSize, &(*last)[0], &(*last)[0])
 		copy(dst[n:], *last)
 	}
 	return softplus

@@ -2,7 +2,9 @@ package linalg
 
 import (
 	"cmp"
+	"sort"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -15,6 +17,75 @@ type Products interface {
 	MulTransTo(dst, d *mat.Dense)
 	NormSquared() float64
 }
+
+// Dense is a dense n×p matrix as a matrix.Operator.
+type Dense struct {
+	*mat.Dense
+	Threads Threads
+}
+
+// MulTo stores X·D in dst.
+func (x Dense) MulTo(dst, d *mat.Dense) { x.Threads.MulTo(dst, x.Dense, d) }
+
+// MulTransTo stores Xᵀ·D in dst.
+func (x Dense) MulTransTo(dst, d *mat.Dense) {
+	n, _ := x.Dims()
+	best.mulTo(x.Threads, dst, transposed(x.RawMatrix()), x.Dense, d, n, false)
+}
+
+// Row returns the entries of row i, which alias X, and no columns.
+func (x Dense) Row(i int) (columns []int32, values []float64) { return nil, x.RawRowView(i) }
+
+// NormSquared returns the sum of the squares of the entries.
+func (x Dense) NormSquared() float64 {
+	var sum float64
+	for i := range x.RawMatrix().Rows {
+		for _, v := range x.RawRowView(i) {
+			sum += v * v
+		}
+	}
+	return sum
+}
+
+// Sparse is a sparse n×p matrix as a matrix.Operator.
+type Sparse struct {
+	*matrix.CSR
+	Threads Threads
+}
+
+// MulTo stores X·D in dst. The cost is nnz·k multiply-adds; nothing is allocated on one thread.
+func (x Sparse) MulTo(dst, d *mat.Dense) {
+	n, p := x.Dims()
+	checkProduct(dst, d, n, p)
+	indptr, indices, values := x.Arrays()
+	parallelRows(x.Threads, n, len(values)*d.RawMatrix().Cols, sparseProduct{best, dst.RawMatrix(), rowsOf{indptr, indices, values}, d.RawMatrix()})
+}
+
+// MulTransTo stores Xᵀ·D in dst by the rows of the transposed matrix.
+func (x Sparse) MulTransTo(dst, d *mat.Dense) { Sparse{x.Transpose(), x.Threads}.MulTo(dst, d) }
+
+// rowsOf are the arrays of a CSR.
+type rowsOf struct {
+	indptr  []int
+	indices []int32
+	values  []float64
+}
+
+// within returns the end ≤ to of a range of rows that begins at the first: the longest range with at most this many entries and
+// this many rows, but at least one row.
+func (x *rowsOf) within(entries, first, to int) int {
+	to = min(to, first+entries)
+	return first + 1 + sort.Search(to-first-1, func(i int) bool { return x.indptr[first+i+2]-x.indptr[first] > entries })
+}
+
+type sparseProduct struct {
+	*kernels
+	dst blas64.General
+	x   rowsOf
+	d   blas64.General
+}
+
+func (p sparseProduct) rows(from, to int) { p.multiplySparse(p.dst, &p.x, p.d, from, to) }
 
 // OperatorOf returns the products of X, as package matrix describes, on this many threads. 0 keeps the number that a matrix of
 // this package already has. A matrix with its own products decides itself how to compute them.

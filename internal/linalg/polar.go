@@ -71,7 +71,7 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 		if !finite(c) {
 			return fmt.Errorf("computing a polar factor: %w", ErrNonFinite)
 		}
-		q, r := w.Threads.thinQR(c)
+		q, r := w.Threads.qr(c, clearRcond)
 		if err := w.polarOf(r, math.Inf(1)); err != nil {
 			return err
 		}
@@ -142,9 +142,8 @@ func (w *Polar) polarOf(r *mat.Dense, inverseNorm float64) error {
 
 // schulzFactor stores (3/2)·ρ·I − (1/2)·ρ³·A in A.
 func schulzFactor(a *mat.Dense, rho float64) {
-	raw := a.RawMatrix()
-	for i := range raw.Rows {
-		row := raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols]
+	for i := range a.RawMatrix().Rows {
+		row := a.RawRowView(i)
 		for j := range row {
 			row[j] *= -rho * rho * rho / 2
 		}
@@ -154,11 +153,9 @@ func schulzFactor(a *mat.Dense, rho float64) {
 
 // DistanceFromIdentity returns ‖A − I‖ for a square A, the root of the sum of squares of the entries.
 func DistanceFromIdentity(a *mat.Dense) float64 {
-	raw := a.RawMatrix()
 	var sum float64
-	for i := range raw.Rows {
-		row := raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols]
-		for j, v := range row {
+	for i := range a.RawMatrix().Rows {
+		for j, v := range a.RawRowView(i) {
 			if j == i {
 				v--
 			}
@@ -180,9 +177,8 @@ func resized(a *mat.Dense, rows, cols int) *mat.Dense {
 
 // finite reports whether no entry of a is NaN or infinite.
 func finite(a *mat.Dense) bool {
-	raw := a.RawMatrix()
-	for i := range raw.Rows {
-		for _, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
+	for i := range a.RawMatrix().Rows {
+		for _, v := range a.RawRowView(i) {
 			if v-v != 0 {
 				return false
 			}

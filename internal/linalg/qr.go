@@ -18,47 +18,27 @@ const (
 	clearRcond = 1e-2 // one pass leaves less than 1e-12
 )
 
-// thinQR returns A = QR for a p×k matrix A, p ≥ k: Q is p×k with orthonormal columns, R is k×k upper triangular.
-// A is left as it is.
+// qr returns A = QR for a p×k matrix A, p ≥ k, which is left as it is: Q is p×k with orthonormal columns, R is k×k upper
+// triangular.
 //
-// It makes one or two passes of Cholesky QR, or Householder reflections if A is too close to rank deficiency for them. Q is
-// orthonormal up to rounding in each case, also for A = 0.
-func (t Threads) thinQR(a *mat.Dense) (q, r *mat.Dense) {
-	return t.qr(a, clearRcond)
-}
-
-// basis is thinQR with a Q that is orthonormal only up to 1e-4, which is enough between two power iterations.
-func (t Threads) basis(a *mat.Dense) (q, r *mat.Dense) {
-	return t.qr(a, minRcond)
-}
-
-// qr makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least minRcond,
-// and reflections otherwise.
+// It makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least minRcond,
+// and Householder reflections otherwise. With clearRcond Q is orthonormal up to rounding, also for A = 0; with minRcond up to
+// 1e-4, which is enough between two power iterations.
 func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
-	r, inverse, rcond := t.choleskyR(a)
+	var first, second cholesky
+	rcond := first.factorize(t, a)
 	if rcond < minRcond {
 		return householderQR(a)
 	}
-	q = t.product(a, inverse)
+	q = t.product(a, first.inverse)
 	if rcond >= once {
-		return q, r
+		return q, first.r
 	}
-	r2, inverse, _ := t.choleskyR(q)
-	return t.product(q, inverse), t.product(r2, r)
+	second.factorize(t, q)
+	return t.product(q, second.inverse), t.product(second.r, first.r)
 }
 
-// choleskyR returns R, the upper Cholesky factor of AᵀA, its inverse, and an estimate of the reciprocal condition number of A
-// after scaling its columns to length one. R and its inverse are nil if the estimate is below minRcond. The estimate is 0 if
-// the square of a column is 0 or overflows.
-func (t Threads) choleskyR(a *mat.Dense) (r, inverse *mat.Dense, rcond float64) {
-	var f cholesky
-	if rcond = f.factorize(t, a); rcond < minRcond {
-		return nil, nil, rcond
-	}
-	return f.r, f.inverse, rcond
-}
-
-// cholesky is choleskyR with memory that is kept.
+// cholesky holds R, the upper Cholesky factor of AᵀA, and its inverse, with memory that is kept.
 type cholesky struct {
 	r, inverse *mat.Dense
 	norms      []float64 // of the columns of A
@@ -66,7 +46,8 @@ type cholesky struct {
 	pivots     []int
 }
 
-// factorize returns the estimate. r and inverse are valid only if it is at least minRcond.
+// factorize returns an estimate of the reciprocal condition number of A after scaling its columns to length one, 0 if the square
+// of a column is 0 or overflows. r and inverse are valid only if it is at least minRcond.
 func (f *cholesky) factorize(t Threads, a *mat.Dense) (rcond float64) {
 	_, k := a.Dims()
 	if len(f.norms) != k {
@@ -110,24 +91,10 @@ func (f *cholesky) factorize(t Threads, a *mat.Dense) (rcond float64) {
 // inverseNorm returns √(‖R⁻¹‖₁·‖R⁻¹‖∞), an upper bound on ‖R⁻¹‖₂.
 func (f *cholesky) inverseNorm() float64 {
 	raw := f.inverse.RawMatrix()
-	sums := f.work[:raw.Cols]
-	clear(sums)
-	var rows, columns float64
-	for i := range raw.Rows {
-		var sum float64
-		for j, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
-			sum += math.Abs(v)
-			sums[j] += math.Abs(v)
-		}
-		rows = max(rows, sum)
-	}
-	for _, sum := range sums {
-		columns = max(columns, sum)
-	}
-	return math.Sqrt(rows * columns)
+	return math.Sqrt(lapack64.Lange(lapack.MaxRowSum, raw, nil) * lapack64.Lange(lapack.MaxColumnSum, raw, f.work))
 }
 
-// householderQR is thinQR by reflections: slower, and accurate for every A.
+// householderQR is qr by reflections: slower, and accurate for every A.
 func householderQR(a *mat.Dense) (q, r *mat.Dense) {
 	_, k := a.Dims()
 	q = mat.DenseCopyOf(a)
@@ -145,9 +112,9 @@ func householderQR(a *mat.Dense) (q, r *mat.Dense) {
 
 // clearLower sets the entries below the diagonal to 0.
 func clearLower(a *mat.Dense) {
-	raw := a.RawMatrix()
-	for i := range raw.Rows {
-		clear(raw.Data[i*raw.Stride : i*raw.Stride+min(i, raw.Cols)])
+	rows, cols := a.Dims()
+	for i := range rows {
+		clear(a.RawRowView(i)[:min(i, cols)])
 	}
 }
 

@@ -4,166 +4,29 @@
 
 package linalg
 
-// product8x1AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 8, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
+// productAVX512 stores A·B in C, or adds it, by tiles of 1, 2, 4 … rows, at most the lanes of a vector, and of 1 to 3
+// vectors, of the last the given lanes. m rows are a positive multiple of those of a tile. Element (i, t) of A is
+// a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
 //
 //go:noescape
-func product8x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
+func productAVX512(rows int, vectors int, m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 
-// product4x1AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product4x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product2x1AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 2, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product2x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product1x1AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 1, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product1x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product8x2AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 8, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product8x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product4x2AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product4x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product2x2AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 2, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product2x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product1x2AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 1, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product1x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product8x3AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 8, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product8x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product4x3AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product4x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product2x3AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 2, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product2x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product1x3AVX512 stores A·B in C, or adds it, for m rows, a positive multiple of 1, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product1x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// sparse1AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 1 vectors, of the last the given lanes.
+// sparseAVX512 stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
 // indptr points at the start of the first row; indices and values at the entries of the whole matrix.
 //
 //go:noescape
-func sparse1AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse2AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 2 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse2AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse3AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 3 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse3AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse4AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 4 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse4AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse5AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 5 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse5AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse6AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 6 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse6AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse7AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 7 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse7AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse8AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 8 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse8AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse9AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 9 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse9AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse10AVX512 stores X·D in dst for the given number ≥ 1 of rows of X and 10 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse10AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
+func sparseAVX512(vectors int, rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
 
 // logisticAVX512 stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).
 //
 //go:noescape
 func logisticAVX512(n int, dst *float64, m *float64) (softplus float64)
 
-// box1AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 1 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
+// boxAVX512 makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one, of
+// each of k ≥ 1 rows of X, for those of C. gram is k×k without gaps.
 //
 //go:noescape
-func box1AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-
-// box2AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 2 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
-//
-//go:noescape
-func box2AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-
-// box4AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 4 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
-//
-//go:noescape
-func box4AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-
-// box8AVX512 makes the given number ≥ 1 of rounds of coordinate descent on 8 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
-//
-//go:noescape
-func box8AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+func boxAVX512(vectors int, k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
 
 // surrogateAVX512 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and
 // the range.
@@ -171,142 +34,29 @@ func box8AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float6
 //go:noescape
 func surrogateAVX512(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)
 
-// product4x1AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
+// productAVX2 stores A·B in C, or adds it, by tiles of 1, 2, 4 … rows, at most the lanes of a vector, and of 1 to 3
+// vectors, of the last the given lanes. m rows are a positive multiple of those of a tile. Element (i, t) of A is
+// a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
 //
 //go:noescape
-func product4x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
+func productAVX2(rows int, vectors int, m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 
-// product2x1AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 2, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product2x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product1x1AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 1, and 1 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product1x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product4x2AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product4x2AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product2x2AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 2, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product2x2AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product1x2AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 1, and 2 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product1x2AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product4x3AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 4, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product4x3AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product2x3AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 2, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product2x3AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// product1x3AVX2 stores A·B in C, or adds it, for m rows, a positive multiple of 1, and 3 vectors, of the last the
-// given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.
-//
-//go:noescape
-func product1x3AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-
-// sparse1AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 1 vectors, of the last the given lanes.
+// sparseAVX2 stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
 // indptr points at the start of the first row; indices and values at the entries of the whole matrix.
 //
 //go:noescape
-func sparse1AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse2AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 2 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse2AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse3AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 3 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse3AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse4AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 4 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse4AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse5AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 5 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse5AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse6AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 6 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse6AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse7AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 7 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse7AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse8AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 8 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse8AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse9AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 9 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse9AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-
-// sparse10AVX2 stores X·D in dst for the given number ≥ 1 of rows of X and 10 vectors, of the last the given lanes.
-// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
-//
-//go:noescape
-func sparse10AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
+func sparseAVX2(vectors int, rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
 
 // logisticAVX2 stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).
 //
 //go:noescape
 func logisticAVX2(n int, dst *float64, m *float64) (softplus float64)
 
-// box1AVX2 makes the given number ≥ 1 of rounds of coordinate descent on 1 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
+// boxAVX2 makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one, of
+// each of k ≥ 1 rows of X, for those of C. gram is k×k without gaps.
 //
 //go:noescape
-func box1AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-
-// box2AVX2 makes the given number ≥ 1 of rounds of coordinate descent on 2 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
-//
-//go:noescape
-func box2AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-
-// box4AVX2 makes the given number ≥ 1 of rounds of coordinate descent on 4 vectors of each of k ≥ 1 rows of X,
-// for those of C. gram is k×k without gaps.
-//
-//go:noescape
-func box4AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+func boxAVX2(vectors int, k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
 
 // surrogateAVX2 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and
 // the range.

@@ -14,31 +14,374 @@ DATA avx2Masks<>+48(SB)/8, $0x0000000000000000
 DATA avx2Masks<>+56(SB)/8, $0x0000000000000000
 GLOBL avx2Masks<>(SB), RODATA|NOPTR, $64
 
-// func product8x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
+// func productAVX512(rows int, vectors int, m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product8x1AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
+TEXT ·productAVX512(SB), NOSPLIT, $0-97
+	MOVQ  lanes+88(FP), AX
 	MOVQ  $0x000000ff, CX
 	BZHIQ AX, CX, CX
 	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
+	MOVQ  m+16(FP), AX
+	MOVQ  a+32(FP), CX
+	MOVQ  aRow+40(FP), DX
 	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
+	MOVQ  aCol+48(FP), BX
 	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
+	MOVQ  b+56(FP), SI
+	MOVQ  bRow+64(FP), DI
 	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
+	MOVQ  c+72(FP), R8
+	MOVQ  cRow+80(FP), R9
 	SHLQ  $0x03, R9
-	LEAQ  (DX)(DX*2), R10
+	MOVQ  rows+0(FP), R10
+	CMPQ  R10, $0x01
+	JNE   rows1
+	MOVQ  vectors+8(FP), R10
+	CMPQ  R10, $0x01
+	JNE   vectors2
 
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
+tile3:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add4
+	VPXORQ Z0, Z0, Z0
+	JMP    multiply5
+
+add4:
+	MOVQ      R8, R10
+	VMOVUPD.Z (R10), K1, Z0
+	ADDQ      R9, R10
+
+multiply5:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step6:
+	VMOVUPD.Z        (R13), K1, Z1
+	VFMADD231PD.BCST (R10), Z1, Z0
+	ADDQ             BX, R10
+	ADDQ             DI, R13
+	DECQ             R14
+	JNZ              step6
+	VMOVUPD          Z0, K1, (R8)
+	ADDQ             R9, R8
+	LEAQ             (CX)(DX*1), CX
+	SUBQ             $0x01, AX
+	JNZ              tile3
+	VZEROUPPER
+	RET
+
+vectors2:
+	CMPQ R10, $0x02
+	JNE  vectors7
+
+tile8:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add9
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	JMP    multiply10
+
+add9:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD.Z 64(R10), K1, Z1
+	ADDQ      R9, R10
+
+multiply10:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step11:
+	VMOVUPD      (R13), Z2
+	VMOVUPD.Z    64(R13), K1, Z3
+	VBROADCASTSD (R10), Z4
+	VFMADD231PD  Z4, Z2, Z0
+	VFMADD231PD  Z4, Z3, Z1
+	ADDQ         BX, R10
+	ADDQ         DI, R13
+	DECQ         R14
+	JNZ          step11
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, K1, 64(R8)
+	ADDQ         R9, R8
+	LEAQ         (CX)(DX*1), CX
+	SUBQ         $0x01, AX
+	JNZ          tile8
+	VZEROUPPER
+	RET
+
+vectors7:
+tile12:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add13
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	JMP    multiply14
+
+add13:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD   64(R10), Z1
+	VMOVUPD.Z 128(R10), K1, Z2
+	ADDQ      R9, R10
+
+multiply14:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step15:
+	VMOVUPD      (R13), Z3
+	VMOVUPD      64(R13), Z4
+	VMOVUPD.Z    128(R13), K1, Z5
+	VBROADCASTSD (R10), Z6
+	VFMADD231PD  Z6, Z3, Z0
+	VFMADD231PD  Z6, Z4, Z1
+	VFMADD231PD  Z6, Z5, Z2
+	ADDQ         BX, R10
+	ADDQ         DI, R13
+	DECQ         R14
+	JNZ          step15
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, 64(R8)
+	VMOVUPD      Z2, K1, 128(R8)
+	ADDQ         R9, R8
+	LEAQ         (CX)(DX*1), CX
+	SUBQ         $0x01, AX
+	JNZ          tile12
+	VZEROUPPER
+	RET
+
+rows1:
+	CMPQ R10, $0x02
+	JNE  rows16
+	MOVQ vectors+8(FP), R10
+	CMPQ R10, $0x01
+	JNE  vectors17
+
+tile18:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add19
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	JMP    multiply20
+
+add19:
+	MOVQ      R8, R10
+	VMOVUPD.Z (R10), K1, Z0
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z1
+	ADDQ      R9, R10
+
+multiply20:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step21:
+	VMOVUPD.Z        (R13), K1, Z2
+	VFMADD231PD.BCST (R10), Z2, Z0
+	VFMADD231PD.BCST (R10)(DX*1), Z2, Z1
+	ADDQ             BX, R10
+	ADDQ             DI, R13
+	DECQ             R14
+	JNZ              step21
+	VMOVUPD          Z0, K1, (R8)
+	ADDQ             R9, R8
+	VMOVUPD          Z1, K1, (R8)
+	ADDQ             R9, R8
+	LEAQ             (CX)(DX*2), CX
+	SUBQ             $0x02, AX
+	JNZ              tile18
+	VZEROUPPER
+	RET
+
+vectors17:
+	CMPQ R10, $0x02
+	JNE  vectors22
+
+tile23:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add24
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	JMP    multiply25
+
+add24:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD.Z 64(R10), K1, Z1
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z2
+	VMOVUPD.Z 64(R10), K1, Z3
+	ADDQ      R9, R10
+
+multiply25:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step26:
+	VMOVUPD      (R13), Z4
+	VMOVUPD.Z    64(R13), K1, Z5
+	VBROADCASTSD (R10), Z6
+	VFMADD231PD  Z6, Z4, Z0
+	VFMADD231PD  Z6, Z5, Z1
+	VBROADCASTSD (R10)(DX*1), Z6
+	VFMADD231PD  Z6, Z4, Z2
+	VFMADD231PD  Z6, Z5, Z3
+	ADDQ         BX, R10
+	ADDQ         DI, R13
+	DECQ         R14
+	JNZ          step26
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, K1, 64(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z2, (R8)
+	VMOVUPD      Z3, K1, 64(R8)
+	ADDQ         R9, R8
+	LEAQ         (CX)(DX*2), CX
+	SUBQ         $0x02, AX
+	JNZ          tile23
+	VZEROUPPER
+	RET
+
+vectors22:
+tile27:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add28
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	JMP    multiply29
+
+add28:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD   64(R10), Z1
+	VMOVUPD.Z 128(R10), K1, Z2
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z3
+	VMOVUPD   64(R10), Z4
+	VMOVUPD.Z 128(R10), K1, Z5
+	ADDQ      R9, R10
+
+multiply29:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step30:
+	VMOVUPD      (R13), Z6
+	VMOVUPD      64(R13), Z7
+	VMOVUPD.Z    128(R13), K1, Z8
+	VBROADCASTSD (R10), Z9
+	VFMADD231PD  Z9, Z6, Z0
+	VFMADD231PD  Z9, Z7, Z1
+	VFMADD231PD  Z9, Z8, Z2
+	VBROADCASTSD (R10)(DX*1), Z9
+	VFMADD231PD  Z9, Z6, Z3
+	VFMADD231PD  Z9, Z7, Z4
+	VFMADD231PD  Z9, Z8, Z5
+	ADDQ         BX, R10
+	ADDQ         DI, R13
+	DECQ         R14
+	JNZ          step30
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, 64(R8)
+	VMOVUPD      Z2, K1, 128(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z3, (R8)
+	VMOVUPD      Z4, 64(R8)
+	VMOVUPD      Z5, K1, 128(R8)
+	ADDQ         R9, R8
+	LEAQ         (CX)(DX*2), CX
+	SUBQ         $0x02, AX
+	JNZ          tile27
+	VZEROUPPER
+	RET
+
+rows16:
+	CMPQ R10, $0x04
+	JNE  rows31
+	MOVQ vectors+8(FP), R10
+	CMPQ R10, $0x01
+	JNE  vectors32
+	LEAQ (DX)(DX*2), R12
+
+tile33:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add34
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	JMP    multiply35
+
+add34:
+	MOVQ      R8, R10
+	VMOVUPD.Z (R10), K1, Z0
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z1
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z2
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z3
+	ADDQ      R9, R10
+
+multiply35:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step36:
+	VMOVUPD.Z        (R13), K1, Z4
+	VFMADD231PD.BCST (R10), Z4, Z0
+	VFMADD231PD.BCST (R10)(DX*1), Z4, Z1
+	VFMADD231PD.BCST (R10)(DX*2), Z4, Z2
+	VFMADD231PD.BCST (R10)(R12*1), Z4, Z3
+	ADDQ             BX, R10
+	ADDQ             DI, R13
+	DECQ             R14
+	JNZ              step36
+	VMOVUPD          Z0, K1, (R8)
+	ADDQ             R9, R8
+	VMOVUPD          Z1, K1, (R8)
+	ADDQ             R9, R8
+	VMOVUPD          Z2, K1, (R8)
+	ADDQ             R9, R8
+	VMOVUPD          Z3, K1, (R8)
+	ADDQ             R9, R8
+	LEAQ             (CX)(DX*4), CX
+	SUBQ             $0x04, AX
+	JNZ              tile33
+	VZEROUPPER
+	RET
+
+vectors32:
+	CMPQ R10, $0x02
+	JNE  vectors37
+	LEAQ (DX)(DX*2), R12
+
+tile38:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add39
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -47,48 +390,216 @@ tile:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	JMP    multiply
+	JMP    multiply40
 
-add:
-	MOVQ      R8, R11
-	VMOVUPD.Z (R11), K1, Z0
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z1
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z2
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z3
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z4
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z5
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z6
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z7
-	ADDQ      R9, R11
+add39:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD.Z 64(R10), K1, Z1
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z2
+	VMOVUPD.Z 64(R10), K1, Z3
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z4
+	VMOVUPD.Z 64(R10), K1, Z5
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z6
+	VMOVUPD.Z 64(R10), K1, Z7
+	ADDQ      R9, R10
 
-multiply:
-	MOVQ CX, R11
-	LEAQ (CX)(DX*4), R12
+multiply40:
+	MOVQ CX, R10
 	MOVQ SI, R13
-	MOVQ k+8(FP), R14
+	MOVQ k+24(FP), R14
 
-step:
+step41:
+	VMOVUPD      (R13), Z8
+	VMOVUPD.Z    64(R13), K1, Z9
+	VBROADCASTSD (R10), Z10
+	VFMADD231PD  Z10, Z8, Z0
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R10)(DX*1), Z10
+	VFMADD231PD  Z10, Z8, Z2
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R10)(DX*2), Z10
+	VFMADD231PD  Z10, Z8, Z4
+	VFMADD231PD  Z10, Z9, Z5
+	VBROADCASTSD (R10)(R12*1), Z10
+	VFMADD231PD  Z10, Z8, Z6
+	VFMADD231PD  Z10, Z9, Z7
+	ADDQ         BX, R10
+	ADDQ         DI, R13
+	DECQ         R14
+	JNZ          step41
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, K1, 64(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z2, (R8)
+	VMOVUPD      Z3, K1, 64(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z4, (R8)
+	VMOVUPD      Z5, K1, 64(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z6, (R8)
+	VMOVUPD      Z7, K1, 64(R8)
+	ADDQ         R9, R8
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x04, AX
+	JNZ          tile38
+	VZEROUPPER
+	RET
+
+vectors37:
+	LEAQ (DX)(DX*2), R12
+
+tile42:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add43
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	JMP    multiply44
+
+add43:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD   64(R10), Z1
+	VMOVUPD.Z 128(R10), K1, Z2
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z3
+	VMOVUPD   64(R10), Z4
+	VMOVUPD.Z 128(R10), K1, Z5
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z6
+	VMOVUPD   64(R10), Z7
+	VMOVUPD.Z 128(R10), K1, Z8
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z9
+	VMOVUPD   64(R10), Z10
+	VMOVUPD.Z 128(R10), K1, Z11
+	ADDQ      R9, R10
+
+multiply44:
+	MOVQ CX, R10
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step45:
+	VMOVUPD      (R13), Z12
+	VMOVUPD      64(R13), Z13
+	VMOVUPD.Z    128(R13), K1, Z14
+	VBROADCASTSD (R10), Z15
+	VFMADD231PD  Z15, Z12, Z0
+	VFMADD231PD  Z15, Z13, Z1
+	VFMADD231PD  Z15, Z14, Z2
+	VBROADCASTSD (R10)(DX*1), Z15
+	VFMADD231PD  Z15, Z12, Z3
+	VFMADD231PD  Z15, Z13, Z4
+	VFMADD231PD  Z15, Z14, Z5
+	VBROADCASTSD (R10)(DX*2), Z15
+	VFMADD231PD  Z15, Z12, Z6
+	VFMADD231PD  Z15, Z13, Z7
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R10)(R12*1), Z15
+	VFMADD231PD  Z15, Z12, Z9
+	VFMADD231PD  Z15, Z13, Z10
+	VFMADD231PD  Z15, Z14, Z11
+	ADDQ         BX, R10
+	ADDQ         DI, R13
+	DECQ         R14
+	JNZ          step45
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, 64(R8)
+	VMOVUPD      Z2, K1, 128(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z3, (R8)
+	VMOVUPD      Z4, 64(R8)
+	VMOVUPD      Z5, K1, 128(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z6, (R8)
+	VMOVUPD      Z7, 64(R8)
+	VMOVUPD      Z8, K1, 128(R8)
+	ADDQ         R9, R8
+	VMOVUPD      Z9, (R8)
+	VMOVUPD      Z10, 64(R8)
+	VMOVUPD      Z11, K1, 128(R8)
+	ADDQ         R9, R8
+	LEAQ         (CX)(DX*4), CX
+	SUBQ         $0x04, AX
+	JNZ          tile42
+	VZEROUPPER
+	RET
+
+rows31:
+	MOVQ vectors+8(FP), R10
+	CMPQ R10, $0x01
+	JNE  vectors46
+	LEAQ (DX)(DX*2), R12
+
+tile47:
+	MOVB   add+96(FP), R10
+	TESTB  R10, R10
+	JNZ    add48
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	JMP    multiply49
+
+add48:
+	MOVQ      R8, R10
+	VMOVUPD.Z (R10), K1, Z0
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z1
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z2
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z3
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z4
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z5
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z6
+	ADDQ      R9, R10
+	VMOVUPD.Z (R10), K1, Z7
+	ADDQ      R9, R10
+
+multiply49:
+	MOVQ CX, R10
+	LEAQ (CX)(DX*4), R11
+	MOVQ SI, R13
+	MOVQ k+24(FP), R14
+
+step50:
 	VMOVUPD.Z        (R13), K1, Z8
-	VFMADD231PD.BCST (R11), Z8, Z0
-	VFMADD231PD.BCST (R11)(DX*1), Z8, Z1
-	VFMADD231PD.BCST (R11)(DX*2), Z8, Z2
-	VFMADD231PD.BCST (R11)(R10*1), Z8, Z3
-	VFMADD231PD.BCST (R12), Z8, Z4
-	VFMADD231PD.BCST (R12)(DX*1), Z8, Z5
-	VFMADD231PD.BCST (R12)(DX*2), Z8, Z6
-	VFMADD231PD.BCST (R12)(R10*1), Z8, Z7
+	VFMADD231PD.BCST (R10), Z8, Z0
+	VFMADD231PD.BCST (R10)(DX*1), Z8, Z1
+	VFMADD231PD.BCST (R10)(DX*2), Z8, Z2
+	VFMADD231PD.BCST (R10)(R12*1), Z8, Z3
+	VFMADD231PD.BCST (R11), Z8, Z4
+	VFMADD231PD.BCST (R11)(DX*1), Z8, Z5
+	VFMADD231PD.BCST (R11)(DX*2), Z8, Z6
+	VFMADD231PD.BCST (R11)(R12*1), Z8, Z7
+	ADDQ             BX, R10
 	ADDQ             BX, R11
-	ADDQ             BX, R12
 	ADDQ             DI, R13
 	DECQ             R14
-	JNZ              step
+	JNZ              step50
 	VMOVUPD          Z0, K1, (R8)
 	ADDQ             R9, R8
 	VMOVUPD          Z1, K1, (R8)
@@ -107,216 +618,19 @@ step:
 	ADDQ             R9, R8
 	LEAQ             (CX)(DX*8), CX
 	SUBQ             $0x08, AX
-	JNZ              tile
+	JNZ              tile47
 	VZEROUPPER
 	RET
 
-// func product4x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product4x1AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-	LEAQ  (DX)(DX*2), R10
+vectors46:
+	CMPQ R10, $0x02
+	JNE  vectors51
+	LEAQ (DX)(DX*2), R12
 
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	JMP    multiply
-
-add:
-	MOVQ      R8, R11
-	VMOVUPD.Z (R11), K1, Z0
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z1
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z2
-	ADDQ      R9, R11
-	VMOVUPD.Z (R11), K1, Z3
-	ADDQ      R9, R11
-
-multiply:
-	MOVQ CX, R11
-	MOVQ SI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD.Z        (R12), K1, Z4
-	VFMADD231PD.BCST (R11), Z4, Z0
-	VFMADD231PD.BCST (R11)(DX*1), Z4, Z1
-	VFMADD231PD.BCST (R11)(DX*2), Z4, Z2
-	VFMADD231PD.BCST (R11)(R10*1), Z4, Z3
-	ADDQ             BX, R11
-	ADDQ             DI, R12
-	DECQ             R13
-	JNZ              step
-	VMOVUPD          Z0, K1, (R8)
-	ADDQ             R9, R8
-	VMOVUPD          Z1, K1, (R8)
-	ADDQ             R9, R8
-	VMOVUPD          Z2, K1, (R8)
-	ADDQ             R9, R8
-	VMOVUPD          Z3, K1, (R8)
-	ADDQ             R9, R8
-	LEAQ             (CX)(DX*4), CX
-	SUBQ             $0x04, AX
-	JNZ              tile
-	VZEROUPPER
-	RET
-
-// func product2x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product2x1AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-
-tile:
-	MOVB   add+80(FP), R10
+tile52:
+	MOVB   add+96(FP), R10
 	TESTB  R10, R10
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	JMP    multiply
-
-add:
-	MOVQ      R8, R10
-	VMOVUPD.Z (R10), K1, Z0
-	ADDQ      R9, R10
-	VMOVUPD.Z (R10), K1, Z1
-	ADDQ      R9, R10
-
-multiply:
-	MOVQ CX, R10
-	MOVQ SI, R11
-	MOVQ k+8(FP), R12
-
-step:
-	VMOVUPD.Z        (R11), K1, Z2
-	VFMADD231PD.BCST (R10), Z2, Z0
-	VFMADD231PD.BCST (R10)(DX*1), Z2, Z1
-	ADDQ             BX, R10
-	ADDQ             DI, R11
-	DECQ             R12
-	JNZ              step
-	VMOVUPD          Z0, K1, (R8)
-	ADDQ             R9, R8
-	VMOVUPD          Z1, K1, (R8)
-	ADDQ             R9, R8
-	LEAQ             (CX)(DX*2), CX
-	SUBQ             $0x02, AX
-	JNZ              tile
-	VZEROUPPER
-	RET
-
-// func product1x1AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product1x1AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-
-tile:
-	MOVB   add+80(FP), R10
-	TESTB  R10, R10
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	JMP    multiply
-
-add:
-	MOVQ      R8, R10
-	VMOVUPD.Z (R10), K1, Z0
-	ADDQ      R9, R10
-
-multiply:
-	MOVQ CX, R10
-	MOVQ SI, R11
-	MOVQ k+8(FP), R12
-
-step:
-	VMOVUPD.Z        (R11), K1, Z1
-	VFMADD231PD.BCST (R10), Z1, Z0
-	ADDQ             BX, R10
-	ADDQ             DI, R11
-	DECQ             R12
-	JNZ              step
-	VMOVUPD          Z0, K1, (R8)
-	ADDQ             R9, R8
-	LEAQ             (CX)(DX*1), CX
-	SUBQ             $0x01, AX
-	JNZ              tile
-	VZEROUPPER
-	RET
-
-// func product8x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product8x2AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-	LEAQ  (DX)(DX*2), R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
+	JNZ    add53
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -333,73 +647,73 @@ tile:
 	VPXORQ Z13, Z13, Z13
 	VPXORQ Z14, Z14, Z14
 	VPXORQ Z15, Z15, Z15
-	JMP    multiply
+	JMP    multiply54
 
-add:
-	MOVQ      R8, R11
-	VMOVUPD   (R11), Z0
-	VMOVUPD.Z 64(R11), K1, Z1
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z2
-	VMOVUPD.Z 64(R11), K1, Z3
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z4
-	VMOVUPD.Z 64(R11), K1, Z5
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z6
-	VMOVUPD.Z 64(R11), K1, Z7
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z8
-	VMOVUPD.Z 64(R11), K1, Z9
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z10
-	VMOVUPD.Z 64(R11), K1, Z11
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z12
-	VMOVUPD.Z 64(R11), K1, Z13
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z14
-	VMOVUPD.Z 64(R11), K1, Z15
-	ADDQ      R9, R11
+add53:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD.Z 64(R10), K1, Z1
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z2
+	VMOVUPD.Z 64(R10), K1, Z3
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z4
+	VMOVUPD.Z 64(R10), K1, Z5
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z6
+	VMOVUPD.Z 64(R10), K1, Z7
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z8
+	VMOVUPD.Z 64(R10), K1, Z9
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z10
+	VMOVUPD.Z 64(R10), K1, Z11
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z12
+	VMOVUPD.Z 64(R10), K1, Z13
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z14
+	VMOVUPD.Z 64(R10), K1, Z15
+	ADDQ      R9, R10
 
-multiply:
-	MOVQ CX, R11
-	LEAQ (CX)(DX*4), R12
+multiply54:
+	MOVQ CX, R10
+	LEAQ (CX)(DX*4), R11
 	MOVQ SI, R13
-	MOVQ k+8(FP), R14
+	MOVQ k+24(FP), R14
 
-step:
+step55:
 	VMOVUPD      (R13), Z16
 	VMOVUPD.Z    64(R13), K1, Z17
-	VBROADCASTSD (R11), Z18
+	VBROADCASTSD (R10), Z18
 	VFMADD231PD  Z18, Z16, Z0
 	VFMADD231PD  Z18, Z17, Z1
-	VBROADCASTSD (R11)(DX*1), Z18
+	VBROADCASTSD (R10)(DX*1), Z18
 	VFMADD231PD  Z18, Z16, Z2
 	VFMADD231PD  Z18, Z17, Z3
-	VBROADCASTSD (R11)(DX*2), Z18
+	VBROADCASTSD (R10)(DX*2), Z18
 	VFMADD231PD  Z18, Z16, Z4
 	VFMADD231PD  Z18, Z17, Z5
-	VBROADCASTSD (R11)(R10*1), Z18
+	VBROADCASTSD (R10)(R12*1), Z18
 	VFMADD231PD  Z18, Z16, Z6
 	VFMADD231PD  Z18, Z17, Z7
-	VBROADCASTSD (R12), Z18
+	VBROADCASTSD (R11), Z18
 	VFMADD231PD  Z18, Z16, Z8
 	VFMADD231PD  Z18, Z17, Z9
-	VBROADCASTSD (R12)(DX*1), Z18
+	VBROADCASTSD (R11)(DX*1), Z18
 	VFMADD231PD  Z18, Z16, Z10
 	VFMADD231PD  Z18, Z17, Z11
-	VBROADCASTSD (R12)(DX*2), Z18
+	VBROADCASTSD (R11)(DX*2), Z18
 	VFMADD231PD  Z18, Z16, Z12
 	VFMADD231PD  Z18, Z17, Z13
-	VBROADCASTSD (R12)(R10*1), Z18
+	VBROADCASTSD (R11)(R12*1), Z18
 	VFMADD231PD  Z18, Z16, Z14
 	VFMADD231PD  Z18, Z17, Z15
+	ADDQ         BX, R10
 	ADDQ         BX, R11
-	ADDQ         BX, R12
 	ADDQ         DI, R13
 	DECQ         R14
-	JNZ          step
+	JNZ          step55
 	VMOVUPD      Z0, (R8)
 	VMOVUPD      Z1, K1, 64(R8)
 	ADDQ         R9, R8
@@ -426,254 +740,17 @@ step:
 	ADDQ         R9, R8
 	LEAQ         (CX)(DX*8), CX
 	SUBQ         $0x08, AX
-	JNZ          tile
+	JNZ          tile52
 	VZEROUPPER
 	RET
 
-// func product4x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product4x2AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-	LEAQ  (DX)(DX*2), R10
+vectors51:
+	LEAQ (DX)(DX*2), R12
 
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	JMP    multiply
-
-add:
-	MOVQ      R8, R11
-	VMOVUPD   (R11), Z0
-	VMOVUPD.Z 64(R11), K1, Z1
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z2
-	VMOVUPD.Z 64(R11), K1, Z3
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z4
-	VMOVUPD.Z 64(R11), K1, Z5
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z6
-	VMOVUPD.Z 64(R11), K1, Z7
-	ADDQ      R9, R11
-
-multiply:
-	MOVQ CX, R11
-	MOVQ SI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (R12), Z8
-	VMOVUPD.Z    64(R12), K1, Z9
-	VBROADCASTSD (R11), Z10
-	VFMADD231PD  Z10, Z8, Z0
-	VFMADD231PD  Z10, Z9, Z1
-	VBROADCASTSD (R11)(DX*1), Z10
-	VFMADD231PD  Z10, Z8, Z2
-	VFMADD231PD  Z10, Z9, Z3
-	VBROADCASTSD (R11)(DX*2), Z10
-	VFMADD231PD  Z10, Z8, Z4
-	VFMADD231PD  Z10, Z9, Z5
-	VBROADCASTSD (R11)(R10*1), Z10
-	VFMADD231PD  Z10, Z8, Z6
-	VFMADD231PD  Z10, Z9, Z7
-	ADDQ         BX, R11
-	ADDQ         DI, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, K1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	VMOVUPD      Z3, K1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	VMOVUPD      Z5, K1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, K1, 64(R8)
-	ADDQ         R9, R8
-	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x04, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product2x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product2x2AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-
-tile:
-	MOVB   add+80(FP), R10
+tile56:
+	MOVB   add+96(FP), R10
 	TESTB  R10, R10
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	JMP    multiply
-
-add:
-	MOVQ      R8, R10
-	VMOVUPD   (R10), Z0
-	VMOVUPD.Z 64(R10), K1, Z1
-	ADDQ      R9, R10
-	VMOVUPD   (R10), Z2
-	VMOVUPD.Z 64(R10), K1, Z3
-	ADDQ      R9, R10
-
-multiply:
-	MOVQ CX, R10
-	MOVQ SI, R11
-	MOVQ k+8(FP), R12
-
-step:
-	VMOVUPD      (R11), Z4
-	VMOVUPD.Z    64(R11), K1, Z5
-	VBROADCASTSD (R10), Z6
-	VFMADD231PD  Z6, Z4, Z0
-	VFMADD231PD  Z6, Z5, Z1
-	VBROADCASTSD (R10)(DX*1), Z6
-	VFMADD231PD  Z6, Z4, Z2
-	VFMADD231PD  Z6, Z5, Z3
-	ADDQ         BX, R10
-	ADDQ         DI, R11
-	DECQ         R12
-	JNZ          step
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, K1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	VMOVUPD      Z3, K1, 64(R8)
-	ADDQ         R9, R8
-	LEAQ         (CX)(DX*2), CX
-	SUBQ         $0x02, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product1x2AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product1x2AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-
-tile:
-	MOVB   add+80(FP), R10
-	TESTB  R10, R10
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	JMP    multiply
-
-add:
-	MOVQ      R8, R10
-	VMOVUPD   (R10), Z0
-	VMOVUPD.Z 64(R10), K1, Z1
-	ADDQ      R9, R10
-
-multiply:
-	MOVQ CX, R10
-	MOVQ SI, R11
-	MOVQ k+8(FP), R12
-
-step:
-	VMOVUPD      (R11), Z2
-	VMOVUPD.Z    64(R11), K1, Z3
-	VBROADCASTSD (R10), Z4
-	VFMADD231PD  Z4, Z2, Z0
-	VFMADD231PD  Z4, Z3, Z1
-	ADDQ         BX, R10
-	ADDQ         DI, R11
-	DECQ         R12
-	JNZ          step
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, K1, 64(R8)
-	ADDQ         R9, R8
-	LEAQ         (CX)(DX*1), CX
-	SUBQ         $0x01, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product8x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product8x3AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-	LEAQ  (DX)(DX*2), R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
+	JNZ    add57
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -698,90 +775,90 @@ tile:
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
 	VPXORQ Z23, Z23, Z23
-	JMP    multiply
+	JMP    multiply58
 
-add:
-	MOVQ      R8, R11
-	VMOVUPD   (R11), Z0
-	VMOVUPD   64(R11), Z1
-	VMOVUPD.Z 128(R11), K1, Z2
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z3
-	VMOVUPD   64(R11), Z4
-	VMOVUPD.Z 128(R11), K1, Z5
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z6
-	VMOVUPD   64(R11), Z7
-	VMOVUPD.Z 128(R11), K1, Z8
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z9
-	VMOVUPD   64(R11), Z10
-	VMOVUPD.Z 128(R11), K1, Z11
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z12
-	VMOVUPD   64(R11), Z13
-	VMOVUPD.Z 128(R11), K1, Z14
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z15
-	VMOVUPD   64(R11), Z16
-	VMOVUPD.Z 128(R11), K1, Z17
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z18
-	VMOVUPD   64(R11), Z19
-	VMOVUPD.Z 128(R11), K1, Z20
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z21
-	VMOVUPD   64(R11), Z22
-	VMOVUPD.Z 128(R11), K1, Z23
-	ADDQ      R9, R11
+add57:
+	MOVQ      R8, R10
+	VMOVUPD   (R10), Z0
+	VMOVUPD   64(R10), Z1
+	VMOVUPD.Z 128(R10), K1, Z2
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z3
+	VMOVUPD   64(R10), Z4
+	VMOVUPD.Z 128(R10), K1, Z5
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z6
+	VMOVUPD   64(R10), Z7
+	VMOVUPD.Z 128(R10), K1, Z8
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z9
+	VMOVUPD   64(R10), Z10
+	VMOVUPD.Z 128(R10), K1, Z11
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z12
+	VMOVUPD   64(R10), Z13
+	VMOVUPD.Z 128(R10), K1, Z14
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z15
+	VMOVUPD   64(R10), Z16
+	VMOVUPD.Z 128(R10), K1, Z17
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z18
+	VMOVUPD   64(R10), Z19
+	VMOVUPD.Z 128(R10), K1, Z20
+	ADDQ      R9, R10
+	VMOVUPD   (R10), Z21
+	VMOVUPD   64(R10), Z22
+	VMOVUPD.Z 128(R10), K1, Z23
+	ADDQ      R9, R10
 
-multiply:
-	MOVQ CX, R11
-	LEAQ (CX)(DX*4), R12
+multiply58:
+	MOVQ CX, R10
+	LEAQ (CX)(DX*4), R11
 	MOVQ SI, R13
-	MOVQ k+8(FP), R14
+	MOVQ k+24(FP), R14
 
-step:
+step59:
 	VMOVUPD      (R13), Z24
 	VMOVUPD      64(R13), Z25
 	VMOVUPD.Z    128(R13), K1, Z26
-	VBROADCASTSD (R11), Z27
+	VBROADCASTSD (R10), Z27
 	VFMADD231PD  Z27, Z24, Z0
 	VFMADD231PD  Z27, Z25, Z1
 	VFMADD231PD  Z27, Z26, Z2
-	VBROADCASTSD (R11)(DX*1), Z27
+	VBROADCASTSD (R10)(DX*1), Z27
 	VFMADD231PD  Z27, Z24, Z3
 	VFMADD231PD  Z27, Z25, Z4
 	VFMADD231PD  Z27, Z26, Z5
-	VBROADCASTSD (R11)(DX*2), Z27
+	VBROADCASTSD (R10)(DX*2), Z27
 	VFMADD231PD  Z27, Z24, Z6
 	VFMADD231PD  Z27, Z25, Z7
 	VFMADD231PD  Z27, Z26, Z8
-	VBROADCASTSD (R11)(R10*1), Z27
+	VBROADCASTSD (R10)(R12*1), Z27
 	VFMADD231PD  Z27, Z24, Z9
 	VFMADD231PD  Z27, Z25, Z10
 	VFMADD231PD  Z27, Z26, Z11
-	VBROADCASTSD (R12), Z27
+	VBROADCASTSD (R11), Z27
 	VFMADD231PD  Z27, Z24, Z12
 	VFMADD231PD  Z27, Z25, Z13
 	VFMADD231PD  Z27, Z26, Z14
-	VBROADCASTSD (R12)(DX*1), Z27
+	VBROADCASTSD (R11)(DX*1), Z27
 	VFMADD231PD  Z27, Z24, Z15
 	VFMADD231PD  Z27, Z25, Z16
 	VFMADD231PD  Z27, Z26, Z17
-	VBROADCASTSD (R12)(DX*2), Z27
+	VBROADCASTSD (R11)(DX*2), Z27
 	VFMADD231PD  Z27, Z24, Z18
 	VFMADD231PD  Z27, Z25, Z19
 	VFMADD231PD  Z27, Z26, Z20
-	VBROADCASTSD (R12)(R10*1), Z27
+	VBROADCASTSD (R11)(R12*1), Z27
 	VFMADD231PD  Z27, Z24, Z21
 	VFMADD231PD  Z27, Z25, Z22
 	VFMADD231PD  Z27, Z26, Z23
+	ADDQ         BX, R10
 	ADDQ         BX, R11
-	ADDQ         BX, R12
 	ADDQ         DI, R13
 	DECQ         R14
-	JNZ          step
+	JNZ          step59
 	VMOVUPD      Z0, (R8)
 	VMOVUPD      Z1, 64(R8)
 	VMOVUPD      Z2, K1, 128(R8)
@@ -816,286 +893,39 @@ step:
 	ADDQ         R9, R8
 	LEAQ         (CX)(DX*8), CX
 	SUBQ         $0x08, AX
-	JNZ          tile
+	JNZ          tile56
 	VZEROUPPER
 	RET
 
-// func product4x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
+// func sparseAVX512(vectors int, rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product4x3AVX512(SB), NOSPLIT, $0-81
+TEXT ·sparseAVX512(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVQ  $0x000000ff, CX
 	BZHIQ AX, CX, CX
 	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
+	MOVQ  rows+8(FP), AX
+	MOVQ  indptr+16(FP), CX
+	MOVQ  indices+24(FP), DX
+	MOVQ  values+32(FP), BX
+	MOVQ  d+40(FP), SI
+	MOVQ  dRow+48(FP), DI
 	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-	LEAQ  (DX)(DX*2), R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	JMP    multiply
-
-add:
-	MOVQ      R8, R11
-	VMOVUPD   (R11), Z0
-	VMOVUPD   64(R11), Z1
-	VMOVUPD.Z 128(R11), K1, Z2
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z3
-	VMOVUPD   64(R11), Z4
-	VMOVUPD.Z 128(R11), K1, Z5
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z6
-	VMOVUPD   64(R11), Z7
-	VMOVUPD.Z 128(R11), K1, Z8
-	ADDQ      R9, R11
-	VMOVUPD   (R11), Z9
-	VMOVUPD   64(R11), Z10
-	VMOVUPD.Z 128(R11), K1, Z11
-	ADDQ      R9, R11
-
-multiply:
-	MOVQ CX, R11
-	MOVQ SI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (R12), Z12
-	VMOVUPD      64(R12), Z13
-	VMOVUPD.Z    128(R12), K1, Z14
-	VBROADCASTSD (R11), Z15
-	VFMADD231PD  Z15, Z12, Z0
-	VFMADD231PD  Z15, Z13, Z1
-	VFMADD231PD  Z15, Z14, Z2
-	VBROADCASTSD (R11)(DX*1), Z15
-	VFMADD231PD  Z15, Z12, Z3
-	VFMADD231PD  Z15, Z13, Z4
-	VFMADD231PD  Z15, Z14, Z5
-	VBROADCASTSD (R11)(DX*2), Z15
-	VFMADD231PD  Z15, Z12, Z6
-	VFMADD231PD  Z15, Z13, Z7
-	VFMADD231PD  Z15, Z14, Z8
-	VBROADCASTSD (R11)(R10*1), Z15
-	VFMADD231PD  Z15, Z12, Z9
-	VFMADD231PD  Z15, Z13, Z10
-	VFMADD231PD  Z15, Z14, Z11
-	ADDQ         BX, R11
-	ADDQ         DI, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	VMOVUPD      Z2, K1, 128(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z3, (R8)
-	VMOVUPD      Z4, 64(R8)
-	VMOVUPD      Z5, K1, 128(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	VMOVUPD      Z8, K1, 128(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z9, (R8)
-	VMOVUPD      Z10, 64(R8)
-	VMOVUPD      Z11, K1, 128(R8)
-	ADDQ         R9, R8
-	LEAQ         (CX)(DX*4), CX
-	SUBQ         $0x04, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product2x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product2x3AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-
-tile:
-	MOVB   add+80(FP), R10
-	TESTB  R10, R10
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	JMP    multiply
-
-add:
-	MOVQ      R8, R10
-	VMOVUPD   (R10), Z0
-	VMOVUPD   64(R10), Z1
-	VMOVUPD.Z 128(R10), K1, Z2
-	ADDQ      R9, R10
-	VMOVUPD   (R10), Z3
-	VMOVUPD   64(R10), Z4
-	VMOVUPD.Z 128(R10), K1, Z5
-	ADDQ      R9, R10
-
-multiply:
-	MOVQ CX, R10
-	MOVQ SI, R11
-	MOVQ k+8(FP), R12
-
-step:
-	VMOVUPD      (R11), Z6
-	VMOVUPD      64(R11), Z7
-	VMOVUPD.Z    128(R11), K1, Z8
-	VBROADCASTSD (R10), Z9
-	VFMADD231PD  Z9, Z6, Z0
-	VFMADD231PD  Z9, Z7, Z1
-	VFMADD231PD  Z9, Z8, Z2
-	VBROADCASTSD (R10)(DX*1), Z9
-	VFMADD231PD  Z9, Z6, Z3
-	VFMADD231PD  Z9, Z7, Z4
-	VFMADD231PD  Z9, Z8, Z5
-	ADDQ         BX, R10
-	ADDQ         DI, R11
-	DECQ         R12
-	JNZ          step
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	VMOVUPD      Z2, K1, 128(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z3, (R8)
-	VMOVUPD      Z4, 64(R8)
-	VMOVUPD      Z5, K1, 128(R8)
-	ADDQ         R9, R8
-	LEAQ         (CX)(DX*2), CX
-	SUBQ         $0x02, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product1x3AVX512(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·product1x3AVX512(SB), NOSPLIT, $0-81
-	MOVQ  lanes+72(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  m+0(FP), AX
-	MOVQ  a+16(FP), CX
-	MOVQ  aRow+24(FP), DX
-	SHLQ  $0x03, DX
-	MOVQ  aCol+32(FP), BX
-	SHLQ  $0x03, BX
-	MOVQ  b+40(FP), SI
-	MOVQ  bRow+48(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  c+56(FP), R8
-	MOVQ  cRow+64(FP), R9
-	SHLQ  $0x03, R9
-
-tile:
-	MOVB   add+80(FP), R10
-	TESTB  R10, R10
-	JNZ    add
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	JMP    multiply
-
-add:
-	MOVQ      R8, R10
-	VMOVUPD   (R10), Z0
-	VMOVUPD   64(R10), Z1
-	VMOVUPD.Z 128(R10), K1, Z2
-	ADDQ      R9, R10
-
-multiply:
-	MOVQ CX, R10
-	MOVQ SI, R11
-	MOVQ k+8(FP), R12
-
-step:
-	VMOVUPD      (R11), Z3
-	VMOVUPD      64(R11), Z4
-	VMOVUPD.Z    128(R11), K1, Z5
-	VBROADCASTSD (R10), Z6
-	VFMADD231PD  Z6, Z3, Z0
-	VFMADD231PD  Z6, Z4, Z1
-	VFMADD231PD  Z6, Z5, Z2
-	ADDQ         BX, R10
-	ADDQ         DI, R11
-	DECQ         R12
-	JNZ          step
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	VMOVUPD      Z2, K1, 128(R8)
-	ADDQ         R9, R8
-	LEAQ         (CX)(DX*1), CX
-	SUBQ         $0x01, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func sparse1AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse1AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
+	MOVQ  dst+56(FP), R8
+	MOVQ  dstRow+64(FP), R9
 	SHLQ  $0x03, R9
 	MOVQ  (CX), R10
+	MOVQ  vectors+0(FP), R11
+	CMPQ  R11, $0x01
+	JNE   vectors60
 
-row:
+row61:
 	VPXORQ Z0, Z0, Z0
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store63
 
-entry:
+entry62:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1104,44 +934,29 @@ entry:
 	VFMADD231PD  Z1, Z2, Z0
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry62
 
-store:
+store63:
 	VMOVUPD Z0, K1, (R8)
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row61
 	VZEROUPPER
 	RET
 
-// func sparse2AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse2AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors60:
+	CMPQ R11, $0x02
+	JNE  vectors64
 
-row:
+row65:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store67
 
-entry:
+entry66:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1151,46 +966,31 @@ entry:
 	VFMADD231PD  Z2, Z3, Z1
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry66
 
-store:
+store67:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, K1, 64(R8)
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row65
 	VZEROUPPER
 	RET
 
-// func sparse3AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse3AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors64:
+	CMPQ R11, $0x03
+	JNE  vectors68
 
-row:
+row69:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store71
 
-entry:
+entry70:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1201,48 +1001,33 @@ entry:
 	VFMADD231PD  Z3, Z4, Z2
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry70
 
-store:
+store71:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, K1, 128(R8)
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row69
 	VZEROUPPER
 	RET
 
-// func sparse4AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse4AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors68:
+	CMPQ R11, $0x04
+	JNE  vectors72
 
-row:
+row73:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store75
 
-entry:
+entry74:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1254,9 +1039,9 @@ entry:
 	VFMADD231PD  Z4, Z5, Z3
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry74
 
-store:
+store75:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1264,30 +1049,15 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row73
 	VZEROUPPER
 	RET
 
-// func sparse5AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse5AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors72:
+	CMPQ R11, $0x05
+	JNE  vectors76
 
-row:
+row77:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -1295,9 +1065,9 @@ row:
 	VPXORQ Z4, Z4, Z4
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store79
 
-entry:
+entry78:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1310,9 +1080,9 @@ entry:
 	VFMADD231PD  Z5, Z6, Z4
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry78
 
-store:
+store79:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1321,30 +1091,15 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row77
 	VZEROUPPER
 	RET
 
-// func sparse6AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse6AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors76:
+	CMPQ R11, $0x06
+	JNE  vectors80
 
-row:
+row81:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -1353,9 +1108,9 @@ row:
 	VPXORQ Z5, Z5, Z5
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store83
 
-entry:
+entry82:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1369,9 +1124,9 @@ entry:
 	VFMADD231PD  Z6, Z7, Z5
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry82
 
-store:
+store83:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1381,30 +1136,15 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row81
 	VZEROUPPER
 	RET
 
-// func sparse7AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse7AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors80:
+	CMPQ R11, $0x07
+	JNE  vectors84
 
-row:
+row85:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -1414,9 +1154,9 @@ row:
 	VPXORQ Z6, Z6, Z6
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store87
 
-entry:
+entry86:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1431,9 +1171,9 @@ entry:
 	VFMADD231PD  Z7, Z8, Z6
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry86
 
-store:
+store87:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1444,30 +1184,15 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row85
 	VZEROUPPER
 	RET
 
-// func sparse8AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse8AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors84:
+	CMPQ R11, $0x08
+	JNE  vectors88
 
-row:
+row89:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -1478,9 +1203,9 @@ row:
 	VPXORQ Z7, Z7, Z7
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store91
 
-entry:
+entry90:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1496,9 +1221,9 @@ entry:
 	VFMADD231PD  Z8, Z9, Z7
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry90
 
-store:
+store91:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1510,30 +1235,15 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row89
 	VZEROUPPER
 	RET
 
-// func sparse9AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse9AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
+vectors88:
+	CMPQ R11, $0x09
+	JNE  vectors92
 
-row:
+row93:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -1545,9 +1255,9 @@ row:
 	VPXORQ Z8, Z8, Z8
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store95
 
-entry:
+entry94:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1564,9 +1274,9 @@ entry:
 	VFMADD231PD  Z9, Z10, Z8
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry94
 
-store:
+store95:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1579,30 +1289,12 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row93
 	VZEROUPPER
 	RET
 
-// func sparse10AVX512(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sparse10AVX512(SB), NOSPLIT, $0-72
-	MOVQ  lanes+64(FP), AX
-	MOVQ  $0x000000ff, CX
-	BZHIQ AX, CX, CX
-	KMOVB CX, K1
-	MOVQ  rows+0(FP), AX
-	MOVQ  indptr+8(FP), CX
-	MOVQ  indices+16(FP), DX
-	MOVQ  values+24(FP), BX
-	MOVQ  d+32(FP), SI
-	MOVQ  dRow+40(FP), DI
-	SHLQ  $0x03, DI
-	MOVQ  dst+48(FP), R8
-	MOVQ  dstRow+56(FP), R9
-	SHLQ  $0x03, R9
-	MOVQ  (CX), R10
-
-row:
+vectors92:
+row96:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -1615,9 +1307,9 @@ row:
 	VPXORQ Z9, Z9, Z9
 	MOVQ   8(CX), R11
 	CMPQ   R10, R11
-	JGE    store
+	JGE    store98
 
-entry:
+entry97:
 	MOVLQSX      (DX)(R10*4), R12
 	IMULQ        DI, R12
 	ADDQ         SI, R12
@@ -1635,9 +1327,9 @@ entry:
 	VFMADD231PD  Z10, Z11, Z9
 	INCQ         R10
 	CMPQ         R10, R11
-	JLT          entry
+	JLT          entry97
 
-store:
+store98:
 	VMOVUPD Z0, (R8)
 	VMOVUPD Z1, 64(R8)
 	VMOVUPD Z2, 128(R8)
@@ -1651,7 +1343,7 @@ store:
 	ADDQ    R9, R8
 	ADDQ    $0x08, CX
 	DECQ    AX
-	JNZ     row
+	JNZ     row96
 	VZEROUPPER
 	RET
 
@@ -1821,37 +1513,40 @@ GLOBL float25<>(SB), RODATA|NOPTR, $8
 DATA float26<>+0(SB)/8, $0x3fe62e42fefa39ef
 GLOBL float26<>(SB), RODATA|NOPTR, $8
 
-// func box1AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// func boxAVX512(vectors int, k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
 // Requires: AVX, AVX512F, SSE2
-TEXT ·box1AVX512(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
+TEXT ·boxAVX512(SB), NOSPLIT, $0-72
+	MOVQ         rounds+16(FP), AX
+	MOVQ         x+24(FP), CX
+	MOVQ         c+32(FP), DX
+	MOVQ         row+40(FP), BX
 	SHLQ         $0x03, BX
 	SUBQ         CX, DX
 	VPXORQ       Z0, Z0, Z0
-	MOVSD        upper+56(FP), X1
+	MOVSD        upper+64(FP), X1
 	VBROADCASTSD X1, Z1
+	MOVQ         vectors+0(FP), SI
+	CMPQ         SI, $0x01
+	JNE          vectors99
 
-round:
+round100:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row101:
 	VMOVUPD (SI)(DX*1), Z3
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term102:
 	VBROADCASTSD (R8), Z2
 	VFNMADD231PD (DI), Z2, Z3
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term102
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
 	VMAXPD       Z3, Z0, Z3
@@ -1860,45 +1555,36 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row101
 	DECQ         AX
-	JNZ          round
+	JNZ          round100
 	VZEROUPPER
 	RET
 
-// func box2AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-// Requires: AVX, AVX512F, SSE2
-TEXT ·box2AVX512(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
-	SHLQ         $0x03, BX
-	SUBQ         CX, DX
-	VPXORQ       Z0, Z0, Z0
-	MOVSD        upper+56(FP), X1
-	VBROADCASTSD X1, Z1
+vectors99:
+	CMPQ SI, $0x02
+	JNE  vectors103
 
-round:
+round104:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row105:
 	VMOVUPD (SI)(DX*1), Z3
 	VMOVUPD 64(SI)(DX*1), Z4
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term106:
 	VBROADCASTSD (R8), Z2
 	VFNMADD231PD (DI), Z2, Z3
 	VFNMADD231PD 64(DI), Z2, Z4
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term106
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
 	VMAXPD       Z3, Z0, Z3
@@ -1911,40 +1597,31 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row105
 	DECQ         AX
-	JNZ          round
+	JNZ          round104
 	VZEROUPPER
 	RET
 
-// func box4AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-// Requires: AVX, AVX512F, SSE2
-TEXT ·box4AVX512(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
-	SHLQ         $0x03, BX
-	SUBQ         CX, DX
-	VPXORQ       Z0, Z0, Z0
-	MOVSD        upper+56(FP), X1
-	VBROADCASTSD X1, Z1
+vectors103:
+	CMPQ SI, $0x04
+	JNE  vectors107
 
-round:
+round108:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row109:
 	VMOVUPD (SI)(DX*1), Z3
 	VMOVUPD 64(SI)(DX*1), Z4
 	VMOVUPD 128(SI)(DX*1), Z5
 	VMOVUPD 192(SI)(DX*1), Z6
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term110:
 	VBROADCASTSD (R8), Z2
 	VFNMADD231PD (DI), Z2, Z3
 	VFNMADD231PD 64(DI), Z2, Z4
@@ -1953,7 +1630,7 @@ term:
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term110
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
 	VMAXPD       Z3, Z0, Z3
@@ -1974,32 +1651,20 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row109
 	DECQ         AX
-	JNZ          round
+	JNZ          round108
 	VZEROUPPER
 	RET
 
-// func box8AVX512(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-// Requires: AVX, AVX512F, SSE2
-TEXT ·box8AVX512(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
-	SHLQ         $0x03, BX
-	SUBQ         CX, DX
-	VPXORQ       Z0, Z0, Z0
-	MOVSD        upper+56(FP), X1
-	VBROADCASTSD X1, Z1
-
-round:
+vectors107:
+round111:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row112:
 	VMOVUPD (SI)(DX*1), Z3
 	VMOVUPD 64(SI)(DX*1), Z4
 	VMOVUPD 128(SI)(DX*1), Z5
@@ -2009,9 +1674,9 @@ row:
 	VMOVUPD 384(SI)(DX*1), Z9
 	VMOVUPD 448(SI)(DX*1), Z10
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term113:
 	VBROADCASTSD (R8), Z2
 	VFNMADD231PD (DI), Z2, Z3
 	VFNMADD231PD 64(DI), Z2, Z4
@@ -2024,7 +1689,7 @@ term:
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term113
 	VBROADCASTSD (R9), Z2
 	VFMADD213PD  (SI), Z2, Z3
 	VMAXPD       Z3, Z0, Z3
@@ -2061,9 +1726,9 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row112
 	DECQ         AX
-	JNZ          round
+	JNZ          round111
 	VZEROUPPER
 	RET
 
@@ -2116,72 +1781,385 @@ elements:
 	MOVSD         X5, squared+40(FP)
 	RET
 
-// func product4x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
+// func productAVX2(rows int, vectors int, m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 // Requires: AVX, FMA3
-TEXT ·product4x1AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
+TEXT ·productAVX2(SB), NOSPLIT, $0-97
+	MOVQ lanes+88(FP), AX
 	LEAQ avx2Masks<>+0(SB), CX
 	NEGQ AX
 	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
+	MOVQ m+16(FP), AX
+	MOVQ a+32(FP), DX
+	MOVQ aRow+40(FP), BX
 	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
+	MOVQ aCol+48(FP), SI
 	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
+	MOVQ b+56(FP), DI
+	MOVQ bRow+64(FP), R8
 	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
+	MOVQ c+72(FP), R9
+	MOVQ cRow+80(FP), R10
 	SHLQ $0x03, R10
-	LEAQ (BX)(BX*2), R11
+	MOVQ rows+0(FP), R11
+	CMPQ R11, $0x01
+	JNE  rows1
+	MOVQ vectors+8(FP), R11
+	CMPQ R11, $0x01
+	JNE  vectors2
 
-tile:
-	MOVB   add+80(FP), R12
-	TESTB  R12, R12
-	JNZ    add
+tile3:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add4
+	VXORPD Y0, Y0, Y0
+	JMP    multiply5
+
+add4:
+	MOVQ       R9, R11
+	VMOVUPD    (CX), Y2
+	VMASKMOVPD (R11), Y2, Y0
+	ADDQ       R10, R11
+
+multiply5:
+	MOVQ DX, R11
+	MOVQ DI, R13
+	MOVQ k+24(FP), R14
+
+step6:
+	VMOVUPD      (CX), Y2
+	VMASKMOVPD   (R13), Y2, Y1
+	VBROADCASTSD (R11), Y2
+	VFMADD231PD  Y2, Y1, Y0
+	ADDQ         SI, R11
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          step6
+	VMOVUPD      (CX), Y2
+	VMASKMOVPD   Y0, Y2, (R9)
+	ADDQ         R10, R9
+	LEAQ         (DX)(BX*1), DX
+	SUBQ         $0x01, AX
+	JNZ          tile3
+	VZEROUPPER
+	RET
+
+vectors2:
+	CMPQ R11, $0x02
+	JNE  vectors7
+
+tile8:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add9
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	JMP    multiply10
+
+add9:
+	MOVQ       R9, R11
+	VMOVUPD    (R11), Y0
+	VMOVUPD    (CX), Y4
+	VMASKMOVPD 32(R11), Y4, Y1
+	ADDQ       R10, R11
+
+multiply10:
+	MOVQ DX, R11
+	MOVQ DI, R13
+	MOVQ k+24(FP), R14
+
+step11:
+	VMOVUPD      (R13), Y2
+	VMOVUPD      (CX), Y4
+	VMASKMOVPD   32(R13), Y4, Y3
+	VBROADCASTSD (R11), Y4
+	VFMADD231PD  Y4, Y2, Y0
+	VFMADD231PD  Y4, Y3, Y1
+	ADDQ         SI, R11
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          step11
+	VMOVUPD      Y0, (R9)
+	VMOVUPD      (CX), Y4
+	VMASKMOVPD   Y1, Y4, 32(R9)
+	ADDQ         R10, R9
+	LEAQ         (DX)(BX*1), DX
+	SUBQ         $0x01, AX
+	JNZ          tile8
+	VZEROUPPER
+	RET
+
+vectors7:
+tile12:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add13
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	JMP    multiply14
+
+add13:
+	MOVQ       R9, R11
+	VMOVUPD    (R11), Y0
+	VMOVUPD    32(R11), Y1
+	VMOVUPD    (CX), Y6
+	VMASKMOVPD 64(R11), Y6, Y2
+	ADDQ       R10, R11
+
+multiply14:
+	MOVQ DX, R11
+	MOVQ DI, R13
+	MOVQ k+24(FP), R14
+
+step15:
+	VMOVUPD      (R13), Y3
+	VMOVUPD      32(R13), Y4
+	VMOVUPD      (CX), Y6
+	VMASKMOVPD   64(R13), Y6, Y5
+	VBROADCASTSD (R11), Y6
+	VFMADD231PD  Y6, Y3, Y0
+	VFMADD231PD  Y6, Y4, Y1
+	VFMADD231PD  Y6, Y5, Y2
+	ADDQ         SI, R11
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          step15
+	VMOVUPD      Y0, (R9)
+	VMOVUPD      Y1, 32(R9)
+	VMOVUPD      (CX), Y6
+	VMASKMOVPD   Y2, Y6, 64(R9)
+	ADDQ         R10, R9
+	LEAQ         (DX)(BX*1), DX
+	SUBQ         $0x01, AX
+	JNZ          tile12
+	VZEROUPPER
+	RET
+
+rows1:
+	CMPQ R11, $0x02
+	JNE  rows16
+	MOVQ vectors+8(FP), R11
+	CMPQ R11, $0x01
+	JNE  vectors17
+
+tile18:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add19
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	JMP    multiply20
+
+add19:
+	MOVQ       R9, R11
+	VMOVUPD    (CX), Y3
+	VMASKMOVPD (R11), Y3, Y0
+	ADDQ       R10, R11
+	VMOVUPD    (CX), Y3
+	VMASKMOVPD (R11), Y3, Y1
+	ADDQ       R10, R11
+
+multiply20:
+	MOVQ DX, R11
+	MOVQ DI, R13
+	MOVQ k+24(FP), R14
+
+step21:
+	VMOVUPD      (CX), Y3
+	VMASKMOVPD   (R13), Y3, Y2
+	VBROADCASTSD (R11), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD (R11)(BX*1), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          step21
+	VMOVUPD      (CX), Y3
+	VMASKMOVPD   Y0, Y3, (R9)
+	ADDQ         R10, R9
+	VMOVUPD      (CX), Y3
+	VMASKMOVPD   Y1, Y3, (R9)
+	ADDQ         R10, R9
+	LEAQ         (DX)(BX*2), DX
+	SUBQ         $0x02, AX
+	JNZ          tile18
+	VZEROUPPER
+	RET
+
+vectors17:
+	CMPQ R11, $0x02
+	JNE  vectors22
+
+tile23:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add24
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
-	JMP    multiply
+	JMP    multiply25
 
-add:
-	MOVQ       R9, R12
-	VMOVUPD    (CX), Y5
-	VMASKMOVPD (R12), Y5, Y0
-	ADDQ       R10, R12
-	VMOVUPD    (CX), Y5
-	VMASKMOVPD (R12), Y5, Y1
-	ADDQ       R10, R12
-	VMOVUPD    (CX), Y5
-	VMASKMOVPD (R12), Y5, Y2
-	ADDQ       R10, R12
-	VMOVUPD    (CX), Y5
-	VMASKMOVPD (R12), Y5, Y3
-	ADDQ       R10, R12
+add24:
+	MOVQ       R9, R11
+	VMOVUPD    (R11), Y0
+	VMOVUPD    (CX), Y6
+	VMASKMOVPD 32(R11), Y6, Y1
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y2
+	VMOVUPD    (CX), Y6
+	VMASKMOVPD 32(R11), Y6, Y3
+	ADDQ       R10, R11
 
-multiply:
-	MOVQ DX, R12
+multiply25:
+	MOVQ DX, R11
 	MOVQ DI, R13
-	MOVQ k+8(FP), R14
+	MOVQ k+24(FP), R14
 
-step:
-	VMOVUPD      (CX), Y5
-	VMASKMOVPD   (R13), Y5, Y4
-	VBROADCASTSD (R12), Y5
-	VFMADD231PD  Y5, Y4, Y0
-	VBROADCASTSD (R12)(BX*1), Y5
-	VFMADD231PD  Y5, Y4, Y1
-	VBROADCASTSD (R12)(BX*2), Y5
-	VFMADD231PD  Y5, Y4, Y2
-	VBROADCASTSD (R12)(R11*1), Y5
-	VFMADD231PD  Y5, Y4, Y3
-	ADDQ         SI, R12
+step26:
+	VMOVUPD      (R13), Y4
+	VMOVUPD      (CX), Y6
+	VMASKMOVPD   32(R13), Y6, Y5
+	VBROADCASTSD (R11), Y6
+	VFMADD231PD  Y6, Y4, Y0
+	VFMADD231PD  Y6, Y5, Y1
+	VBROADCASTSD (R11)(BX*1), Y6
+	VFMADD231PD  Y6, Y4, Y2
+	VFMADD231PD  Y6, Y5, Y3
+	ADDQ         SI, R11
 	ADDQ         R8, R13
 	DECQ         R14
-	JNZ          step
+	JNZ          step26
+	VMOVUPD      Y0, (R9)
+	VMOVUPD      (CX), Y6
+	VMASKMOVPD   Y1, Y6, 32(R9)
+	ADDQ         R10, R9
+	VMOVUPD      Y2, (R9)
+	VMOVUPD      (CX), Y6
+	VMASKMOVPD   Y3, Y6, 32(R9)
+	ADDQ         R10, R9
+	LEAQ         (DX)(BX*2), DX
+	SUBQ         $0x02, AX
+	JNZ          tile23
+	VZEROUPPER
+	RET
+
+vectors22:
+tile27:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add28
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	JMP    multiply29
+
+add28:
+	MOVQ       R9, R11
+	VMOVUPD    (R11), Y0
+	VMOVUPD    32(R11), Y1
+	VMOVUPD    (CX), Y9
+	VMASKMOVPD 64(R11), Y9, Y2
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y3
+	VMOVUPD    32(R11), Y4
+	VMOVUPD    (CX), Y9
+	VMASKMOVPD 64(R11), Y9, Y5
+	ADDQ       R10, R11
+
+multiply29:
+	MOVQ DX, R11
+	MOVQ DI, R13
+	MOVQ k+24(FP), R14
+
+step30:
+	VMOVUPD      (R13), Y6
+	VMOVUPD      32(R13), Y7
+	VMOVUPD      (CX), Y9
+	VMASKMOVPD   64(R13), Y9, Y8
+	VBROADCASTSD (R11), Y9
+	VFMADD231PD  Y9, Y6, Y0
+	VFMADD231PD  Y9, Y7, Y1
+	VFMADD231PD  Y9, Y8, Y2
+	VBROADCASTSD (R11)(BX*1), Y9
+	VFMADD231PD  Y9, Y6, Y3
+	VFMADD231PD  Y9, Y7, Y4
+	VFMADD231PD  Y9, Y8, Y5
+	ADDQ         SI, R11
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          step30
+	VMOVUPD      Y0, (R9)
+	VMOVUPD      Y1, 32(R9)
+	VMOVUPD      (CX), Y9
+	VMASKMOVPD   Y2, Y9, 64(R9)
+	ADDQ         R10, R9
+	VMOVUPD      Y3, (R9)
+	VMOVUPD      Y4, 32(R9)
+	VMOVUPD      (CX), Y9
+	VMASKMOVPD   Y5, Y9, 64(R9)
+	ADDQ         R10, R9
+	LEAQ         (DX)(BX*2), DX
+	SUBQ         $0x02, AX
+	JNZ          tile27
+	VZEROUPPER
+	RET
+
+rows16:
+	MOVQ vectors+8(FP), R11
+	CMPQ R11, $0x01
+	JNE  vectors31
+	LEAQ (BX)(BX*2), R12
+
+tile32:
+	MOVB   add+96(FP), R11
+	TESTB  R11, R11
+	JNZ    add33
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	JMP    multiply34
+
+add33:
+	MOVQ       R9, R11
+	VMOVUPD    (CX), Y5
+	VMASKMOVPD (R11), Y5, Y0
+	ADDQ       R10, R11
+	VMOVUPD    (CX), Y5
+	VMASKMOVPD (R11), Y5, Y1
+	ADDQ       R10, R11
+	VMOVUPD    (CX), Y5
+	VMASKMOVPD (R11), Y5, Y2
+	ADDQ       R10, R11
+	VMOVUPD    (CX), Y5
+	VMASKMOVPD (R11), Y5, Y3
+	ADDQ       R10, R11
+
+multiply34:
+	MOVQ DX, R11
+	MOVQ DI, R13
+	MOVQ k+24(FP), R14
+
+step35:
+	VMOVUPD      (CX), Y5
+	VMASKMOVPD   (R13), Y5, Y4
+	VBROADCASTSD (R11), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VBROADCASTSD (R11)(BX*1), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	VBROADCASTSD (R11)(BX*2), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VBROADCASTSD (R11)(R12*1), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         SI, R11
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          step35
 	VMOVUPD      (CX), Y5
 	VMASKMOVPD   Y0, Y5, (R9)
 	ADDQ         R10, R9
@@ -2196,156 +2174,19 @@ step:
 	ADDQ         R10, R9
 	LEAQ         (DX)(BX*4), DX
 	SUBQ         $0x04, AX
-	JNZ          tile
+	JNZ          tile32
 	VZEROUPPER
 	RET
 
-// func product2x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product2x1AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
+vectors31:
+	CMPQ R11, $0x02
+	JNE  vectors36
+	LEAQ (BX)(BX*2), R12
 
-tile:
-	MOVB   add+80(FP), R11
+tile37:
+	MOVB   add+96(FP), R11
 	TESTB  R11, R11
-	JNZ    add
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	JMP    multiply
-
-add:
-	MOVQ       R9, R11
-	VMOVUPD    (CX), Y3
-	VMASKMOVPD (R11), Y3, Y0
-	ADDQ       R10, R11
-	VMOVUPD    (CX), Y3
-	VMASKMOVPD (R11), Y3, Y1
-	ADDQ       R10, R11
-
-multiply:
-	MOVQ DX, R11
-	MOVQ DI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (CX), Y3
-	VMASKMOVPD   (R12), Y3, Y2
-	VBROADCASTSD (R11), Y3
-	VFMADD231PD  Y3, Y2, Y0
-	VBROADCASTSD (R11)(BX*1), Y3
-	VFMADD231PD  Y3, Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         R8, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      (CX), Y3
-	VMASKMOVPD   Y0, Y3, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      (CX), Y3
-	VMASKMOVPD   Y1, Y3, (R9)
-	ADDQ         R10, R9
-	LEAQ         (DX)(BX*2), DX
-	SUBQ         $0x02, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product1x1AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product1x1AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VXORPD Y0, Y0, Y0
-	JMP    multiply
-
-add:
-	MOVQ       R9, R11
-	VMOVUPD    (CX), Y2
-	VMASKMOVPD (R11), Y2, Y0
-	ADDQ       R10, R11
-
-multiply:
-	MOVQ DX, R11
-	MOVQ DI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (CX), Y2
-	VMASKMOVPD   (R12), Y2, Y1
-	VBROADCASTSD (R11), Y2
-	VFMADD231PD  Y2, Y1, Y0
-	ADDQ         SI, R11
-	ADDQ         R8, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      (CX), Y2
-	VMASKMOVPD   Y0, Y2, (R9)
-	ADDQ         R10, R9
-	LEAQ         (DX)(BX*1), DX
-	SUBQ         $0x01, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product4x2AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product4x2AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
-	LEAQ (BX)(BX*2), R11
-
-tile:
-	MOVB   add+80(FP), R12
-	TESTB  R12, R12
-	JNZ    add
+	JNZ    add38
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -2354,52 +2195,52 @@ tile:
 	VXORPD Y5, Y5, Y5
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
-	JMP    multiply
+	JMP    multiply39
 
-add:
-	MOVQ       R9, R12
-	VMOVUPD    (R12), Y0
+add38:
+	MOVQ       R9, R11
+	VMOVUPD    (R11), Y0
 	VMOVUPD    (CX), Y10
-	VMASKMOVPD 32(R12), Y10, Y1
-	ADDQ       R10, R12
-	VMOVUPD    (R12), Y2
+	VMASKMOVPD 32(R11), Y10, Y1
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y2
 	VMOVUPD    (CX), Y10
-	VMASKMOVPD 32(R12), Y10, Y3
-	ADDQ       R10, R12
-	VMOVUPD    (R12), Y4
+	VMASKMOVPD 32(R11), Y10, Y3
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y4
 	VMOVUPD    (CX), Y10
-	VMASKMOVPD 32(R12), Y10, Y5
-	ADDQ       R10, R12
-	VMOVUPD    (R12), Y6
+	VMASKMOVPD 32(R11), Y10, Y5
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y6
 	VMOVUPD    (CX), Y10
-	VMASKMOVPD 32(R12), Y10, Y7
-	ADDQ       R10, R12
+	VMASKMOVPD 32(R11), Y10, Y7
+	ADDQ       R10, R11
 
-multiply:
-	MOVQ DX, R12
+multiply39:
+	MOVQ DX, R11
 	MOVQ DI, R13
-	MOVQ k+8(FP), R14
+	MOVQ k+24(FP), R14
 
-step:
+step40:
 	VMOVUPD      (R13), Y8
 	VMOVUPD      (CX), Y10
 	VMASKMOVPD   32(R13), Y10, Y9
-	VBROADCASTSD (R12), Y10
+	VBROADCASTSD (R11), Y10
 	VFMADD231PD  Y10, Y8, Y0
 	VFMADD231PD  Y10, Y9, Y1
-	VBROADCASTSD (R12)(BX*1), Y10
+	VBROADCASTSD (R11)(BX*1), Y10
 	VFMADD231PD  Y10, Y8, Y2
 	VFMADD231PD  Y10, Y9, Y3
-	VBROADCASTSD (R12)(BX*2), Y10
+	VBROADCASTSD (R11)(BX*2), Y10
 	VFMADD231PD  Y10, Y8, Y4
 	VFMADD231PD  Y10, Y9, Y5
-	VBROADCASTSD (R12)(R11*1), Y10
+	VBROADCASTSD (R11)(R12*1), Y10
 	VFMADD231PD  Y10, Y8, Y6
 	VFMADD231PD  Y10, Y9, Y7
-	ADDQ         SI, R12
+	ADDQ         SI, R11
 	ADDQ         R8, R13
 	DECQ         R14
-	JNZ          step
+	JNZ          step40
 	VMOVUPD      Y0, (R9)
 	VMOVUPD      (CX), Y10
 	VMASKMOVPD   Y1, Y10, 32(R9)
@@ -2418,170 +2259,17 @@ step:
 	ADDQ         R10, R9
 	LEAQ         (DX)(BX*4), DX
 	SUBQ         $0x04, AX
-	JNZ          tile
+	JNZ          tile37
 	VZEROUPPER
 	RET
 
-// func product2x2AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product2x2AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
+vectors36:
+	LEAQ (BX)(BX*2), R12
 
-tile:
-	MOVB   add+80(FP), R11
+tile41:
+	MOVB   add+96(FP), R11
 	TESTB  R11, R11
-	JNZ    add
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	JMP    multiply
-
-add:
-	MOVQ       R9, R11
-	VMOVUPD    (R11), Y0
-	VMOVUPD    (CX), Y6
-	VMASKMOVPD 32(R11), Y6, Y1
-	ADDQ       R10, R11
-	VMOVUPD    (R11), Y2
-	VMOVUPD    (CX), Y6
-	VMASKMOVPD 32(R11), Y6, Y3
-	ADDQ       R10, R11
-
-multiply:
-	MOVQ DX, R11
-	MOVQ DI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (R12), Y4
-	VMOVUPD      (CX), Y6
-	VMASKMOVPD   32(R12), Y6, Y5
-	VBROADCASTSD (R11), Y6
-	VFMADD231PD  Y6, Y4, Y0
-	VFMADD231PD  Y6, Y5, Y1
-	VBROADCASTSD (R11)(BX*1), Y6
-	VFMADD231PD  Y6, Y4, Y2
-	VFMADD231PD  Y6, Y5, Y3
-	ADDQ         SI, R11
-	ADDQ         R8, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      Y0, (R9)
-	VMOVUPD      (CX), Y6
-	VMASKMOVPD   Y1, Y6, 32(R9)
-	ADDQ         R10, R9
-	VMOVUPD      Y2, (R9)
-	VMOVUPD      (CX), Y6
-	VMASKMOVPD   Y3, Y6, 32(R9)
-	ADDQ         R10, R9
-	LEAQ         (DX)(BX*2), DX
-	SUBQ         $0x02, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product1x2AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product1x2AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	JMP    multiply
-
-add:
-	MOVQ       R9, R11
-	VMOVUPD    (R11), Y0
-	VMOVUPD    (CX), Y4
-	VMASKMOVPD 32(R11), Y4, Y1
-	ADDQ       R10, R11
-
-multiply:
-	MOVQ DX, R11
-	MOVQ DI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (R12), Y2
-	VMOVUPD      (CX), Y4
-	VMASKMOVPD   32(R12), Y4, Y3
-	VBROADCASTSD (R11), Y4
-	VFMADD231PD  Y4, Y2, Y0
-	VFMADD231PD  Y4, Y3, Y1
-	ADDQ         SI, R11
-	ADDQ         R8, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      Y0, (R9)
-	VMOVUPD      (CX), Y4
-	VMASKMOVPD   Y1, Y4, 32(R9)
-	ADDQ         R10, R9
-	LEAQ         (DX)(BX*1), DX
-	SUBQ         $0x01, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product4x3AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product4x3AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
-	LEAQ (BX)(BX*2), R11
-
-tile:
-	MOVB   add+80(FP), R12
-	TESTB  R12, R12
-	JNZ    add
+	JNZ    add42
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -2594,61 +2282,61 @@ tile:
 	VXORPD Y9, Y9, Y9
 	VXORPD Y10, Y10, Y10
 	VXORPD Y11, Y11, Y11
-	JMP    multiply
+	JMP    multiply43
 
-add:
-	MOVQ       R9, R12
-	VMOVUPD    (R12), Y0
-	VMOVUPD    32(R12), Y1
+add42:
+	MOVQ       R9, R11
+	VMOVUPD    (R11), Y0
+	VMOVUPD    32(R11), Y1
 	VMOVUPD    (CX), Y15
-	VMASKMOVPD 64(R12), Y15, Y2
-	ADDQ       R10, R12
-	VMOVUPD    (R12), Y3
-	VMOVUPD    32(R12), Y4
+	VMASKMOVPD 64(R11), Y15, Y2
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y3
+	VMOVUPD    32(R11), Y4
 	VMOVUPD    (CX), Y15
-	VMASKMOVPD 64(R12), Y15, Y5
-	ADDQ       R10, R12
-	VMOVUPD    (R12), Y6
-	VMOVUPD    32(R12), Y7
+	VMASKMOVPD 64(R11), Y15, Y5
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y6
+	VMOVUPD    32(R11), Y7
 	VMOVUPD    (CX), Y15
-	VMASKMOVPD 64(R12), Y15, Y8
-	ADDQ       R10, R12
-	VMOVUPD    (R12), Y9
-	VMOVUPD    32(R12), Y10
+	VMASKMOVPD 64(R11), Y15, Y8
+	ADDQ       R10, R11
+	VMOVUPD    (R11), Y9
+	VMOVUPD    32(R11), Y10
 	VMOVUPD    (CX), Y15
-	VMASKMOVPD 64(R12), Y15, Y11
-	ADDQ       R10, R12
+	VMASKMOVPD 64(R11), Y15, Y11
+	ADDQ       R10, R11
 
-multiply:
-	MOVQ DX, R12
+multiply43:
+	MOVQ DX, R11
 	MOVQ DI, R13
-	MOVQ k+8(FP), R14
+	MOVQ k+24(FP), R14
 
-step:
+step44:
 	VMOVUPD      (R13), Y12
 	VMOVUPD      32(R13), Y13
 	VMOVUPD      (CX), Y15
 	VMASKMOVPD   64(R13), Y15, Y14
-	VBROADCASTSD (R12), Y15
+	VBROADCASTSD (R11), Y15
 	VFMADD231PD  Y15, Y12, Y0
 	VFMADD231PD  Y15, Y13, Y1
 	VFMADD231PD  Y15, Y14, Y2
-	VBROADCASTSD (R12)(BX*1), Y15
+	VBROADCASTSD (R11)(BX*1), Y15
 	VFMADD231PD  Y15, Y12, Y3
 	VFMADD231PD  Y15, Y13, Y4
 	VFMADD231PD  Y15, Y14, Y5
-	VBROADCASTSD (R12)(BX*2), Y15
+	VBROADCASTSD (R11)(BX*2), Y15
 	VFMADD231PD  Y15, Y12, Y6
 	VFMADD231PD  Y15, Y13, Y7
 	VFMADD231PD  Y15, Y14, Y8
-	VBROADCASTSD (R12)(R11*1), Y15
+	VBROADCASTSD (R11)(R12*1), Y15
 	VFMADD231PD  Y15, Y12, Y9
 	VFMADD231PD  Y15, Y13, Y10
 	VFMADD231PD  Y15, Y14, Y11
-	ADDQ         SI, R12
+	ADDQ         SI, R11
 	ADDQ         R8, R13
 	DECQ         R14
-	JNZ          step
+	JNZ          step44
 	VMOVUPD      Y0, (R9)
 	VMOVUPD      Y1, 32(R9)
 	VMOVUPD      (CX), Y15
@@ -2671,185 +2359,39 @@ step:
 	ADDQ         R10, R9
 	LEAQ         (DX)(BX*4), DX
 	SUBQ         $0x04, AX
-	JNZ          tile
+	JNZ          tile41
 	VZEROUPPER
 	RET
 
-// func product2x3AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
+// func sparseAVX2(vectors int, rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
 // Requires: AVX, FMA3
-TEXT ·product2x3AVX2(SB), NOSPLIT, $0-81
+TEXT ·sparseAVX2(SB), NOSPLIT, $0-80
 	MOVQ lanes+72(FP), AX
 	LEAQ avx2Masks<>+0(SB), CX
 	NEGQ AX
 	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
+	MOVQ rows+8(FP), AX
+	MOVQ indptr+16(FP), DX
+	MOVQ indices+24(FP), BX
+	MOVQ values+32(FP), SI
+	MOVQ d+40(FP), DI
+	MOVQ dRow+48(FP), R8
 	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	JMP    multiply
-
-add:
-	MOVQ       R9, R11
-	VMOVUPD    (R11), Y0
-	VMOVUPD    32(R11), Y1
-	VMOVUPD    (CX), Y9
-	VMASKMOVPD 64(R11), Y9, Y2
-	ADDQ       R10, R11
-	VMOVUPD    (R11), Y3
-	VMOVUPD    32(R11), Y4
-	VMOVUPD    (CX), Y9
-	VMASKMOVPD 64(R11), Y9, Y5
-	ADDQ       R10, R11
-
-multiply:
-	MOVQ DX, R11
-	MOVQ DI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (R12), Y6
-	VMOVUPD      32(R12), Y7
-	VMOVUPD      (CX), Y9
-	VMASKMOVPD   64(R12), Y9, Y8
-	VBROADCASTSD (R11), Y9
-	VFMADD231PD  Y9, Y6, Y0
-	VFMADD231PD  Y9, Y7, Y1
-	VFMADD231PD  Y9, Y8, Y2
-	VBROADCASTSD (R11)(BX*1), Y9
-	VFMADD231PD  Y9, Y6, Y3
-	VFMADD231PD  Y9, Y7, Y4
-	VFMADD231PD  Y9, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         R8, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      Y0, (R9)
-	VMOVUPD      Y1, 32(R9)
-	VMOVUPD      (CX), Y9
-	VMASKMOVPD   Y2, Y9, 64(R9)
-	ADDQ         R10, R9
-	VMOVUPD      Y3, (R9)
-	VMOVUPD      Y4, 32(R9)
-	VMOVUPD      (CX), Y9
-	VMASKMOVPD   Y5, Y9, 64(R9)
-	ADDQ         R10, R9
-	LEAQ         (DX)(BX*2), DX
-	SUBQ         $0x02, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func product1x3AVX2(m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
-// Requires: AVX, FMA3
-TEXT ·product1x3AVX2(SB), NOSPLIT, $0-81
-	MOVQ lanes+72(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ m+0(FP), AX
-	MOVQ a+16(FP), DX
-	MOVQ aRow+24(FP), BX
-	SHLQ $0x03, BX
-	MOVQ aCol+32(FP), SI
-	SHLQ $0x03, SI
-	MOVQ b+40(FP), DI
-	MOVQ bRow+48(FP), R8
-	SHLQ $0x03, R8
-	MOVQ c+56(FP), R9
-	MOVQ cRow+64(FP), R10
-	SHLQ $0x03, R10
-
-tile:
-	MOVB   add+80(FP), R11
-	TESTB  R11, R11
-	JNZ    add
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	JMP    multiply
-
-add:
-	MOVQ       R9, R11
-	VMOVUPD    (R11), Y0
-	VMOVUPD    32(R11), Y1
-	VMOVUPD    (CX), Y6
-	VMASKMOVPD 64(R11), Y6, Y2
-	ADDQ       R10, R11
-
-multiply:
-	MOVQ DX, R11
-	MOVQ DI, R12
-	MOVQ k+8(FP), R13
-
-step:
-	VMOVUPD      (R12), Y3
-	VMOVUPD      32(R12), Y4
-	VMOVUPD      (CX), Y6
-	VMASKMOVPD   64(R12), Y6, Y5
-	VBROADCASTSD (R11), Y6
-	VFMADD231PD  Y6, Y3, Y0
-	VFMADD231PD  Y6, Y4, Y1
-	VFMADD231PD  Y6, Y5, Y2
-	ADDQ         SI, R11
-	ADDQ         R8, R12
-	DECQ         R13
-	JNZ          step
-	VMOVUPD      Y0, (R9)
-	VMOVUPD      Y1, 32(R9)
-	VMOVUPD      (CX), Y6
-	VMASKMOVPD   Y2, Y6, 64(R9)
-	ADDQ         R10, R9
-	LEAQ         (DX)(BX*1), DX
-	SUBQ         $0x01, AX
-	JNZ          tile
-	VZEROUPPER
-	RET
-
-// func sparse1AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse1AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
+	MOVQ dst+56(FP), R9
+	MOVQ dstRow+64(FP), R10
 	SHLQ $0x03, R10
 	MOVQ (DX), R11
+	MOVQ vectors+0(FP), R12
+	CMPQ R12, $0x01
+	JNE  vectors45
 
-row:
+row46:
 	VXORPD Y0, Y0, Y0
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store48
 
-entry:
+entry47:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -2859,45 +2401,30 @@ entry:
 	VFMADD231PD  Y1, Y2, Y0
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry47
 
-store:
+store48:
 	VMOVUPD    (CX), Y1
 	VMASKMOVPD Y0, Y1, (R9)
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row46
 	VZEROUPPER
 	RET
 
-// func sparse2AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse2AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors45:
+	CMPQ R12, $0x02
+	JNE  vectors49
 
-row:
+row50:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store52
 
-entry:
+entry51:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -2908,47 +2435,32 @@ entry:
 	VFMADD231PD  Y2, Y3, Y1
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry51
 
-store:
+store52:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    (CX), Y2
 	VMASKMOVPD Y1, Y2, 32(R9)
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row50
 	VZEROUPPER
 	RET
 
-// func sparse3AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse3AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors49:
+	CMPQ R12, $0x03
+	JNE  vectors53
 
-row:
+row54:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store56
 
-entry:
+entry55:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -2960,9 +2472,9 @@ entry:
 	VFMADD231PD  Y3, Y4, Y2
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry55
 
-store:
+store56:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    (CX), Y3
@@ -2970,39 +2482,24 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row54
 	VZEROUPPER
 	RET
 
-// func sparse4AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse4AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors53:
+	CMPQ R12, $0x04
+	JNE  vectors57
 
-row:
+row58:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store60
 
-entry:
+entry59:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3015,9 +2512,9 @@ entry:
 	VFMADD231PD  Y4, Y5, Y3
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry59
 
-store:
+store60:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3026,30 +2523,15 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row58
 	VZEROUPPER
 	RET
 
-// func sparse5AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse5AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors57:
+	CMPQ R12, $0x05
+	JNE  vectors61
 
-row:
+row62:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -3057,9 +2539,9 @@ row:
 	VXORPD Y4, Y4, Y4
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store64
 
-entry:
+entry63:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3073,9 +2555,9 @@ entry:
 	VFMADD231PD  Y5, Y6, Y4
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry63
 
-store:
+store64:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3085,30 +2567,15 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row62
 	VZEROUPPER
 	RET
 
-// func sparse6AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse6AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors61:
+	CMPQ R12, $0x06
+	JNE  vectors65
 
-row:
+row66:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -3117,9 +2584,9 @@ row:
 	VXORPD Y5, Y5, Y5
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store68
 
-entry:
+entry67:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3134,9 +2601,9 @@ entry:
 	VFMADD231PD  Y6, Y7, Y5
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry67
 
-store:
+store68:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3147,30 +2614,15 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row66
 	VZEROUPPER
 	RET
 
-// func sparse7AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse7AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors65:
+	CMPQ R12, $0x07
+	JNE  vectors69
 
-row:
+row70:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -3180,9 +2632,9 @@ row:
 	VXORPD Y6, Y6, Y6
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store72
 
-entry:
+entry71:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3198,9 +2650,9 @@ entry:
 	VFMADD231PD  Y7, Y8, Y6
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry71
 
-store:
+store72:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3212,30 +2664,15 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row70
 	VZEROUPPER
 	RET
 
-// func sparse8AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse8AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors69:
+	CMPQ R12, $0x08
+	JNE  vectors73
 
-row:
+row74:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -3246,9 +2683,9 @@ row:
 	VXORPD Y7, Y7, Y7
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store76
 
-entry:
+entry75:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3265,9 +2702,9 @@ entry:
 	VFMADD231PD  Y8, Y9, Y7
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry75
 
-store:
+store76:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3280,30 +2717,15 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row74
 	VZEROUPPER
 	RET
 
-// func sparse9AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse9AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
+vectors73:
+	CMPQ R12, $0x09
+	JNE  vectors77
 
-row:
+row78:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -3315,9 +2737,9 @@ row:
 	VXORPD Y8, Y8, Y8
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store80
 
-entry:
+entry79:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3335,9 +2757,9 @@ entry:
 	VFMADD231PD  Y9, Y10, Y8
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry79
 
-store:
+store80:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3351,30 +2773,12 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row78
 	VZEROUPPER
 	RET
 
-// func sparse10AVX2(rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
-// Requires: AVX, FMA3
-TEXT ·sparse10AVX2(SB), NOSPLIT, $0-72
-	MOVQ lanes+64(FP), AX
-	LEAQ avx2Masks<>+0(SB), CX
-	NEGQ AX
-	LEAQ 32(CX)(AX*8), CX
-	MOVQ rows+0(FP), AX
-	MOVQ indptr+8(FP), DX
-	MOVQ indices+16(FP), BX
-	MOVQ values+24(FP), SI
-	MOVQ d+32(FP), DI
-	MOVQ dRow+40(FP), R8
-	SHLQ $0x03, R8
-	MOVQ dst+48(FP), R9
-	MOVQ dstRow+56(FP), R10
-	SHLQ $0x03, R10
-	MOVQ (DX), R11
-
-row:
+vectors77:
+row81:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -3387,9 +2791,9 @@ row:
 	VXORPD Y9, Y9, Y9
 	MOVQ   8(DX), R12
 	CMPQ   R11, R12
-	JGE    store
+	JGE    store83
 
-entry:
+entry82:
 	MOVLQSX      (BX)(R11*4), R13
 	IMULQ        R8, R13
 	ADDQ         DI, R13
@@ -3408,9 +2812,9 @@ entry:
 	VFMADD231PD  Y10, Y11, Y9
 	INCQ         R11
 	CMPQ         R11, R12
-	JLT          entry
+	JLT          entry82
 
-store:
+store83:
 	VMOVUPD    Y0, (R9)
 	VMOVUPD    Y1, 32(R9)
 	VMOVUPD    Y2, 64(R9)
@@ -3425,7 +2829,7 @@ store:
 	ADDQ       R10, R9
 	ADDQ       $0x08, DX
 	DECQ       AX
-	JNZ        row
+	JNZ        row81
 	VZEROUPPER
 	RET
 
@@ -3545,37 +2949,40 @@ vector:
 	MOVSD        X0, softplus+24(FP)
 	RET
 
-// func box1AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
+// func boxAVX2(vectors int, k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
 // Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·box1AVX2(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
+TEXT ·boxAVX2(SB), NOSPLIT, $0-72
+	MOVQ         rounds+16(FP), AX
+	MOVQ         x+24(FP), CX
+	MOVQ         c+32(FP), DX
+	MOVQ         row+40(FP), BX
 	SHLQ         $0x03, BX
 	SUBQ         CX, DX
 	VXORPD       Y0, Y0, Y0
-	MOVSD        upper+56(FP), X1
+	MOVSD        upper+64(FP), X1
 	VBROADCASTSD X1, Y1
+	MOVQ         vectors+0(FP), SI
+	CMPQ         SI, $0x01
+	JNE          vectors84
 
-round:
+round85:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row86:
 	VMOVUPD (SI)(DX*1), Y3
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term87:
 	VBROADCASTSD (R8), Y2
 	VFNMADD231PD (DI), Y2, Y3
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term87
 	VBROADCASTSD (R9), Y2
 	VFMADD213PD  (SI), Y2, Y3
 	VMAXPD       Y3, Y0, Y3
@@ -3584,45 +2991,36 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row86
 	DECQ         AX
-	JNZ          round
+	JNZ          round85
 	VZEROUPPER
 	RET
 
-// func box2AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·box2AVX2(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
-	SHLQ         $0x03, BX
-	SUBQ         CX, DX
-	VXORPD       Y0, Y0, Y0
-	MOVSD        upper+56(FP), X1
-	VBROADCASTSD X1, Y1
+vectors84:
+	CMPQ SI, $0x02
+	JNE  vectors88
 
-round:
+round89:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row90:
 	VMOVUPD (SI)(DX*1), Y3
 	VMOVUPD 32(SI)(DX*1), Y4
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term91:
 	VBROADCASTSD (R8), Y2
 	VFNMADD231PD (DI), Y2, Y3
 	VFNMADD231PD 32(DI), Y2, Y4
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term91
 	VBROADCASTSD (R9), Y2
 	VFMADD213PD  (SI), Y2, Y3
 	VMAXPD       Y3, Y0, Y3
@@ -3635,40 +3033,28 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row90
 	DECQ         AX
-	JNZ          round
+	JNZ          round89
 	VZEROUPPER
 	RET
 
-// func box4AVX2(k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·box4AVX2(SB), NOSPLIT, $0-64
-	MOVQ         rounds+8(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         c+24(FP), DX
-	MOVQ         row+32(FP), BX
-	SHLQ         $0x03, BX
-	SUBQ         CX, DX
-	VXORPD       Y0, Y0, Y0
-	MOVSD        upper+56(FP), X1
-	VBROADCASTSD X1, Y1
-
-round:
+vectors88:
+round92:
 	MOVQ CX, SI
-	MOVQ gram+40(FP), R8
-	MOVQ inverse+48(FP), R9
-	MOVQ k+0(FP), R10
+	MOVQ gram+48(FP), R8
+	MOVQ inverse+56(FP), R9
+	MOVQ k+8(FP), R10
 
-row:
+row93:
 	VMOVUPD (SI)(DX*1), Y3
 	VMOVUPD 32(SI)(DX*1), Y4
 	VMOVUPD 64(SI)(DX*1), Y5
 	VMOVUPD 96(SI)(DX*1), Y6
 	MOVQ    CX, DI
-	MOVQ    k+0(FP), R11
+	MOVQ    k+8(FP), R11
 
-term:
+term94:
 	VBROADCASTSD (R8), Y2
 	VFNMADD231PD (DI), Y2, Y3
 	VFNMADD231PD 32(DI), Y2, Y4
@@ -3677,7 +3063,7 @@ term:
 	ADDQ         BX, DI
 	ADDQ         $0x08, R8
 	DECQ         R11
-	JNZ          term
+	JNZ          term94
 	VBROADCASTSD (R9), Y2
 	VFMADD213PD  (SI), Y2, Y3
 	VMAXPD       Y3, Y0, Y3
@@ -3698,9 +3084,9 @@ term:
 	ADDQ         BX, SI
 	ADDQ         $0x08, R9
 	DECQ         R10
-	JNZ          row
+	JNZ          row93
 	DECQ         AX
-	JNZ          round
+	JNZ          round92
 	VZEROUPPER
 	RET
 

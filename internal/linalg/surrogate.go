@@ -18,15 +18,12 @@ func (s *Surrogate) Step(answers, fit, multipliers []float64) (squared float64) 
 	return best.step(s, answers, fit, multipliers)
 }
 
-// surrogateSums is the number of sums that the assembly adds squares to in turn.
-const surrogateSums = 8
-
 func (l *kernels) step(s *Surrogate, answers, fit, multipliers []float64) (squared float64) {
 	fit, multipliers = fit[:len(answers)], multipliers[:len(answers)]
 	n := 0
 	if l.lanes > 0 {
 		constants := [...]float64{s.Rho, 1 / (1 + s.Rho), 1 / s.Rho, s.Low, s.High}
-		for rest := len(answers) / surrogateSums * surrogateSums; n < rest; {
+		for rest := len(answers) / groupSize * groupSize; n < rest; {
 			count := min(rest-n, maxEntries)
 			squared += l.surrogate(count, &answers[n], &fit[n], &multipliers[n], &constants[0])
 			n += count

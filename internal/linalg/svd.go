@@ -158,23 +158,23 @@ func (t Threads) sharpen(x Products, q, b *mat.Dense, iterations int) *mat.Dense
 		y        = mat.DenseCopyOf(q)
 		r        *mat.Dense
 	)
-	q, _ = t.basis(q)
+	q, _ = t.qr(q, minRcond)
 	for range iterations {
 		x.MulTransTo(b, q)
 		if !squaring {
-			b, _ = t.basis(b)
+			b, _ = t.qr(b, minRcond)
 			x.MulTo(y, b)
-			q, _ = t.basis(y)
+			q, _ = t.qr(y, minRcond)
 			continue
 		}
 		x.MulTo(y, b)
 		floats.AddScaled(y.RawMatrix().Data, -alpha, q.RawMatrix().Data)
-		q, r = t.basis(y)
+		q, r = t.qr(y, minRcond)
 		smallest := smallestSingular(r) + alpha
 		squaring = math.Sqrt(mat.Norm(r, 1)*mat.Norm(r, math.Inf(1))) < maxSquaring*smallest
 		alpha = max(alpha, shiftShare*smallest)
 	}
-	q, _ = t.thinQR(q)
+	q, _ = t.qr(q, clearRcond)
 	return q
 }
 
@@ -208,27 +208,25 @@ func smallestSingular(r *mat.Dense) float64 {
 // exactSVD is the SVD of a dense copy of X, which it gets by products with the identity on the smaller side.
 func exactSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
+	dense := mat.NewDense(max(n, p), min(n, p), nil)
 	if n < p {
-		xt := mat.NewDense(p, n, nil)
-		x.MulTransTo(xt, identity(n))
-		v, sigma, u, err := s.Threads.thinSVD(xt)
-		if err != nil {
-			return nil, err
-		}
-		return truncate(u, v, sigma, s.Rank), nil
+		x.MulTransTo(dense, Identity(n))
+	} else {
+		x.MulTo(dense, Identity(p))
 	}
-	dense := mat.NewDense(n, p, nil)
-	x.MulTo(dense, identity(p))
 	u, sigma, v, err := s.Threads.thinSVD(dense)
 	if err != nil {
 		return nil, err
+	}
+	if n < p {
+		u, v = v, u
 	}
 	return truncate(u, v, sigma, s.Rank), nil
 }
 
 // thinSVD returns A = U·diag(S)·Vᵀ for a p×k matrix A with p ≥ k by the SVD of R in A = QR.
 func (t Threads) thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.Dense, err error) {
-	q, r := t.thinQR(a)
+	q, r := t.qr(a, clearRcond)
 	var svd mat.SVD
 	if !svd.Factorize(r, mat.SVDThin) {
 		return nil, nil, nil, fmt.Errorf("computing a truncated SVD: %w", errNoConvergence)
@@ -249,27 +247,25 @@ func truncate(u, v *mat.Dense, sigma []float64, k int) *TruncatedSVD {
 		V: mat.DenseCopyOf(v.Slice(0, p, 0, k)),
 		S: sigma[:k:k],
 	}
-	left, right := t.U.RawMatrix(), t.V.RawMatrix()
 	for c := range k {
 		var largest float64
-		for i := c; i < len(right.Data); i += right.Stride {
-			if math.Abs(right.Data[i]) > math.Abs(largest) {
-				largest = right.Data[i]
+		for i := range p {
+			if v := t.V.At(i, c); math.Abs(v) > math.Abs(largest) {
+				largest = v
 			}
 		}
 		if largest < 0 {
-			for i := c; i < len(right.Data); i += right.Stride {
-				right.Data[i] = -right.Data[i]
-			}
-			for i := c; i < len(left.Data); i += left.Stride {
-				left.Data[i] = -left.Data[i]
+			for _, m := range []*mat.Dense{t.U, t.V} {
+				column := m.ColView(c).(*mat.VecDense)
+				column.ScaleVec(-1, column)
 			}
 		}
 	}
 	return t
 }
 
-func identity(n int) *mat.Dense {
+// Identity returns the n×n identity matrix.
+func Identity(n int) *mat.Dense {
 	eye := mat.NewDense(n, n, nil)
 	for i := range n {
 		eye.Set(i, i, 1)
@@ -303,8 +299,12 @@ func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 		return err
 	}
 	for t := range svd.S {
-		sign := 1.0
-		if mostlyNegative(svd.U, t) {
+		sign, balance := 1.0, 0.0
+		for i := range n {
+			v := svd.U.At(i, t)
+			balance += v * math.Abs(v)
+		}
+		if balance < 0 {
 			sign = -1
 		}
 		for j := range p {
@@ -314,13 +314,14 @@ func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 	return s.Threads.Orthonormalize(topics)
 }
 
-// mostlyNegative reports whether the negative entries of a column hold more than half of its squared norm.
-func mostlyNegative(m *mat.Dense, column int) bool {
-	rows, _ := m.Dims()
-	var balance float64
-	for i := range rows {
-		v := m.At(i, column)
-		balance += v * math.Abs(v)
+// Eigen returns the eigenvalues of A in ascending order and the eigenvectors in columns; ok is false if the iteration does not
+// converge.
+func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
+	var e mat.EigenSym
+	if !e.Factorize(a, true) {
+		return nil, nil, false
 	}
-	return balance < 0
+	vectors = new(mat.Dense)
+	e.VectorsTo(vectors)
+	return e.Values(nil), vectors, true
 }

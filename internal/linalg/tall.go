@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -121,8 +122,7 @@ func Dot(a, b *mat.Dense) float64 {
 	}
 	var sum float64
 	for i := range rows {
-		x, y := a.RawRowView(i), b.RawRowView(i)
-		sum += blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
+		sum += floats.Dot(a.RawRowView(i), b.RawRowView(i))
 	}
 	return sum
 }

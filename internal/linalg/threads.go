@@ -85,5 +85,13 @@ func (t Threads) AddMulTo(dst, a, b *mat.Dense) {
 // of threads. The cost is p·k²/2 multiply-adds; nothing is allocated on one thread.
 func (t Threads) GramTo(dst, a *mat.Dense) { best.innerTo(t, dst, a, a, true) }
 
+// Gram returns AᵀA in a new matrix.
+func (t Threads) Gram(a *mat.Dense) *mat.Dense {
+	_, k := a.Dims()
+	gram := mat.NewDense(k, k, nil)
+	t.GramTo(gram, a)
+	return gram
+}
+
 // InnerTo stores AᵀB in dst; A is p×k, B is p×l, dst is k×l. It sums as GramTo does, at p·k·l multiply-adds.
 func (t Threads) InnerTo(dst, a, b *mat.Dense) { best.innerTo(t, dst, a, b, false) }

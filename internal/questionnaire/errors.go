@@ -25,8 +25,6 @@ var (
 	ErrNoBin          = errors.New("a time outside all bins")
 	ErrVaries         = errors.New("the confounds differ from those")
 	ErrTwoRoles       = errors.New("a column with two roles")
-	ErrCodebookColumn = errors.New("not a column of a codebook")
-	ErrReverse        = errors.New("must be 0, 1, no, yes, false or true")
 	ErrOneClass       = errors.New("the label has only one class")
 	ErrNumbered       = errors.New("its participants have no ids to match those of other questionnaires")
 	ErrNotShared      = errors.New("no participant in common with the other questionnaires")

@@ -23,11 +23,10 @@ const batchRows = 128
 type parquetRows struct {
 	columns []parquetColumn // by leaf
 	header  []string
-	groups  []parquet.RowGroup
-	open    parquet.Rows // of the group that is read
+	rows    parquet.Rows
 	batch   []parquet.Row
-	ready   []parquet.Row
-	number  int // of the last row
+	ready   []parquet.Row // of the batch
+	number  int           // of the last row
 	cells   []string
 }
 
@@ -37,24 +36,24 @@ type parquetColumn struct {
 	spell func(parquet.Value) string
 }
 
-// openParquet returns the names of the columns and the rows.
-func openParquet(f *os.File) (header []string, rows *parquetRows, err error) {
+// openParquet opens a file, which stays the caller's to close.
+func openParquet(f *os.File) (rows *parquetRows, err error) {
 	defer rescue(&err)
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if info.Size() == 0 {
-		return nil, nil, ErrNoRows
+		return nil, ErrNoRows
 	}
-	if err := checkFooter(f, info.Size()); err != nil {
-		return nil, nil, err
+	if !hasFooter(f, info.Size()) {
+		return nil, ErrParquet
 	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, nil, ErrParquet // the library's own words quote the file
+		return nil, ErrParquet // the library's own words quote the file
 	}
-	rows = &parquetRows{groups: file.RowGroups(), batch: make([]parquet.Row, batchRows)}
+	rows = &parquetRows{rows: parquet.MultiRowGroup(file.RowGroups()...).Rows(), batch: make([]parquet.Row, batchRows)}
 	for _, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
 		name, cell := strings.Join(path, "."), len(rows.header)
@@ -68,20 +67,15 @@ func openParquet(f *os.File) (header []string, rows *parquetRows, err error) {
 		rows.header = append(rows.header, name)
 	}
 	rows.cells = make([]string, len(rows.header))
-	return rows.header, rows, nil
+	return rows, nil
 }
 
-// checkFooter returns an error for a footer that is larger than the file, for which the library would find memory.
-func checkFooter(f io.ReaderAt, size int64) error {
+// hasFooter reports whether the file holds all of its footer. The library would find memory for a larger one.
+func hasFooter(f io.ReaderAt, size int64) bool {
 	const magic = "PAR1"
 	var end [8]byte // the footer's size and the magic number
-	if _, err := f.ReadAt(end[:], max(0, size-int64(len(end)))); err != nil {
-		return ErrParquet
-	}
-	if string(end[4:]) != magic || int64(binary.LittleEndian.Uint32(end[:])) > size-int64(len(end)+len(magic)) {
-		return ErrParquet
-	}
-	return nil
+	_, err := f.ReadAt(end[:], max(0, size-int64(len(end))))
+	return err == nil && string(end[4:]) == magic && int64(binary.LittleEndian.Uint32(end[:])) <= size-int64(len(end)+len(magic))
 }
 
 // rescue turns a panic of the library, which a damaged file can cause, into an error.
@@ -93,9 +87,14 @@ func rescue(err *error) {
 
 func (p *parquetRows) next() (row Row, err error) {
 	defer rescue(&err)
-	for len(p.ready) == 0 {
-		if err := p.fill(); err != nil {
-			return Row{}, err
+	if len(p.ready) == 0 {
+		n, err := p.rows.ReadRows(p.batch)
+		switch p.ready = p.batch[:n]; {
+		case n > 0 && (err == nil || errors.Is(err, io.EOF)):
+		case errors.Is(err, io.EOF):
+			return Row{}, io.EOF
+		default:
+			return Row{}, ErrParquet
 		}
 	}
 	p.number++
@@ -118,35 +117,7 @@ func (p *parquetRows) next() (row Row, err error) {
 	return Row{p.number, p.cells}, nil
 }
 
-// fill reads rows of the current group, or opens the next group.
-func (p *parquetRows) fill() error {
-	if p.open == nil {
-		if len(p.groups) == 0 {
-			return io.EOF
-		}
-		p.open, p.groups = p.groups[0].Rows(), p.groups[1:]
-	}
-	n, err := p.open.ReadRows(p.batch)
-	p.ready = p.batch[:n]
-	switch {
-	case errors.Is(err, io.EOF):
-		err = p.open.Close()
-		p.open = nil
-	case err == nil && n == 0:
-		err = io.ErrNoProgress
-	}
-	if err != nil {
-		return ErrParquet
-	}
-	return nil
-}
-
-func (p *parquetRows) close() error {
-	if p.open == nil {
-		return nil
-	}
-	return p.open.Close()
-}
+func (p *parquetRows) close() error { return p.rows.Close() }
 
 // speller returns how values of a type are spelled.
 func speller(t parquet.Type) func(parquet.Value) string {
@@ -156,9 +127,7 @@ func speller(t parquet.Type) func(parquet.Value) string {
 	}
 	switch l := logical.(type) {
 	case *format.DateType:
-		return func(v parquet.Value) string {
-			return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
-		}
+		return func(v parquet.Value) string { return instant(int64(v.Int32())*secondsOfDay, 0, time.DateOnly) }
 	case *format.TimestampType:
 		layout := time.RFC3339Nano
 		if !l.IsAdjustedToUTC {
@@ -173,8 +142,7 @@ func speller(t parquet.Type) func(parquet.Value) string {
 		}
 		perSecond := int64(time.Second / unit)
 		return func(v parquet.Value) string {
-			s := v.Int64()
-			return time.Unix(s/perSecond, s%perSecond*int64(unit)).UTC().Format(layout)
+			return instant(v.Int64()/perSecond, v.Int64()%perSecond*int64(unit), layout)
 		}
 	case *format.DecimalType:
 		return func(v parquet.Value) string { return decimal(v, int(l.Scale)) }
@@ -188,17 +156,11 @@ func speller(t parquet.Type) func(parquet.Value) string {
 		}
 	}
 	switch t.Kind() {
-	case parquet.Boolean:
-		return func(v parquet.Value) string { return strconv.FormatBool(v.Boolean()) }
-	case parquet.Int32:
-		return func(v parquet.Value) string { return strconv.FormatInt(int64(v.Int32()), 10) }
-	case parquet.Int64:
-		return func(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }
 	case parquet.Int96: // the older timestamp: nanoseconds of the day, and the Julian day
 		return func(v parquet.Value) string {
 			const epoch = 2440588 // the Julian day of 1 January 1970
 			i := v.Int96()
-			return time.Unix((int64(i[2])-epoch)*24*60*60, int64(uint64(i[1])<<32|uint64(i[0]))).UTC().Format(time.RFC3339Nano)
+			return instant((int64(i[2])-epoch)*secondsOfDay, int64(uint64(i[1])<<32|uint64(i[0])), time.RFC3339Nano)
 		}
 	case parquet.Float:
 		return func(v parquet.Value) string { return number(float64(v.Float()), 32) }
@@ -206,9 +168,15 @@ func speller(t parquet.Type) func(parquet.Value) string {
 		return func(v parquet.Value) string { return number(v.Double(), 64) }
 	case parquet.FixedLenByteArray:
 		return func(v parquet.Value) string { return hex.EncodeToString(v.ByteArray()) }
-	default:
-		return func(v parquet.Value) string { return string(v.ByteArray()) }
 	}
+	return parquet.Value.String
+}
+
+const secondsOfDay = 24 * 60 * 60
+
+// instant spells a time since 1970.
+func instant(seconds, nanoseconds int64, layout string) string {
+	return time.Unix(seconds, nanoseconds).UTC().Format(layout)
 }
 
 // number spells a floating-point number. NaN, which some programs write for a missing one, is a missing cell.

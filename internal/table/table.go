@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +17,9 @@ type Options struct {
 	// IsHeader reports whether the first line of separated values is a header; nil means that it is. Without a header
 	// the columns are named 1, 2, 3.
 	IsHeader func(first []string) bool
+	// Ahead reads JSON lines up to the first bad row when the file is opened, so that Header is complete; each row then has a
+	// cell for every column.
+	Ahead bool
 	// Hash, if not nil, has seen every stored byte of the file when Next returns io.EOF.
 	Hash hash.Hash
 }
@@ -39,19 +42,17 @@ type Error struct {
 
 // Error returns, for instance, `answers.csv, line 13, column "q006": not a number`.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
+	place, unit := e.File, "line"
+	if formatOf(e.File) == parquetFormat {
+		unit = "row"
+	}
 	if e.Line > 0 {
-		unit := "line"
-		if formatOf(e.File) == parquetFormat {
-			unit = "row"
-		}
-		fmt.Fprintf(&b, ", %s %d", unit, e.Line)
+		place += fmt.Sprintf(", %s %d", unit, e.Line)
 	}
 	if e.Column != "" {
-		fmt.Fprintf(&b, ", column %q", e.Column)
+		place += fmt.Sprintf(", column %q", e.Column)
 	}
-	return b.String() + ": " + e.Err.Error()
+	return place + ": " + e.Err.Error()
 }
 
 // Unwrap returns the reason.
@@ -83,8 +84,9 @@ type Reader struct {
 	index      map[string]int // of the columns with a name
 	format     fileFormat
 	rows       interface{ next() (Row, error) }
-	pending    *Row // read by Open, not yet returned
-	any        bool // a row was read, or found bad
+	ahead      []Row // read by Open, not yet returned
+	behind     error // what follows them, if not nil
+	any        bool  // a row was read, or found bad
 	raw        io.Reader
 	closers    []func() error
 }
@@ -92,23 +94,20 @@ type Reader struct {
 type fileFormat int
 
 const (
-	separatedFormat fileFormat = iota
+	separatedFormat fileFormat = iota // any other ending
 	tabFormat
 	objectFormat
 	parquetFormat
 )
 
+var formats = map[string]fileFormat{
+	".tsv": tabFormat, ".tab": tabFormat, ".jsonl": objectFormat, ".ndjson": objectFormat, ".json": objectFormat, ".parquet": parquetFormat,
+}
+
 // formatOf returns the format that a file's name tells, compressed or not.
 func formatOf(name string) fileFormat {
-	switch ext, _ := Extensions(name); ext {
-	case ".tsv", ".tab":
-		return tabFormat
-	case ".jsonl", ".ndjson", ".json":
-		return objectFormat
-	case ".parquet":
-		return parquetFormat
-	}
-	return separatedFormat
+	ext, _ := Extensions(name)
+	return formats[ext]
 }
 
 // Extensions returns the end of a file's name in lower case, without that of a compression, and that of the compression, ""
@@ -126,10 +125,7 @@ func Extensions(name string) (ext, compression string) {
 func Open(path string, o Options) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			err = at.Err
-		}
-		return nil, &Error{File: path, Err: err}
+		return nil, &Error{File: path, Err: cause(err)}
 	}
 	r, err := open(f, path, o)
 	if err != nil {
@@ -146,27 +142,25 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	r := &Reader{file: path, format: parquetFormat}
 	if o.Hash != nil {
 		if _, err := io.Copy(o.Hash, f); err != nil {
-			return nil, &Error{File: path, Err: err}
+			return nil, r.at(err)
 		}
 	}
-	header, rows, err := openParquet(f)
+	rows, err := openParquet(f)
 	if err != nil {
-		return nil, &Error{File: path, Err: err}
+		return nil, r.at(err)
 	}
-	r.rows = rows
-	r.closers = append(r.closers, rows.close)
-	return r, r.setHeader(header)
+	r.rows, r.closers = rows, append(r.closers, rows.close)
+	return r, r.setHeader(rows.header)
 }
 
 // New is Open for a reader of text that stands for a file of that name.
 func New(in io.Reader, name string, o Options) (*Reader, error) {
-	r := &Reader{file: name, format: formatOf(name)}
-	if o.Hash != nil {
-		in = io.TeeReader(in, o.Hash)
-	}
-	r.raw = in
+	r := &Reader{file: name, format: formatOf(name), raw: in}
 	if r.format == parquetFormat {
-		return nil, &Error{File: name, Err: fmt.Errorf("%w: it must be a plain file", ErrParquet)}
+		return nil, r.at(fmt.Errorf("%w: it must be a plain file", ErrParquet))
+	}
+	if o.Hash != nil {
+		r.raw = io.TeeReader(in, o.Hash)
 	}
 	if err := r.openText(o); err != nil {
 		return nil, errors.Join(r.at(err), r.Close())
@@ -185,36 +179,33 @@ func (r *Reader) openText(o Options) error {
 		return err
 	}
 	if r.format == objectFormat {
-		r.index = map[string]int{}
-		r.rows = &objects{in: in, table: r}
-		first, err := r.Next()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = ErrNoRows
-			}
-			return err
-		}
-		r.pending, r.headerLine = &first, first.Line
-		return nil
+		r.index, r.rows = map[string]int{}, &objects{in: in, table: r}
+	} else if r.rows, err = newSeparated(in, r.format); err != nil {
+		return err
 	}
-	rows, err := newSeparated(in, r.format)
+	first, err := r.Next()
 	if err != nil {
 		return err
 	}
-	first, err := rows.next()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = ErrNoRows
+	r.headerLine = first.Line
+	first.Cells = slices.Clone(first.Cells)
+	if r.format == objectFormat {
+		rows := []Row{first}
+		for o.Ahead && r.behind == nil {
+			row, err := r.Next()
+			if r.behind = err; err == nil {
+				rows = append(rows, Row{row.Line, slices.Clone(row.Cells)})
+			}
 		}
-		return r.at(err)
+		r.ahead = rows
+		return nil
 	}
-	r.rows, r.headerLine = rows, first.Line
 	header := slices.Clone(first.Cells)
-	if o.IsHeader != nil && !o.IsHeader(header) {
+	if r.any = o.IsHeader != nil && !o.IsHeader(header); r.any {
+		r.ahead = []Row{first}
 		for i := range header {
-			header[i] = fmt.Sprint(i + 1)
+			header[i] = strconv.Itoa(i + 1)
 		}
-		r.pending, r.any = &Row{first.Line, slices.Clone(first.Cells)}, true
 	}
 	return r.setHeader(header)
 }
@@ -265,29 +256,34 @@ func (r *Reader) Index(column string) int {
 // Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next goes
 // on behind it. Any other error is final: one of reading, or ErrNoRows for a table without rows.
 func (r *Reader) Next() (Row, error) {
-	if r.pending != nil {
-		row := *r.pending
-		r.pending = nil
+	switch {
+	case len(r.ahead) > 0:
+		row := r.ahead[0]
+		r.ahead = r.ahead[1:]
+		row.Cells = append(row.Cells, make([]string, len(r.header)-len(row.Cells))...)
 		return row, nil
+	case r.behind != nil:
+		return Row{}, r.behind
 	}
 	row, err := r.rows.next()
 	if err == nil {
 		r.any = true
 		return row, nil
 	}
-	if !errors.Is(err, io.EOF) {
-		r.any = true
-		return Row{}, r.at(err)
-	}
-	if r.raw != nil { // what follows compressed data is part of the file too
-		if _, err := io.Copy(io.Discard, r.raw); err != nil {
-			return Row{}, r.at(err)
+	if errors.Is(err, io.EOF) && r.raw != nil { // what follows compressed data is part of the file too
+		if _, e := io.Copy(io.Discard, r.raw); e != nil {
+			err = e
 		}
 	}
-	if !r.any {
-		return Row{}, r.at(ErrNoRows)
+	switch {
+	case !errors.Is(err, io.EOF):
+		r.any = true
+	case r.any:
+		return Row{}, io.EOF
+	default:
+		err = ErrNoRows
 	}
-	return Row{}, io.EOF
+	return Row{}, r.at(err)
 }
 
 // at returns err as an *Error of the file.

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -31,16 +33,29 @@ type File struct {
 
 // Create begins a file. The caller must end it with Commit or Abort. It returns ErrName for a name that tells no format.
 func Create(path string) (*File, error) {
-	ext, compression := Extensions(path)
-	if formatOf(path) == separatedFormat && ext != ".csv" || formatOf(path) == parquetFormat && compression != "" {
+	if ext, _ := Extensions(path); formatOf(path) == separatedFormat && ext != ".csv" {
 		return nil, fmt.Errorf("%s: %w", path, ErrName)
 	}
-	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err // its path is that of a temporary file
+	f, err := CreateAny(path)
+	switch {
+	case errors.Is(err, ErrName):
+		err = fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		err = fmt.Errorf("creating %s: %w", path, err)
 	}
+	return f, err
+}
+
+// CreateAny is Create for a name that may tell no format: the file is then one of separated values. Its errors do not name the
+// file.
+func CreateAny(path string) (*File, error) {
+	_, compression := Extensions(path)
+	if formatOf(path) == parquetFormat && compression != "" {
+		return nil, ErrName
+	}
+	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
 	if err != nil {
-		return nil, fmt.Errorf("creating %s: %w", path, err)
+		return nil, cause(err)
 	}
 	f := &File{name: path, file: pending, buffer: bufio.NewWriterSize(pending, readBuffer)}
 	f.Writer = f.buffer
@@ -70,34 +85,77 @@ func (f *File) Commit() error {
 	if err = errors.Join(err, f.buffer.Flush()); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	return f.file.CloseAtomicallyReplace()
+	return cause(f.file.CloseAtomicallyReplace())
+}
+
+// cause returns the reason alone of an error that names a temporary file.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 // Abort removes what was written. It does nothing after Commit.
 func (f *File) Abort() error { return f.file.Cleanup() }
 
+// WriteNumbers writes rows of numbers to the file, each behind its name. The header names the column of the names, then those
+// of the numbers. The file is then ready for Commit.
+func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) error {
+	fields := make([]reflect.StructField, len(header))
+	for c, name := range header {
+		tag := fmt.Sprintf("parquet:%[1]q json:%[1]q", name)
+		fields[c] = reflect.StructField{Name: "C" + strconv.Itoa(c), Type: reflect.TypeFor[float64](), Tag: reflect.StructTag(tag)}
+	}
+	fields[0].Type = reflect.TypeFor[string]()
+	line := reflect.New(reflect.StructOf(fields)).Elem()
+	w, err := newWriter[any](f, line.Type())
+	for i, name := range names {
+		line.Field(0).SetString(name)
+		for c, v := range row(i) {
+			line.Field(c + 1).SetFloat(v)
+		}
+		err = errors.Join(err, w.Write([]any{line.Interface()}))
+	}
+	return errors.Join(err, w.Close())
+}
+
 // rowsInGroup bounds the rows that a writer of Parquet holds in memory.
 const rowsInGroup = 1 << 15
 
-// Writer writes rows of a struct T to a File as separated values or as Parquet. Fields of T are strings, or pointers to float64
-// or bool that are nil for a missing cell; the tag parquet names their columns.
+// Writer writes rows of a struct T to a File. Fields of T are strings, numbers, or pointers to float64 or bool that are nil for
+// a missing cell; the tags parquet and json name their columns.
 type Writer[T any] struct {
 	parquet *parquet.GenericWriter[T]
+	json    *json.Encoder
 	csv     *csv.Writer
 	cells   []string
 }
 
 // NewWriter writes the header of a table to f.
-func NewWriter[T any](f *File) (*Writer[T], error) {
-	format := formatOf(f.name)
-	if format == parquetFormat {
-		return &Writer[T]{parquet: parquet.NewGenericWriter[T](f, parquet.MaxRowsPerRowGroup(rowsInGroup), parquet.Compression(&parquet.Zstd))}, nil
-	}
-	w := &Writer[T]{csv: csv.NewWriter(f)}
-	if format == tabFormat {
+func NewWriter[T any](f *File) (*Writer[T], error) { return newWriter[T](f, reflect.TypeFor[T]()) }
+
+// newWriter is NewWriter for rows of the struct t.
+func newWriter[T any](f *File, t reflect.Type) (*Writer[T], error) {
+	schema := parquet.SchemaOf(reflect.New(t).Interface())
+	w := &Writer[T]{}
+	switch formatOf(f.name) {
+	case parquetFormat:
+		w.parquet = parquet.NewGenericWriter[T](f, schema, parquet.MaxRowsPerRowGroup(rowsInGroup), parquet.Compression(&parquet.Zstd))
+		return w, nil
+	case objectFormat:
+		w.json = json.NewEncoder(f)
+		return w, nil
+	case tabFormat:
+		w.csv = csv.NewWriter(f)
 		w.csv.Comma = '\t'
+	default:
+		w.csv = csv.NewWriter(f)
 	}
-	for _, path := range parquet.SchemaOf(new(T)).Columns() {
+	for _, path := range schema.Columns() {
 		w.cells = append(w.cells, path[0])
 	}
 	return w, w.csv.Write(w.cells)
@@ -109,35 +167,44 @@ func (w *Writer[T]) Write(rows []T) error {
 		_, err := w.parquet.Write(rows)
 		return err
 	}
-	for i := range rows {
-		row := reflect.ValueOf(&rows[i]).Elem()
-		for j := range w.cells {
-			w.cells[j] = ""
-			switch v := row.Field(j).Interface().(type) {
-			case string:
-				w.cells[j] = v
-			case *float64:
-				if v != nil {
-					w.cells[j] = number(*v, 64)
-				}
-			case *bool:
-				if v != nil {
-					w.cells[j] = strconv.FormatBool(*v)
-				}
-			}
-		}
-		if err := w.csv.Write(w.cells); err != nil {
+	for _, row := range rows {
+		if err := w.writeText(row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (w *Writer[T]) writeText(row any) error {
+	if w.json != nil {
+		return w.json.Encode(row)
+	}
+	fields := reflect.ValueOf(row)
+	for j := range w.cells {
+		field := fields.Field(j)
+		if field.Kind() == reflect.Pointer {
+			field = field.Elem()
+		}
+		switch field.Kind() {
+		case reflect.Invalid:
+			w.cells[j] = ""
+		case reflect.Float64:
+			w.cells[j] = number(field.Float(), 64)
+		default:
+			w.cells[j] = fmt.Sprint(field)
+		}
+	}
+	return w.csv.Write(w.cells)
+}
+
 // Close writes what is left; the File is then ready for Commit.
 func (w *Writer[T]) Close() error {
-	if w.parquet != nil {
+	switch {
+	case w.parquet != nil:
 		return w.parquet.Close()
+	case w.csv != nil:
+		w.csv.Flush()
+		return w.csv.Error()
 	}
-	w.csv.Flush()
-	return w.csv.Error()
+	return nil
 }

@@ -236,10 +236,19 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 		_, k = t.topics.Dims()
 		parts = append(parts, t.scores)
 	}
-	p := 0
+	p, g, vectorizer := 0, 0, t.vectorizer
 	if s.words() {
 		_, p = t.x.Dims()
 		parts = append(parts, t.x)
+	}
+	if s.words() && s.Pieces {
+		var pieces *matrix.CSR
+		if vectorizer, pieces, err = t.vectorizer.WithGrams(r.docs); err != nil {
+			return nil, fmt.Errorf("taking words to pieces: %w", err)
+		}
+		if _, g = pieces.Dims(); g > 0 {
+			parts = append(parts, pieces)
+		}
 	}
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
@@ -249,18 +258,13 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
-	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
+	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, Turn: true, NLambda: 50}
 	if s.FreeAux {
 		_, all := design.Dims()
 		settings.PenaltyFactors = make([]float64, all)
-		for j := range k + p {
+		for j := range k + p + g {
 			settings.PenaltyFactors[j] = 1
 		}
-	}
-	if s.Alpha < nearRidge {
-		// The nearer to ridge, the larger the λ at which the path begins. This ratio makes it end at the same λ as the path
-		// of nearRidge.
-		settings.LambdaMinRatio = 1e-3 * max(s.Alpha, 1e-3)
 	}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, settings)
 	if err != nil {
@@ -272,13 +276,16 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	}
 	f := &Fitted{Lambda: cv.Lambda[at], Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
 	beta := cv.Dense(at)
-	f.Vectorizer, f.Topics, f.Aux = t.vectorizer, t.topics, r.columns
+	f.Vectorizer, f.Topics, f.Aux = vectorizer, t.topics, r.columns
 	if t.topics != nil {
 		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
 	}
-	h := classifier.Head{Beta: beta[:k], Gamma: beta[k+p:], Intercept: cv.Intercept[at]}
+	h := classifier.Head{Beta: beta[:k], Gamma: beta[k+p+g:], Intercept: cv.Intercept[at]}
 	if s.words() {
 		h.Words = beta[k : k+p]
+	}
+	if g > 0 {
+		h.Grams = beta[k+p : k+p+g]
 	}
 	feature := 0
 	for c := range r.columns {
@@ -347,9 +354,6 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	}
 	return p, nil
 }
-
-// nearRidge is the mixture below which the path is made longer than glmnet's.
-const nearRidge = 0.1
 
 // headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
 const headTolerance = 1e-6

@@ -83,9 +83,10 @@ const (
 // Settings say how a model is trained. They are recorded in its manifest.
 type Settings struct {
 	Method Method            `json:"method"`
-	Rank   int               `json:"rank"`  // topics, at most the number of notes and of terms
-	Words  bool              `json:"words"` // single words are features, next to the topics
-	Text   textproc.Settings `json:"-"`     // the manifest has a place of its own for them
+	Rank   int               `json:"rank"`   // topics, at most the number of notes and of terms
+	Words  bool              `json:"words"`  // single words are features, next to the topics
+	Pieces bool              `json:"pieces"` // so are pieces of words, where words are
+	Text   textproc.Settings `json:"-"`      // the manifest has a place of its own for them
 	// L1Topics and L1Scores are the weights of l1-nmf; nil means its defaults. Other methods refuse them.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
@@ -122,7 +123,7 @@ type Settings struct {
 // Default returns the settings of `wardcast train` without flags.
 func Default() Settings {
 	return Settings{
-		Method: SONMF, Rank: 50, Words: true, Text: textproc.DefaultSettings(),
+		Method: SONMF, Rank: 50, Words: true, Pieces: true, Text: textproc.DefaultSettings(),
 		Alpha: 0.1, Folds: 5,
 		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, Seed: 1,
 	}

@@ -61,36 +61,35 @@ func directions(a *mat.Dense) *mat.Dense {
 // columns as rows.
 //
 // It is the Hungarian method: the rows are assigned one by one. A new row takes the cheapest path of exchanges with the rows
-// assigned before. Prices of rows and columns keep the cost of every exchange at or above 0.
+// assigned before. Prices of rows and columns keep the cost of every exchange at or above 0. Rows and columns count from 1
+// here; row 0 is no row, and column 0 is where the new row stands.
 func assign(gain *mat.Dense) []int {
 	rows, cols := gain.Dims()
-	const none = -1
-	owner := make([]int, cols) // row of each column
-	for c := range owner {
-		owner[c] = none
-	}
-	rowPrice, colPrice := make([]float64, rows), make([]float64, cols)
-	cost, from, done := make([]float64, cols), make([]int, cols), make([]bool, cols)
-	for joining := range rows {
+	rowPrice, colPrice := make([]float64, rows+1), make([]float64, cols+1)
+	owner, from := make([]int, cols+1), make([]int, cols+1)
+	cost, done := make([]float64, cols+1), make([]bool, cols+1)
+	for joining := 1; joining <= rows; joining++ {
+		owner[0] = joining
 		for c := range cost {
-			cost[c], from[c], done[c] = math.Inf(1), none, false
+			cost[c] = math.Inf(1)
 		}
-		row, last := joining, none
-		for {
-			step, next := math.Inf(1), none
-			for c := range cols {
+		clear(done)
+		last := 0
+		for owner[last] != 0 {
+			done[last] = true
+			row, step, next := owner[last], math.Inf(1), 0
+			for c := 1; c <= cols; c++ {
 				if done[c] {
 					continue
 				}
-				if reduced := -gain.At(row, c) - rowPrice[row] - colPrice[c]; reduced < cost[c] {
+				if reduced := -gain.At(row-1, c-1) - rowPrice[row] - colPrice[c]; reduced < cost[c] {
 					cost[c], from[c] = reduced, last
 				}
 				if cost[c] < step {
 					step, next = cost[c], c
 				}
 			}
-			rowPrice[joining] += step
-			for c := range cols {
+			for c := range cost {
 				if done[c] {
 					rowPrice[owner[c]] += step
 					colPrice[c] -= step
@@ -98,26 +97,16 @@ func assign(gain *mat.Dense) []int {
 					cost[c] -= step
 				}
 			}
-			done[next], last = true, next
-			if owner[next] == none {
-				break
-			}
-			row = owner[next]
+			last = next
 		}
-		for last != none {
-			before := from[last]
-			if before == none {
-				owner[last] = joining
-			} else {
-				owner[last] = owner[before]
-			}
-			last = before
+		for last != 0 {
+			owner[last], last = owner[from[last]], from[last]
 		}
 	}
 	columns := make([]int, rows)
-	for c, r := range owner {
-		if r != none {
-			columns[r] = c
+	for c, r := range owner[1:] {
+		if r != 0 {
+			columns[r-1] = c
 		}
 	}
 	return columns

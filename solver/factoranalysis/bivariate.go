@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/mathext"
 )
 
 const (
@@ -134,6 +133,3 @@ func (v *bivariate) strong(a, b float64) float64 {
 
 // upperTail returns 1 − Φ(x).
 func upperTail(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
-
-// normalQuantile returns Φ⁻¹(p).
-func normalQuantile(p float64) float64 { return mathext.NormalQuantile(p) }

@@ -22,21 +22,6 @@ const (
 	Polychoric Kind = "polychoric"
 )
 
-// ErrItem is wrapped by every *ItemError.
-var ErrItem = errors.New("unusable item")
-
-// ItemError names an item, counted from 0, that cannot be analysed, and the reason.
-type ItemError struct {
-	Item   int
-	Reason string
-}
-
-// Error counts the item from 1.
-func (e *ItemError) Error() string { return fmt.Sprintf("item %d %s", e.Item+1, e.Reason) }
-
-// Unwrap returns ErrItem.
-func (e *ItemError) Unwrap() error { return ErrItem }
-
 // Correlations are those of p items.
 type Correlations struct {
 	// R is p×p, positive definite.
@@ -67,8 +52,8 @@ const leastEigenvalue = 1e-8
 // Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is smoothed:
 // smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
 //
-// It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
-// answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
+// It returns a *solver.NonFiniteError for an infinite answer, an error that counts items from 1 for one with fewer than two
+// different answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
 // solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
@@ -102,25 +87,24 @@ func check(x *mat.Dense) error {
 		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
 	}
 	for j := range p {
-		first, varies := math.NaN(), false
+		least, greatest := math.Inf(1), math.Inf(-1)
 		for i := range n {
 			v := x.At(i, j)
 			if math.IsInf(v, 0) {
 				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
 			}
-			if math.IsNaN(first) {
-				first = v
+			if v == v {
+				least, greatest = min(least, v), max(greatest, v)
 			}
-			varies = varies || !math.IsNaN(v) && v != first
 		}
-		if !varies {
-			return &ItemError{Item: j, Reason: "has fewer than two different answers"}
+		if least >= greatest {
+			return fmt.Errorf("item %d has fewer than two different answers", j+1)
 		}
 	}
 	_, deviations := moments(x)
 	for j, d := range deviations {
 		if !(d >= leastDeviation && d <= math.MaxFloat64) {
-			return &ItemError{Item: j, Reason: "has answers whose squares overflow or vanish; change its unit"}
+			return fmt.Errorf("item %d has answers whose squares overflow or vanish; change its unit", j+1)
 		}
 	}
 	return nil
@@ -129,19 +113,13 @@ func check(x *mat.Dense) error {
 // moments returns the mean and the standard deviation (divisor n−1) of the known entries of each column.
 func moments(x *mat.Dense) (means, deviations []float64) {
 	n, p := x.Dims()
-	means, deviations = make([]float64, p), make([]float64, p)
-	for j := range p {
-		var count, sum, squares float64
+	means, deviations = linalg.ColumnMeans(x), make([]float64, p)
+	for j, mean := range means {
+		var count, squares float64
 		for i := range n {
 			if v := x.At(i, j); !math.IsNaN(v) {
 				count++
-				sum += v
-			}
-		}
-		means[j] = sum / count
-		for i := range n {
-			if v := x.At(i, j); !math.IsNaN(v) {
-				squares += (v - means[j]) * (v - means[j])
+				squares += (v - mean) * (v - mean)
 			}
 		}
 		deviations[j] = math.Sqrt(squares / (count - 1))
@@ -214,9 +192,9 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	if least := only.Values(nil)[0]; least >= leastEigenvalue {
 		return r, least, nil
 	}
-	values, vectors, err := eigen(r)
-	if err != nil {
-		return nil, 0, err
+	values, vectors, ok := linalg.Eigen(r)
+	if !ok {
+		return nil, 0, errEigen
 	}
 	least := values[0]
 	for i, v := range values {
@@ -239,14 +217,3 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 
 // errEigen is returned if the iteration for eigenvalues does not converge.
 var errEigen = errors.New("eigenvalues of the correlations do not converge")
-
-// eigen returns the eigenvalues of a in ascending order and the eigenvectors in columns.
-func eigen(a mat.Symmetric) ([]float64, *mat.Dense, error) {
-	var e mat.EigenSym
-	if !e.Factorize(a, true) {
-		return nil, nil, errEigen
-	}
-	vectors := new(mat.Dense)
-	e.VectorsTo(vectors)
-	return e.Values(nil), vectors, nil
-}

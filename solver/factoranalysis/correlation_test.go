@@ -1,7 +1,6 @@
 package factoranalysis_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -68,7 +67,7 @@ func TestCorrelateExtremes(t *testing.T) {
 		switch {
 		case !c.refused && (err != nil || !mat.Equal(got.R, base.R)):
 			t.Errorf("times 2^%d: error %v, or other correlations", c.exponent, err)
-		case c.refused && (!errors.Is(err, factoranalysis.ErrItem) || !containsText(err, "item 2 ")):
+		case c.refused && !containsText(err, "item 2 has answers whose squares overflow or vanish"):
 			t.Errorf("times 2^%d: error %v, want one of item 2", c.exponent, err)
 		}
 	}
@@ -179,7 +178,7 @@ func TestCorrelateSmooths(t *testing.T) {
 			t.Errorf("item %d correlates %v with itself", i, c.R.At(i, i))
 		}
 	}
-	if _, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: 1}); err != nil {
+	if _, err := factoranalysis.Fit(x, 1, 0); err != nil {
 		t.Errorf("factoring it: %v", err)
 	}
 	complete, err := factoranalysis.Correlate(randomNormal(50, 3), factoranalysis.Pearson, 0)

@@ -26,12 +26,12 @@ func Example() {
 	x.Set(3, 1, math.NaN())
 	x.Set(9, 4, math.NaN())
 
-	number, err := rank.Parallel(context.Background(), x, rank.ParallelSettings{Seed: 1})
+	number, err := rank.Parallel(context.Background(), x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: 1}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	model, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: number.Suggested})
+	model, err := factoranalysis.Fit(x, number.Suggested, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,54 +11,21 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Rotation is a choice of axes.
-type Rotation string
-
-// The rotations.
-const (
-	// RotatePromax makes factors oblique, see Promax.
-	RotatePromax Rotation = "promax"
-	// RotateVarimax keeps factors uncorrelated, see Varimax.
-	RotateVarimax Rotation = "varimax"
-	// RotateNone leaves the principal axes.
-	RotateNone Rotation = "none"
-)
-
-// Settings controls Fit. Zero values mean what the fields say.
-type Settings struct {
-	// Factors is the number of factors k, 1 ≤ k < p.
-	Factors int
-	// Correlation is the kind of correlation; "" means Pearson.
-	Correlation Kind
-	// Rotation is the choice of axes; "" means RotatePromax.
-	Rotation Rotation
-	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
-	Threads int
-}
-
 // Model is a factor solution.
 type Model struct {
 	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The loadings of
 	// each sum to 0 or more.
 	Loadings *mat.Dense
-	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
+	// Phi holds the factor correlations, k×k.
 	Phi *mat.Dense
-	// Uniquenesses is ψ, p, in [0.005, 1].
+	// Uniquenesses is ψ, p, in [0.005, 1]. At the lower bound there may be too many factors or too few participants.
 	Uniquenesses []float64
-	// Heywood lists the items whose uniqueness is at its bound of 0.005. Users should be warned: there may be too many
-	// factors or too few participants.
-	Heywood []int
-	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one;
-	// NaN if no pair has one.
-	RMSR float64
-	// Iterations counts the updates of the extraction; Converged is whether they ended at a minimum.
-	Iterations int
-	Converged  bool
+	// Converged is whether the extraction ended at a minimum.
+	Converged bool
 	// Correlations are the factored ones.
 	Correlations *Correlations
-	// Threads is the largest number of goroutines of Scores; 0 means GOMAXPROCS.
-	Threads int
 
+	threads           int
 	means, deviations []float64
 	scored            *mat.SymDense // the correlations that scores rest on, p×p
 	weights           *mat.Dense    // p×k, the inverse of scored times ΛΦ
@@ -70,40 +37,30 @@ const (
 	fillTol  = 1e-7
 )
 
-// Fit factors the correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
-// (minres) with uniquenesses of at least 0.005, then the rotation.
+// Fit factors the Pearson correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
+// (minres) with uniquenesses of at least 0.005, then promax. threads is the largest number of goroutines, 0 for GOMAXPROCS.
 //
 // Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
-// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an
-// unknown rotation. Converged reports a search that does not converge, and Correlations.Smoothed a matrix that is not a
-// correlation matrix.
-func Fit(x *mat.Dense, s Settings) (*Model, error) {
-	s.Correlation, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Rotation, RotatePromax)
-	if !slices.Contains([]Rotation{RotatePromax, RotateVarimax, RotateNone}, s.Rotation) {
-		return nil, fmt.Errorf("%w: rotation %q is none of %s, %s, %s", solver.ErrSettings, s.Rotation, RotatePromax, RotateVarimax, RotateNone)
-	}
+// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1. Converged
+// reports a search that does not converge, and Correlations.Smoothed a matrix that is not a correlation matrix.
+func Fit(x *mat.Dense, factors, threads int) (*Model, error) {
 	_, p := x.Dims()
-	if s.Factors < 1 || s.Factors >= p {
-		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, s.Factors, p)
+	if factors < 1 || factors >= p {
+		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, factors, p)
 	}
-	correlations, err := Correlate(x, s.Correlation, s.Threads)
+	correlations, err := Correlate(x, Pearson, threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
-	extracted, err := complete(correlations, s.Factors)
+	extracted, err := complete(correlations, factors)
 	if err != nil {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
-	m := &Model{
-		Threads:      s.Threads,
-		Uniquenesses: extracted.uniquenesses, Heywood: extracted.bound, Iterations: extracted.iterations, Converged: extracted.converged,
-		Correlations: correlations,
-	}
+	m := &Model{Uniquenesses: extracted.uniquenesses, Converged: extracted.converged, Correlations: correlations, threads: threads}
 	m.means, m.deviations = moments(x)
-	m.rotate(extracted.loadings, s.Rotation)
-	m.RMSR = m.residual()
+	m.rotate(extracted.loadings)
 	if m.scored = correlations.R; correlations.Smoothed() {
 		m.scored = m.implied()
 	}
@@ -143,19 +100,9 @@ func complete(c *Correlations, k int) (*extraction, error) {
 }
 
 // rotate sets loadings and factor correlations.
-func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
+func (m *Model) rotate(loadings *mat.Dense) {
 	p, k := loadings.Dims()
-	phi := mat.NewDense(k, k, nil)
-	for t := range k {
-		phi.Set(t, t, 1)
-	}
-	switch rotation {
-	case RotatePromax:
-		loadings, phi = Promax(loadings)
-	case RotateVarimax:
-		loadings, _ = Varimax(loadings)
-	case RotateNone:
-	}
+	loadings, phi := promax(loadings)
 	// The variance that factor t accounts for is entry t of the diagonal of ΦΛᵀΛ: over all factors they sum to the
 	// communalities.
 	var gram, accounted mat.Dense
@@ -197,21 +144,4 @@ func (m *Model) implied() *mat.SymDense {
 	var common mat.Dense
 	common.Mul(m.structure(), m.Loadings.T())
 	return symmetric(&common, m.Uniquenesses)
-}
-
-// residual returns the root of the mean squared residual off the diagonal, unknown correlations left out.
-func (m *Model) residual() float64 {
-	p := len(m.Uniquenesses)
-	var off mat.Dense
-	off.Sub(m.Correlations.R, m.implied())
-	for _, pair := range m.Correlations.Unknown {
-		off.Set(pair[1], pair[0], 0) // pairs are in ascending order
-	}
-	var sum float64
-	for i := range p {
-		for _, d := range off.RawRowView(i)[:i] {
-			sum += d * d
-		}
-	}
-	return math.Sqrt(sum / float64(p*(p-1)/2-len(m.Correlations.Unknown)))
 }

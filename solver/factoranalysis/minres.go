@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 const (
@@ -33,9 +35,6 @@ type extraction struct {
 	loadings     *mat.Dense // p×k
 	uniquenesses []float64
 	values       []float64 // eigenvalues of R − diag(ψ), ascending
-	bound        []int     // items at leastUniqueness
-	objective    float64
-	iterations   int
 	converged    bool
 }
 
@@ -54,22 +53,21 @@ type extraction struct {
 // method, over the items whose bound is not active, starting from squared multiple correlations. An update costs p²·(p−k)·k.
 func minres(r *mat.SymDense, k int) (*extraction, error) {
 	p := r.SymmetricDim()
-	psi := startUniquenesses(r, k)
-	at, err := newReduced(r, psi, k)
+	at, err := newReduced(r, startUniquenesses(r, k), k)
 	if err != nil {
 		return nil, err
 	}
-	e := &extraction{uniquenesses: psi}
-	for ; e.iterations < maxNewton; e.iterations++ {
+	e := &extraction{loadings: mat.NewDense(p, k, nil)}
+	for range maxNewton {
 		gradient := at.gradient()
-		free, steepest := unbound(psi, gradient)
+		free, steepest := unbound(at.psi, gradient)
 		if steepest <= gradientTol {
 			e.converged = true
 			break
 		}
-		next, nextPsi, err := search(at, r, psi, at.newton(gradient, free), gradient)
+		next, err := search(at, r, at.newton(gradient, free), gradient)
 		if next == nil && err == nil { // clipping can turn Newton's step uphill, but not the gradient's
-			next, nextPsi, err = search(at, r, psi, descent(gradient, free), gradient)
+			next, err = search(at, r, descent(gradient, free), gradient)
 		}
 		if err != nil {
 			return nil, err
@@ -78,13 +76,10 @@ func minres(r *mat.SymDense, k int) (*extraction, error) {
 			e.converged = steepest <= roundingTol
 			break
 		}
-		at, psi = next, nextPsi
+		at = next
 	}
-	e.uniquenesses, e.values, e.objective, e.loadings = psi, at.values, at.objective(), mat.NewDense(p, k, nil)
-	for i, v := range psi {
-		if v <= leastUniqueness {
-			e.bound = append(e.bound, i)
-		}
+	e.uniquenesses, e.values = at.psi, at.values
+	for i := range p {
 		for t := range k {
 			e.loadings.Set(i, t, at.vectors.At(i, p-1-t)*math.Sqrt(max(0, at.values[p-1-t])))
 		}
@@ -143,32 +138,30 @@ func descent(gradient []float64, free []int) []float64 {
 
 // search returns the first of the points ψ + step, ψ + step/2 …, each clipped to the bounds, that lowers f enough; nil if
 // none does.
-func search(at *reduced, r *mat.SymDense, psi, step, gradient []float64) (*reduced, []float64, error) {
+func search(at *reduced, r *mat.SymDense, step, gradient []float64) (*reduced, error) {
 	length, start := 1.0, at.objective()
 	for range maxHalvings {
-		next, promised := make([]float64, len(psi)), 0.0
-		for i := range psi {
-			next[i] = clipped(psi[i] + length*step[i])
-			promised += gradient[i] * (next[i] - psi[i])
+		next, promised := make([]float64, len(step)), 0.0
+		for i, psi := range at.psi {
+			next[i] = clipped(psi + length*step[i])
+			promised += gradient[i] * (next[i] - psi)
 		}
 		length /= 2
 		if promised >= 0 {
 			continue
 		}
 		there, err := newReduced(r, next, at.k)
-		if err != nil {
-			return nil, nil, err
-		}
-		if there.objective() < start+sufficientDecrease*promised {
-			return there, next, nil
+		if err != nil || there.objective() < start+sufficientDecrease*promised {
+			return there, err
 		}
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
-// reduced is the eigendecomposition of R − diag(ψ), values ascending. The last ones, at most k and all positive, belong to the
+// reduced is the eigendecomposition of R − diag(ψ) with values ascending. The last ones, at most k and all positive, belong to the
 // factors; the first, others in number, belong to the residual.
 type reduced struct {
+	psi     []float64
 	values  []float64
 	vectors *mat.Dense
 	k       int
@@ -181,11 +174,11 @@ func newReduced(r *mat.SymDense, psi []float64, k int) (*reduced, error) {
 	for i, v := range psi {
 		a.SetSym(i, i, r.At(i, i)-v)
 	}
-	values, vectors, err := eigen(a)
-	if err != nil {
-		return nil, err
+	values, vectors, ok := linalg.Eigen(a)
+	if !ok {
+		return nil, errEigen
 	}
-	d := &reduced{values: values, vectors: vectors, k: k, others: len(psi) - k}
+	d := &reduced{psi: psi, values: values, vectors: vectors, k: k, others: len(psi) - k}
 	for d.others < len(psi) && values[d.others] <= 0 {
 		d.others++
 	}

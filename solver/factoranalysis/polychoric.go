@@ -1,10 +1,12 @@
 package factoranalysis
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 )
@@ -53,7 +55,7 @@ func categories(x *mat.Dense) ([]item, error) {
 			}
 		}
 		if len(shares) >= maxCategories {
-			return nil, &ItemError{Item: j, Reason: "has more than 30 different answers, too many for polychoric correlations"}
+			return nil, fmt.Errorf("item %d has more than 30 different answers, too many for polychoric correlations", j+1)
 		}
 		values := slices.Compact(known)
 		codes := make([]uint8, n)
@@ -66,7 +68,7 @@ func categories(x *mat.Dense) ([]item, error) {
 		}
 		thresholds := make([]float64, len(shares))
 		for c, share := range shares {
-			thresholds[c] = normalQuantile(share)
+			thresholds[c] = mathext.NormalQuantile(share)
 		}
 		items[j] = item{codes: codes, thresholds: thresholds, cumulative: shares}
 	}
@@ -128,22 +130,15 @@ type corner struct{ probability, density float64 }
 
 func (t *table) fill(a, b *item) {
 	t.a, t.b, t.width = a, b, len(b.thresholds)+1
-	t.counts = resized(t.counts, (len(a.thresholds)+1)*t.width)
-	t.above, t.here = resized(t.above, t.width+1), resized(t.here, t.width+1)
+	cells, corners := (len(a.thresholds)+1)*t.width, t.width+1
+	t.counts = slices.Grow(t.counts[:0], cells)[:cells]
+	t.above, t.here = slices.Grow(t.above[:0], corners)[:corners], slices.Grow(t.here[:0], corners)[:corners]
 	clear(t.counts)
 	for i, code := range a.codes {
 		if other := b.codes[i]; code != missing && other != missing {
 			t.counts[int(code)*t.width+int(other)]++
 		}
 	}
-}
-
-// resized returns a slice of length n, which is s if it is large enough.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
 
 // correlation returns the ρ of greatest likelihood, NaN if all counts lie in one row or one column.

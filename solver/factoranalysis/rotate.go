@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	angleTol  = 1e-10
 )
 
-// Varimax returns the loadings Λ (p×k) rotated by the orthonormal T (k×k) that maximizes
+// varimax returns the loadings Λ (p×k) rotated by the orthonormal T (k×k) that maximizes
 //
 //	Σ_t [ Σⱼ b_jt⁴/p − (Σⱼ b_jt²/p)² ],  B = H⁻¹ΛT, H the lengths of the rows of Λ,
 //
@@ -24,20 +26,16 @@ const (
 //
 // Pairs of columns are rotated in their plane by the angle that is best for them, until none turns by more than 1e-10:
 // H. F. Kaiser, "The varimax criterion for analytic rotation in factor analysis", 1958. The maximum is a local one.
-func Varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
+func varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
 	p, k := loadings.Dims()
 	rotated = mat.DenseCopyOf(loadings)
-	lengths := make([]float64, p)
 	for i := range p {
 		row := mat.NewVecDense(k, rotated.RawRowView(i))
-		if lengths[i] = mat.Norm(row, 2); lengths[i] > 0 {
-			row.ScaleVec(1/lengths[i], row)
+		if length := mat.Norm(row, 2); length > 0 {
+			row.ScaleVec(1/length, row)
 		}
 	}
-	rotation = mat.NewDense(k, k, nil)
-	for t := range k {
-		rotation.Set(t, t, 1)
-	}
+	rotation = linalg.Identity(k)
 	for range maxSweeps {
 		var largest float64
 		for s := range k {
@@ -83,7 +81,7 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 	}
 }
 
-// Promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
+// promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
 // towards the powers of their varimax rotation B:
 //
 //	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = BU.
@@ -91,15 +89,12 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 // A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
 // power 4. The varimax is Kaiser-normalized, the fit to the target is not. If B has dependent columns, it is returned with
 // Φ = I.
-func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
+func promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	_, k := loadings.Dims()
-	pattern, _ = Varimax(loadings)
+	pattern, _ = varimax(loadings)
 	var target, u, inverse mat.Dense
 	target.Apply(func(_, _ int, v float64) float64 { return v * math.Pow(math.Abs(v), promaxPower-1) }, pattern)
-	phi = mat.NewDense(k, k, nil)
-	for t := range k {
-		phi.Set(t, t, 1)
-	}
+	phi = linalg.Identity(k)
 	if k < 2 || u.Solve(pattern, &target) != nil || inverse.Inverse(&u) != nil {
 		return pattern, phi
 	}

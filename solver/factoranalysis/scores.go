@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,15 +11,6 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
-
-// Transform is Scores for any matrix, under the name that all factorizations use. A matrix that is not a *mat.Dense is copied.
-func (m *Model) Transform(x mat.Matrix) (*mat.Dense, error) {
-	dense, ok := x.(*mat.Dense)
-	if !ok {
-		dense = mat.DenseCopyOf(x)
-	}
-	return m.Scores(dense)
-}
 
 // Scores returns the factor scores, n×k, of the participants of x, n×p, by regression (L. L. Thurstone, 1935): for answers
 // z, standardized by the means and standard deviations of the fitted sample,
@@ -58,15 +50,13 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 		patterns[string(known)] = append(patterns[string(known)], i)
 	}
 	failed := make([]error, len(order))
-	linalg.Threads(m.Threads).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
+	linalg.Threads(m.threads).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
 		for e := from; e < to; e++ {
 			failed[e] = m.score(scores, x, structure, order[e], patterns[order[e]])
 		}
 	})
-	for _, err := range failed {
-		if err != nil {
-			return nil, fmt.Errorf("weighing the items: %w", err)
-		}
+	if err := cmp.Or(failed...); err != nil {
+		return nil, fmt.Errorf("weighing the items: %w", err)
 	}
 	return scores, nil
 }

@@ -2,6 +2,7 @@ package icqf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +15,15 @@ import (
 
 // MinRho is the least ρ for which the augmented Lagrangian is proved not to rise if Z is not cut (proposition 3.1).
 const MinRho = math.Sqrt2
+
+var (
+	// ErrNoAnswers is returned for a participant, or an item, without an observed answer.
+	ErrNoAnswers = errors.New("no answers")
+	// ErrConfounds is returned for confounds that do not fit the answers or the model, or are outside [0, 1].
+	ErrConfounds = errors.New("confounds out of range")
+	// ErrNotOptimal is returned if the search for the scores of a participant does not end.
+	ErrNotOptimal = errors.New("minimum not reached")
+)
 
 // Data is a questionnaire.
 type Data struct {

@@ -25,7 +25,6 @@ type inner struct {
 	l1, l2 float64
 	rho    float64
 	box    linalg.Box
-	step   float64 // of FISTA, 1 over a bound of the largest eigenvalue
 }
 
 // newInner returns the problem of k entries whose penalties weigh so much more than the settings say. An upper bound of 0 is
@@ -56,19 +55,8 @@ func (p *inner) penalty(a *mat.Dense) float64 {
 // prepare makes the problem ready for a new Gram matrix, to which it adds the ridge.
 func (p *inner) prepare(rho float64) {
 	p.rho = rho
-	gram, largest := p.box.Gram, 0.0
-	for t := range gram.RawMatrix().Rows {
-		row := gram.RawRowView(t)
-		row[t] += p.l2 / rho
-		var sum float64
-		for _, v := range row {
-			sum += math.Abs(v)
-		}
-		largest = max(largest, sum)
-	}
-	p.step = 0
-	if largest > 0 {
-		p.step = 1 / largest
+	for t := range p.box.Gram.RawMatrix().Rows {
+		p.box.Gram.RawRowView(t)[t] += p.l2 / rho
 	}
 }
 
@@ -105,13 +93,16 @@ func (p *inner) accelerate(x, c *mat.Dense) {
 	gradient.CloneFrom(x)
 	at, ahead, downhill := x.RawMatrix().Data, y.RawMatrix().Data, gradient.RawMatrix().Data
 	cross := c.RawMatrix().Data
-	t := 1.0
+	t, size := 1.0, 0.0
+	if largest := mat.Norm(p.box.Gram, math.Inf(1)); largest > 0 { // an upper bound L of the eigenvalues
+		size = 1 / largest
+	}
 	for range steps {
 		linalg.Threads(1).MulTo(&gradient, p.box.Gram, &y)
 		next := (1 + math.Sqrt(1+4*t*t)) / 2
 		momentum := (t - 1) / next
 		for i, old := range at {
-			v := min(max(ahead[i]-p.step*(downhill[i]-cross[i]), 0), p.box.Upper)
+			v := min(max(ahead[i]-size*(downhill[i]-cross[i]), 0), p.box.Upper)
 			at[i] = v
 			ahead[i] = v + momentum*(v-old)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -34,14 +33,20 @@ type Problem struct {
 // loadings are what the penalties make of the start.
 //
 // It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
-// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and a *RangeError for
-// an answer outside the range.
+// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and solver.ErrDomain
+// for an answer outside the range.
 func Prepare(data Data, s Settings) (*Problem, error) {
 	p := &Problem{data: data}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("preparing a questionnaire: %w", err)
 	}
-	p.fill()
+	p.answers = mat.DenseCopyOf(data.Answers).RawMatrix().Data
+	p.filled = linalg.Filled(data.Answers, linalg.ColumnMeans(data.Answers))
+	for _, v := range p.answers {
+		if v == v {
+			p.observed++
+		}
+	}
 	n, items := data.Answers.Dims()
 	if s.Rank < 1 || s.Rank > items {
 		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors for %d items", solver.ErrRank, s.Rank, items)
@@ -79,7 +84,7 @@ func (p *Problem) check() error {
 	for i := range n {
 		for j, v := range d.Answers.RawRowView(i) {
 			if v < d.Min || v > d.Max {
-				return &RangeError{Row: i, Col: j, Value: v, Min: d.Min, Max: d.Max}
+				return fmt.Errorf("%w: answer in row %d, column %d is %v, not in %v … %v", solver.ErrDomain, i, j, v, d.Min, d.Max)
 			}
 		}
 	}
@@ -104,36 +109,6 @@ func (d Data) Range() (least, greatest float64) {
 		}
 	}
 	return least, greatest
-}
-
-// fill copies the answers and fills the missing ones.
-func (p *Problem) fill() {
-	n, items := p.data.Answers.Dims()
-	p.answers = make([]float64, 0, n*items)
-	means, counts := make([]float64, items), make([]float64, items)
-	for i := range n {
-		row := p.data.Answers.RawRowView(i)
-		p.answers = append(p.answers, row...)
-		for j, v := range row {
-			if v == v {
-				means[j] += v
-				counts[j]++
-			}
-		}
-	}
-	for j, count := range counts {
-		means[j] /= max(1, count)
-		p.observed += int(count)
-	}
-	p.filled = mat.NewDense(n, items, slices.Clone(p.answers))
-	for i := range n {
-		row := p.filled.RawRowView(i)
-		for j, v := range row {
-			if v != v {
-				row[j] = means[j]
-			}
-		}
-	}
 }
 
 func checkConfounds(confounds *mat.Dense, n int) error {
@@ -202,4 +177,36 @@ func (p *Problem) checkSettings(s *Settings) error {
 		return fmt.Errorf("%w: ρ = %v, want at least √2, or 0", solver.ErrSettings, s.Rho)
 	}
 	return nil
+}
+
+// start stores the start in the first columns of d (n×e) and of b (p×e): the better half of each pair of singular
+// vectors σ·u·vᵀ, that of their positive or of their negative entries (NNDSVD; Boutsidis and Gallopoulos 2008), with the
+// length given to the loadings so that the largest score is 1.
+func (p *Problem) start(d, b *mat.Dense, rank int) {
+	svd := p.svd
+	for t := range min(rank, len(svd.S)) {
+		sign := 1.0
+		positive, negative := linalg.Halves(svd.U, t)
+		positiveLoadings, negativeLoadings := linalg.Halves(svd.V, t)
+		if negative*negativeLoadings > positive*positiveLoadings {
+			sign = -1
+		}
+		var largest float64
+		for i := range svd.U.RawMatrix().Rows {
+			largest = max(largest, sign*svd.U.At(i, t))
+		}
+		if largest == 0 {
+			continue
+		}
+		storeHalf(d, svd.U, t, sign/largest)
+		storeHalf(b, svd.V, t, sign*largest*svd.S[t])
+	}
+}
+
+// storeHalf stores the positive entries of a column of factor·A.
+func storeHalf(dst, a *mat.Dense, column int, factor float64) {
+	rows, _ := a.Dims()
+	for i := range rows {
+		dst.Set(i, column, max(0, factor*a.At(i, column)))
+	}
 }

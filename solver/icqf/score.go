@@ -46,7 +46,7 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	scores := mat.NewDense(n, k, nil)
 	failed := make([]error, n)
 	linalg.Threads(m.Threads).Parallel(n, n*p*k*k, func(from, to int) {
-		s := m.NewScorer().s
+		s := m.NewScorer()
 		for i := from; i < to; i++ {
 			var c []float64
 			if confounds != nil {
@@ -65,33 +65,26 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// Transform returns the scores of new participants for a model without confounds: Score of the answers alone. A matrix that
-// is not a *mat.Dense is copied.
-func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
-	dense, ok := answers.(*mat.Dense)
-	if !ok {
-		dense = mat.DenseCopyOf(answers)
-	}
-	return m.Score(dense, nil)
-}
-
 // Scorer scores one participant at a time and allocates nothing for it. It is not safe for concurrent use; several may share a
 // model.
-type Scorer struct{ s scorer }
+type Scorer struct {
+	model *Model
+	lasso *boxLasso
+}
 
 // NewScorer returns a Scorer of a model that Score takes, which must not change from then on.
 func (m *Model) NewScorer() *Scorer {
 	_, k := m.Loadings.Dims()
-	return &Scorer{scorer{Model: m, lasso: newBoxLasso(k)}}
+	return &Scorer{m, newBoxLasso(k)}
 }
 
 // ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these answers, of
 // length p, and confounds, of length c, to the last bit. It returns the errors of Model.Score.
 func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
-	p, k := s.s.Loadings.Dims()
+	p, k := s.model.Loadings.Dims()
 	c := 0
-	if s.s.ConfoundLoadings != nil {
-		_, c = s.s.ConfoundLoadings.Dims()
+	if s.model.ConfoundLoadings != nil {
+		_, c = s.model.ConfoundLoadings.Dims()
 	}
 	if len(dst) != k || len(answers) != p || len(confounds) != c {
 		return fmt.Errorf("scoring: %w: %d scores of %d answers and %d confounds in place of %d, %d and %d", solver.ErrShape, len(dst), len(answers), len(confounds), k, p, c)
@@ -107,8 +100,8 @@ func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 		}
 	}
 	clear(dst)
-	if s.s.set(answers, confounds) {
-		if err := s.s.lasso.minimize(dst); err != nil {
+	if s.set(answers, confounds) {
+		if err := s.lasso.minimize(dst); err != nil {
 			return fmt.Errorf("scoring: %w", err)
 		}
 	}
@@ -184,21 +177,15 @@ func finite(a *mat.Dense) error {
 	return nil
 }
 
-// scorer makes the problem of one row after the other.
-type scorer struct {
-	*Model
-	lasso *boxLasso
-}
-
 // set makes the problem of a row and reports whether it has answers.
-func (s *scorer) set(answers, confounds []float64) bool {
-	gram, linear, all := s.lasso.gram, s.lasso.linear, s.Loadings.RawMatrix()
+func (s *Scorer) set(answers, confounds []float64) bool {
+	gram, linear, all := s.lasso.gram, s.lasso.linear, s.model.Loadings.RawMatrix()
 	k := len(linear)
 	clear(gram)
 	seen := false
 	for t := range linear {
-		linear[t] = -s.L1
-		gram[t*k+t] = s.L2
+		linear[t] = -s.model.L1
+		gram[t*k+t] = s.model.L2
 	}
 	for j, v := range answers {
 		if v != v {
@@ -206,7 +193,7 @@ func (s *scorer) set(answers, confounds []float64) bool {
 		}
 		seen = true
 		if len(confounds) > 0 {
-			for c, q := range s.ConfoundLoadings.RawRowView(j) {
+			for c, q := range s.model.ConfoundLoadings.RawRowView(j) {
 				v -= confounds[c] * q
 			}
 		}

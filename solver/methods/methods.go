@@ -1,8 +1,8 @@
 package methods
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/solver"
@@ -24,9 +24,51 @@ const (
 	SVD         = "svd"
 )
 
+// method is what the command line needs to know of a method.
+type method struct {
+	name           string
+	domain         solver.Domain
+	topics, scores bool // see NonNegative
+	make           func(s *Settings) (solver.Method, error)
+}
+
+var all = [...]method{
+	{SONMF, solver.Real, false, false, func(s *Settings) (solver.Method, error) {
+		s.Step = cmp.Or(s.Step, string(sonmf.StepExtrapolated))
+		return sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
+	}},
+	{SONMFBinary, solver.Binary, false, true, func(s *Settings) (solver.Method, error) {
+		s.Step = cmp.Or(s.Step, string(sonmf.BinaryStepQuasiNewton))
+		return sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
+	}},
+	{NMF, solver.NonNegative, true, true, plain(nmf.NMF{})},
+	{ONMF, solver.NonNegative, true, true, plain(nmf.ONMF{})},
+	{SemiNMF, solver.Real, false, true, plain(nmf.SemiNMF{})},
+	{LogNMF, solver.Binary, true, false, plain(nmf.LogNMF{})},
+	{L1NMF, solver.NonNegative, true, true, func(s *Settings) (solver.Method, error) { return nmf.NewL1(s.L1Topics, s.L1Scores) }},
+	{SVD, solver.Real, false, false, plain(svd.Method{})},
+}
+
+func plain(m solver.Method) func(*Settings) (solver.Method, error) {
+	return func(*Settings) (solver.Method, error) { return m, nil }
+}
+
+// find returns the method of a name, a method without a maker for any other name.
+func find(name string) method {
+	for _, m := range all {
+		if m.name == name {
+			return m
+		}
+	}
+	return method{}
+}
+
 // Names returns the names of all methods that New makes.
-func Names() []string {
-	return []string{SONMF, SONMFBinary, NMF, ONMF, SemiNMF, LogNMF, L1NMF, SVD}
+func Names() (names []string) {
+	for _, m := range all {
+		names = append(names, m.name)
+	}
+	return names
 }
 
 // Supervised returns the names of the methods that fit labels as well as the matrix. smf.New makes them, from the labels.
@@ -35,30 +77,13 @@ func Supervised() []string {
 }
 
 // Domain returns what the entries of X must be for the method of this name.
-func Domain(name string) solver.Domain {
-	switch name {
-	case SONMFBinary, LogNMF:
-		return solver.Binary
-	case NMF, ONMF, L1NMF:
-		return solver.NonNegative
-	default:
-		return solver.Real
-	}
-}
+func Domain(name string) solver.Domain { return find(name).domain }
 
 // NonNegative returns which factors the method of this name keeps non-negative and begins from as they are given. sonmf
 // has scores ≥ 0 too, but takes them from the topics.
 func NonNegative(name string) (topics, scores bool) {
-	switch name {
-	case NMF, ONMF, L1NMF:
-		return true, true
-	case SemiNMF, SONMFBinary:
-		return false, true
-	case LogNMF:
-		return true, false
-	default:
-		return false, false
-	}
+	m := find(name)
+	return m.topics, m.scores
 }
 
 // Settings are the choices that some methods offer. The zero value is the default.
@@ -75,53 +100,18 @@ func New(name string, s Settings) (solver.Method, Settings, error) {
 	fail := func(problem string) (solver.Method, Settings, error) {
 		return nil, s, fmt.Errorf("%w: method %q %s", solver.ErrSettings, name, problem)
 	}
+	found := find(name)
 	switch {
-	case !slices.Contains(Names(), name):
+	case found.make == nil:
 		return fail("is none of " + strings.Join(Names(), ", "))
 	case s.Step != "" && name != SONMF && name != SONMFBinary:
 		return fail("has no step to choose")
 	case (s.L1Topics != nil || s.L1Scores != nil) && name != L1NMF:
 		return fail("has no ℓ1 penalties")
-	case s.L1Topics != nil && *s.L1Topics == nmf.Auto, s.L1Scores != nil && *s.L1Scores == nmf.Auto: // NewL1 refuses other negative weights
-		return fail(fmt.Sprintf("has no penalty of weight %v", nmf.Auto))
 	}
-	var method solver.Method
-	switch name {
-	case SONMF:
-		m, err := sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
-		if err != nil {
-			return nil, s, err
-		}
-		method, s.Step = m, string(m.Settings().Step)
-	case SONMFBinary:
-		m, err := sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
-		if err != nil {
-			return nil, s, err
-		}
-		method, s.Step = m, string(m.Settings().Step)
-	case NMF:
-		method = nmf.NMF{}
-	case ONMF:
-		method = nmf.ONMF{}
-	case SemiNMF:
-		method = nmf.SemiNMF{}
-	case LogNMF:
-		method = nmf.LogNMF{}
-	case L1NMF:
-		m, err := nmf.NewL1(weight(s.L1Topics), weight(s.L1Scores))
-		if err != nil {
-			return nil, s, err
-		}
-		method = m
-	case SVD:
-		method = svd.Method{}
+	m, err := found.make(&s)
+	if err != nil {
+		return nil, s, err
 	}
-	return method, s, nil
-}
-
-func weight(given *float64) float64 {
-	if given == nil {
-		return nmf.Auto
-	}
-	return *given
+	return m, s, nil
 }

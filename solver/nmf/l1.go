@@ -11,27 +11,22 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Auto is a weight for NewL1 that lets the method choose.
-const Auto = -1
-
 // defaultShare is the share of ‖X‖² that a penalty may reach if the method chooses its weight.
 const defaultShare = 0.01
 
-// L1 is the non-negative matrix factorization with ℓ1 penalties on both factors:
+// L1 is the non-negative matrix factorization with ℓ1 penalties λ_F‖F‖₁ + λ_G‖G‖₁ on both factors.
 //
-//	minimize ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁ subject to F, G ≥ 0.
-//
-// The residual leaves the lengths of the topics open; the penalties determine them. At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for
-// every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is no minimum: the penalized factor shrinks
-// without end and the other grows. If both are 0, this is the plain factorization by coordinate descent.
-type L1 struct{ topics, scores float64 }
+// At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is no
+// minimum: the penalized factor shrinks without end and the other grows. If both are 0, this is the plain factorization by
+// coordinate descent.
+type L1 struct{ topics, scores *float64 }
 
-// NewL1 returns the method with weights λ_F = topics and λ_G = scores; either may be Auto. It returns an error that wraps
-// solver.ErrSettings for any other weight that is negative or not finite.
-func NewL1(topics, scores float64) (*L1, error) {
-	for _, weight := range []float64{topics, scores} {
-		if weight != Auto && !(weight >= 0) || math.IsInf(weight, 1) {
-			return nil, fmt.Errorf("choosing the weights of l1-nmf: %w: %v", solver.ErrSettings, weight)
+// NewL1 returns the method with weights λ_F = topics and λ_G = scores; nil lets the method choose. It returns an error that
+// wraps solver.ErrSettings for a weight that is negative or not finite.
+func NewL1(topics, scores *float64) (*L1, error) {
+	for _, weight := range []*float64{topics, scores} {
+		if weight != nil && (!(*weight >= 0) || math.IsInf(*weight, 1)) {
+			return nil, fmt.Errorf("choosing the weights of l1-nmf: %w: %v", solver.ErrSettings, *weight)
 		}
 	}
 	return &L1{topics: topics, scores: scores}, nil
@@ -49,17 +44,17 @@ func (*L1) Name() string { return "l1-nmf" }
 func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	n, p := x.Dims()
 	squared, k := linalg.OperatorOf(x, 0).NormSquared(), float64(rank)
-	topics, scores = m.topics, m.scores
-	if topics == Auto {
-		topics = defaultShare * squared / (k * math.Sqrt(float64(p)))
+	topics, scores = defaultShare*squared/(k*math.Sqrt(float64(p))), defaultShare*math.Sqrt(squared/(float64(n)*k))
+	if m.topics != nil {
+		topics = *m.topics
 	}
-	if scores == Auto {
-		scores = defaultShare * math.Sqrt(squared/(float64(n)*k))
+	if m.scores != nil {
+		scores = *m.scores
 	}
 	return topics, scores
 }
 
-// Start returns the state at the start factors. If none are given, it starts as NMF does, with the penalties. It returns a
+// Start returns the state at the start factors; without any it starts as NMF does, with the penalties. It returns a
 // *solver.DomainError for a negative entry of X.
 func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {

@@ -19,17 +19,21 @@ const (
 	leastTopic = 1e-3
 )
 
+// LogNMF is the factorization of the log-odds of a 0/1 matrix with non-negative topics and scores of either sign.
+type LogNMF struct{}
+
+// Name returns "log-nmf".
+func (LogNMF) Name() string { return "log-nmf" }
+
 // Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the topics
 // are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
 //
-// Given factors should not be far too large. The bound moves the log-odds by about 4 in an update, so that from log-odds of
-// 1e6 the objective falls for about that many updates, and by less than RelTol in each. A topic of zeros does not come back:
-// if all become 0 the run ends there, at a stationary point with the objective n·p·log 2.
+// Given factors should not be far too large: an update moves the log-odds by about 4. A topic of zeros does not come back.
 func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
 	}
-	topics, scores, err := factors(ctx, p, nonNegative)
+	topics, scores, err := factors(ctx, p, solver.NonNegative)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +45,8 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	s := &logNMF{
 		threads: linalg.ThreadsOf(p.X), topics: topics, scores: scores, gram: mat.NewDense(k, k, nil),
 		loss:      logistic.New(p.X, k),
-		forTopics: &logistic.Point{Topics: topics, Scores: scores, TopicsGradient: newLike(topics)},
-		forScores: &logistic.Point{Topics: topics, Scores: scores, ScoresGradient: newLike(scores)},
+		forTopics: &logistic.Point{Topics: topics, Scores: scores, TopicsGradient: linalg.NewLike(topics)},
+		forScores: &logistic.Point{Topics: topics, Scores: scores, ScoresGradient: linalg.NewLike(scores)},
 	}
 	s.evaluate()
 	switch {
@@ -65,8 +69,8 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 //
 //	G′ = G + 4·RF·(FᵀF)⁺, and F′ ≥ 0 that lowers ⅛·tr((F′ − F)·GᵀG·(F′ − F)ᵀ) − tr((F′ − F)ᵀRᵀG)
 //
-// by one round of coordinate descent, never raise it. So there is no step length to tune, and no run diverges. With the
-// published step of .001 the objective falls more slowly, and on sparse text it rises.
+// by one round of coordinate descent, never raise it. With the published step of .001 the objective falls more slowly, and on
+// sparse text it rises.
 type logNMF struct {
 	threads              linalg.Threads
 	topics, scores       *mat.Dense
@@ -108,8 +112,7 @@ func (s *logNMF) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance gives each topic and its scores the same length, which does not change M. Otherwise weak topics would grow without
-// end while their scores vanish.
+// balance gives each topic and its scores the same length; weak topics would grow without end while their scores vanish.
 func (s *logNMF) balance() {
 	_, k := s.topics.Dims()
 	for t := range k {

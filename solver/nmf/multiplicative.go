@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -12,11 +13,17 @@ import (
 // slow the products.
 const negligible = 1e-150
 
+// NMF is the non-negative matrix factorization by multiplicative updates.
+type NMF struct{}
+
+// Name returns "nmf".
+func (NMF) Name() string { return "nmf" }
+
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Multiplicative updates stay near their start. If no factors are given, the start is therefore the better of two that
-// coordinate descent has improved, at the cost of about sixty updates. Zeros of a start are raised to 1e-10 of the factor's
-// largest entry. They stay 0 only if both factors are given; no update changes them then.
+// Multiplicative updates stay near their start. If no factors are given, it is therefore the better of two that coordinate
+// descent has improved, at the cost of about sixty updates. Zeros, which no update changes, are raised to 1e-10 of the factor's
+// largest entry unless both factors are given.
 func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
@@ -31,7 +38,7 @@ func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 		s.projectOnScores()
 		s.measureTopics()
 	}
-	return &multiplicative{state: s, topicsFit: newLike(s.topics), scoresFit: newLike(s.scores)}, nil
+	return &multiplicative{state: s, topicsFit: linalg.NewLike(s.topics), scoresFit: linalg.NewLike(s.scores)}, nil
 }
 
 // multiplicative updates by the rules of Lee and Seung 2001, theorem 1,

@@ -13,11 +13,11 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	l1, err := nmf.NewL1(nmf.Auto, nmf.Auto)
+	l1, err := nmf.NewL1(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := nmf.NewL1(0, 0)
+	plain, err := nmf.NewL1(new(float64), new(float64))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,12 @@ const (
 	lastRounds = 10
 )
 
+// ONMF is the non-negative matrix factorization with nearly orthogonal topics of length one.
+type ONMF struct{}
+
+// Name returns "onmf".
+func (ONMF) Name() string { return "onmf" }
+
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
 // The result of the updates depends on the start. For InitSVD, 25 updates are made from the singular vectors and 25 from the
@@ -67,7 +73,7 @@ type orthogonal struct {
 }
 
 func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) {
-	s, err := newState(ctx, p, nonNegative)
+	s, err := newState(ctx, p, solver.NonNegative)
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,16 @@ const maxCondition = 1e12
 // maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
 const maxExponent = 32
 
+// SemiNMF is the factorization with non-negative scores and topics of either sign.
+type SemiNMF struct{}
+
+// Name returns "semi-nmf".
+func (SemiNMF) Name() string { return "semi-nmf" }
+
 // Start returns the state at the start factors. If Init names the start, twenty rounds follow first, each of coordinate descent
 // on the scores and an exact step of the topics. Zeros of the scores are raised as in NMF.
 func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
-	s, err := newState(ctx, p, anySign)
+	s, err := newState(ctx, p, solver.Real)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +47,7 @@ func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, erro
 	}
 	k, _ := s.topicsGram.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
-	return &semi{state: s, gramPlus: square(), gramMinus: square(), fitPlus: newLike(s.scores), fitMinus: newLike(s.scores)}, nil
+	return &semi{state: s, gramPlus: square(), gramMinus: square(), fitPlus: linalg.NewLike(s.scores), fitMinus: linalg.NewLike(s.scores)}, nil
 }
 
 // semi updates by the rules of Ding et al. 2010, section 3.2: with A⁺ = (|A|+A)/2 and A⁻ = (|A|−A)/2,
@@ -88,8 +94,8 @@ func (s *semi) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// rescale multiplies the scores of a topic by a power of two if their length is far from that of X. The next topics make up
-// for it without rounding. Otherwise the scores of a topic that explains nothing would grow until their squares overflow.
+// rescale multiplies the scores of a topic by a power of two if their length is far from that of X, because those of a topic
+// that explains nothing would grow until their squares overflow. The next topics make up for it without rounding.
 func (s *semi) rescale() {
 	_, k := s.scores.Dims()
 	for t := range k {
@@ -101,10 +107,9 @@ func (s *semi) rescale() {
 }
 
 // solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive
-// semi-definite, and C is 0 in every column in which Q is 0. Q is factorized, never inverted. Its rows and columns are first
-// scaled to a diagonal near 1, since columns of unequal lengths are not dependent. Directions in which the scaled Q is smaller
-// than 1e-12 of its largest are left out, so that dependent columns do no harm; a second matrix like dst is then allocated.
-// The cost is r·k² multiply-adds plus O(k³).
+// semi-definite, and C is 0 in every column in which Q is 0. Q is first scaled to a diagonal near 1, since columns of unequal
+// lengths are not dependent. Directions in which it then is below 1e-12 of its largest are left out. The cost is r·k²
+// multiply-adds plus O(k³).
 func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	k, _ := q.Dims()
 	scale := make([]float64, k) // powers of two, which round nothing
@@ -126,10 +131,10 @@ func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	var cholesky mat.Cholesky
 	if cholesky.Factorize(scaled) && cholesky.Cond() < maxCondition {
 		r := cholesky.RawU().(*mat.TriDense).RawTriangular()
-		scaleColumns(dst, c, scale)
+		linalg.ScaleColumns(dst, c, scale)
 		blas64.Trsm(blas.Right, blas.NoTrans, 1, r, dst.RawMatrix())
 		blas64.Trsm(blas.Right, blas.Trans, 1, r, dst.RawMatrix())
-		scaleColumns(dst, dst, scale)
+		linalg.ScaleColumns(dst, dst, scale)
 		return
 	}
 	var eigen mat.EigenSym
@@ -146,21 +151,10 @@ func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 		}
 	}
 	weighted.CloneFrom(&vectors)
-	scaleColumns(&weighted, &weighted, weights)
+	linalg.ScaleColumns(&weighted, &weighted, weights)
 	inverse.Mul(&weighted, vectors.T())
-	right := newLike(c)
-	scaleColumns(right, c, scale)
+	right := linalg.NewLike(c)
+	linalg.ScaleColumns(right, c, scale)
 	threads.MulTo(dst, right, &inverse)
-	scaleColumns(dst, dst, scale)
-}
-
-// scaleColumns stores A·diag(w) in dst, which may be A.
-func scaleColumns(dst, a *mat.Dense, w []float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		out := dst.RawRowView(i)
-		for t, v := range a.RawRowView(i) {
-			out[t] = w[t] * v
-		}
-	}
+	linalg.ScaleColumns(dst, dst, scale)
 }

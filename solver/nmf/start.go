@@ -22,14 +22,6 @@ const (
 	leastShare = 1e-10
 )
 
-// sign says which topics a method takes.
-type sign int
-
-const (
-	anySign sign = iota
-	nonNegative
-)
-
 // given reports whether the caller gave start topics, and start scores.
 func given(p *solver.Problem) (topics, scores bool) {
 	return p.Settings.StartTopics != nil, p.Settings.StartScores != nil
@@ -40,7 +32,7 @@ func given(p *solver.Problem) (topics, scores bool) {
 // If no factor is given, two starts are improved by rounds of coordinate descent on both factors, and the better one is taken:
 // the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms.
 func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
-	s, err := newState(ctx, p, nonNegative)
+	s, err := newState(ctx, p, solver.NonNegative)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +100,7 @@ func (s *state) polish(ctx context.Context) {
 
 // factors returns the factors that are given. If neither is, the scores are 0 and Init names the topics: singular vectors,
 // random numbers or centroids, made non-negative if the method requires it.
-func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores *mat.Dense, err error) {
+func factors(ctx context.Context, p *solver.Problem, topicsFrom solver.Domain) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	set := &p.Settings
 	topics, scores = mat.NewDense(terms, set.Rank, nil), mat.NewDense(n, set.Rank, nil)
@@ -122,12 +114,12 @@ func factors(ctx context.Context, p *solver.Problem, want sign) (topics, scores 
 	case set.Init == solver.InitKMeans:
 		topics = p.Centroids(ctx)
 	default:
-		if topics, err = p.OrthonormalTopics(ctx); err == nil && want == nonNegative {
+		if topics, err = p.OrthonormalTopics(ctx); err == nil && topicsFrom == solver.NonNegative {
 			foldTopics(p, topics)
 		}
 	}
-	if err == nil && want == nonNegative {
-		positivePart(topics)
+	if err == nil && topicsFrom == solver.NonNegative {
+		raise(topics, 0)
 	}
 	return topics, scores, err
 }
@@ -152,11 +144,6 @@ func foldTopics(p *solver.Problem, topics *mat.Dense) {
 			column.ScaleVec(-1, column)
 		}
 	}
-}
-
-// positivePart replaces negative entries by 0.
-func positivePart(a *mat.Dense) {
-	raise(a, 0)
 }
 
 // lift raises the entries of a start to a share of the largest.

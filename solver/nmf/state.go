@@ -19,26 +19,26 @@ type state struct {
 	squared        float64    // ‖X‖²
 	residual       float64    // ‖X − G·Fᵀ‖²
 
-	sign                       sign    // of the topics
-	topicsWeight, scoresWeight float64 // λ_F and λ_G of penalties, if any
-	leastScore                 float64 // replaces negative scores
+	domain                     solver.Domain // of the topics
+	topicsWeight, scoresWeight float64       // λ_F and λ_G of penalties, if any
+	leastScore                 float64       // replaces negative scores
 
 	topicsGram, scoresGram   *mat.Dense // FᵀF and GᵀG, k×k
 	topicsCross, scoresCross *mat.Dense // XᵀG, p×k and X·F, n×k
 }
 
 // newState returns a state at the factors that the problem names; see factors.
-func newState(ctx context.Context, p *solver.Problem, topics sign) (*state, error) {
+func newState(ctx context.Context, p *solver.Problem, topics solver.Domain) (*state, error) {
 	f, g, err := factors(ctx, p, topics)
 	if err != nil {
 		return nil, err
 	}
-	positivePart(g)
+	raise(g, 0)
 	_, k := f.Dims()
 	return &state{
-		x: p.X, threads: linalg.ThreadsOf(p.X), topics: f, scores: g, squared: p.X.NormSquared(), sign: topics,
+		x: p.X, threads: linalg.ThreadsOf(p.X), topics: f, scores: g, squared: p.X.NormSquared(), domain: topics,
 		topicsGram: mat.NewDense(k, k, nil), scoresGram: mat.NewDense(k, k, nil),
-		topicsCross: newLike(f), scoresCross: newLike(g),
+		topicsCross: linalg.NewLike(f), scoresCross: linalg.NewLike(g),
 	}, nil
 }
 
@@ -73,7 +73,7 @@ func (s *state) improveScores() {
 
 // improveTopics makes one round of coordinate descent on topics ≥ 0, or computes the best topics of any sign, from XᵀG and GᵀG.
 func (s *state) improveTopics() {
-	if s.sign == nonNegative {
+	if s.domain == solver.NonNegative {
 		s.threads.DescendRows(s.topics, s.topicsCross, linalg.Rows{Gram: s.scoresGram, Weight: s.topicsWeight})
 	} else {
 		solve(s.threads, s.topics, s.topicsCross, s.scoresGram)
@@ -95,14 +95,12 @@ func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
 func (s *state) Transform() solver.Transform {
 	weight := s.scoresWeight
 	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
-		_, k := topics.Dims()
-		threads, gram := linalg.ThreadsOf(y), mat.NewDense(k, k, nil)
+		threads := linalg.ThreadsOf(y)
 		y.MulTo(scores, topics)
-		threads.GramTo(gram, topics)
 		if weight > 0 {
 			scores.Apply(func(_, _ int, v float64) float64 { return v - weight }, scores)
 		}
-		threads.NonNegative(scores, gram)
+		threads.NonNegative(scores, threads.Gram(topics))
 		return nil
 	}
 }
@@ -131,10 +129,4 @@ func (s *state) balance() {
 // penalty returns λ_F‖F‖₁ + λ_G‖G‖₁ of factors ≥ 0.
 func (s *state) penalty() float64 {
 	return s.topicsWeight*mat.Sum(s.topics) + s.scoresWeight*mat.Sum(s.scores)
-}
-
-// newLike returns a zero matrix of the shape of a.
-func newLike(a *mat.Dense) *mat.Dense {
-	r, c := a.Dims()
-	return mat.NewDense(r, c, nil)
 }

@@ -41,7 +41,7 @@ func TestEmptyAndDependentTopics(t *testing.T) {
 	for i := range 12 {
 		scores.Set(i, 2, scores.At(i, 0))
 	}
-	l1, err := NewL1(Auto, Auto)
+	l1, err := NewL1(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestLogNMFAgainstFixedSteps(t *testing.T) {
 			move.Mul(rest.T(), g)
 			move.Scale(step, &move)
 			f.Add(f, &move)
-			positivePart(f)
+			raise(f, 0)
 			direction()
 			move.Reset()
 			move.Mul(&rest, f)
@@ -215,11 +215,12 @@ func TestLogNMFAgainstFixedSteps(t *testing.T) {
 func TestNewL1(t *testing.T) {
 	t.Parallel()
 	for _, weights := range [][2]float64{{-2, 0}, {0, math.NaN()}, {math.Inf(1), 0}} {
-		if _, err := NewL1(weights[0], weights[1]); !errors.Is(err, solver.ErrSettings) {
+		if _, err := NewL1(&weights[0], &weights[1]); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("weights %v: error %v", weights, err)
 		}
 	}
-	m, err := NewL1(0.5, Auto)
+	half := 0.5
+	m, err := NewL1(&half, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

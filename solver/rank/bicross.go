@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -19,20 +18,16 @@ import (
 // concurrent use.
 type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
-// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say.
+// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say. Seed starts the generator of the groups, and
+// every fit.
 type BiCrossSettings struct {
+	Jobs
 	// Factors are the candidates.
 	Factors []int
 	// Folds is the number of groups of rows and of groups of columns; each pair of groups is held out once. 0 means 3.
 	Folds int
 	// NonNegativeTopics and NonNegativeScores say which factors of the method are never negative.
 	NonNegativeTopics, NonNegativeScores bool
-	// Seed starts the generator of the groups, and every fit.
-	Seed uint64
-	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
-	Threads int
-	// Progress, when not nil, is called after each fit, one call at a time.
-	Progress func(done, total int)
 }
 
 const (
@@ -80,7 +75,7 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 		x = dense
 	}
 	random := rand.New(rand.NewPCG(s.Seed, groupStream))
-	rows, columns := folds.Partition(random, n, s.Folds), folds.Partition(random, p, s.Folds)
+	rows, columns := folds.Random(random, n, s.Folds), folds.Random(random, p, s.Folds)
 
 	all, count := s.Folds*s.Folds, len(s.Factors)
 	errs := make([]float64, all*count)
@@ -89,9 +84,9 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 		parts[f].left = count
 	}
 	// The jobs go fold by fold, so that few folds are in memory at a time.
-	err := each(ctx, jobs{len(errs), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
+	err := s.each(ctx, len(errs), func(ctx context.Context, job int) error {
 		f, c := job/count, count-1-job%count
-		q, err := parts[f].use(func() (*corners, error) { return split(x, rows[f/s.Folds], columns[f%s.Folds]) })
+		q, err := parts[f].use(func() (*corners, error) { return split(x, rows, columns, f/s.Folds, f%s.Folds) })
 		if err != nil {
 			return fmt.Errorf("holding out cells: %w", err)
 		}
@@ -116,32 +111,15 @@ func MostBiCross(n, p, folds int) int {
 // corners are the four parts of a matrix.
 type corners struct{ a, b, c, d mat.Matrix }
 
-// split returns the parts for held-out rows and columns, both ascending.
-func split(x mat.Matrix, rows, columns []int) (*corners, error) {
-	n, p := x.Dims()
-	keptRows, keptColumns := without(n, rows), without(p, columns)
-	var q corners
-	for _, c := range []struct {
-		to            *mat.Matrix
-		rows, columns []int
-	}{{&q.a, rows, columns}, {&q.b, rows, keptColumns}, {&q.c, keptRows, columns}, {&q.d, keptRows, keptColumns}} {
-		var err error
-		if *c.to, err = part(x, c.rows, c.columns); err != nil {
-			return nil, err
-		}
-	}
-	return &q, nil
-}
-
-// without returns 0 … n−1 without the ascending taken ones.
-func without(n int, taken []int) []int {
-	var kept []int
-	for i := range n {
-		if _, found := slices.BinarySearch(taken, i); !found {
-			kept = append(kept, i)
-		}
-	}
-	return kept
+// split returns the parts for the rows in fold r of rowFolds and the columns in fold s of columnFolds.
+func split(x mat.Matrix, rowFolds, columnFolds []int, r, s int) (*corners, error) {
+	keptRows, rows := folds.Split(rowFolds, r)
+	keptColumns, columns := folds.Split(columnFolds, s)
+	a, errA := part(x, rows, columns)
+	b, errB := part(x, rows, keptColumns)
+	c, errC := part(x, keptRows, columns)
+	d, errD := part(x, keptRows, keptColumns)
+	return &corners{a, b, c, d}, cmp.Or(errA, errB, errC, errD)
 }
 
 // part returns the sub-matrix of ascending rows and columns.
@@ -215,18 +193,10 @@ func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 		serial.NonNegative(products, gram)
 		return nil
 	}
-	symmetric := mat.NewSymDense(k, nil)
-	for i := range k {
-		for j := range i + 1 {
-			symmetric.SetSym(i, j, gram.At(i, j))
-		}
-	}
-	var e mat.EigenSym
-	if !e.Factorize(symmetric, true) {
+	values, vectors, ok := linalg.Eigen(mat.NewSymDense(k, gram.RawMatrix().Data))
+	if !ok {
 		return fmt.Errorf("fitting held-out rows: %w", solver.NonFinite.Err())
 	}
-	values, vectors := e.Values(nil), new(mat.Dense)
-	e.VectorsTo(vectors)
 	var rotated mat.Dense
 	rotated.Mul(products, vectors)
 	rotated.Apply(func(_, t int, v float64) float64 {

@@ -84,7 +84,7 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 	}{"svd": {svd.Method{}, false}, "nmf": {nmf.NMF{}, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := rank.BiCrossSettings{Factors: []int{1, 2, 3, 4, 5, 6}, Seed: 1, NonNegativeTopics: c.nonNegative, NonNegativeScores: c.nonNegative}
+			s := rank.BiCrossSettings{Factors: []int{1, 2, 3, 4, 5, 6}, Jobs: rank.Jobs{Seed: 1}, NonNegativeTopics: c.nonNegative, NonNegativeScores: c.nonNegative}
 			curve, err := rank.BiCrossValidate(t.Context(), x, solve(c.method), s)
 			if err != nil {
 				t.Fatal(err)
@@ -125,13 +125,13 @@ func TestBiCrossIsDeterministic(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		last := 0
 		curve, err := rank.BiCrossValidate(t.Context(), x, solve(nmf.NMF{}), rank.BiCrossSettings{
-			Factors: []int{2, 3, 4}, Seed: 3, NonNegativeTopics: true, NonNegativeScores: true, Threads: threads,
-			Progress: func(done, total int) {
+			Factors: []int{2, 3, 4}, NonNegativeTopics: true, NonNegativeScores: true,
+			Jobs: rank.Jobs{Seed: 3, Threads: threads, Progress: func(done, total int) {
 				if total != 27 || done != last+1 {
 					t.Errorf("%d of %d after %d", done, total, last)
 				}
 				last = done
-			},
+			}},
 		})
 		if err != nil {
 			t.Fatal(err)

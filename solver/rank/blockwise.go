@@ -24,7 +24,8 @@ var (
 )
 
 const (
-	// blockwiseFolds is the number of folds of Lam et al., and of groups of rows and of columns.
+	// blockwiseFolds is the number of groups of rows and of columns of Lam et al., or less if there are fewer rows or columns.
+	// There are as many folds as groups of the more numerous kind.
 	blockwiseFolds = 10
 	// A confound with more than strataBins distinct values is replaced by strataBins bins of equal counts.
 	strataBins = 5
@@ -32,19 +33,14 @@ const (
 	blockwiseStream = 0x6263_7666
 )
 
-// Method is a factorization that takes matrices with missing cells.
-type Method interface {
-	// Prepare returns a Fitter for candidates of up to maxFactors factors. The training matrix is n×p with NaN at missing
-	// cells and at the held-out ones. It has all rows of the whole matrix, in its order; a row or column may be without any
-	// other cell.
-	Prepare(training *mat.Dense, maxFactors int) (Fitter, error)
-}
+// Method prepares a factorization that takes missing cells for candidates of up to maxFactors factors. The training matrix is
+// n×p with NaN at missing cells and at the held-out ones. It has all rows of the whole matrix, in its order; a row or column may
+// be without any other cell.
+type Method func(training *mat.Dense, maxFactors int) (Fitter, error)
 
-// Fitter fits one training matrix. It is safe for concurrent use.
-type Fitter interface {
-	// Fit returns the reconstruction, n×p, and whether the fit converged. It should run on the goroutine of its caller.
-	Fit(ctx context.Context, c Candidate) (reconstruction *mat.Dense, converged bool, err error)
-}
+// Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. It should run on the
+// goroutine of its caller, and is safe for concurrent use.
+type Fitter func(ctx context.Context, c Candidate) (reconstruction *mat.Dense, converged bool, err error)
 
 // Candidate is one choice.
 type Candidate struct {
@@ -54,20 +50,12 @@ type Candidate struct {
 
 // Settings controls BlockwiseCV. Zero values mean what the fields say.
 type Settings struct {
+	Jobs
 	// Factors and Betas are the candidates, every pair of them.
 	Factors []int
 	Betas   []float64
-	// Folds is the number of folds. RowGroups and ColumnGroups are the numbers of groups whose crossings are the blocks.
-	// 0 means 10, or less if there are fewer rows, fewer columns or, for Folds, fewer groups.
-	Folds, RowGroups, ColumnGroups int
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
-	// Seed starts the generator of the permutations.
-	Seed uint64
-	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
-	Threads int
-	// Progress, when not nil, is called after each fit, one call at a time.
-	Progress func(done, total int)
 }
 
 // Point is the cross-validated error of a candidate.
@@ -95,7 +83,7 @@ type Choice struct {
 // BlockwiseCV cross-validates the candidates on the n×p matrix x, NaN at missing cells (Kanagal and Sindhwani 2010; Lam et
 // al., section 3.2).
 //
-// Rows and columns are permuted and cut into groups, and block (r, c) of the groups is held out in fold (r + c) mod Folds:
+// Rows and columns are permuted and dealt to 10 groups each, and block (r, c) of the groups is held out in fold (r + c) mod 10:
 // every cell is in one fold, and each fold holds out as little of a row or a column as possible. With Strata, rows are dealt to
 // groups in the order of their strata, permuted within each (a confound with many values is cut into fifths of the
 // participants). The method sees held-out cells as missing. Its error on them is Σ (x − r)² divided by their number.
@@ -109,7 +97,12 @@ func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (
 	if err := cv.prepare(); err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	if err := cv.run(ctx); err != nil {
+	// Fold by fold and the largest first, few folds are in memory at a time, and no long fit comes last.
+	count := len(cv.candidates)
+	err := cv.each(ctx, count*len(cv.folds), func(ctx context.Context, job int) error {
+		return cv.fit(ctx, job/count, count-1-job%count)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
 	return cv.choose(), nil
@@ -147,30 +140,29 @@ func (cv *blockwise) prepare() error {
 	})
 	cv.candidates = slices.Compact(cv.candidates)
 
-	cv.RowGroups, cv.ColumnGroups = cmp.Or(cv.RowGroups, min(n, blockwiseFolds)), cmp.Or(cv.ColumnGroups, min(p, blockwiseFolds))
-	cv.Folds = cmp.Or(cv.Folds, min(blockwiseFolds, max(cv.RowGroups, cv.ColumnGroups)))
+	rowGroups, columnGroups := min(n, blockwiseFolds), min(p, blockwiseFolds)
+	folds := max(rowGroups, columnGroups)
 	switch {
-	case cv.Folds < 2 || cv.Threads < 0 || cv.RowGroups < 1 || cv.ColumnGroups < 1 || cv.RowGroups > n || cv.ColumnGroups > p:
-		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, cv.Folds, cv.RowGroups, cv.ColumnGroups, n, p)
-	case cv.RowGroups+cv.ColumnGroups-1 < cv.Folds:
-		return fmt.Errorf("%w: %d folds with %d×%d groups", ErrEmptyFold, cv.Folds, cv.RowGroups, cv.ColumnGroups)
+	case folds < 2 || cv.Threads < 0:
+		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, folds, rowGroups, columnGroups, n, p)
 	case cv.Strata != nil && cv.Strata.RawMatrix().Rows != n:
 		return fmt.Errorf("%w: strata for %d rows, must be %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
-	cv.deal(n, p)
-	cv.folds = make([]lazy[Fitter], cv.Folds)
+	cv.deal(rowGroups, columnGroups)
+	cv.folds = make([]lazy[Fitter], folds)
 	for f := range cv.folds {
 		cv.folds[f].left = len(cv.candidates)
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
-			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, cv.Folds, rest)
+			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, folds, rest)
 		}
 	}
-	cv.errors = mat.NewDense(len(cv.candidates), cv.Folds, nil)
+	cv.errors = mat.NewDense(len(cv.candidates), folds, nil)
 	return nil
 }
 
 // deal permutes rows and columns and deals them to groups.
-func (cv *blockwise) deal(n, p int) {
+func (cv *blockwise) deal(rowGroups, columnGroups int) {
+	n, p := cv.x.Dims()
 	random := rand.New(rand.NewPCG(cv.Seed, blockwiseStream))
 	rows := random.Perm(n)
 	if cv.Strata != nil {
@@ -184,8 +176,8 @@ func (cv *blockwise) deal(n, p int) {
 		}
 		return out
 	}
-	cv.rowGroup = group(rows, cv.RowGroups)
-	cv.columnGroup = group(random.Perm(p), cv.ColumnGroups)
+	cv.rowGroup = group(rows, rowGroups)
+	cv.columnGroup = group(random.Perm(p), columnGroups)
 }
 
 // binned returns the rows of the strata. Columns with many values are replaced by bins of equal counts.
@@ -213,7 +205,7 @@ func binned(strata *mat.Dense) [][]int {
 
 // held reports whether a fold holds a cell out.
 func (cv *blockwise) held(i, j, fold int) bool {
-	return (cv.rowGroup[i]+cv.columnGroup[j])%cv.Folds == fold
+	return (cv.rowGroup[i]+cv.columnGroup[j])%len(cv.folds) == fold
 }
 
 // count returns the numbers of observed cells that a fold holds out and that it leaves.
@@ -232,14 +224,6 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 	return held, rest
 }
 
-// run makes all fits, fold by fold and the largest first: few folds are in memory at a time, and no long fit comes last.
-func (cv *blockwise) run(ctx context.Context) error {
-	count := len(cv.candidates)
-	return each(ctx, jobs{count * cv.Folds, cv.Threads, cv.Progress}, func(ctx context.Context, job int) error {
-		return cv.fit(ctx, job/count, count-1-job%count)
-	})
-}
-
 // fit stores the error of a candidate in a fold.
 func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	fitter, err := cv.folds[f].use(func() (Fitter, error) { return cv.prepareFold(f) })
@@ -247,7 +231,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 		return err
 	}
 	c := cv.candidates[candidate]
-	r, converged, err := fitter.Fit(ctx, c)
+	r, converged, err := fitter(ctx, c)
 	if err != nil {
 		return fmt.Errorf("fitting %d factors at β = %v without fold %d: %w", c.Factors, c.Beta, f+1, err)
 	}
@@ -286,7 +270,7 @@ func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 			}
 		}
 	}
-	fitter, err := cv.method.Prepare(training, cv.candidates[len(cv.candidates)-1].Factors)
+	fitter, err := cv.method(training, cv.candidates[len(cv.candidates)-1].Factors)
 	if err != nil {
 		return nil, fmt.Errorf("preparing fold %d: %w", f+1, err)
 	}
@@ -307,7 +291,7 @@ func newPoint(c Candidate, errors []float64) Point {
 
 // choose computes the curve and reads the choice from it.
 func (cv *blockwise) choose() *Choice {
-	out := &Choice{Fits: len(cv.candidates) * cv.Folds, Unconverged: int(cv.unconverged.Load())}
+	out := &Choice{Fits: len(cv.candidates) * len(cv.folds), Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {
 		out.Curve = append(out.Curve, newPoint(c, cv.errors.RawRowView(i)))
 	}

@@ -1,7 +1,6 @@
 package rank_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -52,14 +51,14 @@ func TestPlantedNumberOfFactors(t *testing.T) {
 	calls := 0
 	s := rank.Settings{
 		Factors: []int{7, 2, 3, 4, 5, 6, 4}, Betas: []float64{0.1}, Strata: data.Confounds,
-		Progress: func(done, total int) {
+		Jobs: rank.Jobs{Progress: func(done, total int) {
 			calls++
 			if done != calls || total != 60 {
 				t.Errorf("fit %d of %d at call %d, want 60 in all", done, total, calls)
 			}
-		},
+		}},
 	}
-	method := rank.ICQF{Data: data, Settings: icqf.Settings{RelTol: 1e-4}}
+	method := rank.ICQF(data, icqf.Settings{RelTol: 1e-4})
 	c, err := rank.BlockwiseCV(t.Context(), data.Answers, method, s)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +85,7 @@ func TestUnconverged(t *testing.T) {
 	data := answers(4, 60, 12, 2)
 	s := rank.Settings{Factors: []int{1, 2}, Betas: []float64{0.1, 0.5}}
 	for updates, want := range map[int]int{2: 40, 0: 0} {
-		c, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF{Data: data, Settings: icqf.Settings{MaxIter: updates}}, s)
+		c, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF(data, icqf.Settings{MaxIter: updates}), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,12 +102,12 @@ func TestRangeIsThatOfAllAnswers(t *testing.T) {
 	data.Answers.Set(0, 0, 4)
 	data.Answers.Set(1, 1, 0)
 	s := rank.Settings{Factors: []int{2}, Betas: []float64{0.1}}
-	given, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF{Data: data}, s)
+	given, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF(data, icqf.Settings{}), s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data.Max = 0
-	found, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF{Data: data}, s)
+	found, err := rank.BlockwiseCV(t.Context(), data.Answers, rank.ICQF(data, icqf.Settings{}), s)
 	if err != nil || !gocmp.Equal(given, found) {
 		t.Errorf("got %+v, %v, want %+v", found, err, given)
 	}
@@ -122,12 +121,12 @@ type spy struct {
 	fit      func(rank.Candidate, *mat.Dense) (*mat.Dense, error)
 }
 
-func (s *spy) Prepare(training *mat.Dense, maxFactors int) (rank.Fitter, error) {
+func (s *spy) prepare(training *mat.Dense, maxFactors int) (rank.Fitter, error) {
 	s.Lock()
 	defer s.Unlock()
 	s.training = append(s.training, training)
 	s.largest = maxFactors
-	return fitter{s, training}, nil
+	return fitter{s, training}.fold, nil
 }
 
 type fitter struct {
@@ -135,7 +134,7 @@ type fitter struct {
 	training *mat.Dense
 }
 
-func (f fitter) Fit(_ context.Context, c rank.Candidate) (*mat.Dense, bool, error) {
+func (f fitter) fold(_ context.Context, c rank.Candidate) (*mat.Dense, bool, error) {
 	r, err := f.fit(c, f.training)
 	return r, true, err
 }
@@ -162,17 +161,15 @@ func TestNoLeak(t *testing.T) {
 	before := mat.DenseCopyOf(data.Answers)
 	for _, s := range []rank.Settings{
 		{},
-		{Folds: 3, RowGroups: 2, ColumnGroups: 5},
-		{Folds: 4, RowGroups: 53, ColumnGroups: 17},
-		{Folds: 5, Strata: data.Confounds},
+		{Strata: data.Confounds},
 	} {
 		s.Factors, s.Betas = []int{1, 5}, []float64{0, 0.1}
 		zero := mat.NewDense(53, 17, nil)
 		method := &spy{fit: constant(nil)}
-		if _, err := rank.BlockwiseCV(t.Context(), data.Answers, method, s); err != nil {
+		if _, err := rank.BlockwiseCV(t.Context(), data.Answers, method.prepare, s); err != nil {
 			t.Fatal(err)
 		}
-		if folds := cmp.Or(s.Folds, 10); len(method.training) != folds || method.largest != 5 {
+		if len(method.training) != 10 || method.largest != 5 {
 			t.Errorf("%d folds were prepared for %d factors", len(method.training), method.largest)
 		}
 		for _, training := range method.training {
@@ -212,7 +209,7 @@ func TestNoLeak(t *testing.T) {
 func TestFewCells(t *testing.T) {
 	t.Parallel()
 	method := &spy{fit: constant(nil)}
-	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(6, 4, nil), method, rank.Settings{Factors: []int{1}, Betas: []float64{0}}); err != nil {
+	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(6, 4, nil), method.prepare, rank.Settings{Factors: []int{1}, Betas: []float64{0}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(method.training) != 6 {
@@ -230,7 +227,7 @@ func TestStrata(t *testing.T) {
 	}
 	method := &spy{fit: constant(nil)}
 	s := rank.Settings{Factors: []int{1}, Betas: []float64{0}, Strata: strata}
-	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(n, 10, nil), method, s); err != nil {
+	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(n, 10, nil), method.prepare, s); err != nil {
 		t.Fatal(err)
 	}
 	for _, training := range method.training {
@@ -261,7 +258,7 @@ func TestRules(t *testing.T) {
 		"fewest of equals":        {map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 1, {1, 1}: 3, {2, 1}: 2, {3, 1}: 1}, rank.Candidate{2, 0}, rank.Candidate{2, 0}},
 		"largest penalty of them": {map[rank.Candidate]float64{{1, 0}: 1, {2, 0}: 1, {3, 0}: 1, {1, 1}: 1, {2, 1}: 1, {3, 1}: 1}, rank.Candidate{1, 1}, rank.Candidate{1, 1}},
 	} {
-		c, err := rank.BlockwiseCV(t.Context(), zero, &spy{fit: constant(test.errors)}, rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{1, 0}})
+		c, err := rank.BlockwiseCV(t.Context(), zero, (&spy{fit: constant(test.errors)}).prepare, rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{1, 0}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +283,7 @@ func TestRules(t *testing.T) {
 		r.Apply(func(_, _ int, _ float64) float64 { return math.Sqrt(e) }, r)
 		return r, nil
 	}
-	c, err := rank.BlockwiseCV(t.Context(), zero, noisy, rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{0}, Threads: 1})
+	c, err := rank.BlockwiseCV(t.Context(), zero, noisy.prepare, rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{0}, Jobs: rank.Jobs{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,8 +328,8 @@ func TestRefused(t *testing.T) {
 	empty := mat.DenseCopyOf(zero)
 	for i := range 20 {
 		for j := range 20 {
-			if i > 0 {
-				empty.Set(i, j, math.NaN()) // with two groups of columns, eight of ten folds hold nothing out
+			if i > 0 || j > 1 {
+				empty.Set(i, j, math.NaN()) // two cells are left, for ten folds
 			}
 		}
 	}
@@ -349,35 +346,33 @@ func TestRefused(t *testing.T) {
 		fit  func(rank.Candidate, *mat.Dense) (*mat.Dense, error)
 		want error
 	}{
-		"no matrix":                       {nil, fine, nil, solver.ErrShape},
-		"no candidates":                   {zero, rank.Settings{Betas: []float64{1}}, nil, solver.ErrSettings},
-		"no penalties":                    {zero, rank.Settings{Factors: []int{1}}, nil, solver.ErrSettings},
-		"too many factors":                {zero, with(func(s *rank.Settings) { s.Factors = []int{21} }), nil, solver.ErrSettings},
-		"no factors":                      {zero, with(func(s *rank.Settings) { s.Factors = []int{0} }), nil, solver.ErrSettings},
-		"negative penalty":                {zero, with(func(s *rank.Settings) { s.Betas = []float64{-1} }), nil, solver.ErrSettings},
-		"one fold":                        {zero, with(func(s *rank.Settings) { s.Folds = 1 }), nil, solver.ErrSettings},
-		"too many groups":                 {zero, with(func(s *rank.Settings) { s.RowGroups = 21 }), nil, solver.ErrSettings},
-		"fewer than threads":              {zero, with(func(s *rank.Settings) { s.Threads = -1 }), nil, solver.ErrSettings},
-		"other strata":                    {zero, with(func(s *rank.Settings) { s.Strata = mat.NewDense(3, 1, nil) }), nil, solver.ErrShape},
-		"more folds than blocks can fill": {zero, with(func(s *rank.Settings) { s.Folds, s.RowGroups, s.ColumnGroups = 10, 4, 4 }), nil, rank.ErrEmptyFold},
-		"nothing observed in a fold":      {empty, with(func(s *rank.Settings) { s.ColumnGroups = 2 }), nil, rank.ErrEmptyFold},
-		"an error":                        {zero, fine, func(rank.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken},
-		"no number":                       {zero, fine, constant(map[rank.Candidate]float64{{1, 0.1}: math.NaN()}), rank.ErrFit},
+		"no matrix":                  {nil, fine, nil, solver.ErrShape},
+		"no candidates":              {zero, rank.Settings{Betas: []float64{1}}, nil, solver.ErrSettings},
+		"no penalties":               {zero, rank.Settings{Factors: []int{1}}, nil, solver.ErrSettings},
+		"too many factors":           {zero, with(func(s *rank.Settings) { s.Factors = []int{21} }), nil, solver.ErrSettings},
+		"no factors":                 {zero, with(func(s *rank.Settings) { s.Factors = []int{0} }), nil, solver.ErrSettings},
+		"negative penalty":           {zero, with(func(s *rank.Settings) { s.Betas = []float64{-1} }), nil, solver.ErrSettings},
+		"fewer than threads":         {zero, with(func(s *rank.Settings) { s.Threads = -1 }), nil, solver.ErrSettings},
+		"other strata":               {zero, with(func(s *rank.Settings) { s.Strata = mat.NewDense(3, 1, nil) }), nil, solver.ErrShape},
+		"nothing observed in a fold": {empty, fine, nil, rank.ErrEmptyFold},
+		"one cell":                   {mat.NewDense(1, 1, nil), fine, nil, solver.ErrSettings},
+		"an error":                   {zero, fine, func(rank.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken},
+		"no number":                  {zero, fine, constant(map[rank.Candidate]float64{{1, 0.1}: math.NaN()}), rank.ErrFit},
 	} {
 		if test.fit == nil {
 			test.fit = constant(nil)
 		}
-		if _, err := rank.BlockwiseCV(t.Context(), test.x, &spy{fit: test.fit}, test.s); !errors.Is(err, test.want) {
+		if _, err := rank.BlockwiseCV(t.Context(), test.x, (&spy{fit: test.fit}).prepare, test.s); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
-	if _, err := rank.BlockwiseCV(t.Context(), empty, &spy{}, with(func(s *rank.Settings) { s.ColumnGroups = 2 })); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold 2 of 10, 20 outside it") {
+	if _, err := rank.BlockwiseCV(t.Context(), empty, (&spy{}).prepare, fine); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold") {
 		t.Errorf("an empty fold: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := fine
 	s.Progress = func(_, _ int) { cancel() }
-	if _, err := rank.BlockwiseCV(ctx, zero, &spy{fit: constant(nil)}, s); !errors.Is(err, context.Canceled) {
+	if _, err := rank.BlockwiseCV(ctx, zero, (&spy{fit: constant(nil)}).prepare, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: got %v", err)
 	}
 }

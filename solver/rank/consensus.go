@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -139,11 +140,7 @@ func (d *triangle) set(a, b int, v float64) { d.values[d.index(a, b)] = v }
 // hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain is
 // taken, otherwise the first.
 func (d *triangle) joined(weights []float64) float64 {
-	size := append([]float64(nil), weights...)
-	alive := make([]bool, d.n)
-	for a := range alive {
-		alive[a] = true
-	}
+	size, alive := slices.Clone(weights), slices.Repeat([]bool{true}, d.n)
 	var sum float64
 	var chain []int
 	for left, first := d.n, 0; left > 1; {
@@ -188,14 +185,7 @@ func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]S
 	if s.Runs < 1 {
 		return nil, fmt.Errorf("%w: %d runs", solver.ErrSettings, s.Runs)
 	}
-	clusters := make([][]int, len(s.Factors)*s.Runs)
-	err := each(ctx, jobs{len(clusters), s.Threads, s.Progress}, func(ctx context.Context, job int) error {
-		topics, scores, err := fit(ctx, x, s.Factors[job/s.Runs], s.Seed+uint64(job%s.Runs))
-		if err == nil {
-			clusters[job] = Assign(topics, scores)
-		}
-		return err
-	})
+	clusters, err := run(ctx, x, fit, s, Assign)
 	if err != nil {
 		return nil, err
 	}

@@ -9,31 +9,34 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// jobs says how each spreads its work.
-type jobs struct {
-	count    int
-	threads  int                   // jobs at a time; 0 means GOMAXPROCS
-	progress func(done, total int) // called after each job, one call at a time; may be nil
+// Jobs says how a criterion makes its fits, or its draws. Zero values mean what the fields say.
+type Jobs struct {
+	// Seed starts the generators.
+	Seed uint64
+	// Threads is the number of fits at a time; 0 means GOMAXPROCS.
+	Threads int
+	// Progress, when not nil, is called after each fit, one call at a time.
+	Progress func(done, total int)
 }
 
 // each does jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause.
-func each(ctx context.Context, j jobs, work func(ctx context.Context, i int) error) error {
+func (j Jobs) each(ctx context.Context, count int, work func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cmp.Or(j.threads, runtime.GOMAXPROCS(0)))
+	group.SetLimit(cmp.Or(j.Threads, runtime.GOMAXPROCS(0)))
 	var mu sync.Mutex
 	done := 0
-	for i := range j.count {
+	for i := range count {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := work(ctx, i); err != nil || j.progress == nil {
+			if err := work(ctx, i); err != nil || j.Progress == nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			j.progress(done, j.count)
+			j.Progress(done, count)
 			return nil
 		})
 	}

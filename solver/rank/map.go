@@ -1,18 +1,12 @@
 package rank
 
 import (
-	"fmt"
+	"errors"
 
 	"gonum.org/v1/gonum/mat"
-)
 
-// PartialCorrelations is the outcome of MAP: entry m is the mean of the squares, and of the fourth powers, of the
-// correlations that are left when the first m principal components are taken out.
-type PartialCorrelations struct {
-	Squares, FourthPowers []float64
-	// Suggested and SuggestedFourth are the numbers of components with the least of these, the first of several.
-	Suggested, SuggestedFourth int
-}
+	"github.com/wardcast/wardcast/internal/linalg"
+)
 
 // degenerate is the partial variance of an item up to which it may be rounding.
 const degenerate = 1e-10
@@ -20,37 +14,28 @@ const degenerate = 1e-10
 // MAP is the minimum average partial test on correlations R, p×p: W. F. Velicer, "Determining the number of components from
 // the matrix of partial correlations", 1976, and with fourth powers W. F. Velicer, C. A. Eaton and J. L. Fava, 2000.
 //
-// The lists begin with no component, R itself, and end with p−2, or before a component that leaves nothing of some item. The
-// cost is p³.
-func MAP(r *mat.SymDense) (*PartialCorrelations, error) {
+// Entry m is the mean of the squares, or of the fourth powers, of the correlations that are left when the first m principal
+// components are taken out. The lists begin with R itself and end with p−2 components, or before one that leaves nothing of
+// some item. The m with the least mean is the number of components. The cost is p³.
+func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 	p := r.SymmetricDim()
-	var components mat.EigenSym
-	if !components.Factorize(r, true) {
-		return nil, fmt.Errorf("finding components: %w", errEigen)
+	values, vectors, ok := linalg.Eigen(r)
+	if !ok {
+		return nil, nil, errors.New("finding components: eigenvalues of the correlations do not converge")
 	}
-	var vectors mat.Dense
-	components.VectorsTo(&vectors)
-	values := components.Values(nil)
 	rest := mat.NewSymDense(p, nil)
 	rest.CopySym(r)
-	a := &PartialCorrelations{}
 	for m := 0; m <= p-2; m++ {
 		if m > 0 {
 			rest.SymRankOne(rest, -values[p-m], vectors.ColView(p-m))
 		}
-		squares, fourth, ok := partial(rest)
+		second, fourth, ok := partial(rest)
 		if !ok {
 			break
 		}
-		a.Squares, a.FourthPowers = append(a.Squares, squares), append(a.FourthPowers, fourth)
-		if squares < a.Squares[a.Suggested] {
-			a.Suggested = m
-		}
-		if fourth < a.FourthPowers[a.SuggestedFourth] {
-			a.SuggestedFourth = m
-		}
+		squares, fourthPowers = append(squares, second), append(fourthPowers, fourth)
 	}
-	return a, nil
+	return squares, fourthPowers, nil
 }
 
 // partial returns the means of the second and fourth powers of the correlations of a covariance matrix.

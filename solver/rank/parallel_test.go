@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
@@ -122,21 +123,22 @@ func parallel(t testing.TB, x *mat.Dense, s rank.ParallelSettings) *rank.Paralle
 	return a
 }
 
-func partials(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) *rank.PartialCorrelations {
+// components is the number of components that MAP chooses.
+func components(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) int {
 	t.Helper()
 	c, err := factoranalysis.Correlate(x, kind, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := rank.MAP(c.R)
+	squares, _, err := rank.MAP(c.R)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return floats.MinIdx(squares)
 }
 
-// Both rules find the planted number of factors, in normal and categorical answers, complete or not; the test of random
-// answers finds none.
+// Both rules find the planted number of factors, in normal and categorical answers, complete or not; MAP finds
+// none in noise.
 func TestNumberOfFactors(t *testing.T) {
 	t.Parallel()
 	x := items(500, 24, 4, 0.2)
@@ -144,9 +146,7 @@ func TestNumberOfFactors(t *testing.T) {
 		x        *mat.Dense
 		settings rank.ParallelSettings
 	}{
-		"components": {x, rank.ParallelSettings{Basis: rank.Components}},
-		"factors":    {x, rank.ParallelSettings{}},
-		"permuted":   {x, rank.ParallelSettings{Permute: true}},
+		"complete":   {x, rank.ParallelSettings{}},
 		"missing":    {punched(x, 0.2), rank.ParallelSettings{}},
 		"polychoric": {punched(likert(x, -0.7, 0.6), 0.1), rank.ParallelSettings{Correlation: factoranalysis.Polychoric, Draws: 20}},
 	} {
@@ -160,17 +160,14 @@ func TestNumberOfFactors(t *testing.T) {
 			if kind == "" {
 				kind = factoranalysis.Pearson
 			}
-			if m := partials(t, c.x, kind); m.Suggested != 4 || m.SuggestedFourth != 4 {
-				t.Errorf("MAP finds %d and %d", m.Suggested, m.SuggestedFourth)
+			if m := components(t, c.x, kind); m != 4 {
+				t.Errorf("MAP finds %d", m)
 			}
 		})
 	}
 	noise := randomNormal(300, 10)
-	if a := parallel(t, noise, rank.ParallelSettings{Basis: rank.Components, Percentile: 0.99}); a.Suggested != 0 {
-		t.Errorf("parallel analysis finds %d factors in noise", a.Suggested)
-	}
-	if m := partials(t, noise, factoranalysis.Pearson); m.Suggested != 0 {
-		t.Errorf("MAP finds %d components in noise", m.Suggested)
+	if m := components(t, noise, factoranalysis.Pearson); m != 0 {
+		t.Errorf("MAP finds %d components in noise", m)
 	}
 }
 
@@ -182,12 +179,12 @@ func TestParallelIsDeterministic(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		previous := runtime.GOMAXPROCS(threads)
 		last := 0
-		a := parallel(t, x, rank.ParallelSettings{Draws: 30, Seed: 5, Progress: func(done, total int) {
+		a := parallel(t, x, rank.ParallelSettings{Draws: 30, Jobs: rank.Jobs{Seed: 5, Progress: func(done, total int) {
 			if total != 30 || done != last+1 {
 				t.Errorf("%d of %d draws after %d", done, total, last)
 			}
 			last = done
-		}})
+		}}})
 		runtime.GOMAXPROCS(previous)
 		if last != 30 {
 			t.Errorf("%d threads: %d draws reported", threads, last)
@@ -197,7 +194,7 @@ func TestParallelIsDeterministic(t *testing.T) {
 	if outcomes[0] != outcomes[1] {
 		t.Error("other threads, other bits")
 	}
-	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Seed: 6}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
+	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Jobs: rank.Jobs{Seed: 6}}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
 		t.Error("another seed, equal draws")
 	}
 }
@@ -207,15 +204,15 @@ func TestParallelEnds(t *testing.T) {
 	x := items(100, 10, 2, 0)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := rank.Parallel(ctx, x, rank.ParallelSettings{Draws: 1000, Progress: func(done, _ int) {
+	_, err := rank.Parallel(ctx, x, rank.ParallelSettings{Draws: 1000, Jobs: rank.Jobs{Progress: func(done, _ int) {
 		if done == 3 {
 			cancel(why)
 		}
-	}})
+	}}})
 	if !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
 	}
-	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Percentile: 1}, {Percentile: -0.1}, {Percentile: math.NaN()}, {Basis: "items"}, {Correlation: "kendall"}} {
+	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Correlation: "kendall"}} {
 		if _, err := rank.Parallel(t.Context(), x, s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%+v: error %v", s, err)
 		}
@@ -230,7 +227,7 @@ func TestMAPIsTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := rank.MAP(c.R)
+	got, fourth, err := rank.MAP(c.R)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +236,7 @@ func TestMAPIsTheDefinition(t *testing.T) {
 	e.Factorize(c.R, true)
 	var vectors mat.Dense
 	e.VectorsTo(&vectors)
-	for m, squares := range got.Squares {
+	for m, squares := range got {
 		// R with the last m components projected out: QRQ, Q = I − VVᵀ.
 		q := mat.NewDense(p, p, nil)
 		for i := range p {
@@ -263,12 +260,12 @@ func TestMAPIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
-		if math.Abs(two-squares) > 1e-12 || math.Abs(four-got.FourthPowers[m]) > 1e-12 {
-			t.Errorf("%d components: %v and %v, want %v and %v", m, squares, got.FourthPowers[m], two, four)
+		if math.Abs(two-squares) > 1e-12 || math.Abs(four-fourth[m]) > 1e-12 {
+			t.Errorf("%d components: %v and %v, want %v and %v", m, squares, fourth[m], two, four)
 		}
 	}
-	if len(got.Squares) != p-1 {
-		t.Errorf("%d means of %d items", len(got.Squares), p)
+	if len(got) != p-1 {
+		t.Errorf("%d means of %d items", len(got), p)
 	}
 }
 
@@ -279,13 +276,11 @@ func TestBFI(t *testing.T) {
 	all := readAnswers(t, filepath.Join("data", "bfi.csv.gz"))
 	n, _ := all.Dims()
 	x := mat.DenseCopyOf(all.Slice(0, n, 0, 25))
-	for _, basis := range []rank.Basis{rank.Components, rank.Factors} {
-		if a := parallel(t, x, rank.ParallelSettings{Basis: basis, Seed: 1}); a.Suggested != 6 {
-			t.Errorf("parallel analysis of %s finds %d", basis, a.Suggested)
-		}
+	if a := parallel(t, x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: 1}}); a.Suggested != 6 {
+		t.Errorf("parallel analysis finds %d", a.Suggested)
 	}
-	if m := partials(t, x, factoranalysis.Pearson); m.Suggested != 5 {
-		t.Errorf("MAP finds %d", m.Suggested)
+	if m := components(t, x, factoranalysis.Pearson); m != 5 {
+		t.Errorf("MAP finds %d", m)
 	}
 }
 
@@ -312,11 +307,11 @@ func TestTable1(t *testing.T) {
 		}
 		compared++
 		x := readAnswers(t, filepath.Join("cases", "icqf", "table1", record[0]+"_M.csv.gz"))
-		factors := parallel(t, x, rank.ParallelSettings{Draws: 20, Seed: 1}).Suggested
-		components := parallel(t, x, rank.ParallelSettings{Draws: 20, Seed: 1, Basis: rank.Components}).Suggested
-		got := []string{strconv.Itoa(factors), strconv.Itoa(components), strconv.Itoa(partials(t, x, factoranalysis.Pearson).Suggested)}
-		if diff := cmp.Diff(record[1:4], got); diff != "" {
-			t.Logf("%s: psych finds %v, here %v", record[0], record[1:4], got)
+		factors := parallel(t, x, rank.ParallelSettings{Draws: 20, Jobs: rank.Jobs{Seed: 1}}).Suggested
+		want := []string{record[1], record[3]}
+		got := []string{strconv.Itoa(factors), strconv.Itoa(components(t, x, factoranalysis.Pearson))}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Logf("%s: psych finds %v, here %v", record[0], want, got)
 			different++
 		}
 	}

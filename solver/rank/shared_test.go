@@ -31,7 +31,7 @@ func TestSyntheticQuestionnaires(t *testing.T) {
 		for k := 2; k <= 20; k++ {
 			s.Factors = append(s.Factors, k)
 		}
-		c, err := rank.BlockwiseCV(t.Context(), x.(*mat.Dense), rank.ICQF{Data: icqf.Data{Max: 100}}, s)
+		c, err := rank.BlockwiseCV(t.Context(), x.(*mat.Dense), rank.ICQF(icqf.Data{Max: 100}, icqf.Settings{}), s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/folds"
@@ -20,15 +21,14 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// hopeless ends a path of falling ν: when the log loss of all held-out documents exceeds hopeless times the lowest on the
-// path, smaller ν are not tried. They would fit the training part even more closely and need more updates.
+// hopeless times the lowest log loss on a path of falling ν ends the path: smaller ν would fit the training part even more
+// closely and need more updates.
 const hopeless = 1.25
 
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
-// defaultXi and defaultRidge are the candidates in the units that Search describes. The labels dominate at the smallest ξ,
-// the reconstruction at the largest; values beyond these predict held-out documents alike.
+// The candidates in the units that Search describes. The labels dominate at the smallest ξ, the reconstruction at the largest.
 var (
 	defaultXi    = [...]float64{0.1, 1, 10, 100, 1000}
 	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
@@ -40,10 +40,9 @@ type Search struct {
 	// are errors.
 	Method Settings
 	Solver solver.Settings
-	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in
-	// units that make the choice the same for any multiple of X. With s = ‖X‖²/n, the unit of ξ is 1/s, because ξ weighs
-	// squared lengths of documents. The unit of ν is s for SMF-W, where A holds coefficients of entries of X, and 1 for
-	// SMF-H, where A holds log-odds. s is that of X before Prepare, so Prepare should keep it.
+	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in units
+	// that make the choice the same for any multiple of X: with s = ‖X‖²/n before Prepare, which should keep it, 1/s for ξ, s
+	// for ν of SMF-W, where A holds coefficients of entries of X, and 1 for ν of SMF-H, where A holds log-odds.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
@@ -55,8 +54,8 @@ type Search struct {
 	// Prepare, if not nil, is called for each run with the training part of X. The function that it returns is applied to
 	// both parts, as for scaling by the statistics of the training part alone. Several goroutines may call it at once.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
-	// ClassWeights, if Balanced, weighs the training part of each run by its own labels, so that labels of held-out
-	// documents have no influence. The held-out results are still weighted by Data.Weights.
+	// ClassWeights, if Balanced, weighs the training part of each run by its own labels. The held-out results are still
+	// weighted by Data.Weights.
 	ClassWeights ClassWeights
 	// Progress, if not nil, is called after each run with the number of runs that are done or skipped, and the number of
 	// all runs. Several goroutines may call it at once.
@@ -91,10 +90,9 @@ type Choice struct {
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
 // A run factorizes the documents outside a fold. For each rank, the first run has the largest ξ and ν and begins at the start
-// of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where the run with the
-// next larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its lowest. A run that
-// ends early, at its limit of updates, counts as it is. A matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once
-// through At.
+// of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where that with the next
+// larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its lowest. A run that ends
+// at its limit of updates counts as it is. A matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
 //
 // The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not depend on
 // their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
@@ -110,20 +108,26 @@ func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choic
 	if dense, _ := linalg.Stored(x); dense != nil {
 		x = dense
 	}
-	c := &validation{Search: search, x: x, data: data, candidates: search.candidates(), folds: make([]path, count)}
-	c.odds = make([]*mat.Dense, len(c.candidates))
+	c := &validation{Search: search, x: x, data: data, folds: make([]path, count)}
+	for _, rank := range search.Ranks {
+		for _, xi := range search.Xi {
+			for _, ridge := range search.Ridge {
+				c.candidates = append(c.candidates, trial{Candidate: Candidate{Xi: xi, Ridge: ridge, Rank: rank}})
+			}
+		}
+	}
 	if err := c.follow(ctx); err != nil {
 		return nil, err
 	}
 	choice := &Choice{FoldOf: c.FoldOf}
-	for i, candidate := range c.candidates {
-		if c.odds[i] == nil || math.IsNaN(candidate.LogLoss) {
+	for _, t := range c.candidates {
+		if t.odds == nil || math.IsNaN(t.LogLoss) {
 			continue
 		}
-		if len(choice.Candidates) == 0 || candidate.LogLoss < choice.Best.LogLoss {
-			choice.Best, choice.LogOdds = candidate, c.odds[i]
+		if len(choice.Candidates) == 0 || t.LogLoss < choice.Best.LogLoss {
+			choice.Best, choice.LogOdds = t.Candidate, t.odds
 		}
-		choice.Candidates = append(choice.Candidates, candidate)
+		choice.Candidates = append(choice.Candidates, t.Candidate)
 	}
 	if len(choice.Candidates) == 0 {
 		return nil, fmt.Errorf("cross-validating: %w", solver.NonFinite.Err())
@@ -156,23 +160,18 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 			s.Xi = append(s.Xi, v/size)
 		}
 	}
+	if s.Method.Variant == VariantH {
+		size = 1
+	}
 	if len(s.Ridge) == 0 {
-		unit := 1.0
-		if s.Method.Variant == VariantW {
-			unit = size
-		}
-		for _, v := range defaultRidge {
-			s.Ridge = append(s.Ridge, v*unit)
-		}
+		s.Ridge = append(s.Ridge, defaultRidge[:]...)
+		floats.Scale(size, s.Ridge)
 	}
 	if len(s.Ranks) == 0 {
 		s.Ranks = []int{s.Solver.Rank}
 	}
 	if s.FoldOf == nil {
-		if s.Folds == 0 {
-			s.Folds = DefaultFolds
-		}
-		if s.Folds < 2 {
+		if s.Folds = cmp.Or(s.Folds, DefaultFolds); s.Folds < 2 {
 			return 0, fmt.Errorf("%w: %d folds", solver.ErrSettings, s.Folds)
 		}
 		s.FoldOf = folds.Spread(data.Labels, data.Classes, s.Folds, s.Seed)
@@ -180,17 +179,46 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	return checkFolds(s.FoldOf, *data)
 }
 
-// candidates returns every combination.
-func (s *Search) candidates() []Candidate {
-	var all []Candidate
-	for _, rank := range s.Ranks {
-		for _, xi := range s.Xi {
-			for _, ridge := range s.Ridge {
-				all = append(all, Candidate{Xi: xi, Ridge: ridge, Rank: rank})
-			}
+// checkFolds returns the number of folds. It refuses an empty fold, and a class whose documents all lie in one fold: a model
+// that never saw a class cannot predict it.
+func checkFolds(of []int, data Data) (count int, err error) {
+	if len(of) != len(data.Labels) {
+		return 0, fmt.Errorf("%w: %d folds for %d labels", solver.ErrShape, len(of), len(data.Labels))
+	}
+	if count, err = folds.Count(of); err != nil {
+		return 0, fmt.Errorf("%w: %w", solver.ErrSettings, err)
+	}
+	documents, in := make([]int, data.Classes), slices.Repeat([]int{-1}, data.Classes) // the fold of each class; count if it is in several
+	for i, y := range data.Labels {
+		documents[y]++
+		if in[y] < 0 {
+			in[y] = of[i]
+		} else if in[y] != of[i] {
+			in[y] = count
 		}
 	}
-	return all
+	for class, f := range in {
+		if f < count {
+			return 0, fmt.Errorf("%w: class %d occurs in one fold only, with %d documents", ErrLabels, class, documents[class])
+		}
+	}
+	return count, nil
+}
+
+// selectRows returns some documents of a stored matrix and their data.
+func selectRows(x mat.Matrix, data Data, rows []int) (mat.Matrix, Data) {
+	s := Data{Classes: data.Classes, Aux: linalg.SelectRows(data.Aux, rows)}
+	for _, i := range rows {
+		s.Labels = append(s.Labels, data.Labels[i])
+		if data.Weights != nil {
+			s.Weights = append(s.Weights, data.Weights[i])
+		}
+	}
+	dense, sparse := linalg.Stored(x)
+	if sparse != nil {
+		return sparse.SelectRows(rows), s
+	}
+	return linalg.SelectRows(dense, rows), s
 }
 
 // validation is a cross-validation under way.
@@ -198,54 +226,59 @@ type validation struct {
 	Search
 	x          mat.Matrix
 	data       Data
-	candidates []Candidate
-	odds       []*mat.Dense // n×κ for each candidate; nil if it did not run
+	candidates []trial
 	folds      []path
 	done       atomic.Int64 // runs
+}
+
+// trial is a candidate with its log-odds of all documents, n×κ, nil if it did not run.
+type trial struct {
+	Candidate
+	odds *mat.Dense
 }
 
 // path holds the first and the last run of a fold along ν, from which later runs start; nil before the first run.
 type path struct{ first, last *solver.Result }
 
-// each calls do with the number of each fold.
-func (c *validation) each(ctx context.Context, do func(ctx context.Context, number int) error) error {
+// evaluate runs a candidate on each fold and measures it. The first candidate of a path starts anew.
+func (c *validation) evaluate(ctx context.Context, t *trial, first bool) error {
+	t.odds = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(linalg.Threads(c.Solver.Threads).Limit())
 	for number := range c.folds {
 		work.Go(func() error {
-			err := do(ctx, number)
+			err := c.run(ctx, t, number, first)
 			if err != nil && ctx.Err() == nil {
 				return fmt.Errorf("cross-validating: fold %d: %w", number+1, err)
 			}
 			return err
 		})
 	}
-	return work.Wait()
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	c.measure(t)
+	return nil
 }
 
-// follow runs the candidates along their paths. A path ends by the loss of all folds together, since that loss makes the
-// choice; the few documents of one fold might end it elsewhere.
+// follow runs the candidates along their paths.
 func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
-		for number := range c.folds {
-			c.folds[number] = path{}
-		}
+		clear(c.folds)
 		for _, x := range xis {
 			least := math.Inf(1)
 			for at, v := range ridges {
-				i := (r*len(xis)+x)*len(ridges) + v
-				c.odds[i] = mat.NewDense(len(c.data.Labels), c.data.Classes-1, nil)
-				err := c.each(ctx, func(ctx context.Context, number int) error { return c.run(ctx, i, number, at == 0) })
-				if err != nil {
+				t := &c.candidates[(r*len(xis)+x)*len(ridges)+v]
+				if err := c.evaluate(ctx, t, at == 0); err != nil {
 					return err
 				}
-				c.measure(i)
-				if loss := c.candidates[i].LogLoss; loss > hopeless*least {
+				if t.LogLoss > hopeless*least {
 					c.tell((len(ridges) - 1 - at) * len(c.folds))
 					break
-				} else if loss < least {
-					least = loss
+				}
+				if t.LogLoss < least { // false for NaN
+					least = t.LogLoss
 				}
 			}
 		}
@@ -253,7 +286,7 @@ func (c *validation) follow(ctx context.Context) error {
 	return nil
 }
 
-// tell counts runs that are done or skipped, and reports the progress.
+// tell reports that runs are done or skipped.
 func (c *validation) tell(runs int) {
 	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
 		c.Progress(int(done), len(c.candidates)*len(c.folds))
@@ -261,16 +294,17 @@ func (c *validation) tell(runs int) {
 }
 
 // run fits one candidate to the documents outside a fold and stores its log-odds of the documents in it. It starts from the
-// run before; the first run of a path starts from the first run of the path before. The parts of X are made for this run
-// only: keeping those of all folds would take folds times the memory of X.
-func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
-	train, test := split(c.x, c.data, c.FoldOf, fold)
+// run before; the first run of a path starts from the first run of the path before.
+func (c *validation) run(ctx context.Context, t *trial, fold int, first bool) error {
+	outside, inside := folds.Split(c.FoldOf, fold)
+	x, data := selectRows(c.x, c.data, outside)
+	held, heldData := selectRows(c.x, c.data, inside)
 	if c.Prepare != nil {
-		apply := c.Prepare(train.x)
-		train.x, test.x = apply(train.x), apply(test.x)
+		apply := c.Prepare(x)
+		x, held = apply(x), apply(held)
 	}
-	if weights := c.ClassWeights.Weights(train.data.Labels); weights != nil {
-		train.data.Weights = weights
+	if weights := c.ClassWeights.Weights(data.Labels); weights != nil {
+		data.Weights = weights
 	}
 	along := &c.folds[fold]
 	from := along.last
@@ -278,16 +312,18 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 		from = along.first
 	}
 	settings, run := c.Method, c.Solver
-	run.Threads = within(run.Threads, len(c.folds))
-	settings.Xi, settings.Ridge, run.Rank = c.candidates[i].Xi, c.candidates[i].Ridge, c.candidates[i].Rank
+	if run.Threads > 0 { // 0 leaves the number to the scheduler
+		run.Threads = max(1, run.Threads/len(c.folds))
+	}
+	settings.Xi, settings.Ridge, run.Rank = t.Xi, t.Ridge, t.Rank
 	if from != nil && from.Status != solver.NonFinite {
 		run.StartTopics, run.StartScores, settings.StartHead = from.Topics, from.Scores, from.Head
 	}
-	method, err := New(train.data, settings)
+	method, err := New(data, settings)
 	if err != nil {
 		return err
 	}
-	result, err := solver.Solve(ctx, train.x, run, method)
+	result, err := solver.Solve(ctx, x, run, method)
 	if err != nil {
 		return err
 	}
@@ -296,26 +332,18 @@ func (c *validation) run(ctx context.Context, i, fold int, first bool) error {
 	}
 	model := method.Model(result)
 	model.Threads = run.Threads
-	p, err := model.Predict(test.x, test.data.Aux)
+	p, err := model.Predict(held, heldData.Aux)
 	if err != nil {
 		return err
 	}
-	for from, to := range test.rows {
-		c.odds[i].SetRow(to, p.LogOdds.RawRowView(from))
+	for from, to := range inside {
+		t.odds.SetRow(to, p.LogOdds.RawRowView(from))
 	}
 	if along.last = result; first {
 		along.first = result
 	}
 	c.tell(1)
 	return nil
-}
-
-// within returns the threads of each run if this many runs at a time share the threads. 0 leaves the number to the scheduler.
-func within(threads, runs int) int {
-	if threads == 0 {
-		return 0
-	}
-	return max(1, threads/runs)
 }
 
 // descending returns the indices of the values, largest value first.
@@ -329,31 +357,30 @@ func descending(values []float64) []int {
 }
 
 // measure fills in the results of a candidate. They are NaN if one of its log-odds is.
-func (c *validation) measure(candidate int) {
-	to, odds := &c.candidates[candidate], c.odds[candidate]
+func (c *validation) measure(t *trial) {
 	of := labels{of: c.data.Labels, weights: c.data.Weights}
 	losses, weights := make([]float64, len(c.folds)), make([]float64, len(c.folds))
 	p := make([]float64, c.data.Classes-1)
 	var loss, right, weight float64
 	for i, y := range c.data.Labels {
 		w, f := of.weight(i), c.FoldOf[i]
-		l := w * min(softmax(p, odds.RawRowView(i), y), -math.Log(leastProbability))
+		l := w * min(softmax(p, t.odds.RawRowView(i), y), -math.Log(leastProbability))
 		losses[f] += l
 		weights[f] += w
 		loss += l
 		weight += w
-		if mostProbable(odds.RawRowView(i)) == y {
+		if mostProbable(t.odds.RawRowView(i)) == y {
 			right += w
 		}
 	}
-	to.LogLoss, to.Accuracy = loss/weight, right/weight
+	t.LogLoss, t.Accuracy = loss/weight, right/weight
 	var squares, used float64
 	for f, w := range weights {
 		if w > 0 {
-			d := losses[f]/w - to.LogLoss
+			d := losses[f]/w - t.LogLoss
 			squares += d * d
 			used++
 		}
 	}
-	to.StandardError = math.Sqrt(squares / (used * max(1, used-1)))
+	t.StandardError = math.Sqrt(squares / (used * max(1, used-1)))
 }

@@ -2,6 +2,7 @@ package smf
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -9,9 +10,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I. In this gauge the codes
-// of both variants are X·Topics, so the same matrix encodes documents and reconstructs them. With topics W, scores S,
-// coefficients C and the thin singular value decomposition W = U·D·Vᵀ
+// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I, in which the codes of
+// both variants are X·Topics. With topics W, scores S, coefficients C and the thin singular value decomposition W = U·D·Vᵀ
 //
 //	SMF-W: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D·R
 //	SMF-H: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D⁻¹·R
@@ -50,13 +50,11 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	}
 	var scores, coefficients mat.Dense
 	scores.Mul(r.Scores, &v)
-	scaleColumns(&scores, values)
+	linalg.ScaleColumns(&scores, &scores, values)
 	coefficients.Mul(r.Head.Coefficients, &v)
-	scaleColumns(&coefficients, coded)
+	linalg.ScaleColumns(&coefficients, &coefficients, coded)
 
-	gram := mat.NewDense(k, k, nil)
-	serial.GramTo(gram, &scores)
-	_, rotation, ok := eigen(gram)
+	_, rotation, ok := eigen(serial.Gram(&scores))
 	if !ok {
 		return nil, fmt.Errorf("ordering topics: %w", solver.ErrNonFinite)
 	}
@@ -66,18 +64,15 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	serial.MulTo(turned.Topics, basis, small)
 	signs := largestEntries(turned.Topics)
 	for t, v := range signs {
-		if signs[t] = 1; v < 0 {
-			signs[t] = -1
-		}
+		signs[t] = math.Copysign(1, v)
 	}
 	turned.Scores.Mul(&scores, rotation)
 	head.Coefficients.Mul(&coefficients, rotation)
 	for _, a := range []*mat.Dense{turned.Topics, turned.Scores, head.Coefficients} {
-		scaleColumns(a, signs)
+		linalg.ScaleColumns(a, a, signs)
 	}
 	turned.Head = &head
-	serial.GramTo(gram, turned.Topics)
-	distance := linalg.DistanceFromIdentity(gram)
+	distance := linalg.DistanceFromIdentity(serial.Gram(turned.Topics))
 	turned.OrthogonalityResidual = distance * distance
 	return &turned, nil
 }

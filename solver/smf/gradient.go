@@ -1,7 +1,7 @@
 package smf
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -11,18 +11,14 @@ import (
 )
 
 const (
-	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition.
-	exactDim = 128
-	// A larger projection is a block power iteration with powerSteps steps. Its block has at least guard columns more than
-	// the rank, rounded up to a multiple of blockColumns, which is fastest. It starts from the block of the projection
-	// before.
+	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition. A larger one
+	// is powerSteps steps of a block power iteration from the block before. The block has at least guard columns more than the
+	// rank, rounded up to a multiple of blockColumns, which is fastest.
+	exactDim     = 128
 	guard        = 4
 	blockColumns = 8
 	powerSteps   = 3
-	// normShare corrects an estimate of ‖X‖₂² that is too small.
-	normShare = 1.01
-	// After patience updates without a new lowest objective, a run is Cycling; it is Stationary if its objective is within
-	// stillShare of the lowest, relative to its size.
+	// After patience updates without a new lowest objective, a run is Cycling, or Stationary within stillShare of the lowest.
 	patience   = 50
 	stillShare = 1e-10
 	// A run goes to and fro if, in two updates in a row, the objective changes by less than toAndFro times ‖update‖²/step.
@@ -35,125 +31,38 @@ const (
 //
 //	A½ = A − τ·∂F/∂A, B½ = B − 2τξ·(B − X̂), Γ½ = Γ − τ_Γ·∂F/∂Γ,
 //
-// then Θ is the truncated SVD of [A½, B½]. Step gives τ = τ_Γ. Without it
+// then Θ is the truncated SVD of [A½, B½]. The paper has τ_Γ = τ; with an intercept τ = 0.01 then ends in a limit cycle from
+// about 800 documents on.
 //
-//	τ = 1/max(2ξ, 2ν + 2h·s), τ_Γ = 1/(2ν + 2h·‖Z‖₂²)
-//
-// where h bounds the curvature of the label loss (1/4 for two classes, 1/2 for more) and s = ‖X‖₂² for SMF-W, 1 for SMF-H;
-// the factor 2 is for both blocks moving together. The objective then never rises. (The paper has one τ
-// for all; with an intercept τ = 0.01 ends in a limit cycle from about 800 documents on.)
-//
-// A given step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between
-// points with the same objective, which the tolerances would take for convergence. An update costs two products of X̂ for each
-// power step and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only multiplied.
+// A step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between points with
+// the same objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
+// and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only multiplied.
 type gradientState struct {
 	iterate
-	tau, tauAux float64
-	design      *mat.Dense // [features | z]
-	products    *mat.Dense // X̂ᵀQ, e×r
-	probs       *mat.Dense // n×κ
-	block       *mat.Dense // start of the next projection, d×(r+guard) or wider
-	lowest      float64
-	since       int // updates since the lowest objective
-	fro         int // updates in a row that went to and fro
+	design   *mat.Dense // [features | z]
+	products *mat.Dense // X̂ᵀQ, e×r
+	probs    *mat.Dense // n×κ
+	block    *mat.Dense // start of the next projection, d×(r+guard) or wider
+	lowest   float64
+	since    int // updates since the lowest objective
+	fro      int // updates in a row that went to and fro
 }
 
 func newGradient(t *task, topics, scores *mat.Dense) (*gradientState, error) {
-	s := &gradientState{tau: t.Step, tauAux: t.Step, probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
+	s := &gradientState{probs: mat.NewDense(t.n, t.kappa, nil), products: mat.NewDense(t.e, t.rank, nil)}
 	s.task = t
-	if t.Step == 0 {
-		if err := s.chooseSteps(); err != nil {
-			return nil, err
-		}
-	}
-	own, other := topics, scores
-	if t.Variant == VariantH {
-		own, other = scores, topics
-	}
-	if err := s.assume(own, other, t.startHead()); err != nil {
+	if err := s.assume(topics, scores); err != nil {
 		return nil, err
 	}
-	_, q := t.z.Dims()
-	s.design = mat.NewDense(t.n, t.rank+q, nil)
-	s.design.Slice(0, t.n, t.rank, t.rank+q).(*mat.Dense).Copy(t.z)
 	s.evaluate()
 	s.lowest = s.objective
 	return s, nil
 }
 
-// startHead returns StartHead as κ×(k+1+q), zeros if there is none.
-func (t *task) startHead() *mat.Dense {
-	_, q := t.z.Dims()
-	head := mat.NewDense(t.kappa, t.k+q, nil)
-	if t.StartHead == nil {
-		return head
-	}
-	head.Slice(0, t.kappa, 0, t.k).(*mat.Dense).Copy(t.StartHead.Coefficients)
-	head.SetCol(t.k, t.StartHead.Intercept)
-	if q > 1 {
-		head.Slice(0, t.kappa, t.k+1, t.k+q).(*mat.Dense).Copy(t.StartHead.AuxCoefficients)
-	}
-	return head
-}
-
-// assume makes Θ = own·[b, otherᵀ] the iterate, for a d×k matrix own of any rank, an e×k matrix other and a
-// κ×(k+1+q) head.
-func (it *iterate) assume(own, other, head *mat.Dense) error {
-	it.basis = mat.NewDense(it.d, it.rank, nil)
-	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
-		return fmt.Errorf("making the factors orthonormal: %w", err)
-	}
-	_, q := it.z.Dims()
-	var small mat.Dense // own = Q·small
-	small.Mul(it.basis.T(), own)
-	it.image = mat.NewDense(it.e, it.rank, nil)
-	it.image.Mul(other, small.T())
-	it.head = mat.NewDense(it.kappa, it.rank+q, nil)
-	it.coef().Mul(head.Slice(0, it.kappa, 0, it.k), small.T())
-	it.head.Slice(0, it.kappa, it.rank, it.rank+q).(*mat.Dense).Copy(head.Slice(0, it.kappa, it.k, it.k+q))
-	return nil
-}
-
-// chooseSteps sets the step lengths when none is given.
-func (s *gradientState) chooseSteps() error {
-	curvature := s.labels.curvature(s.kappa)
-	size := 1.0
-	if s.Variant == VariantW {
-		norm, err := squaredNorm(s.x, s.threads)
-		if err != nil {
-			return err
-		}
-		size = norm
-	}
-	_, q := s.z.Dims()
-	gram := mat.NewDense(q, q, nil)
-	s.threads.GramTo(gram, s.z)
-	s.tau = 1 / max(2*s.Xi, 2*s.Ridge+2*curvature*size)
-	s.tauAux = 1 / (2*s.Ridge + 2*curvature*largestEigenvalue(gram))
-	return nil
-}
-
-// squaredNorm returns an upper estimate of ‖X‖₂².
-func squaredNorm(x linalg.Products, threads linalg.Threads) (float64, error) {
-	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1, Threads: threads})
-	if err != nil {
-		return 0, fmt.Errorf("estimating a step length: %w", err)
-	}
-	return normShare * svd.S[0] * svd.S[0], nil
-}
-
-func largestEigenvalue(a *mat.Dense) float64 {
-	values, _, ok := eigen(a)
-	if !ok {
-		return math.NaN()
-	}
-	return values[0]
-}
-
 // evaluate computes the objective, and the products and probabilities that the next gradient needs.
 func (s *gradientState) evaluate() {
 	s.side.MulTransTo(s.products, s.basis)
-	s.design.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.products))
+	s.design = s.designTo(s.design, s.products)
 	activate(s.probs, s.design, s.head)
 	loss := s.labels.loss(s.probs, s.probs)
 	residual := s.squared - 2*linalg.Dot(s.products, s.image) + linalg.Dot(s.image, s.image)
@@ -185,7 +94,7 @@ func (s *gradientState) Update() solver.Status {
 		s.lowest, s.since = s.objective, 0
 	}
 	from.Sub(from, s.coefficients())
-	if s.Step > 0 && math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
+	if s.StepAux == 0 && math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
 		s.fro++
 	} else {
 		s.fro = 0
@@ -195,33 +104,36 @@ func (s *gradientState) Update() solver.Status {
 
 // coefficients returns A above Γ.
 func (s *gradientState) coefficients() *mat.Dense {
-	_, m := s.head.Dims()
-	all := mat.NewDense(s.d+m-s.rank, s.kappa, nil)
-	all.Slice(0, s.d, 0, s.kappa).(*mat.Dense).Mul(s.basis, s.coef().T())
-	all.Slice(s.d, s.d+m-s.rank, 0, s.kappa).(*mat.Dense).Copy(s.head.Slice(0, s.kappa, s.rank, m).T())
-	return all
+	var a, all mat.Dense
+	a.Mul(s.basis, s.coef().T())
+	all.Stack(&a, s.gamma().T())
+	return &all
 }
 
-// half returns Θ½.
+// half returns Θ½ by ∂F/∂A, which is X·K + 2ν·Q·b for SMF-W and K + 2ν·Q·b for SMF-H, K the residuals of the label loss.
 func (s *gradientState) half(residual *mat.Dense) *lifted {
 	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
-	s.gradientTo(gradient, residual)
+	if s.Variant == VariantW {
+		s.side.MulTo(gradient, residual)
+	} else {
+		gradient.Copy(residual)
+	}
+	s.addRidge(gradient)
 	a.Mul(s.basis, s.coef().T())
-	addScaledTo(a, a, -s.tau, gradient)
-	share := 2 * s.tau * s.Xi
-	return &lifted{threads: s.threads, a: a, basis: s.basis, image: s.image, keep: 1 - share, side: s.side, weight: share}
+	addScaledTo(a, a, -s.Step, gradient)
+	return &lifted{iterate: &s.iterate, a: a, share: 2 * s.Step * s.Xi}
 }
 
 // stepAux makes the step of Γ.
 func (s *gradientState) stepAux(residual *mat.Dense) {
-	_, q := s.z.Dims()
-	gamma := s.head.Slice(0, s.kappa, s.rank, s.rank+q).(*mat.Dense)
-	gradient := mat.NewDense(q, s.kappa, nil)
+	tau := cmp.Or(s.StepAux, s.Step)
+	gamma := s.gamma()
+	gradient := mat.NewDense(s.aux, s.kappa, nil)
 	s.threads.InnerTo(gradient, s.z, residual)
 	for c := range s.kappa {
 		row := gamma.RawRowView(c)
 		for j := range row {
-			row[j] -= s.tauAux * (gradient.At(j, c) + 2*s.Ridge*row[j])
+			row[j] -= tau * (gradient.At(j, c) + 2*s.Ridge*row[j])
 		}
 	}
 }
@@ -231,6 +143,7 @@ func (s *gradientState) project(half *lifted) bool {
 	r, wide := s.rank, s.kappa+s.e
 	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ, zeros beyond its columns
 	found := min(r, wide)
+	leading := right.Slice(0, wide, 0, found).(*mat.Dense)
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
 		dense := half.dense()
@@ -241,11 +154,8 @@ func (s *gradientState) project(half *lifted) bool {
 		svd.UTo(&u)
 		svd.VTo(&v)
 		basis.Copy(u.Slice(0, s.d, 0, found))
-		right.Copy(v.Slice(0, wide, 0, found))
-		for t, sigma := range svd.Values(nil)[:found] {
-			scaleColumn(right, t, sigma)
-		}
-	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), right.Slice(0, wide, 0, found).(*mat.Dense)) {
+		linalg.ScaleColumns(leading, v.Slice(0, wide, 0, found).(*mat.Dense), svd.Values(nil)[:found])
+	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), leading) {
 		return false
 	}
 	s.coef().Copy(right.Slice(0, s.kappa, 0, r))
@@ -273,9 +183,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 		}
 	}
 	half.MulTransTo(z, s.block)
-	gram := mat.NewDense(width, width, nil)
-	s.threads.GramTo(gram, z)
-	_, vectors, ok := eigen(gram)
+	_, vectors, ok := eigen(s.threads.Gram(z))
 	if !ok {
 		return false
 	}
@@ -287,53 +195,46 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	return true
 }
 
-// lifted multiplies by Θ½ = [A½, keep·Q·Yᵀ + weight·X̂], d×(κ+e), without forming it.
+// lifted multiplies by Θ½ = [A½, (1 − share)·Q·Yᵀ + share·X̂], d×(κ+e), without forming it.
 type lifted struct {
-	a, basis, image *mat.Dense
-	side            linalg.Products
-	keep, weight    float64
-	threads         linalg.Threads
+	*iterate
+	a     *mat.Dense
+	share float64
 }
 
 // MulTo stores Θ½·D in dst.
 func (l *lifted) MulTo(dst, d *mat.Dense) {
-	_, kappa := l.a.Dims()
 	rows, m := d.Dims()
-	right := d.Slice(kappa, rows, 0, m).(*mat.Dense)
+	right := d.Slice(l.kappa, rows, 0, m).(*mat.Dense)
 	l.side.MulTo(dst, right)
-	_, r := l.image.Dims()
-	inner := mat.NewDense(r, m, nil)
-	l.threads.InnerTo(inner, l.image, right)
-	l.add(dst, l.basis, inner)
-	l.threads.AddMulTo(dst, l.a, d.Slice(0, kappa, 0, m).(*mat.Dense))
+	l.add(dst, l.basis, l.image, right)
+	l.threads.AddMulTo(dst, l.a, d.Slice(0, l.kappa, 0, m).(*mat.Dense))
 }
 
 // MulTransTo stores Θ½ᵀ·D in dst.
 func (l *lifted) MulTransTo(dst, d *mat.Dense) {
-	_, kappa := l.a.Dims()
 	rows, m := dst.Dims()
-	below := dst.Slice(kappa, rows, 0, m).(*mat.Dense)
+	below := dst.Slice(l.kappa, rows, 0, m).(*mat.Dense)
 	l.side.MulTransTo(below, d)
-	_, r := l.basis.Dims()
-	inner := mat.NewDense(r, m, nil)
-	l.threads.InnerTo(inner, l.basis, d)
-	l.add(below, l.image, inner)
-	l.threads.InnerTo(dst.Slice(0, kappa, 0, m).(*mat.Dense), l.a, d)
+	l.add(below, l.image, l.basis, d)
+	l.threads.InnerTo(dst.Slice(0, l.kappa, 0, m).(*mat.Dense), l.a, d)
 }
 
-// add turns dst into weight·dst + keep·left·inner. It scales inner.
-func (l *lifted) add(dst, left, inner *mat.Dense) {
-	dst.Scale(l.weight, dst)
-	inner.Scale(l.keep, inner)
+// add turns dst into share·dst + (1 − share)·left·rightᵀ·d.
+func (l *lifted) add(dst, left, right, d *mat.Dense) {
+	_, m := d.Dims()
+	inner := mat.NewDense(l.rank, m, nil)
+	l.threads.InnerTo(inner, right, d)
+	dst.Scale(l.share, dst)
+	inner.Scale(1-l.share, inner)
 	l.threads.AddMulTo(dst, left, inner)
 }
 
 // dense returns Θ½.
 func (l *lifted) dense() *mat.Dense {
-	d, kappa := l.a.Dims()
-	e, _ := l.image.Dims()
-	dst, eye := mat.NewDense(d, kappa+e, nil), mat.NewDense(kappa+e, kappa+e, nil)
-	for i := range kappa + e {
+	wide := l.kappa + l.e
+	dst, eye := mat.NewDense(l.d, wide, nil), mat.NewDense(wide, wide, nil)
+	for i := range wide {
 		eye.Set(i, i, 1)
 	}
 	l.MulTo(dst, eye)

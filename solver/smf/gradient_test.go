@@ -185,7 +185,7 @@ func TestGradientByDifferences(t *testing.T) {
 	}
 }
 
-// A step too long for the problem is said to cycle, never to converge; the default steps are not too long.
+// A step too long for the problem is said to cycle, never to converge; safe steps are not too long.
 func TestLongStepsCycle(t *testing.T) {
 	t.Parallel()
 	x, data := planted(120, 10, 1)
@@ -195,9 +195,9 @@ func TestLongStepsCycle(t *testing.T) {
 		if r.Status != solver.Cycling || r.Status.Err() == nil {
 			t.Errorf("%s: a step of 0.3 ends %v after %d updates", variant, r.Status, r.Iterations)
 		}
-		r = solve(t, x, settings, newMethod(t, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1, Update: smf.UpdateGradient}))
+		r = solve(t, x, settings, newMethod(t, data, safe(x, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1})))
 		if r.Status == solver.Cycling || r.Objective > r.Trace[len(r.Trace)/2].Objective {
-			t.Errorf("%s: the default step ends %v after %d updates", variant, r.Status, r.Iterations)
+			t.Errorf("%s: a safe step ends %v after %d updates", variant, r.Status, r.Iterations)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestMoreTopicsThanDocuments(t *testing.T) {
 		data.Labels[i] = i % 2
 	}
 	for _, variant := range variants {
-		s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: smf.UpdateGradient}
+		s := safe(x, data, smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1})
 		r := solve(t, x, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
 		if at := objective(x, data, s, r); math.Abs(r.Objective-at) > 1e-9*at || r.Objective > r.Trace[0].Objective {
 			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at, r.Trace[0].Objective)
@@ -247,8 +247,7 @@ func TestGivenStart(t *testing.T) {
 	x, data := planted(50, 20, 2)
 	kept, aux := mat.DenseCopyOf(x), mat.DenseCopyOf(data.Aux)
 	for _, variant := range variants {
-		for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
-			s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update}
+		for update, s := range updates(x, data, smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1}) {
 			first := solve(t, x, solver.Settings{Rank: 3, MaxIter: 5}, newMethod(t, data, s))
 			before := parts(first)
 			for i, m := range before {
@@ -301,8 +300,7 @@ func TestGivenStartIsIteration0(t *testing.T) {
 	x, data := planted(50, 20, 2)
 	for _, variant := range variants {
 		for _, head := range []*solver.Head{nil, {Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2}}} {
-			for _, update := range []smf.Update{smf.UpdateProfiled, smf.UpdateGradient, smf.UpdateBlocks} {
-				s := smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, Update: update, StartHead: head}
+			for update, s := range updates(x, data, smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, StartHead: head}) {
 				start := &solver.Result{Topics: normal(6, 20, 3), Scores: normal(7, 50, 3), Head: head}
 				r := solve(t, csr(t, x), solver.Settings{Rank: 3, MaxIter: 10, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
 				if head == nil {

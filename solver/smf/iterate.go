@@ -1,14 +1,18 @@
 package smf
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 )
+
+// negligible is a share of the largest eigenvalue. Directions with smaller eigenvalues are ignored.
+const negligible = 1e-14
 
 // iterate is Θ = [A, B] = Q·[b, Yᵀ] with Γ.
 type iterate struct {
@@ -56,23 +60,23 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 			right[t] = sign / root
 		}
 	}
-	scaleColumns(it.basis, left)
-	scaleColumns(it.image, right)
-	scaleColumns(coef, right)
+	linalg.ScaleColumns(it.basis, it.basis, left)
+	linalg.ScaleColumns(it.image, it.image, right)
+	linalg.ScaleColumns(coef, coef, right)
 	topics, scores = it.Factors()
 	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
-	it.result = headOf(it.head, r)
-	it.result.Coefficients = widened(coef, it.k)
+	it.result = &solver.Head{Coefficients: widened(coef, it.k), Intercept: mat.Col(nil, r, it.head)}
+	if it.aux > 1 {
+		it.result.AuxCoefficients = mat.DenseCopyOf(it.head.Slice(0, it.kappa, r+1, r+it.aux))
+	}
 	return topics, scores, it.recompute(topics, scores)
 }
 
 // rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal. The longest
 // column comes first.
 func (it *iterate) rotate(coef *mat.Dense) {
-	gram, small := mat.NewDense(it.rank, it.rank, nil), mat.NewDense(it.rank, it.rank, nil)
-	it.threads.GramTo(gram, it.image)
-	it.threads.GramTo(small, coef)
-	gram.Add(gram, small)
+	gram := it.threads.Gram(it.image)
+	gram.Add(gram, it.threads.Gram(coef))
 	_, vectors, ok := eigen(gram)
 	if !ok {
 		return
@@ -91,16 +95,14 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	if it.Variant == VariantH {
 		on = scores
 	}
-	rows, _ := on.Dims()
-	a := mat.NewDense(rows, it.kappa, nil)
+	a := new(mat.Dense)
 	a.Mul(on, it.result.Coefficients.T())
 	activations := a
 	if it.Variant == VariantW {
 		activations = mat.NewDense(it.n, it.kappa, nil)
 		it.x.MulTo(activations, a)
 	}
-	_, m := it.head.Dims()
-	gamma := it.head.Slice(0, it.kappa, it.rank, m).(*mat.Dense)
+	gamma := it.gamma()
 	total := mat.NewDense(it.n, it.kappa, nil)
 	activate(total, it.z, gamma)
 	total.Add(total, activations)
@@ -108,24 +110,43 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss + it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
 }
 
-// features returns the matrix that the activations are linear in: X̂ᵀQ for SMF-W, which the caller passes as products, and Q
-// for SMF-H.
-func (t *task) features(basis, products *mat.Dense) *mat.Dense {
-	if t.Variant == VariantW {
-		return products
+// assume makes the given factors of any rank and the start head the iterate.
+func (it *iterate) assume(topics, scores *mat.Dense) error {
+	own, other := topics, scores
+	if it.Variant == VariantH {
+		own, other = scores, topics
 	}
-	return basis
+	it.basis = mat.NewDense(it.d, it.rank, nil)
+	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+		return fmt.Errorf("making the factors orthonormal: %w", err)
+	}
+	var small mat.Dense // own = Q·small
+	small.Mul(it.basis.T(), own)
+	it.image, it.head = mat.NewDense(it.e, it.rank, nil), mat.NewDense(it.kappa, it.rank+it.aux, nil)
+	it.image.Mul(other, small.T())
+	if h := it.StartHead; h != nil {
+		it.coef().Mul(h.Coefficients, small.T())
+		it.head.SetCol(it.rank, h.Intercept)
+		if it.aux > 1 {
+			it.head.Slice(0, it.kappa, it.rank+1, it.rank+it.aux).(*mat.Dense).Copy(h.AuxCoefficients)
+		}
+	}
+	return nil
 }
 
-// gradientTo stores ∂F/∂A in the d×κ matrix dst, for the residuals K, n×κ, of the label loss: X·K for SMF-W or K for SMF-H,
-// plus 2ν·Q·b.
-func (it *iterate) gradientTo(dst, k *mat.Dense) {
-	if it.Variant == VariantW {
-		it.side.MulTo(dst, k)
-	} else {
-		dst.Copy(k)
+// designTo stores in dst, or in a new matrix, what the activations are linear in: [X̂ᵀQ | z] for SMF-W, whose products are
+// X̂ᵀQ, and [Q | z] for SMF-H.
+func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
+	if dst == nil {
+		dst = mat.NewDense(it.n, it.rank+it.aux, nil)
+		dst.Slice(0, it.n, it.rank, it.rank+it.aux).(*mat.Dense).Copy(it.z)
 	}
-	it.addRidge(dst)
+	features := it.basis
+	if it.Variant == VariantW {
+		features = products
+	}
+	dst.Slice(0, it.n, 0, it.rank).(*mat.Dense).Copy(features)
+	return dst
 }
 
 // addRidge adds 2ν·Q·b to dst.
@@ -137,6 +158,11 @@ func (it *iterate) addRidge(dst *mat.Dense) {
 
 // coef returns bᵀ, κ×r, as a view of the head.
 func (it *iterate) coef() *mat.Dense { return it.head.Slice(0, it.kappa, 0, it.rank).(*mat.Dense) }
+
+// gamma returns Γᵀ, κ×(1+q), as a view of the head.
+func (it *iterate) gamma() *mat.Dense {
+	return it.head.Slice(0, it.kappa, it.rank, it.rank+it.aux).(*mat.Dense)
+}
 
 // widened returns a with columns of zeros up to k.
 func widened(a *mat.Dense, k int) *mat.Dense {
@@ -166,10 +192,19 @@ func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 			row[j] = from[n-1-j]
 		}
 	}
-	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
-		values[i], values[j] = values[j], values[i]
-	}
+	slices.Reverse(values)
 	return values, vectors, true
+}
+
+// mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
+func mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
+	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))
+	for t, v := range values {
+		factors[t] = of(v)
+	}
+	linalg.ScaleColumns(scaled, scaled, factors)
+	scaled.Mul(scaled, vectors.T())
+	return scaled
 }
 
 // largestEntries returns the entry of largest magnitude of each column, the first of several.
@@ -187,30 +222,9 @@ func largestEntries(a *mat.Dense) []float64 {
 }
 
 func columnNorms(a *mat.Dense) []float64 {
-	rows, cols := a.Dims()
-	norms := make([]float64, cols)
-	for i := range rows {
-		for j, v := range a.RawRowView(i) {
-			norms[j] += v * v
-		}
-	}
+	norms := linalg.ColumnSquares(a)
 	for j, v := range norms {
 		norms[j] = math.Sqrt(v)
 	}
 	return norms
-}
-
-// scaleColumns multiplies each column by its factor.
-func scaleColumns(a *mat.Dense, factors []float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		floats.Mul(a.RawRowView(i), factors)
-	}
-}
-
-func scaleColumn(a *mat.Dense, j int, factor float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		a.Set(i, j, factor*a.At(i, j))
-	}
 }

@@ -2,6 +2,7 @@ package smf
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -17,18 +18,6 @@ func (l *labels) weight(i int) float64 {
 		return 1
 	}
 	return l.weights[i]
-}
-
-// largestWeight returns max wᵢ.
-func (l *labels) largestWeight() float64 {
-	if l.weights == nil {
-		return 1
-	}
-	var largest float64
-	for _, w := range l.weights {
-		largest = max(largest, w)
-	}
-	return largest
 }
 
 // loss returns Σ wᵢ·ℓ(yᵢ, aᵢ) of activations n×κ and stores the probabilities of classes 1 … κ in the n×κ matrix probs,
@@ -95,8 +84,12 @@ func (l *labels) curve(directions, probs *mat.Dense) {
 
 // curvature bounds the eigenvalues of that Hessian: 1/4 for two classes and 1/2 for more, times the largest weight.
 func (l *labels) curvature(kappa int) float64 {
-	if kappa == 1 {
-		return l.largestWeight() / 4
+	largest := 1.0
+	if l.weights != nil {
+		largest = slices.Max(l.weights)
 	}
-	return l.largestWeight() / 2
+	if kappa == 1 {
+		return largest / 4
+	}
+	return largest / 2
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Model predicts the labels of documents.
+// Model predicts the labels of documents. Topics is p×k.
 type Model struct {
 	Variant Variant
-	// Topics is p×k.
-	Topics *mat.Dense
-	Head   *solver.Head
+	Topics  *mat.Dense
+	Head    *solver.Head
 	// Threads is the largest number of goroutines of Predict; 0 means GOMAXPROCS.
 	Threads int
 }
@@ -33,7 +32,7 @@ type Prediction struct {
 	// LogOdds is n×κ, the log-odds of classes 1 … κ against class 0: Scores·Coefficientsᵀ plus the auxiliary part and the
 	// intercept. Each is a sum of one contribution per topic, one per auxiliary feature, and the intercept.
 	LogOdds *mat.Dense
-	// Probabilities is n×(κ+1): the probabilities of all classes that LogOdds mean.
+	// Probabilities is n×(κ+1), those of all classes.
 	Probabilities *mat.Dense
 	// Classes holds the most probable class of each document, the first of several.
 	Classes []int
@@ -41,8 +40,7 @@ type Prediction struct {
 
 // Predict predicts the labels of the rows of X, n×p. aux holds their auxiliary features, n×q, or is nil for none.
 //
-// For SMF-H the codes of new documents are least squares, while the codes in training also followed the labels. Probabilities
-// of new documents are therefore less certain than in training.
+// Probabilities of SMF-H are less certain for new documents than in training, where the scores also followed the labels.
 //
 // The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape if X or aux does not fit the
 // model, and solver.ErrNonFinite if an auxiliary feature is not finite.
@@ -56,7 +54,8 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	if err := checkAux(aux, n); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
-	if wanted, got := columns(m.Head.AuxCoefficients), columns(aux); wanted != got {
+	_, got := shape(aux)
+	if _, wanted := shape(m.Head.AuxCoefficients); wanted != got {
 		return nil, fmt.Errorf("predicting: %w: %d auxiliary features, must be %d", solver.ErrShape, got, wanted)
 	}
 
@@ -94,10 +93,8 @@ func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 func (v Variant) encode(codes *mat.Dense, x matrix.Operator, topics *mat.Dense) {
 	x.MulTo(codes, topics)
 	if v == VariantH {
-		_, k := topics.Dims()
-		threads, gram, products := linalg.ThreadsOf(x), mat.NewDense(k, k, nil), mat.DenseCopyOf(codes)
-		threads.GramTo(gram, topics)
-		threads.MulTo(codes, products, pseudoInverse(gram))
+		threads := linalg.ThreadsOf(x)
+		threads.MulTo(codes, mat.DenseCopyOf(codes), pseudoInverse(threads.Gram(topics)))
 	}
 }
 
@@ -122,29 +119,16 @@ func mostProbable(odds []float64) int {
 	return best
 }
 
-func columns(a *mat.Dense) int {
-	if a == nil {
-		return 0
-	}
-	_, cols := a.Dims()
-	return cols
-}
-
 // pseudoInverse returns the inverse of a symmetric matrix a ≥ 0 on its range.
 func pseudoInverse(a *mat.Dense) *mat.Dense {
-	inverse := mat.DenseCopyOf(a)
 	values, vectors, ok := eigen(a)
-	if !ok { // not finite; the results computed with it are not finite either
-		return inverse
+	if !ok {
+		return a // not finite; the results computed with it are not finite either
 	}
-	scaled := mat.DenseCopyOf(vectors)
-	for t, v := range values {
-		factor := 0.0
+	return mapped(values, vectors, func(v float64) float64 {
 		if v > negligible*values[0] {
-			factor = 1 / v
+			return 1 / v
 		}
-		scaleColumn(scaled, t, factor)
-	}
-	inverse.Mul(scaled, vectors.T())
-	return inverse
+		return 0
+	})
 }

@@ -3,6 +3,7 @@ package smf
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -10,8 +11,8 @@ import (
 )
 
 const (
-	// startSteps and updateSteps bound the Newton steps of the coefficients at the start and in an update. The steps end when
-	// they promise less than fitShare of the objective, or in an update less than gainShare of the gain of the update before.
+	// startSteps and updateSteps bound the Newton steps of the coefficients. The steps end when they promise less than fitShare
+	// of the objective, or in an update less than gainShare of the gain of the update before.
 	startSteps  = 20
 	updateSteps = 3
 	fitShare    = 1e-11
@@ -29,8 +30,7 @@ const (
 	// maxRaises bounds how often an update raises the curvature before it gives up; raise is the factor.
 	maxRaises = 12
 	raise     = 4
-	// An update that reaches less than poorShare of the promised decrease makes the next one shorter. One that reaches more
-	// than richShare makes it longer.
+	// An update makes the next one shorter below poorShare of the promised decrease, and longer above richShare.
 	poorShare = 0.75
 	richShare = 1
 	lengthen  = 1.5
@@ -47,19 +47,18 @@ const (
 //
 //	F + ⟨∇, A′ − A⟩ + λ/2·‖A′ − A‖² + ξ·(‖X̂ − B′‖² − ‖X̂ − B‖²)
 //
-// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ. This is
-// a lifted projected gradient step of length 1/(2ξ) for B and 1/λ for A. Its Q′ spans the leading eigenvectors of
-// ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ, which are only approximated: Q′ is the best basis in the span of Q, the gradient with respect to Q, ∇,
-// and the directions of the update before, as in the locally optimal block conjugate gradients of Knyazev 2001. Then the
-// regression is fitted again. Q′ is accepted if the objective falls; otherwise λ rises. After a fit ∇ is close to orthogonal
+// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ: a lifted
+// projected gradient step of length 1/(2ξ) for B and 1/λ for A. Its Q′ spans the leading eigenvectors of ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ,
+// approximated in the span of Q, the gradient with respect to Q, ∇, and the directions of the update before, as in the locally
+// optimal block conjugate gradients of Knyazev 2001. Then the regression is fitted again. After a fit ∇ is close to orthogonal
 // to Q, so λ may be far below the bound on the whole curvature.
 //
 // If the curvature of the label loss of SMF-W is far from that of the ridge, A first makes a Newton step among those
-// directions, and the bound is developed at its end; see advanced. A step that does not lower the objective is tried again
-// without the Newton step, and then with larger λ, so that the objective never rises.
+// directions; see advanced. A step that does not lower the objective is tried again without the Newton step, and then with
+// larger λ, so that the objective never rises.
 //
-// An update costs one product of X̂ with k + κ columns, one of X̂ᵀ, and about (18·d + 11·e)·k² multiply-adds. The Newton steps
-// of the regression come on top; each makes some passes over its n×(k+1+q) design.
+// An update costs one product of X̂ with k + κ columns, one of X̂ᵀ, about (18·d + 11·e)·k² multiply-adds, and the Newton steps
+// of the regression, each some passes over its n×(k+1+q) design.
 type profiledState struct {
 	iterate
 	regression *regression
@@ -81,10 +80,6 @@ type profiledState struct {
 // newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). If the start is given, it is iteration 0,
 // and the first update is the fit to its span. Otherwise that fit is iteration 0.
 func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
-	own, other := topics, scores
-	if t.Variant == VariantH {
-		own, other = scores, topics
-	}
 	width := 3*t.rank + t.kappa
 	s := &profiledState{
 		wide:      mat.NewDense(t.d, width, nil),
@@ -100,18 +95,14 @@ func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	if t.Variant == VariantW {
 		s.stacked = mat.NewDense(t.e, t.rank+t.kappa, nil)
 	}
-	if err := s.assume(own, other, t.startHead()); err != nil {
+	if err := s.assume(topics, scores); err != nil {
 		return nil, err
 	}
 	basis, image := s.basis, s.image
 	s.adopt()
 	s.basis.Copy(basis)
 	t.side.MulTransTo(s.image, s.basis)
-	s.regression = newRegression(t.labels, t.kappa, s.design(nil), t.Ridge)
-	s.regression.threads = t.threads
-	s.regression.coef.Copy(s.head)
-	s.head = s.regression.coef
-	s.regression.evaluate()
+	s.regression = newRegression(t, s.designTo(nil, s.image), s.head)
 	if !t.given {
 		s.fit()
 		return s, nil
@@ -146,17 +137,6 @@ func (s *profiledState) adopt() {
 	s.image = s.wideImage.Slice(0, s.e, 0, s.rank).(*mat.Dense)
 }
 
-// design stores [features | z] in dst, or in a new matrix, and returns it.
-func (s *profiledState) design(dst *mat.Dense) *mat.Dense {
-	_, q := s.z.Dims()
-	if dst == nil {
-		dst = mat.NewDense(s.n, s.rank+q, nil)
-		dst.Slice(0, s.n, s.rank, s.rank+q).(*mat.Dense).Copy(s.z)
-	}
-	dst.Slice(0, s.n, 0, s.rank).(*mat.Dense).Copy(s.features(s.basis, s.image))
-	return dst
-}
-
 // total returns ξ·(‖X‖² − ‖Y‖²).
 func (s *profiledState) total(image *mat.Dense) float64 {
 	return s.Xi * (s.squared - linalg.Dot(image, image))
@@ -178,7 +158,7 @@ func (s *profiledState) Update() solver.Status {
 			small = advanced
 		}
 	}
-	kept, previous := s.regression.snapshot(), s.previous
+	kept, previous := s.regression.clone(), s.previous
 	for range maxRaises + 1 {
 		coordinates, bound, ok := small.best(s.lambda)
 		if !ok {
@@ -202,7 +182,9 @@ func (s *profiledState) Update() solver.Status {
 		}
 		s.swap()
 		s.previous = previous
-		s.regression.restore(kept, s.design(s.regression.design))
+		s.designTo(s.regression.design, s.image)
+		s.regression.fitted = kept.clone()
+		s.head = s.regression.coef
 		if small != plain {
 			small = plain
 		} else {
@@ -222,8 +204,7 @@ func (s *profiledState) Finish() (topics, scores *mat.Dense, objective float64) 
 func (s *profiledState) products() {
 	r := s.rank
 	if s.Variant == VariantW {
-		s.stacked.Slice(0, s.e, 0, r).(*mat.Dense).Copy(s.image)
-		s.stacked.Slice(0, s.e, r, r+s.kappa).(*mat.Dense).Copy(s.residual)
+		s.stacked.Augment(s.image, s.residual)
 		s.side.MulTo(s.back, s.stacked)
 		s.gradient.Copy(s.back.Slice(0, s.d, r, r+s.kappa))
 	} else {
@@ -233,9 +214,9 @@ func (s *profiledState) products() {
 	s.addRidge(s.gradient)
 }
 
-// directions removes from the new directions [2ξ·X̂Y − ∇·b, ∇] their parts in the span of Q and P, stores an orthonormal basis
-// of the rest after Q and P in wide, with its image, and returns the number of columns in use. Images are computed for
-// orthonormal columns only: later coordinates are then at most one, and rounding errors do not grow from update to update.
+// directions stores after Q and P in wide an orthonormal basis of what the new directions [2ξ·X̂Y − ∇·b, ∇] have outside their
+// span, with its image, and returns the number of columns in use. Images are computed for orthonormal columns only, so that
+// rounding errors do not grow from update to update.
 func (s *profiledState) directions() int {
 	r, kept := s.rank, s.rank+s.previous
 	coef := mat.DenseCopyOf(s.coef())
@@ -266,10 +247,9 @@ func (s *profiledState) directions() int {
 	return kept + width
 }
 
-// independent stores in the first columns of dst an orthonormal basis of the columns of a. It leaves out columns that are only
-// rounding, compared with the given sizes, and columns that depend on others. It returns the basis and the least eigenvalue
-// that was kept, or nil if none was. The basis comes from the eigenvectors of the Gram matrix of the columns, scaled to length
-// one (Stathopoulos and Wu 2002).
+// independent stores in the first columns of dst an orthonormal basis of the columns of a, by the eigenvectors of the Gram
+// matrix of unit columns (Stathopoulos and Wu 2002). It leaves out columns that are only rounding, compared with the given
+// sizes, or depend on others. It returns the basis and the least eigenvalue that was kept, or nil if none was.
 func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (basis *mat.Dense, least float64) {
 	rows, cols := a.Dims()
 	scales := columnNorms(a)
@@ -279,48 +259,42 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 			scales[c] = 1 / norm
 		}
 	}
-	scaleColumns(a, scales)
-	gram := mat.NewDense(cols, cols, nil)
-	threads.GramTo(gram, a)
-	values, vectors, ok := eigen(gram)
+	linalg.ScaleColumns(a, a, scales)
+	values, vectors, ok := eigen(threads.Gram(a))
 	if !ok {
 		return nil, 0
 	}
 	kept := 0
-	for kept < cols && values[kept] > dependent {
-		scaleColumn(vectors, kept, 1/math.Sqrt(values[kept]))
-		kept++
+	for ; kept < cols && values[kept] > dependent; kept++ {
+		scales[kept] = 1 / math.Sqrt(values[kept])
 	}
 	if kept == 0 {
 		return nil, 0
 	}
-	basis = dst.Slice(0, rows, 0, kept).(*mat.Dense)
-	threads.MulTo(basis, a, mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept)))
+	basis, vectors = dst.Slice(0, rows, 0, kept).(*mat.Dense), mat.DenseCopyOf(vectors.Slice(0, cols, 0, kept))
+	linalg.ScaleColumns(vectors, vectors, scales[:kept])
+	threads.MulTo(basis, a, vectors)
 	return basis, values[kept-1]
 }
 
 // reduced is the problem of an update in the coordinates of the orthonormal directions S in use, u columns.
 type reduced struct {
-	threads linalg.Threads
-	images  *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
+	*task
+	images *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
 	// point, u×κ, is where the label loss is developed: Sᵀ·A, or the end of a Newton step from there. gradient, u×κ, is the
 	// gradient of the loss with its ridge at that point. lower is how far the loss there is below that of the iterate.
 	point, gradient *mat.Dense
 	lower           float64
 	objective       float64 // of the iterate, without the term −ξ·‖Y‖²
-	xi              float64
-	rank            int
 }
 
 // reduce computes the reduced problem of the first columns of wide.
 func (s *profiledState) reduce(used int) *reduced {
 	m := &reduced{
-		threads: s.threads,
-		images:  mat.NewDense(used, used, nil), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
+		task:   s.task,
+		images: s.threads.Gram(s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense)), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
 		objective: s.Xi*s.squared + s.regression.objective,
-		xi:        s.Xi, rank: s.rank,
 	}
-	s.threads.GramTo(m.images, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
 	s.threads.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
 	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
 	return m
@@ -330,15 +304,14 @@ func (s *profiledState) reduce(used int) *reduced {
 //
 //	ℓ + ν·‖A‖² + ξ·(the least squared residual of a basis whose span holds A).
 //
-// It weighs documents by the mean curvature of their classes. It ignores the coupling of A and Γ and the off-diagonal
-// curvature of the last term. The point need not be exact, since the bound holds at every point.
+// It weighs documents by the mean curvature of their classes and ignores the coupling of A and Γ and the off-diagonal curvature
+// of the last term, since the bound holds at every point.
 func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	used, kappa := m.point.Dims()
 	r := m.rank
-	hessian := mat.NewDense(used, used, nil)
 	weighted := mat.NewDense(s.e, used, nil)
 	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
-	s.threads.GramTo(hessian, weighted)
+	hessian := s.threads.Gram(weighted)
 	for j := range used {
 		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
 	}
@@ -356,11 +329,11 @@ func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	pull.Mul(&turned, pseudoInverse(&gram))
 	pull.Slice(0, r, 0, kappa).(*mat.Dense).Zero()
 	step := mat.NewDense(used, kappa, nil)
-	addScaledTo(step, m.gradient, -2*m.xi, &pull)
+	addScaledTo(step, m.gradient, -2*m.Xi, &pull)
 	step.Scale(-1, step)
 	system := mat.DenseCopyOf(hessian)
 	for j := r; j < used; j++ {
-		system.Set(j, j, system.At(j, j)+2*m.xi*float64(kappa)/size*max(0, along/size-m.images.At(j, j)))
+		system.Set(j, j, system.At(j, j)+2*m.Xi*float64(kappa)/size*max(0, along/size-m.images.At(j, j)))
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(mat.NewSymDense(used, system.RawMatrix().Data)) {
@@ -393,7 +366,7 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	var combined, image, inner, turned mat.Dense
 	combined.Mul(target, target.T())
 	combined.Scale(lambda/2, &combined)
-	addScaledTo(&combined, &combined, m.xi, m.images)
+	addScaledTo(&combined, &combined, m.Xi, m.images)
 	_, vectors, ok := eigen(&combined)
 	if !ok {
 		return nil, 0, false
@@ -403,7 +376,7 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	image.Mul(m.images, coordinates)
 	inner.Mul(coordinates.T(), target)
 	rest := linalg.Dot(target, target) - linalg.Dot(&inner, &inner)
-	bound = m.objective - m.lower - m.xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
+	bound = m.objective - m.lower - m.Xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
 
 	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
 	if err := m.threads.PolarTo(polar, polar); err != nil {
@@ -413,8 +386,8 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	return &turned, bound, true
 }
 
-// onward returns the coordinates of a basis, followed by orthonormal coordinates of the directions that were new in it. The
-// next update keeps these directions. It returns nil if nothing was new.
+// onward returns the coordinates of a basis, followed by orthonormal coordinates of the directions that were new in it, which
+// the next update keeps.
 func onward(coordinates *mat.Dense, threads linalg.Threads) *mat.Dense {
 	used, r := coordinates.Dims()
 	fresh := mat.DenseCopyOf(coordinates)
@@ -426,23 +399,18 @@ func onward(coordinates *mat.Dense, threads linalg.Threads) *mat.Dense {
 		part.Mul(coordinates, &along)
 		part.Sub(fresh, &part)
 		if fresh, _ = independent(mat.NewDense(used, r, nil), &part, sizes, threads); fresh == nil {
-			return nil
+			return coordinates
 		}
 	}
-	_, width := fresh.Dims()
-	both := mat.NewDense(used, r+width, nil)
-	both.Slice(0, used, 0, r).(*mat.Dense).Copy(coordinates)
-	both.Slice(0, used, r, r+width).(*mat.Dense).Copy(fresh)
-	return both
+	var both mat.Dense
+	both.Augment(coordinates, fresh)
+	return &both
 }
 
 // move makes the basis of the given coordinates the iterate, with the coefficients of the step of A to start from.
 func (s *profiledState) move(coordinates, target *mat.Dense) {
 	used, r := coordinates.Dims()
 	both := onward(coordinates, s.threads)
-	if both == nil {
-		both = coordinates
-	}
 	_, width := both.Dims()
 	s.threads.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
 	s.threads.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
@@ -450,7 +418,7 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 	s.previous = width - r
 	s.straighten()
 	s.coef().Mul(target.T(), coordinates)
-	s.design(s.regression.design)
+	s.designTo(s.regression.design, s.image)
 	s.regression.evaluate()
 	s.regression.fit(max(fitShare*(s.Xi*s.squared+s.regression.objective), gainShare*s.gained), updateSteps)
 }
@@ -466,31 +434,19 @@ func (s *profiledState) swap() {
 func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
-	gram := mat.NewDense(width, width, nil)
-	s.threads.GramTo(gram, directions)
-	var drift float64
+	gram := s.threads.Gram(directions)
+	drift := mat.DenseCopyOf(gram)
 	for i := range width {
-		for j := range width {
-			want := 0.0
-			if i == j {
-				want = 1
-			}
-			drift = max(drift, math.Abs(gram.At(i, j)-want))
-		}
+		drift.Set(i, i, drift.At(i, i)-1)
 	}
-	if drift <= maxDrift {
+	if floats.Norm(drift.RawMatrix().Data, math.Inf(1)) <= maxDrift {
 		return
 	}
 	values, vectors, ok := eigen(gram)
 	if !ok || !(values[width-1] > 0) {
 		return // not finite; the objective shows it too
 	}
-	scaled := mat.DenseCopyOf(vectors)
-	for t, v := range values {
-		scaleColumn(scaled, t, 1/math.Sqrt(v))
-	}
-	root := mat.NewDense(width, width, nil)
-	root.Mul(scaled, vectors.T())
+	root := mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
 		turned := mat.NewDense(rows, width, nil)

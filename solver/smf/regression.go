@@ -30,17 +30,12 @@ const (
 //
 //	minimize Σ wᵢ·ℓ(yᵢ, C·dᵢ) + ν·‖C‖², with dᵢ the i-th row of the n×m design, C the κ×m coefficients
 //
-// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner.
-// For two classes this is the factor of the Hessian itself. It is kept while the features change little.
+// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner:
+// for two classes that of the Hessian itself. It is kept while the features change little.
 type regression struct {
-	threads linalg.Threads
-	labels  labels
-	ridge   float64
-	design  *mat.Dense // n×m
-	coef    *mat.Dense // κ×m
-
-	activations, probs *mat.Dense // n×κ, of coef
-	loss, objective    float64    // of coef, without and with the ridge
+	*task
+	design *mat.Dense // n×m
+	fitted
 
 	gradient, step, conjugate, rest, product, solved *mat.Dense // κ×m
 	moved, trial, residual                           *mat.Dense // n×κ
@@ -49,15 +44,25 @@ type regression struct {
 	factored                                         bool
 }
 
-func newRegression(l labels, kappa int, design *mat.Dense, ridge float64) *regression {
-	n, m := design.Dims()
-	g := &regression{labels: l, ridge: ridge, design: design, coef: mat.NewDense(kappa, m, nil)}
+// fitted are the coefficients and what belongs to them.
+type fitted struct {
+	coef               *mat.Dense // κ×m
+	activations, probs *mat.Dense // n×κ
+	loss, objective    float64    // without and with the ridge
+}
+
+// newRegression begins with these coefficients, which it takes over.
+func newRegression(t *task, design, coef *mat.Dense) *regression {
+	_, m := design.Dims()
+	g := &regression{task: t, design: design}
 	for _, a := range []**mat.Dense{&g.gradient, &g.step, &g.conjugate, &g.rest, &g.product, &g.solved} {
-		*a = mat.NewDense(kappa, m, nil)
+		*a = mat.NewDense(t.kappa, m, nil)
 	}
 	for _, a := range []**mat.Dense{&g.activations, &g.probs, &g.moved, &g.trial, &g.residual} {
-		*a = mat.NewDense(n, kappa, nil)
+		*a = mat.NewDense(t.n, t.kappa, nil)
 	}
+	g.coef = coef
+	g.evaluate()
 	return g
 }
 
@@ -65,26 +70,12 @@ func newRegression(l labels, kappa int, design *mat.Dense, ridge float64) *regre
 func (g *regression) evaluate() {
 	activate(g.activations, g.design, g.coef)
 	g.loss = g.labels.loss(g.probs, g.activations)
-	g.objective = g.loss + g.ridge*linalg.Dot(g.coef, g.coef)
+	g.objective = g.loss + g.Ridge*linalg.Dot(g.coef, g.coef)
 }
 
-// fitted is a snapshot of a regression.
-type fitted struct {
-	coef, activations, probs *mat.Dense
-	loss, objective          float64
-}
-
-func (g *regression) snapshot() fitted {
-	return fitted{mat.DenseCopyOf(g.coef), mat.DenseCopyOf(g.activations), mat.DenseCopyOf(g.probs), g.loss, g.objective}
-}
-
-// restore goes back to a snapshot and the design that it belongs to.
-func (g *regression) restore(f fitted, design *mat.Dense) {
-	g.design = design
-	g.coef.Copy(f.coef)
-	g.activations.Copy(f.activations)
-	g.probs.Copy(f.probs)
-	g.loss, g.objective = f.loss, f.objective
+func (f fitted) clone() fitted {
+	f.coef, f.activations, f.probs = mat.DenseCopyOf(f.coef), mat.DenseCopyOf(f.activations), mat.DenseCopyOf(f.probs)
+	return f
 }
 
 // fit makes Newton steps, at most limit, until one promises to lower the objective by no more than tol. The state must be
@@ -111,7 +102,7 @@ func (g *regression) fit(tol float64, limit int) {
 
 // search halves the step, which moves the activations by moved, until the objective falls. It reports whether it falls.
 func (g *regression) search(slope float64) bool {
-	across, along := 2*g.ridge*linalg.Dot(g.coef, g.step), g.ridge*linalg.Dot(g.step, g.step)
+	across, along := 2*g.Ridge*linalg.Dot(g.coef, g.step), g.Ridge*linalg.Dot(g.step, g.step)
 	base := g.objective - g.loss
 	t := 1.0
 	for range maxHalvings {
@@ -130,9 +121,8 @@ func (g *regression) search(slope float64) bool {
 	return false
 }
 
-// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep, which is
-// positive unless the gradient is 0 or the Hessian is singular, and the number of iterations. It makes none if the
-// preconditioner promises no more than enough.
+// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep and the number
+// of iterations. It makes none if the preconditioner promises no more than enough.
 func (g *regression) newton(enough float64) (promised float64, iterations int) {
 	r := g.rest
 	r.Scale(-1, g.gradient)
@@ -173,9 +163,8 @@ func (g *regression) factorize() {
 		g.weighted = mat.NewDense(n, m, nil)
 	}
 	g.weigh(g.weighted, g.design)
-	gram := mat.NewDense(m, m, nil)
-	g.threads.GramTo(gram, g.weighted)
-	shift := 2*g.ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
+	gram := g.threads.Gram(g.weighted)
+	shift := 2*g.Ridge + jitter*mat.Trace(gram)/float64(m) + math.SmallestNonzeroFloat64
 	for j := range m {
 		gram.Set(j, j, gram.At(j, j)+shift)
 	}
@@ -216,7 +205,7 @@ func (g *regression) solve(dst, r *mat.Dense) {
 
 // accumulate stores Kᵀ·design + 2ν·C in dst for K n×κ.
 func (g *regression) accumulate(dst, k, coef *mat.Dense) {
-	dst.Scale(2*g.ridge, coef)
+	dst.Scale(2*g.Ridge, coef)
 	kappa, _ := dst.Dims()
 	for i := range g.labels.of {
 		row := g.design.RawRowView(i)

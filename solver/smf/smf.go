@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -33,10 +34,8 @@ const (
 	// UpdateProfiled is the default: a lifted projected gradient step in the metric in which the reconstruction is
 	// exact, refined in a small subspace. The coefficients are fitted again after each step. See profiledState.
 	UpdateProfiled Update = "profiled"
-	// UpdateGradient is the lifted projected gradient descent of the paper (algorithm 1).
+	// UpdateGradient is the lifted projected gradient descent of the paper (algorithm 1), by steps of a given length.
 	UpdateGradient Update = "gradient"
-	// UpdateBlocks is block coordinate descent on the factors, the baseline.
-	UpdateBlocks Update = "blocks"
 )
 
 // Data holds the labels and further features of the documents, whose rows of X are passed separately. It is not modified.
@@ -59,14 +58,20 @@ type Settings struct {
 	Xi float64
 	// Ridge is ν ≥ 0. If it is 0, the coefficients of separable data grow without bound.
 	Ridge float64
-	// Update is the algorithm; "" means UpdateGradient if Step is set, and UpdateProfiled otherwise.
-	Update Update
-	// Step is the step length τ of UpdateGradient for A, B and Γ. 0 means one length for A and B and another for Γ, both
-	// short enough that the objective never rises.
-	Step float64
+	// Step is the step length τ of UpdateGradient for A and B; 0 chooses UpdateProfiled. StepAux is that for Γ; 0 means Step,
+	// as in the paper.
+	Step, StepAux float64
 	// StartHead holds the coefficients of iteration 0; nil means zeros. They belong to the start topics and scores in
 	// solver.Settings.
 	StartHead *solver.Head
+}
+
+// Update returns the algorithm that the settings choose.
+func (s *Settings) Update() Update {
+	if s.Step > 0 {
+		return UpdateGradient
+	}
+	return UpdateProfiled
 }
 
 // Method is the factorization as a solver.Method. It holds the labels, so it is for one set of documents.
@@ -84,22 +89,11 @@ func New(data Data, s Settings) (*Method, error) {
 	if s.Variant != VariantW && s.Variant != VariantH {
 		return nil, fmt.Errorf("%w: variant %q is none of smf-w, smf-h", solver.ErrSettings, s.Variant)
 	}
-	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step, 1) {
-		return nil, fmt.Errorf("%w: xi %v, ridge %v, step %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step)
+	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || !(s.StepAux >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step+s.StepAux, 1) {
+		return nil, fmt.Errorf("%w: xi %v, ridge %v, steps %v and %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step, s.StepAux)
 	}
-	switch s.Update {
-	case "":
-		s.Update = UpdateProfiled
-		if s.Step > 0 {
-			s.Update = UpdateGradient
-		}
-	case UpdateGradient:
-	case UpdateProfiled, UpdateBlocks:
-		if s.Step > 0 {
-			return nil, fmt.Errorf("%w: update %q does not use a step length", solver.ErrSettings, s.Update)
-		}
-	default:
-		return nil, fmt.Errorf("%w: update %q is none of profiled, gradient, blocks", solver.ErrSettings, s.Update)
+	if s.StepAux > 0 && s.Step == 0 {
+		return nil, fmt.Errorf("%w: a step %v of the auxiliary features alone", solver.ErrSettings, s.StepAux)
 	}
 	return &Method{data: data, settings: s}, nil
 }
@@ -171,12 +165,8 @@ func checkAux(aux *mat.Dense, n int) error {
 	if rows != n {
 		return fmt.Errorf("%w: auxiliary features for %d documents, must be %d", solver.ErrShape, rows, n)
 	}
-	for i := range rows {
-		for j, v := range aux.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: i, Col: j, Value: v})
-			}
-		}
+	if at, ok := errors.AsType[*solver.DomainError](solver.Real.Check(aux)); ok {
+		return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value})
 	}
 	return nil
 }
@@ -184,48 +174,29 @@ func checkAux(aux *mat.Dense, n int) error {
 // Name returns "smf-w" or "smf-h".
 func (m *Method) Name() string { return string(m.settings.Variant) }
 
-// Settings returns the settings with their defaults filled in.
-func (m *Method) Settings() Settings { return m.settings }
-
 // Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their least
-// squares scores X·Topics. UpdateProfiled uses only the span of the start and fits the rest. It does so in its first update if
-// topics and scores are given, and before iteration 0 otherwise.
+// squares scores X·Topics. UpdateProfiled fits the rest to the span of the start: in its first update if topics and scores are
+// given, and before iteration 0 otherwise.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
 		return nil, err
 	}
-	topics, scores, err := startFactors(ctx, p)
-	if err != nil {
-		return nil, err
+	topics, scores := p.Settings.StartTopics, p.Settings.StartScores
+	if !t.given {
+		if topics, err = p.OrthonormalTopics(ctx); err != nil {
+			return nil, err
+		}
+		scores = mat.NewDense(t.n, t.k, nil)
+		p.X.MulTo(scores, topics)
 	}
-	switch m.settings.Update {
-	case UpdateGradient:
+	if m.settings.Update() == UpdateGradient {
 		return newGradient(t, topics, scores)
-	case UpdateBlocks:
-		return newBlocks(t, topics, scores)
-	default:
-		return newProfiled(t, topics, scores)
 	}
+	return newProfiled(t, topics, scores)
 }
 
-// startFactors returns the factors at iteration 0.
-func startFactors(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
-	s := &p.Settings
-	if s.StartTopics != nil && s.StartScores != nil {
-		return mat.DenseCopyOf(s.StartTopics), mat.DenseCopyOf(s.StartScores), nil
-	}
-	topics, err = p.OrthonormalTopics(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	n, _ := p.X.Dims()
-	scores = mat.NewDense(n, s.Rank, nil)
-	p.X.MulTo(scores, topics)
-	return topics, scores, nil
-}
-
-// task is a problem in the form that both variants share; see the package comment for X̂, d and e.
+// task is a problem in the form that both variants share (see the package comment).
 type task struct {
 	Settings
 	threads  linalg.Threads
@@ -236,12 +207,13 @@ type task struct {
 	kappa    int        // κ
 	labels   labels     // of the documents
 	z        *mat.Dense // n×(1+q)
+	aux      int        // 1+q
 	given    bool       // the start is given
 	squared  float64    // ‖X‖²
 	rounding float64    // smaller changes of the objective count as rounding
 }
 
-// noise is a share of the objective. Smaller changes of the objective count as rounding.
+// noise is the share of the objective that counts as rounding.
 const noise = 1e-15
 
 func (m *Method) newTask(p *solver.Problem) (*task, error) {
@@ -258,6 +230,7 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	t.rank = min(t.k, t.d)
 	t.labels = labels{of: m.data.Labels, weights: m.data.Weights}
 	t.z = withOnes(m.data.Aux, n)
+	_, t.aux = t.z.Dims()
 	t.rounding = noise * (t.Xi*t.squared + float64(n))
 	return t, t.checkHead()
 }
@@ -268,35 +241,30 @@ func (t *task) checkHead() error {
 	if h == nil {
 		return nil
 	}
-	_, m := t.z.Dims()
-	if h.Coefficients == nil || len(h.Intercept) != t.kappa || (h.AuxCoefficients == nil) != (m == 1) {
-		return fmt.Errorf("reading the start coefficients: %w: %d classes, %d auxiliary features", solver.ErrShape, t.kappa+1, m-1)
-	}
-	if r, c := h.Coefficients.Dims(); r != t.kappa || c != t.k {
-		return fmt.Errorf("reading the start coefficients: %w: %d×%d, must be %d×%d", solver.ErrShape, r, c, t.kappa, t.k)
-	}
-	if h.AuxCoefficients != nil {
-		if r, c := h.AuxCoefficients.Dims(); r != t.kappa || c != m-1 {
-			return fmt.Errorf("reading the start coefficients: %w: %d×%d for the auxiliary features, must be %d×%d", solver.ErrShape, r, c, t.kappa, m-1)
-		}
+	r, c := shape(h.Coefficients)
+	auxRows, q := shape(h.AuxCoefficients)
+	if r != t.kappa || c != t.k || len(h.Intercept) != t.kappa || q != t.aux-1 || q > 0 && auxRows != t.kappa {
+		return fmt.Errorf("reading the start coefficients: %w: %d×%d, %d intercepts and %d×%d of auxiliary features for %d classes, %d topics and %d auxiliary features",
+			solver.ErrShape, r, c, len(h.Intercept), auxRows, q, t.kappa+1, t.k, t.aux-1)
 	}
 	return nil
 }
 
+// shape returns that of a matrix, 0×0 for nil.
+func shape(a *mat.Dense) (rows, columns int) {
+	if a == nil {
+		return 0, 0
+	}
+	return a.Dims()
+}
+
 // withOnes returns [1 | aux].
 func withOnes(aux *mat.Dense, n int) *mat.Dense {
-	q := 0
-	if aux != nil {
-		_, q = aux.Dims()
+	ones, z := mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)), new(mat.Dense)
+	if aux == nil {
+		return ones
 	}
-	z := mat.NewDense(n, 1+q, nil)
-	for i := range n {
-		row := z.RawRowView(i)
-		row[0] = 1
-		if q > 0 {
-			copy(row[1:], aux.RawRowView(i))
-		}
-	}
+	z.Augment(ones, aux)
 	return z
 }
 

@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,7 +17,7 @@ import (
 type BinaryStep string
 
 const (
-	// BinaryStepQuasiNewton updates both factors at once by L-BFGS within their constraints.
+	// BinaryStepQuasiNewton is the default. It updates both factors at once by L-BFGS within their constraints.
 	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
 	// BinaryStepFixed is the paper's algorithm 2: scores by Newton steps of the fixed length Eta, topics by a line search
 	// along the Cayley transform of the gradient. It is for comparison: it needs many times as many updates, and any fixed
@@ -24,29 +25,23 @@ const (
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
 
-// BinaryStepDefault is the step that "" selects.
-const BinaryStepDefault = BinaryStepQuasiNewton
-
 // DefaultEta is the paper's step length of the scores.
 const DefaultEta = 0.05
 
 // BinarySettings chooses the updates of Binary. The zero value is the default.
 type BinarySettings struct {
-	// Step is the update; "" means BinaryStepDefault.
+	// Step is the update; "" means BinaryStepQuasiNewton.
 	Step BinaryStep
 	// Eta is the step length η of BinaryStepFixed, in Newton steps; 0 means DefaultEta.
 	Eta float64
 }
 
-// Binary is the factorization of a matrix of 0 and 1, dense or sparse, as a solver.Method:
+// Binary is the factorization of a matrix of 0 and 1, dense or sparse, as a solver.Method. It minimizes the f of the package
+// comment, which is −log of the likelihood of X: equation (6) of the paper with the sign for a minimum. An update costs at
+// least one pass over the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about 20·(n + p)·k numbers.
 //
-//	minimize f(F, G) = Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ, subject to FᵀF = I and G ≥ 0,
-//
-// which is −log of the likelihood of X if each xᵢⱼ is 1 with probability σ(mᵢⱼ). An update costs at least one pass over
-// the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about 20·(n + p)·k numbers.
-//
-// Source: Li, Zhu, Qu, Ye and Sun, section 4.2, equation (6) with the sign for a minimum. The default step departs from its
-// algorithm 2, and the start differs from its singular vectors of X (see quasiNewtonState and start).
+// The default step departs from the paper's algorithm 2, and the start from its singular vectors of X (see quasiNewtonState
+// and start).
 type Binary struct{ settings BinarySettings }
 
 // NewBinary returns the method. It returns an error for an unknown step and for an Eta that is negative or not finite.
@@ -61,32 +56,42 @@ func NewBinary(s BinarySettings) (*Binary, error) {
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {
 		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: eta %v", solver.ErrSettings, s.Eta)
 	}
-	if s.Eta == 0 {
-		s.Eta = DefaultEta
-	}
+	s.Eta = cmp.Or(s.Eta, DefaultEta)
 	return &Binary{settings: s}, nil
 }
 
 // Name returns "sonmf-binary".
 func (b *Binary) Name() string { return "sonmf-binary" }
 
-// Settings returns the settings with their defaults filled in.
-func (b *Binary) Settings() BinarySettings { return b.settings }
+// binaryIterate is the part that both states of Binary share.
+type binaryIterate struct {
+	loss      *logistic.Loss
+	at        *logistic.Point
+	threshold float64 // smaller changes of the objective count as rounding
+}
 
-// The scores of new rows are the best scores ≥ 0 for the topics.
-func transform(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
-	if err := solver.Binary.Check(y); err != nil {
-		return err
-	}
-	logistic.ScoresTo(scores, y, topics, true)
-	return nil
+// Objective returns f.
+func (it *binaryIterate) Objective() float64 { return it.at.Objective }
+
+// Factors returns the iterate.
+func (it *binaryIterate) Factors() (topics, scores *mat.Dense) { return it.at.Topics, it.at.Scores }
+
+// Finish returns the factors and evaluates the objective once more.
+func (it *binaryIterate) Finish() (topics, scores *mat.Dense, objective float64) {
+	it.loss.Evaluate(it.at)
+	return it.at.Topics, it.at.Scores, it.at.Objective
 }
 
 // Transform scores new rows by the best scores ≥ 0.
-func (s *quasiNewtonState) Transform() solver.Transform { return transform }
-
-// Transform scores new rows by the best scores ≥ 0.
-func (s *fixedState) Transform() solver.Transform { return transform }
+func (*binaryIterate) Transform() solver.Transform {
+	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
+		if err := solver.Binary.Check(y); err != nil {
+			return err
+		}
+		logistic.ScoresTo(scores, y, topics, true)
+		return nil
+	}
+}
 
 // Start returns the state at the start factors of the problem. If only one factor is given, it is kept until updates of the
 // other factor have settled. Start returns a *solver.DomainError for an entry other than 0 and 1.
@@ -103,7 +108,81 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 		s.settle(ctx, onlyTopics, onlyScores)
 	}
 	if b.settings.Step == BinaryStepFixed {
-		return newFixedState(s.loss, s.at, b.settings.Eta, s.threads), nil
+		return newFixedState(s.binaryIterate, b.settings.Eta, s.threads), nil
 	}
 	return s, nil
+}
+
+// start returns the topics and scores to start from. Given factors are used, with negative scores as 0. A factor that is not
+// given starts from the working response of the model without topics in place of X,
+//
+//	Z = m + (X − d)/(d·(1 − d)), m = log(d/(1 − d)), d = (ΣX + ½)/(n·p + 1),
+//
+// the matrix that Newton's method for logistic regression would fit: d is the mean of X, and the ½ keeps m finite. The topics
+// are those that Init names of Z, whose singular vectors can express that most entries are 0, and the scores ⟨ZF⟩₊. Z is never
+// formed, only multiplied.
+func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
+	n, terms := p.X.Dims()
+	k := p.Settings.Rank
+	size := float64(n) * float64(terms)
+	mean := (p.X.NormSquared() + 0.5) / (size + 1) // entries of 0 and 1 equal their squares
+	response := affine{Operator: p.X, factor: 1 / (mean * (1 - mean)), shift: math.Log(mean/(1-mean)) - 1/(1-mean)}
+
+	linear := &solver.Problem{X: response, Settings: p.Settings}
+	if p.Settings.Init == solver.InitKMeans && p.Settings.StartScores == nil {
+		linear.X = p.X // the clusters are clusters of rows of X
+	}
+	if topics, err = linear.OrthonormalTopics(ctx); err != nil {
+		return nil, nil, err
+	}
+	scores = mat.NewDense(n, k, nil)
+	if p.Settings.StartScores != nil {
+		scores.Copy(p.Settings.StartScores)
+	} else {
+		response.MulTo(scores, topics)
+	}
+	positivePart(scores, scores)
+	return topics, scores, nil
+}
+
+// affine is the matrix factor·X + shift·1·1ᵀ.
+type affine struct {
+	matrix.Operator
+	factor, shift float64
+}
+
+// MulTo stores the product with D in dst.
+func (a affine) MulTo(dst, d *mat.Dense) {
+	a.Operator.MulTo(dst, d)
+	a.complete(dst, d)
+}
+
+// MulTransTo stores the product of the transposed matrix with D in dst.
+func (a affine) MulTransTo(dst, d *mat.Dense) {
+	a.Operator.MulTransTo(dst, d)
+	a.complete(dst, d)
+}
+
+// NormSquared returns the sum of the squares of the entries, for an X of 0 and 1.
+func (a affine) NormSquared() float64 {
+	n, p := a.Dims()
+	return a.factor*(a.factor+2*a.shift)*a.Operator.NormSquared() + a.shift*a.shift*float64(n)*float64(p)
+}
+
+// complete makes the product of X the product of the matrix.
+func (a affine) complete(dst, d *mat.Dense) {
+	rows, k := dst.Dims()
+	inner, _ := d.Dims()
+	sums := make([]float64, k)
+	for i := range inner {
+		for t, v := range d.RawRowView(i) {
+			sums[t] += a.shift * v
+		}
+	}
+	for i := range rows {
+		row := dst.RawRowView(i)
+		for t, v := range row {
+			row[t] = a.factor*v + sums[t]
+		}
+	}
 }

@@ -3,8 +3,6 @@ package sonmf
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
@@ -24,48 +22,29 @@ const (
 // then the topics along the Cayley transform of the gradient R = EᵀG′ (cayleyCurve), where τ is halved until the objective is
 // below that of the last iterate, and doubled for the next search.
 //
-// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors and τ
-// and ends the run: as Stationary if the last trials changed the objective by no more than rounding, and otherwise as
-// SearchFailed. A run ends in this way if η is too long for the data.
-//
-// An update costs one pass over the cells. Each trial costs a pass and a product more.
+// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors and
+// ends the run, as Stationary if the last trials changed the objective by no more than rounding, else as SearchFailed: η is
+// too long for the data. An update costs one pass over the cells, and each trial a pass and a product more.
 type fixedState struct {
-	loss             *logistic.Loss
-	at, moved, trial *logistic.Point // the iterate, (F, G′) and (Y, G′)
-	curve            *cayleyCurve
-	eta, tau         float64
-	threshold        float64
+	binaryIterate
+	moved, trial *logistic.Point // (F, G′) and (Y, G′)
+	curve        *cayleyCurve
+	eta, tau     float64
 }
 
-func newFixedState(loss *logistic.Loss, at *logistic.Point, eta float64, threads linalg.Threads) *fixedState {
-	n, _ := at.Scores.Dims()
-	p, _ := at.Topics.Dims()
+func newFixedState(it binaryIterate, eta float64, threads linalg.Threads) *fixedState {
 	s := &fixedState{
-		loss:      loss,
-		at:        at,
-		moved:     newPoint(at.Topics, newLike(at.Scores)),
-		trial:     newPoint(newLike(at.Topics), newLike(at.Scores)),
-		curve:     newCayleyCurve(at.Topics, threads),
-		eta:       eta,
-		tau:       fixedTau,
-		threshold: cellNoise * float64(n) * float64(p),
+		binaryIterate: it,
+		moved:         newPoint(it.at.Topics, linalg.NewLike(it.at.Scores)),
+		trial:         newPoint(linalg.NewLike(it.at.Topics), linalg.NewLike(it.at.Scores)),
+		curve:         newCayleyCurve(it.at.Topics, threads),
+		eta:           eta,
+		tau:           fixedTau,
 	}
-	s.at.ScoresCurvature = newLike(at.Scores)
-	s.trial.ScoresCurvature = newLike(at.Scores)
+	s.at.ScoresCurvature = linalg.NewLike(it.at.Scores)
+	s.trial.ScoresCurvature = linalg.NewLike(it.at.Scores)
 	s.loss.Evaluate(s.at)
 	return s
-}
-
-// Objective returns f.
-func (s *fixedState) Objective() float64 { return s.at.Objective }
-
-// Factors returns the iterate.
-func (s *fixedState) Factors() (topics, scores *mat.Dense) { return s.at.Topics, s.at.Scores }
-
-// Finish returns the factors and evaluates the objective once more.
-func (s *fixedState) Finish() (topics, scores *mat.Dense, objective float64) {
-	s.loss.Evaluate(s.at)
-	return s.at.Topics, s.at.Scores, s.at.Objective
 }
 
 // Update makes one update.

@@ -23,18 +23,20 @@ const (
 )
 
 const (
-	// memory is the number of past steps that the quasi-Newton direction is built from. On the 500×500 cases of rank 30,
-	// 3 steps need a few more updates, and 12 or 20 do not need fewer.
+	// memory is the number of past steps that the direction is built from. Fewer need more updates, and more not fewer.
 	memory = 8
 	// minCosine is the least cosine between a step and the change of the gradient. Pairs below it do not show the curvature.
 	minCosine = 1e-10
-	// minCurvature is a share of the mean curvature. The direction never divides by less: the curvatures of saturated
-	// documents vanish.
+	// minCurvature is the least share of the mean curvature that a direction divides by: those of saturated documents vanish.
 	minCurvature = 1e-3
-	// cellNoise is the change of the objective per cell below which the change counts as rounding.
+	// cellNoise is the change of the objective per cell that counts as rounding.
 	cellNoise = 1e-14
 	// leastMean is the least mean curvature, for when all documents are saturated.
 	leastMean = 1e-12
+	// maxSettling bounds the updates of one factor while the other is fixed. They also end when an update changes the
+	// objective by no more than the share settled.
+	maxSettling = 100
+	settled     = 1e-6
 	// clearSlope times that rounding is the promised decrease from which a search without a decrease is a failure.
 	clearSlope = 1e3
 )
@@ -50,19 +52,15 @@ const (
 //
 // The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods for
 // optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on matrix
-// manifolds", section 4). Scores that are 0 with a positive gradient stay 0, and only the parts of the gradient and the
-// direction in F that are tangent to FᵀF = I are used. A direction that does not descend, or along which no lower objective is
-// found, is replaced by that of H's first approximation. The run ends only after a full search along that one.
+// manifolds", section 4): scores of 0 with a positive gradient stay 0, and in F only tangents to FᵀF = I are used. Where no
+// lower objective is found, H's first approximation takes the place of H. The run ends only after a full search along that.
 //
-// Every accepted step lowers the objective. A trial that overflows counts as too long.
-//
-// An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)); it holds 20·(n + p)·k numbers and allocates nothing
-// of the size of a factor.
+// A trial that overflows counts as too long. An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)), and allocates
+// nothing of the size of a factor.
 type quasiNewtonState struct {
+	binaryIterate
 	threads               linalg.Threads
-	loss                  *logistic.Loss
-	at, trial             *logistic.Point
-	threshold             float64 // smaller changes of the objective count as rounding
+	trial                 *logistic.Point
 	fixTopics, fixScores  bool
 	gradient, step, other *factorPair // gradient and step at the iterate, and room for one more
 	pairs, spare          []curvaturePair
@@ -105,7 +103,7 @@ func newPoint(topics, scores *mat.Dense) *logistic.Point {
 	n, _ := scores.Dims()
 	return &logistic.Point{
 		Topics: topics, Scores: scores,
-		TopicsGradient: newLike(topics), ScoresGradient: newLike(scores),
+		TopicsGradient: linalg.NewLike(topics), ScoresGradient: linalg.NewLike(scores),
 		Curvature: make([]float64, n),
 	}
 }
@@ -115,18 +113,17 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	_, k := topics.Dims()
 	threads := linalg.ThreadsOf(x)
 	s := &quasiNewtonState{
+		binaryIterate: binaryIterate{loss: logistic.New(x, k), at: newPoint(topics, scores), threshold: cellNoise * float64(n) * float64(p)},
+
 		threads:   threads,
 		polar:     linalg.Polar{Threads: threads},
-		loss:      logistic.New(x, k),
-		at:        newPoint(topics, scores),
-		trial:     newPoint(newLike(topics), newLike(scores)),
-		threshold: cellNoise * float64(n) * float64(p),
+		trial:     newPoint(linalg.NewLike(topics), linalg.NewLike(scores)),
 		gradient:  newFactorPair(n, p, k),
 		step:      newFactorPair(n, p, k),
 		other:     newFactorPair(n, p, k),
 		curvature: make([]float64, n),
-		weighted:  newLike(scores),
-		moved:     newLike(topics),
+		weighted:  linalg.NewLike(scores),
+		moved:     linalg.NewLike(topics),
 		small:     mat.NewDense(k, k, nil),
 		inverse:   mat.NewDense(k, k, nil),
 	}
@@ -136,18 +133,6 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	s.loss.Evaluate(s.at)
 	s.differentiate()
 	return s
-}
-
-// Objective returns f.
-func (s *quasiNewtonState) Objective() float64 { return s.at.Objective }
-
-// Factors returns the iterate.
-func (s *quasiNewtonState) Factors() (topics, scores *mat.Dense) { return s.at.Topics, s.at.Scores }
-
-// Finish returns the factors and evaluates the objective once more.
-func (s *quasiNewtonState) Finish() (topics, scores *mat.Dense, objective float64) {
-	s.loss.Evaluate(s.at)
-	return s.at.Topics, s.at.Scores, s.at.Objective
 }
 
 // Update makes one update.

@@ -26,11 +26,10 @@ const (
 //	Y(τ) = F − τ·U·(I + (τ/2)·VᵀU)⁻¹·VᵀF, U = [R, F], V = [F, −R],
 //
 // is orthonormal for every τ. τ is halved until Y(τ) lowers the objective below its value before the update of G, and
-// doubled for the next search. The iterate is (Y, G), its objective never rises.
+// doubled for the next search.
 //
-// Since YᵀY = FᵀF = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖². tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of the
-// inverse, so that a trial costs O(k³). The accepted Y is formed once, at 2·p·k² multiply-adds, and its objective and
-// orthonormality are computed from it. An update costs X·F, Xᵀ·G and about 6·p·k².
+// Since YᵀY = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖². tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of the inverse,
+// so that a trial costs O(k³). Only the accepted Y is formed. An update costs X·F, Xᵀ·G and about 6·p·k² multiply-adds.
 //
 // Departures from the authors' program:
 //   - A change within rounding ends the run as Stationary, not by fifty halvings.
@@ -40,10 +39,8 @@ const (
 //     scale of X.
 type cayleyState struct {
 	iterate
-	squared   float64
-	threshold float64
-	unit      float64 // the power of two that C, GᵀG and R are divided by
-	tau       float64 // in units of 1/unit
+	unit float64 // the power of two that C, GᵀG and R are divided by
+	tau  float64 // in units of 1/unit
 
 	*cayleyCurve
 	cross                      *mat.Dense // C: p×k
@@ -68,14 +65,14 @@ func newCayleyCurve(topics *mat.Dense, threads linalg.Threads) *cayleyCurve {
 	_, k := topics.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
 	solution := mat.NewDense(2*k, k, nil)
-	c := &cayleyCurve{
+	return &cayleyCurve{
 		threads:        threads,
 		polar:          linalg.Polar{Threads: threads},
-		gradient:       newLike(topics),
-		next:           newLike(topics),
+		gradient:       linalg.NewLike(topics),
+		next:           linalg.NewLike(topics),
 		topicsGradient: square(),
 		gradientGram:   square(),
-		topicsGram:     square(),
+		topicsGram:     threads.Gram(topics),
 		nextGram:       square(),
 		system:         mat.NewDense(2*k, 2*k, nil),
 		solution:       solution,
@@ -83,8 +80,6 @@ func newCayleyCurve(topics *mat.Dense, threads linalg.Threads) *cayleyCurve {
 		lower:          solution.Slice(k, 2*k, 0, k).(*mat.Dense),
 		pivots:         make([]int, 2*k),
 	}
-	c.threads.GramTo(c.topicsGram, topics)
-	return c
 }
 
 // aim computes FᵀR and RᵀR of a new gradient.
@@ -94,26 +89,22 @@ func (c *cayleyCurve) aim(topics *mat.Dense) {
 }
 
 func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleyState {
-	n, _ := x.Dims()
 	_, k := topics.Dims()
+	it, _ := newIterate(x, topics)
 	s := &cayleyState{
-		iterate:       iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
-		squared:       x.NormSquared(),
+		iterate:       it,
 		unit:          1,
 		cayleyCurve:   newCayleyCurve(topics, linalg.ThreadsOf(x)),
-		cross:         newLike(topics),
+		cross:         linalg.NewLike(topics),
 		gram:          mat.NewDense(k, k, nil),
 		topicsCross:   mat.NewDense(k, k, nil),
 		gradientCross: mat.NewDense(k, k, nil),
 	}
-	s.threshold = noise * s.squared
 	if s.squared > 0 {
 		_, exponent := math.Frexp(s.squared)
 		s.unit = math.Ldexp(1, exponent-1)
 	}
 	s.tau = tau * s.unit
-	x.MulTo(s.scores, topics)
-	s.objective = s.squared - positivePart(s.scores, s.scores)
 	return s
 }
 
@@ -189,8 +180,8 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	return objective, s.objective-objective > s.threshold
 }
 
-// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows. An
-// ill-conditioned system is not a failure: its blocks are of size 1 and of size τ·‖R‖².
+// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows, not for an
+// ill-conditioned one: its blocks are of size 1 and of size τ·‖R‖².
 func (c *cayleyCurve) solve(tau float64) bool {
 	k := len(c.pivots) / 2
 	for i := range k {

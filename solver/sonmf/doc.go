@@ -4,7 +4,7 @@
 //
 // and of a matrix of 0 and 1 (Binary), where σ(G·Fᵀ) holds the probabilities of 1, σ(m) = 1/(1 + exp(−m)):
 //
-//	minimize Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ, under the same constraints.
+//	minimize f(F, G) = Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ, under the same constraints.
 //
 //	paper            here               shape
 //	X (p×n)          X, transposed      n×p, rows are documents
@@ -21,9 +21,9 @@
 // 1e-14·‖X‖². The returned scores are those of the returned topics. The sign of a topic matters, since the negative half of
 // its scores is lost; the start chooses it (solver.Problem.OrthonormalTopics).
 //
-// The likelihood of Binary needs every cell of M. They are computed by tiles and never stored as a whole; only X may be
-// sparse. Its objective never rises by more than rounding of 1e-14·n·p, and no log-odds overflow. It has no minimum if the
-// topics separate documents: the scores of these grow until a tolerance or MaxIter ends the run.
+// Binary computes the cells of M by tiles and never stores them as a whole. Its objective never rises by more than rounding
+// of 1e-14·n·p, and no log-odds overflow. It has no minimum if the topics separate documents: the scores of these grow until a
+// tolerance or MaxIter ends the run.
 //
 // Source: J. Y. Li, R. Zhu, A. Qu, H. Ye and Z. Sun, "Semi-orthogonal non-negative matrix factorization with an
 // application in text mining", sections 4.1 and 4.2, algorithms 1 and 2.

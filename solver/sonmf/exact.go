@@ -9,9 +9,8 @@ import (
 )
 
 // The extrapolation of Ang and Gillis 2019, "Accelerating nonnegative matrix factorization algorithms using
-// extrapolation", section 3.4, with their values: the weight starts at startWeight and grows by weightGrowth up to a
-// bound, which starts at 1 and grows by boundGrowth but never above 1; after a rejected step the bound is the rejected
-// weight, and the weight is divided by weightDecay.
+// extrapolation", section 3.4, with their values: the weight grows up to a bound, which grows up to 1; after a rejected step
+// the bound is the rejected weight, and the weight is divided by weightDecay.
 const (
 	startWeight  = 0.5
 	weightGrowth = 1.1
@@ -24,15 +23,10 @@ const (
 //	F′ = polar(XᵀG̃), G′ = ⟨XF′⟩₊, with G̃ = ⟨W + β·(W − W₋)⟩₊, W = XF and W₋ the W before it.
 //
 // For β = 0, F′ maximizes tr(F′ᵀXᵀG), so that ‖X − G′F′ᵀ‖ ≤ ‖X − GF′ᵀ‖ ≤ ‖X − GFᵀ‖. A step with β > 0 is taken only
-// if it lowers the objective. Extrapolation needs no further product with X, because W is already known.
-//
-// An update costs X·F, Xᵀ·G̃ and linalg.PolarTo; after a rejected step it costs twice as much. On one thread it allocates
-// nothing unless the columns of XᵀG̃ are close to dependent.
+// if it lowers the objective. An update costs X·F, Xᵀ·G̃ and linalg.PolarTo; after a rejected step it costs twice as much. On
+// one thread it allocates nothing unless the columns of XᵀG̃ are close to dependent.
 type exactState struct {
 	iterate
-	threshold float64 // smaller changes of the objective count as rounding
-	squared   float64 // ‖X‖²
-
 	projected, before *mat.Dense // W and W₋, n×k
 	next, nextTopics  *mat.Dense // of a tried step
 	cross             *mat.Dense // XᵀG̃, p×k
@@ -44,26 +38,19 @@ type exactState struct {
 }
 
 func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exactState {
-	n, _ := x.Dims()
-	_, k := topics.Dims()
-	s := &exactState{
-		iterate:     iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil)},
-		squared:     x.NormSquared(),
-		projected:   mat.NewDense(n, k, nil),
-		before:      mat.NewDense(n, k, nil),
-		next:        mat.NewDense(n, k, nil),
-		nextTopics:  newLike(topics),
-		cross:       newLike(topics),
+	it, projected := newIterate(x, topics)
+	return &exactState{
+		iterate:     it,
+		projected:   projected,
+		before:      mat.DenseCopyOf(projected),
+		next:        linalg.NewLike(it.scores),
+		nextTopics:  linalg.NewLike(topics),
+		cross:       linalg.NewLike(topics),
 		polar:       linalg.Polar{Threads: linalg.ThreadsOf(x)},
 		extrapolate: extrapolate,
 		weight:      startWeight,
 		bound:       1,
 	}
-	s.threshold = noise * s.squared
-	x.MulTo(s.projected, topics)
-	s.before.Copy(s.projected)
-	s.objective = s.squared - positivePart(s.scores, s.projected)
-	return s
 }
 
 // Update makes one update.

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
@@ -58,9 +59,6 @@ func New(s Settings) (*Method, error) {
 // Name returns "sonmf".
 func (m *Method) Name() string { return "sonmf" }
 
-// Settings returns the settings with their defaults filled in.
-func (m *Method) Settings() Settings { return m.settings }
-
 // Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores are used only if no
 // start topics are given.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
@@ -79,6 +77,20 @@ type iterate struct {
 	x              matrix.Operator
 	topics, scores *mat.Dense
 	objective      float64
+	squared        float64 // ‖X‖²
+	threshold      float64 // smaller changes of the objective count as rounding
+}
+
+// newIterate returns the topics F with the scores ⟨XF⟩₊, and XF.
+func newIterate(x matrix.Operator, topics *mat.Dense) (it iterate, projected *mat.Dense) {
+	n, _ := x.Dims()
+	_, k := topics.Dims()
+	it = iterate{x: x, topics: topics, scores: mat.NewDense(n, k, nil), squared: x.NormSquared()}
+	it.threshold = noise * it.squared
+	projected = linalg.NewLike(it.scores)
+	x.MulTo(projected, topics)
+	it.objective = it.squared - positivePart(it.scores, projected)
+	return it, projected
 }
 
 // Objective returns ‖X − G·Fᵀ‖².
@@ -125,10 +137,4 @@ func positivePart(dst, a *mat.Dense) float64 {
 		total += even + odd
 	}
 	return total
-}
-
-// newLike returns a zero matrix of the shape of a.
-func newLike(a *mat.Dense) *mat.Dense {
-	r, c := a.Dims()
-	return mat.NewDense(r, c, nil)
 }

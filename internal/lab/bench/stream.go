@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest"
@@ -24,16 +25,16 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// StreamSettings says what to stream.
+// StreamSettings says what to stream. Those with help are flags of the command. Without a rate, all notes are sent before the
+// first is scored.
 type StreamSettings struct {
-	Brokers []string // if empty, an embedded broker in a temporary folder
-	Rate    float64  // notes per second; 0 sends all notes first, then scores as fast as possible
-	Logger  *slog.Logger
-	Limits  classifier.Limits
-	// Compression of the predictions, one of ingest.Compressions. The bare loop does not compress.
-	Compression string
+	Rate        float64           `help:"Notes per second; 0 is as fast as possible." default:"0"`
+	Brokers     []string          `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
+	Compression string            `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
+	Logger      *slog.Logger      `kong:"-"`
+	Limits      classifier.Limits `kong:"-"`
 	// Progress may be nil.
-	Progress func(done, total int)
+	Progress func(done, total int) `kong:"-"`
 }
 
 // StreamReport compares the product's stream with the bare loop.
@@ -157,11 +158,7 @@ const quiet = 30 * time.Second
 func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *passed, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
-	var made []ingest.Topic
-	for _, n := range []string{t.in, t.out, t.dead} {
-		made = append(made, ingest.Topic{Name: n})
-	}
-	if err := r.client.CreateTopics(ctx, made...); err != nil {
+	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in}, ingest.Topic{Name: t.out}, ingest.Topic{Name: t.dead}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -204,10 +201,8 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 				cancel(err)
 			}
 		})
-		if err := answers.read(ctx, r, t, r.Progress); err != nil {
-			return nil, err
-		}
-		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), nil
+		err := answers.read(ctx, r, t)
+		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), err
 	}
 	select {
 	case <-begun:
@@ -221,10 +216,8 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	for i := range sent {
 		sent[i] = first
 	}
-	if err := answers.read(ctx, r, t, nil); err != nil {
-		return nil, err
-	}
-	return answers.result(sent, end.Sub(first)), nil
+	err = answers.read(ctx, r, t)
+	return answers.result(sent, end.Sub(first)), err
 }
 
 // send sends the messages, at the rate if there is one, and records in sent when.
@@ -292,7 +285,7 @@ func newAnswers(n int) *answers {
 }
 
 // read reads predictions and dead letters until every note is answered, or nothing has come for a while.
-func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress func(done, total int)) error {
+func (a *answers) read(ctx context.Context, r *streamRun, t topics) error {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stalled := time.AfterFunc(quiet, cancel)
@@ -300,8 +293,8 @@ func (a *answers) read(ctx context.Context, r *streamRun, t topics, progress fun
 	err := sample.Read(reading, r.Brokers, func(m *kafka.Message) error {
 		stalled.Reset(quiet)
 		left := a.take(m, m.Topic == t.dead, r.Rate > 0)
-		if progress != nil {
-			progress(len(a.at)-left, len(a.at))
+		if r.Rate > 0 && r.Progress != nil { // otherwise it has been shown already
+			r.Progress(len(a.at)-left, len(a.at))
 		}
 		if left == 0 {
 			cancel()
@@ -365,8 +358,8 @@ func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
 		return 0, fmt.Errorf("counting predictions: %w", err)
 	}
 	n := 0
-	for _, name := range names {
-		for _, p := range response.Topics[name] {
+	for _, partitions := range response.Topics {
+		for _, p := range partitions {
 			if p.Error != nil {
 				return 0, fmt.Errorf("counting predictions: %w", p.Error)
 			}
@@ -374,4 +367,79 @@ func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+const (
+	echoBatch   = 512
+	echoTimeout = 5 * time.Millisecond
+)
+
+// echo is the bare loop: kafka-go's own reader and writer, one loop per partition. It answers every message with the
+// payload under the message's key, waits until all in-sync replicas have it, and commits. It runs until ctx ends.
+func echo(ctx context.Context, brokers []string, t topics, payload []byte, started func()) error {
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: t.group, Brokers: brokers, Topics: []string{t.in}, StartOffset: kafka.FirstOffset, HeartbeatInterval: time.Second, JoinGroupBackoff: 500 * time.Millisecond})
+	if err != nil {
+		return fmt.Errorf("making a group: %w", err)
+	}
+	defer func() { _ = group.Close() }() // its offsets are committed as it goes
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	writer := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: t.out, Balancer: &kafka.Murmur2Balancer{}, RequiredAcks: kafka.RequireAll, BatchSize: echoBatch, BatchTimeout: echoTimeout, Transport: transport}
+	defer func() { _ = writer.Close() }() // every write was waited for
+	for {
+		generation, err := group.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			continue // no coordinator yet; the group pauses between attempts
+		}
+		loops, inner := errgroup.WithContext(ctx)
+		for _, a := range generation.Assignments[t.in] {
+			loops.Go(func() error { return echoPartition(inner, brokers, t, a, writer, generation, payload, started) })
+		}
+		if err := loops.Wait(); err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.PartitionAssignment, writer *kafka.Writer, g *kafka.Generation, payload []byte, started func()) error {
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: t.in, Partition: a.ID, MinBytes: 1, MaxBytes: 1 << 20, QueueCapacity: 2 * echoBatch, MaxWait: 500 * time.Millisecond})
+	defer func() { _ = reader.Close() }() // nothing is left to read
+	if err := reader.SetOffset(a.Offset); err != nil {
+		return fmt.Errorf("seeking: %w", err)
+	}
+	batch := make([]kafka.Message, 0, echoBatch)
+	for {
+		m, err := reader.FetchMessage(ctx)
+		if err != nil {
+			return fmt.Errorf("fetching: %w", err)
+		}
+		started()
+		batch = batch[:0]
+		next := m.Offset
+		// And all that comes within a moment.
+		soon, cancel := context.WithTimeout(ctx, echoTimeout)
+		for err == nil {
+			batch = append(batch, kafka.Message{Key: m.Key, Value: payload})
+			if next = m.Offset + 1; len(batch) == echoBatch {
+				break
+			}
+			m, err = reader.FetchMessage(soon)
+		}
+		cancel()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("fetching: %w", err)
+		}
+		if err := writer.WriteMessages(ctx, batch...); err != nil {
+			return fmt.Errorf("writing: %w", err)
+		}
+		if err := g.CommitOffsets(map[string]map[int]int64{t.in: {a.ID: next}}); err != nil {
+			return fmt.Errorf("committing: %w", err)
+		}
+	}
 }

@@ -31,19 +31,19 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Options configure a demo.
+// Options configure a demo. Those with help are flags of the command.
 type Options struct {
-	Duration time.Duration // from the first streamed note
-	Rate     float64       // notes per second
-	Port     int           // for metrics and health; if it is in use, a free one
-	Seed     uint64
-	Version  string
-	Logger   *slog.Logger
+	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
+	Rate     float64       `help:"Notes per second." default:"20"`
+	Port     int           `help:"Port for metrics and health; if it is in use, a free one." default:"8080"`
+	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
+	Version  string        `kong:"-"`
+	Logger   *slog.Logger  `kong:"-"`
 	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.
 	// Only one goroutine at a time calls them.
-	Say      func(format string, args ...any)
-	Show     func(p *msg.Prediction, value []byte)
-	Progress train.Progress
+	Say      func(format string, args ...any)      `kong:"-"`
+	Show     func(p *msg.Prediction, value []byte) `kong:"-"`
+	Progress train.Progress                        `kong:"-"`
 }
 
 // Summary is the result of a demo.
@@ -174,7 +174,16 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
 	var reader errgroup.Group
-	reader.Go(func() error { return sample.Read(readCtx, brokers, r.read, topics.Predictions) })
+	reader.Go(func() error {
+		return sample.Read(readCtx, brokers, func(m *kafka.Message) error {
+			var p msg.Prediction
+			if err := json.Unmarshal(m.Value, &p); err != nil {
+				return fmt.Errorf("reading a prediction: %w", err)
+			}
+			r.take(&p, m.Value)
+			return nil
+		}, topics.Predictions)
+	})
 	notes := sample.Stream{Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note}
 	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second) // a machine that is too slow for the rate sends fewer
 	defer stop()
@@ -202,15 +211,6 @@ func (r *run) note(i int) *ingest.Output {
 	defer r.mu.Unlock()
 	r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
 	return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
-}
-
-func (r *run) read(m *kafka.Message) error {
-	var p msg.Prediction
-	if err := json.Unmarshal(m.Value, &p); err != nil {
-		return fmt.Errorf("reading a prediction: %w", err)
-	}
-	r.take(&p, m.Value)
-	return nil
 }
 
 func (r *run) take(p *msg.Prediction, value []byte) {

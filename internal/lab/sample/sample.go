@@ -4,9 +4,16 @@ package sample
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
@@ -57,4 +64,103 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, progres
 		return nil, err
 	}
 	return trained, trained.Save(ctx, store, "sample")
+}
+
+// Pause waits for d, or returns the error of ctx if that ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// batch is how many messages go out at once without a rate.
+const batch = 1000
+
+// grace is how long messages may take to arrive after the context has ended.
+const grace = 5 * time.Second
+
+// Stream is messages to send.
+type Stream struct {
+	Topic   string
+	Count   int
+	Rate    float64                    // messages per second; 0 is as fast as it goes
+	Message func(i int) *ingest.Output // called with 0 to Count-1 when the message is due
+}
+
+// Send produces the messages. It returns when all are acknowledged, or with the error of ctx.
+func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
+	// Messages that were asked for still go out after ctx has ended, so the caller knows whether to expect an answer.
+	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, abandon) })()
+	began := time.Now()
+	for from := 0; from < s.Count; {
+		to := min(from+batch, s.Count)
+		if s.Rate > 0 {
+			// All that is due now, at least one message.
+			to = min(max(from+1, int(time.Since(began).Seconds()*s.Rate)), s.Count)
+			due := began.Add(time.Duration(float64(to) / s.Rate * float64(time.Second)))
+			if err := Pause(ctx, time.Until(due)); err != nil {
+				return err
+			}
+		}
+		out := make([]*ingest.Output, 0, to-from)
+		for i := from; i < to; i++ {
+			out = append(out, s.Message(i))
+		}
+		if err := p.Produce(produce, s.Topic, out); err != nil {
+			return fmt.Errorf("sending notes: %w", err)
+		}
+		from = to
+	}
+	return nil
+}
+
+// Read passes every message of the topics to take until ctx ends. The topics have the default number of partitions. It
+// calls take from several goroutines.
+func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) error, topics ...string) error {
+	readers, ctx := errgroup.WithContext(ctx)
+	for _, topic := range topics {
+		for i := range ingest.DefaultPartitions {
+			readers.Go(func() error {
+				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: topic, Partition: i, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
+				defer func() { _ = reader.Close() }() // nothing is left to read
+				for {
+					m, err := reader.ReadMessage(ctx)
+					if errors.Is(err, io.EOF) || ctx.Err() != nil {
+						return nil
+					}
+					if err != nil {
+						return fmt.Errorf("reading predictions: %w", err)
+					}
+					if err := take(&m); err != nil {
+						return err
+					}
+				}
+			})
+		}
+	}
+	return readers.Wait()
+}
+
+// Latency is quantiles in milliseconds.
+type Latency struct {
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+}
+
+// Quantiles returns the quantiles of latencies in milliseconds, which it sorts. They are 0 without latencies.
+func Quantiles(ms []float64) Latency {
+	if len(ms) == 0 {
+		return Latency{}
+	}
+	slices.Sort(ms)
+	at := func(q float64) float64 { return ms[min(int(q*float64(len(ms))), len(ms)-1)] }
+	return Latency{at(.5), at(.99), at(.999)}
 }

@@ -16,12 +16,12 @@ import (
 // MatrixSettings describe a document-term matrix of any size, without words. Notes of the Generator have only a few
 // hundred terms.
 type MatrixSettings struct {
-	Documents, Terms int
-	// Topics is the number of topics that terms are drawn from.
-	Topics int
+	Documents int `help:"Rows." default:"13084"`
+	Terms     int `help:"Columns." default:"5876"`
+	Topics    int `help:"Topics that terms are drawn from." default:"200"`
 	// MinTokens is the least number of tokens of a document; the largest is about three times that. 0 means 12.
-	MinTokens int
-	Seed      uint64
+	MinTokens int    `kong:"-"`
+	Seed      uint64 `help:"Seed: equal seeds give equal matrices." default:"1"`
 }
 
 // The tokens of a document come from one to three topics, or from the words that all documents share. Both follow

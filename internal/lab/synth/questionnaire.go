@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // for the questionnaire
 	"encoding/csv"
@@ -16,12 +17,11 @@ import (
 
 // QuestionnaireSettings describe the answers of invented children to an invented questionnaire.
 type QuestionnaireSettings struct {
-	Participants int
-	Seed         uint64
-	// Missing is the probability that an answer is missing, in [0, 1).
-	Missing float64
-	// Visits is the number of rows per participant, years apart. The constructs stay equally present. 0 means 1.
-	Visits int
+	Participants int     `name:"count" short:"n" help:"Number of participants." default:"500"`
+	Seed         uint64  `help:"Seed: equal seeds give equal answers." default:"1"`
+	Missing      float64 `help:"Probability that an answer is missing." default:"0.05"` // in [0, 1)
+	// Visits: the constructs stay equally present. 0 means 1.
+	Visits int `help:"Rows per participant, three years apart." default:"1"`
 }
 
 // QuestionnairePart is one of the tables of a questionnaire.
@@ -102,54 +102,46 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 		return err
 	}
 	out := csv.NewWriter(w)
+	row := func(first string, others ...string) { _ = out.Write(append([]string{first}, others...)) } // Error tells
+	var names, diagnoses, items []string
+	for _, c := range all {
+		names, diagnoses = append(names, c.Name), append(diagnoses, c.Diagnosis)
+	}
+	eachItem(all, func(name string, _ int, _ *surveyItem) { items = append(items, name) })
 	switch part {
 	case QuestionnaireCodebook:
-		_ = out.Write([]string{"item", "text", "subscale", "min", "max", "reverse"}) // Error tells
+		row("item", "text", "subscale", "min", "max", "reverse")
 		eachItem(all, func(name string, c int, item *surveyItem) {
 			reverse := ""
 			if item.Reversed {
 				reverse = "1"
 			}
-			_ = out.Write([]string{name, item.Text, all[c].Name, "0", strconv.Itoa(QuestionnaireTop), reverse})
+			row(name, item.Text, all[c].Name, "0", strconv.Itoa(QuestionnaireTop), reverse)
 		})
 	case QuestionnaireLoadings:
-		head := []string{"item"}
-		for _, c := range all {
-			head = append(head, c.Name)
-		}
-		_ = out.Write(append(head, "age_high", "sex_M"))
+		row("item", append(names, "age_high", "sex_M")...)
 		eachItem(all, func(name string, c int, item *surveyItem) {
-			row := make([]float64, len(all), len(all)+2)
-			row[item.other] = item.Cross
-			row[c] = item.Own
-			_ = out.Write(append([]string{name}, decimals(append(row, item.Older, item.Boys))...))
+			loadings := make([]float64, len(all), len(all)+2)
+			loadings[item.other] = item.Cross
+			loadings[c] = item.Own
+			row(name, decimals(append(loadings, item.Older, item.Boys))...)
 		})
 	case QuestionnaireAnswers, QuestionnaireScores:
-		head := []string{"id"}
 		if part == QuestionnaireScores {
-			for _, c := range all {
-				head = append(head, c.Name)
-			}
+			row("id", names...)
 		} else {
-			eachItem(all, func(name string, _ int, _ *surveyItem) { head = append(head, name) })
-			head = append(head, "age", "sex")
-			for _, c := range all {
-				head = append(head, c.Diagnosis)
-			}
+			row("id", slices.Concat(items, []string{"age", "sex"}, diagnoses)...)
 		}
-		_ = out.Write(head)
 		for i := range s.Participants {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			scores, visits := s.participant(i, all)
 			if part == QuestionnaireScores {
 				visits = [][]string{decimals(scores)}
 			}
 			for _, cells := range visits {
-				if err := out.Write(append([]string{"p" + strconv.Itoa(i+1)}, cells...)); err != nil {
-					return err
-				}
+				row("p"+strconv.Itoa(i+1), cells...)
+			}
+			if err := cmp.Or(ctx.Err(), out.Error()); err != nil {
+				return err
 			}
 		}
 	default:

@@ -1,12 +1,30 @@
+// Package synth generates triage notes that a nurse could have typed, from a known topic model and admission rule.
+// Users can try the product without notes of their own. All phrases are invented; catalogue.yaml holds them.
+//
+// A visit has one presenting complaint. Its note mentions phrases of that complaint's topics, of topics that any
+// complaint can have (transport, history, frailty, …) and, now and then, of a second complaint. The log-odds of
+// admission are linear in what the note mentions:
+//
+//	logit P(admitted) = Intercept[c] + Σ_t Coefficient[t]·m[t] + Age·(age-50)/10
+//	                  + Acuity·(acuity-3) + HR·(hr-85)/10 + SpO2·(spo2-97)
+//
+// Here m[t] counts the phrases of topic t in the note. Phrases that are denied ("denies …", "no …") count for nothing.
+// Around the phrases are age and sex, durations, vital signs and empty words, in shorthand and with typing errors.
+//
+// Note i is a function of the settings and of i alone, so that generators can run in parallel. A Generator is safe for
+// concurrent use, except Next.
 package synth
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -33,23 +51,15 @@ const defaultInterval = 10 * time.Minute
 type Note struct {
 	msg.Note
 	Admitted    bool
-	Probability float64   // of Admitted, before it was drawn
-	Mentions    []Mention // topics that the note holds, in the order of Truth.Topics
-}
-
-// Mention says how many phrases of a topic stand in a note.
-type Mention struct {
-	Topic int // index in Truth.Topics
-	Count int
+	Probability float64 // of Admitted, before it was drawn
 }
 
 // Generator makes notes.
 type Generator struct {
 	settings   Settings
-	truth      Truth
 	complaints []complaint
 	words      *catalogue
-	topics     []theme // as truth.Topics
+	topics     []theme // of all complaints
 	shared     []int   // indices of the topics that any complaint can have
 	pick       []float64
 	next       int
@@ -76,39 +86,37 @@ func New(s Settings) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Generator{settings: s, truth: Truth{Effects: effects}, words: words}
+	g := &Generator{settings: s, words: words}
 	for _, t := range words.Shared {
-		g.shared = append(g.shared, g.add("", t))
+		g.shared = append(g.shared, g.add(t))
 	}
 	weights := []float64{}
 	for _, p := range words.Complaints {
 		c := complaint{presentation: p}
 		shares := []float64{}
 		for _, t := range p.Themes {
-			c.topics = append(c.topics, g.add(p.Name, t))
+			c.topics = append(c.topics, g.add(t))
 			shares = append(shares, t.Weight)
 		}
 		c.pick = cumulate(shares)
 		weights = append(weights, p.Weight)
 		g.complaints = append(g.complaints, c)
-		g.truth.Complaints = append(g.truth.Complaints, Complaint{Name: p.Name, Intercept: p.Base})
 	}
 	g.pick = cumulate(weights)
-	for i, share := range shares(weights) {
-		g.truth.Complaints[i].Share = share
-	}
 	return g, nil
 }
+
+// effects are the coefficients of what is not in the text: of ten years, one level, 10/min and one percent.
+var effects = struct{ Age, Acuity, HR, SpO2 float64 }{0.16, -0.45, 0.12, -0.1}
 
 // strength scales the coefficients of the catalogue so that the true probabilities reach an AUROC of about 0.89 over
 // all complaints.
 const strength = 0.85
 
 // add adds the topic of a theme and returns its index.
-func (g *Generator) add(complaint string, t theme) int {
+func (g *Generator) add(t theme) int {
 	t.Coefficient *= strength
 	g.topics = append(g.topics, t)
-	g.truth.Topics = append(g.truth.Topics, Topic{Complaint: complaint, Name: t.Name, Coefficient: t.Coefficient, Terms: terms(t.Phrases)})
 	return len(g.topics) - 1
 }
 
@@ -139,7 +147,9 @@ type said struct {
 }
 
 // At returns note i, i ≥ 0.
-func (g *Generator) At(i int) Note {
+func (g *Generator) At(i int) Note { return g.visit(i).n }
+
+func (g *Generator) visit(i int) *visit {
 	v := &visit{Rand: rand.New(rand.NewPCG(g.settings.Seed, (uint64(i)+1)*golden)), counts: make([]int, len(g.topics))}
 	v.c = &g.complaints[draw(v.Rand, g.pick)]
 	v.n.SchemaVersion = msg.SchemaVersion
@@ -154,13 +164,8 @@ func (g *Generator) At(i int) Note {
 	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure()
 	v.n.Probability = 1 / (1 + math.Exp(-logit))
 	v.n.Admitted = v.Float64() < v.n.Probability
-	for t, count := range v.counts {
-		if count > 0 {
-			v.n.Mentions = append(v.n.Mentions, Mention{t, count})
-		}
-	}
 	v.n.Text = g.write(v)
-	return v.n
+	return v
 }
 
 // person draws age and sex and returns the age in years.
@@ -288,24 +293,148 @@ func draw(r *rand.Rand, c []float64) int {
 	return len(c) - 1
 }
 
-// shares returns the weights divided by their sum.
-func shares(weights []float64) []float64 {
-	var sum float64
+// cumulate returns the running sums of the shares in the sum of the weights.
+func cumulate(weights []float64) []float64 {
+	var sum, before float64
 	for _, w := range weights {
 		sum += w
 	}
-	p := make([]float64, len(weights))
+	c := make([]float64, len(weights))
 	for i, w := range weights {
-		p[i] = w / sum
-	}
-	return p
-}
-
-// cumulate returns the running sums of the shares.
-func cumulate(weights []float64) []float64 {
-	c := shares(weights)
-	for i := 1; i < len(c); i++ {
-		c[i] += c[i-1]
+		c[i] = before + w/sum
+		before = c[i]
 	}
 	return c
+}
+
+// Probabilities of what stands around the phrases.
+const (
+	saysDuration = 0.55
+	saysDenials  = 0.4
+	saysVitals   = 0.3
+	saysFiller   = 0.3
+	allCapitals  = 0.06
+)
+
+// write returns the text of a note.
+func (g *Generator) write(v *visit) string {
+	var room [1024]byte
+	w := &writer{visit: v, b: room[:0], misspelling: g.settings.Misspelling}
+	w.person()
+	w.text(v.one(g.words.Leads))
+	w.phrase(v.c.Openings[v.IntN(len(v.c.Openings))])
+	if v.Float64() < saysDuration {
+		w.text(" ", v.one(g.words.Durations))
+	}
+	v.Shuffle(len(v.said), func(i, j int) { v.said[i], v.said[j] = v.said[j], v.said[i] })
+	joint := v.one(g.words.Joints)
+	for _, s := range v.said {
+		w.text(joint)
+		w.phrase(g.topics[s.topic].Phrases[s.phrase])
+	}
+	if v.Float64() < saysDenials {
+		w.text(joint, v.one(g.words.Denials))
+	}
+	if v.Float64() < saysVitals {
+		w.vitals()
+	}
+	if v.Float64() < saysFiller {
+		w.text(". ", v.one(g.words.Fillers))
+	}
+	if v.Float64() < allCapitals {
+		return string(bytes.ToUpper(w.b))
+	}
+	return string(w.b)
+}
+
+// writer builds the text of a note.
+type writer struct {
+	*visit
+	b           []byte
+	misspelling float64
+}
+
+// person writes age and sex, in one of the ways of nurses.
+func (w *writer) person() {
+	sex, long := "f", "female"
+	if w.n.Sex == "M" {
+		sex, long = "m", "male"
+	}
+	age, unit := int(w.n.Age.Value), "yo"
+	if w.n.Age.Value < 1 {
+		age, unit = int(w.n.Age.Value*12+0.5), "mo"
+	}
+	number := strconv.Itoa(age)
+	switch style := w.IntN(6); {
+	case style == 0 && unit == "yo":
+		w.text(number, strings.ToUpper(sex))
+	case style == 1:
+		w.text("pt is a ", number, " ", unit, " ", long)
+	case style == 2:
+		w.text(number, unit, " ", sex)
+	case style == 3:
+		w.text(number, unit, " ", strings.ToUpper(sex))
+	case style == 4:
+		w.text("pt")
+	default:
+		w.text(number, " ", unit, " ", long)
+	}
+}
+
+func (w *writer) vitals() {
+	if v := w.n.Vitals; v.HR.Set {
+		w.b = fmt.Appendf(w.b, ". bp %.0f/%.0f hr %.0f t %.1f o2 %.0f%% ra", v.SBP.Value, v.DBP.Value, v.HR.Value, v.TempC.Value, v.SpO2.Value)
+	}
+}
+
+func (w *writer) text(parts ...string) {
+	for _, s := range parts {
+		w.b = append(w.b, s...)
+	}
+}
+
+// one draws one of the texts.
+func (v *visit) one(texts []string) string { return texts[v.IntN(len(texts))] }
+
+// phrase writes a phrase: one alternative of each part, with typing errors.
+func (w *writer) phrase(p phrase) {
+	start := len(w.b)
+	for _, part := range p {
+		if len(part) == 1 {
+			w.text(part[0])
+		} else {
+			w.text(part[w.IntN(len(part))])
+		}
+	}
+	if w.misspelling > 0 {
+		w.mistype(start)
+	}
+}
+
+// shortest is the least number of letters of a word that can have a typing error.
+const shortest = 5
+
+// mistype makes typing errors in the words after start.
+func (w *writer) mistype(start int) {
+	for i := start; i < len(w.b); i++ {
+		begin := i
+		for i < len(w.b) && w.b[i] >= 'a' && w.b[i] <= 'z' {
+			i++
+		}
+		if i-begin < shortest || w.Float64() >= w.misspelling {
+			continue
+		}
+		at := begin + 1 + w.IntN(i-begin-2) // neither the first letter nor the last
+		switch w.IntN(3) {
+		case 0: // swapped
+			w.b[at], w.b[at+1] = w.b[at+1], w.b[at]
+		case 1: // dropped
+			w.b = append(w.b[:at], w.b[at+1:]...)
+			i--
+		default: // doubled
+			w.b = append(w.b, 0)
+			copy(w.b[at+1:], w.b[at:])
+			i++
+		}
+	}
 }

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"fmt"
-
-	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // avo programs read as assembly
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// box writes a kernel of Box: v vectors of each row of X take all their rounds before the next.
-func (l *level) box(v int) {
-	name := fmt.Sprintf("box%d%s", v, l.name)
-	TEXT(name, attr.NOSPLIT, "func(k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s makes the given number ≥ 1 of rounds of coordinate descent on %d vectors of each of k ≥ 1 rows of X,", name, v),
-		"for those of C. gram is k×k without gaps.")
+// box writes the kernel of Box: some vectors of each row of X take all their rounds before the next.
+func (l *level) box() {
+	l.kernel("box", "func(vectors, k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)",
+		`makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one, of
+each of k ≥ 1 rows of X, for those of C. gram is k×k without gaps.`)
 	rounds := Load(Param("rounds"), GP64())
 	x := Load(Param("x"), GP64())
 	c := Load(Param("c"), GP64())
@@ -24,45 +19,45 @@ func (l *level) box(v int) {
 	l.zero(zero)
 	bound := Load(Param("upper"), XMM())
 	VBROADCASTSD(bound, upper)
-	sums, xt, xs, g, inverse, t, s := l.vectors(v), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	at := func(i int, base operand.Mem) operand.Mem {
-		base.Disp = 8 * l.lanes * i
-		return base
-	}
-
-	Label("round")
-	MOVQ(x, xt)
-	Load(Param("gram"), g)
-	Load(Param("inverse"), inverse)
-	Load(Param("k"), t)
-	Label("row")
-	for i := range v {
-		VMOVUPD(at(i, operand.Mem{Base: xt, Index: c, Scale: 1}), sums[i])
-	}
-	MOVQ(x, xs)
-	Load(Param("k"), s)
-	Label("term")
-	VBROADCASTSD(operand.Mem{Base: g}, left)
-	for i := range v {
-		VFNMADD231PD(at(i, operand.Mem{Base: xs}), left, sums[i])
-	}
-	ADDQ(row, xs)
-	ADDQ(operand.U8(8), g)
-	DECQ(s)
-	JNZ(operand.LabelRef("term"))
-	VBROADCASTSD(operand.Mem{Base: inverse}, left)
-	for i := range v {
-		VFMADD213PD(at(i, operand.Mem{Base: xt}), left, sums[i])
-		VMAXPD(sums[i], zero, sums[i]) // the second source, in Go the first, is what a NaN in either gives
-		VMINPD(sums[i], upper, sums[i])
-		VMOVUPD(sums[i], at(i, operand.Mem{Base: xt}))
-	}
-	ADDQ(row, xt)
-	ADDQ(operand.U8(8), inverse)
-	DECQ(t)
-	JNZ(operand.LabelRef("row"))
-	DECQ(rounds)
-	JNZ(operand.LabelRef("round"))
-	VZEROUPPER()
-	RET()
+	xt, xs, g, inverse, t, s := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	l.choose("vectors", l.powers(), func(v int) {
+		sums, round, entry, term := l.vectors(v), l.label("round"), l.label("row"), l.label("term")
+		Label(round)
+		MOVQ(x, xt)
+		Load(Param("gram"), g)
+		Load(Param("inverse"), inverse)
+		Load(Param("k"), t)
+		Label(entry)
+		for i := range v {
+			cross := l.address(xt, i)
+			cross.Index, cross.Scale = c, 1
+			VMOVUPD(cross, sums[i])
+		}
+		MOVQ(x, xs)
+		Load(Param("k"), s)
+		Label(term)
+		VBROADCASTSD(operand.Mem{Base: g}, left)
+		for i := range v {
+			VFNMADD231PD(l.address(xs, i), left, sums[i])
+		}
+		ADDQ(row, xs)
+		ADDQ(operand.U8(8), g)
+		DECQ(s)
+		JNZ(operand.LabelRef(term))
+		VBROADCASTSD(operand.Mem{Base: inverse}, left)
+		for i := range v {
+			VFMADD213PD(l.address(xt, i), left, sums[i])
+			VMAXPD(sums[i], zero, sums[i]) // the second source, in Go the first, is what a NaN in either gives
+			VMINPD(sums[i], upper, sums[i])
+			VMOVUPD(sums[i], l.address(xt, i))
+		}
+		ADDQ(row, xt)
+		ADDQ(operand.U8(8), inverse)
+		DECQ(t)
+		JNZ(operand.LabelRef(entry))
+		DECQ(rounds)
+		JNZ(operand.LabelRef(round))
+		VZEROUPPER()
+		RET()
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // avo programs read as assembly
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -45,10 +44,8 @@ func constant(v float64) operand.Mem {
 // logistic writes the kernel of LogisticTo. Softplus is added to eight sums, by the place of an element in a group of eight, at
 // both levels: they give the same bits.
 func (l *level) logistic() {
-	name := "logistic" + l.name
-	TEXT(name, attr.NOSPLIT, "func(n int, dst, m *float64) (softplus float64)")
-	Pragma("noescape")
-	Doc(name + " stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).")
+	l.kernel("logistic", "func(n int, dst, m *float64) (softplus float64)",
+		"stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).")
 	n := Load(Param("n"), GP64())
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("m"), GP64())

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // avo programs read as assembly
@@ -15,11 +16,10 @@ import (
 type level struct {
 	name   string
 	lanes  int // float64s in a vector
-	height int // rows of a full tile of the product; powers of two below it serve what remains
-	widest int // vectors of the widest sparse product
 	vector func() reg.VecVirtual
 	mask   reg.Register // of AVX-512
 	masks  operand.Mem  // of AVX2: the mask of the last vector
+	labels int
 }
 
 func main() {
@@ -28,26 +28,52 @@ func main() {
 	for i := range 8 {
 		DATA(8*i, operand.U64(^uint64(0)*uint64((7-i)/4)))
 	}
-	levels := []*level{
-		{name: "AVX512", lanes: 8, height: 8, widest: 10, vector: ZMM},
-		{name: "AVX2", lanes: 4, height: 4, widest: 10, vector: YMM, masks: avx2Masks},
-	}
-	for _, l := range levels {
-		for v := 1; v <= 3; v++ {
-			for rows := l.height; rows >= 1; rows /= 2 {
-				l.product(rows, v)
-			}
-		}
-		for v := 1; v <= l.widest; v++ {
-			l.sparse(v)
-		}
+	for _, l := range []*level{
+		{name: "AVX512", lanes: 8, vector: ZMM},
+		{name: "AVX2", lanes: 4, vector: YMM, masks: avx2Masks},
+	} {
+		l.product()
+		l.sparse()
 		l.logistic()
-		for v := 1; v <= l.lanes; v *= 2 {
-			l.box(v)
-		}
+		l.box()
 		l.surrogate()
 	}
 	Generate()
+}
+
+// kernel begins a kernel of these parameters; doc continues its name.
+func (l *level) kernel(name, signature, doc string) {
+	TEXT(name+l.name, attr.NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(strings.Split(name+l.name+" "+doc, "\n")...)
+}
+
+// choose writes a body for each value of a parameter, one of these, each of which must return.
+func (l *level) choose(param string, values []int, body func(v int)) {
+	given := Load(Param(param), GP64())
+	last := len(values) - 1
+	for _, v := range values[:last] {
+		other := l.label(param)
+		CMPQ(given, operand.U8(v))
+		JNE(operand.LabelRef(other))
+		body(v)
+		Label(other)
+	}
+	body(values[last])
+}
+
+// label returns a label that no other body has.
+func (l *level) label(name string) string {
+	l.labels++
+	return fmt.Sprintf("%s%d", name, l.labels)
+}
+
+// powers returns 1, 2, 4 … up to the lanes.
+func (l *level) powers() (out []int) {
+	for v := 1; v <= l.lanes; v *= 2 {
+		out = append(out, v)
+	}
+	return out
 }
 
 // setMask makes the mask of the last vector from the number of its lanes that count.
@@ -69,28 +95,19 @@ func (l *level) setMask() {
 	l.mask = table
 }
 
-// load loads vector i of a row of v vectors; spare is a register that AVX2 may use for the mask.
-func (l *level) load(i, v int, from operand.Mem, to, spare reg.VecVirtual) {
+// move loads or stores vector i of a row of v vectors; spare is a register that AVX2 may use for the mask.
+func (l *level) move(i, v int, from, to operand.Op, spare reg.VecVirtual) {
+	_, load := from.(operand.Mem)
 	switch {
 	case i < v-1:
 		VMOVUPD(from, to)
-	case l.lanes == 8:
+	case l.lanes == 4:
+		VMOVUPD(operand.Mem{Base: l.mask}, spare)
+		VMASKMOVPD(from, spare, to)
+	case load:
 		VMOVUPD_Z(from, reg.K1, to)
 	default:
-		VMOVUPD(operand.Mem{Base: l.mask}, spare)
-		VMASKMOVPD(from, spare, to)
-	}
-}
-
-func (l *level) store(i, v int, from reg.VecVirtual, to operand.Mem, spare reg.VecVirtual) {
-	switch {
-	case i < v-1:
-		VMOVUPD(from, to)
-	case l.lanes == 8:
 		VMOVUPD(from, reg.K1, to)
-	default:
-		VMOVUPD(operand.Mem{Base: l.mask}, spare)
-		VMASKMOVPD(from, spare, to)
 	}
 }
 
@@ -117,14 +134,18 @@ func bytes(name string) reg.Register {
 	return r
 }
 
-// product writes a kernel that adds A·B to C, or stores it, rows of C at a time: a tile of rows × v vectors stays in
+// address returns that of vector j of a row.
+func (l *level) address(row reg.Register, j int) operand.Mem {
+	return operand.Mem{Base: row, Disp: 8 * l.lanes * j}
+}
+
+// product writes the kernel that adds A·B to C, or stores it, some rows of C at a time: a tile of rows × vectors stays in
 // registers while one column of A meets one row of B.
-func (l *level) product(rows, v int) {
-	name := fmt.Sprintf("product%dx%d%s", rows, v, l.name)
-	TEXT(name, attr.NOSPLIT, "func(m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s stores A·B in C, or adds it, for m rows, a positive multiple of %d, and %d vectors, of the last the", name, rows, v),
-		"given lanes. Element (i, t) of A is a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.")
+func (l *level) product() {
+	l.kernel("product", "func(rows, vectors, m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)",
+		`stores A·B in C, or adds it, by tiles of 1, 2, 4 … rows, at most the lanes of a vector, and of 1 to 3
+vectors, of the last the given lanes. m rows are a positive multiple of those of a tile. Element (i, t) of A is
+a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.`)
 	l.setMask()
 	m := Load(Param("m"), GP64())
 	a := Load(Param("a"), GP64())
@@ -133,133 +154,90 @@ func (l *level) product(rows, v int) {
 	bRow := bytes("bRow")
 	c := Load(Param("c"), GP64())
 	cRow := bytes("cRow")
-	t := tile{level: l, rows: rows, v: v, aRow: aRow, aRow3: GP64(), at: GP64(), at4: GP64(), c: c, cRow: cRow}
-	bt, k := GP64(), GP64()
-	if rows >= 4 {
-		LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, t.aRow3)
-	}
-	for range rows {
-		t.sums = append(t.sums, l.vectors(v))
-	}
-	t.right, t.left = l.vectors(v), l.vector()
-
-	Label("tile")
-	t.begin()
-	MOVQ(a, t.at)
-	if rows > 4 {
-		LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, t.at4)
-	}
-	MOVQ(b, bt)
-	Load(Param("k"), k)
-	Label("step")
-	t.step(bt)
-	ADDQ(aCol, t.at)
-	if rows > 4 {
-		ADDQ(aCol, t.at4)
-	}
-	ADDQ(bRow, bt)
-	DECQ(k)
-	JNZ(operand.LabelRef("step"))
-	t.end()
-	LEAQ(operand.Mem{Base: a, Index: aRow, Scale: uint8(min(rows, 8))}, a)
-	SUBQ(operand.U8(rows), m)
-	JNZ(operand.LabelRef("tile"))
-	VZEROUPPER()
-	RET()
-}
-
-// tile is what a product kernel holds in registers: rows of C, of v vectors each, and what they meet.
-type tile struct {
-	*level
-	rows, v     int
-	sums        [][]reg.VecVirtual
-	right       []reg.VecVirtual // a row of B
-	left        reg.VecVirtual   // an element of A
-	at, at4     reg.GPVirtual    // a column of A, and its fifth element
-	aRow, aRow3 reg.Register
-	c, cRow     reg.Register
-}
-
-// element returns the address of element i of the column of A.
-func (t *tile) element(i int) operand.Mem {
-	base := t.at
-	if i >= 4 {
-		base = t.at4
-	}
-	switch i % 4 {
-	case 1:
-		return operand.Mem{Base: base, Index: t.aRow, Scale: 1}
-	case 2:
-		return operand.Mem{Base: base, Index: t.aRow, Scale: 2}
-	case 3:
-		return operand.Mem{Base: base, Index: t.aRow3, Scale: 1}
-	}
-	return operand.Mem{Base: base}
-}
-
-// column returns the address of vector j of a row.
-func (t *tile) column(row reg.Register, j int) operand.Mem {
-	return operand.Mem{Base: row, Disp: 8 * t.lanes * j}
-}
-
-// begin loads the sums from C if they are added to it, and sets them to 0 otherwise.
-func (t *tile) begin() {
-	add, fresh := operand.LabelRef("add"), operand.LabelRef("multiply")
-	flag := Load(Param("add"), GP8())
-	TESTB(flag, flag)
-	JNZ(add)
-	for i := range t.rows {
-		for j := range t.v {
-			t.zero(t.sums[i][j])
+	at, at4, aRow3, bt, k := GP64(), GP64(), GP64(), GP64(), GP64()
+	// element returns the address of element i of the column of A that begins at at.
+	element := func(i int) operand.Mem {
+		e := []operand.Mem{{}, {Index: aRow, Scale: 1}, {Index: aRow, Scale: 2}, {Index: aRow3, Scale: 1}}[i%4]
+		if e.Base = at; i >= 4 {
+			e.Base = at4
 		}
+		return e
 	}
-	JMP(fresh)
-	Label("add")
-	MOVQ(t.c, t.at)
-	for i := range t.rows {
-		for j := range t.v {
-			t.load(j, t.v, t.column(t.at, j), t.sums[i][j], t.left)
+	tile := func(rows, v int) {
+		if rows >= 4 {
+			LEAQ(operand.Mem{Base: aRow, Index: aRow, Scale: 2}, aRow3)
 		}
-		ADDQ(t.cRow, t.at)
+		sums, right, left := l.vectors(rows*v), l.vectors(v), l.vector()
+		next, add, multiply, step := l.label("tile"), l.label("add"), l.label("multiply"), l.label("step")
+		Label(next)
+		flag := Load(Param("add"), GP8())
+		TESTB(flag, flag)
+		JNZ(operand.LabelRef(add))
+		for _, sum := range sums {
+			l.zero(sum)
+		}
+		JMP(operand.LabelRef(multiply))
+		Label(add)
+		MOVQ(c, at)
+		for i, sum := range sums {
+			l.move(i%v, v, l.address(at, i%v), sum, left)
+			if i%v == v-1 {
+				ADDQ(cRow, at)
+			}
+		}
+		Label(multiply)
+		MOVQ(a, at)
+		if rows > 4 {
+			LEAQ(operand.Mem{Base: a, Index: aRow, Scale: 4}, at4)
+		}
+		MOVQ(b, bt)
+		Load(Param("k"), k)
+
+		Label(step)
+		for j := range v {
+			l.move(j, v, l.address(bt, j), right[j], left)
+		}
+		for i, sum := range sums {
+			switch {
+			case l.lanes == 8 && v == 1:
+				VFMADD231PD_BCST(element(i), right[0], sum)
+				continue
+			case i%v == 0:
+				VBROADCASTSD(element(i/v), left)
+			}
+			VFMADD231PD(left, right[i%v], sum)
+		}
+		ADDQ(aCol, at)
+		if rows > 4 {
+			ADDQ(aCol, at4)
+		}
+		ADDQ(bRow, bt)
+		DECQ(k)
+		JNZ(operand.LabelRef(step))
+
+		for i, sum := range sums {
+			l.move(i%v, v, sum, l.address(c, i%v), left)
+			if i%v == v-1 {
+				ADDQ(cRow, c)
+			}
+		}
+		LEAQ(operand.Mem{Base: a, Index: aRow, Scale: uint8(rows)}, a)
+		SUBQ(operand.U8(rows), m)
+		JNZ(operand.LabelRef(next))
+		VZEROUPPER()
+		RET()
 	}
-	Label("multiply")
+	l.choose("rows", l.powers(), func(rows int) {
+		l.choose("vectors", []int{1, 2, 3}, func(v int) { tile(rows, v) })
+	})
 }
 
-// step adds the product of a column of A and a row of B.
-func (t *tile) step(b reg.Register) {
-	for j := range t.v {
-		t.load(j, t.v, t.column(b, j), t.right[j], t.left)
-	}
-	for i := range t.rows {
-		if t.lanes == 8 && t.v == 1 {
-			VFMADD231PD_BCST(t.element(i), t.right[0], t.sums[i][0])
-			continue
-		}
-		VBROADCASTSD(t.element(i), t.left)
-		for j := range t.v {
-			VFMADD231PD(t.left, t.right[j], t.sums[i][j])
-		}
-	}
-}
-
-// end stores the sums in C and moves on to its next rows.
-func (t *tile) end() {
-	for i := range t.rows {
-		for j := range t.v {
-			t.store(j, t.v, t.sums[i][j], t.column(t.c, j), t.left)
-		}
-		ADDQ(t.cRow, t.c)
-	}
-}
-
-// sparse writes a kernel for rows of a sparse matrix: v vectors of a row of the result stay in registers while its
+// sparse writes the kernel for rows of a sparse matrix: the vectors of a row of the result stay in registers while its
 // entries pass.
-func (l *level) sparse(v int) {
-	name := fmt.Sprintf("sparse%d%s", v, l.name)
-	TEXT(name, attr.NOSPLIT, "func(rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s stores X·D in dst for the given number ≥ 1 of rows of X and %d vectors, of the last the given lanes.", name, v),
-		"indptr points at the start of the first row; indices and values at the entries of the whole matrix.")
+func (l *level) sparse() {
+	l.kernel("sparse", "func(vectors, rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)",
+		`stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
+indptr points at the start of the first row; indices and values at the entries of the whole matrix.`)
 	l.setMask()
 	rows := Load(Param("rows"), GP64())
 	indptr := Load(Param("indptr"), GP64())
@@ -270,46 +248,44 @@ func (l *level) sparse(v int) {
 	dst := Load(Param("dst"), GP64())
 	dstRow := bytes("dstRow")
 	entry, end, from := GP64(), GP64(), GP64()
-	sums, spare, value := l.vectors(v), l.vector(), l.vector()
 	MOVQ(operand.Mem{Base: indptr}, entry)
-
-	Label("row")
-	for j := range v {
-		l.zero(sums[j])
-	}
-	MOVQ(operand.Mem{Base: indptr, Disp: 8}, end)
-	CMPQ(entry, end)
-	JGE(operand.LabelRef("store"))
-	Label("entry")
-	MOVLQSX(operand.Mem{Base: indices, Index: entry, Scale: 4}, from)
-	IMULQ(dRow, from)
-	ADDQ(d, from)
-	VBROADCASTSD(operand.Mem{Base: values, Index: entry, Scale: 8}, value)
-	for j := range v {
-		at := operand.Mem{Base: from, Disp: 8 * l.lanes * j}
-		if j < v-1 {
-			VFMADD231PD(at, value, sums[j])
-			continue
+	l.choose("vectors", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, func(v int) {
+		sums, last, spare, value := l.vectors(v), l.vector(), l.vector(), l.vector()
+		row, next, store := l.label("row"), l.label("entry"), l.label("store")
+		Label(row)
+		for j := range v {
+			l.zero(sums[j])
 		}
-		last := spare
-		if l.lanes == 4 {
-			last = l.vector()
+		MOVQ(operand.Mem{Base: indptr, Disp: 8}, end)
+		CMPQ(entry, end)
+		JGE(operand.LabelRef(store))
+		Label(next)
+		MOVLQSX(operand.Mem{Base: indices, Index: entry, Scale: 4}, from)
+		IMULQ(dRow, from)
+		ADDQ(d, from)
+		VBROADCASTSD(operand.Mem{Base: values, Index: entry, Scale: 8}, value)
+		for j := range v {
+			at := l.address(from, j)
+			if j < v-1 {
+				VFMADD231PD(at, value, sums[j])
+				continue
+			}
+			l.move(j, v, at, last, spare)
+			VFMADD231PD(last, value, sums[j])
 		}
-		l.load(j, v, at, last, spare)
-		VFMADD231PD(last, value, sums[j])
-	}
-	INCQ(entry)
-	CMPQ(entry, end)
-	JLT(operand.LabelRef("entry"))
+		INCQ(entry)
+		CMPQ(entry, end)
+		JLT(operand.LabelRef(next))
 
-	Label("store")
-	for j := range v {
-		l.store(j, v, sums[j], operand.Mem{Base: dst, Disp: 8 * l.lanes * j}, spare)
-	}
-	ADDQ(dstRow, dst)
-	ADDQ(operand.U8(8), indptr)
-	DECQ(rows)
-	JNZ(operand.LabelRef("row"))
-	VZEROUPPER()
-	RET()
+		Label(store)
+		for j := range v {
+			l.move(j, v, sums[j], l.address(dst, j), spare)
+		}
+		ADDQ(dstRow, dst)
+		ADDQ(operand.U8(8), indptr)
+		DECQ(rows)
+		JNZ(operand.LabelRef(row))
+		VZEROUPPER()
+		RET()
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // avo programs read as assembly
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -15,11 +14,8 @@ const (
 // surrogate writes the kernel of Surrogate. Squares are added to eight sums, by the place of an element in a group of eight,
 // at both levels: they give the same bits.
 func (l *level) surrogate() {
-	name := "surrogate" + l.name
-	TEXT(name, attr.NOSPLIT, "func(n int, answers, fit, multipliers, constants *float64) (squared float64)")
-	Pragma("noescape")
-	Doc(name+" makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and",
-		"the range.")
+	l.kernel("surrogate", "func(n int, answers, fit, multipliers, constants *float64) (squared float64)",
+		"makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and\nthe range.")
 	n := Load(Param("n"), GP64())
 	answers := Load(Param("answers"), GP64())
 	fits := Load(Param("fit"), GP64())

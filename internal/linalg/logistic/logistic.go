@@ -150,10 +150,9 @@ func (w *lane) visit(l *Loss, at *Point, b bounds) {
 	alias(&w.left, at.Scores, documents)
 	alias(&w.right, l.transposed, bounds{0, k, b.left, b.right})
 	serial.MulTo(&w.tile, &w.left, &w.right)
-	w.flip(l, b)
+	w.flip(l, b, false)
 	w.loss += linalg.LogisticTo(data, data)
-	w.flip(l, b)
-	w.advance(l, b)
+	w.flip(l, b, true)
 
 	if at.TopicsGradient != nil {
 		w.cross.SetRawMatrix(blas64.General{Rows: columns, Cols: k, Stride: k, Data: w.products[:columns*k]})
@@ -186,8 +185,8 @@ func (w *lane) addProduct(dst, right *mat.Dense, documents, terms bounds) {
 }
 
 // flip changes the sign of the tile's cells with xᵢⱼ = 1. They then hold −m. Their loss is softplus(−m) = log(1 + exp(m)) − m,
-// without cancellation, and their entry of E is −σ(−m) = σ(m) − 1.
-func (w *lane) flip(l *Loss, b bounds) {
+// without cancellation, and their entry of E is −σ(−m) = σ(m) − 1. advance moves past the entries of a sparse X in the tile.
+func (w *lane) flip(l *Loss, b bounds, advance bool) {
 	width := b.right - b.left
 	for i := range b.bottom - b.top {
 		row := w.cells[i*width : (i+1)*width]
@@ -197,18 +196,12 @@ func (w *lane) flip(l *Loss, b bounds) {
 				row[j] *= 1 - 2*v
 			}
 		}
-		for e := w.next[i]; e < len(columns) && int(columns[e]) < b.right; e++ {
+		e := w.next[i]
+		for ; e < len(columns) && int(columns[e]) < b.right; e++ {
 			row[int(columns[e])-b.left] *= 1 - 2*values[e]
 		}
-	}
-}
-
-// advance moves past the entries of a sparse X in the tile.
-func (w *lane) advance(l *Loss, b bounds) {
-	for i := range b.bottom - b.top {
-		columns, _ := l.rows(b.top + i)
-		for w.next[i] < len(columns) && int(columns[w.next[i]]) < b.right {
-			w.next[i]++
+		if advance {
+			w.next[i] = e
 		}
 	}
 }

@@ -2,6 +2,7 @@ package logistic
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -131,7 +132,7 @@ func (s *rowScorer) newton(z []float64) bool {
 		return false
 	}
 	// If gonum warns of the condition number, the step is only less accurate.
-	_ = cholesky.SolveVecTo(mat.NewVecDense(k, s.next), mat.NewVecDense(k, append([]float64(nil), s.next...)))
+	_ = cholesky.SolveVecTo(mat.NewVecDense(k, s.next), mat.NewVecDense(k, slices.Clone(s.next)))
 	return true
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-func TestMatch(t *testing.T) {
+func TestExpression(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, name string
@@ -30,8 +30,8 @@ func TestMatch(t *testing.T) {
 		{"", "a", false},
 		{"ä?", "äö", true},
 	} {
-		if got := match(c.pattern, c.name); got != c.want {
-			t.Errorf("match(%q, %q) = %v, want %v", c.pattern, c.name, got, c.want)
+		if got := expression(c.pattern).MatchString(c.name); got != c.want {
+			t.Errorf("%q matches %q: %v, want %v", c.pattern, c.name, got, c.want)
 		}
 	}
 }

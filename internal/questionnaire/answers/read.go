@@ -1,8 +1,11 @@
 package answers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"math"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
@@ -57,7 +61,7 @@ type reader struct {
 type leftOut struct {
 	id       string
 	line     int
-	answered bool
+	answered bool // some item
 }
 
 // readTable reads the columns that the layout finds in the header.
@@ -66,7 +70,10 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	if err != nil {
 		return nil, src.at(src.HeaderLine(), err)
 	}
-	r := &reader{layout: l, others: make([]map[string]bool, len(l.labels))}
+	r := &reader{layout: l}
+	for range l.labels {
+		r.others = append(r.others, map[string]bool{})
+	}
 	r.Table = Table{File: src.File(), Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
 	var out []leftOut
 	lineOf := map[string]int{}
@@ -78,7 +85,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		if err != nil {
 			return nil, err
 		}
-		added, err := r.add(row.Cells)
+		added, answered, err := r.add(row.Cells)
 		id := strconv.Itoa(rows)
 		if err == nil && !r.Numbered {
 			id = clean(row.Cells[l.id])
@@ -97,7 +104,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		if added {
 			r.IDs, r.Lines = append(r.IDs, id), append(r.Lines, row.Line)
 		} else {
-			out = append(out, leftOut{id, row.Line, l.answered(row.Cells)})
+			out = append(out, leftOut{id, row.Line, answered})
 		}
 	}
 	r.tell(out)
@@ -115,49 +122,45 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 
 // tell remarks on the rows that are left out.
 func (t *Table) tell(rows []leftOut) {
-	const stays = -1
-	at := map[string]int{} // in without
-	if len(rows) > 0 {
-		for _, id := range t.IDs {
-			at[id] = stays
-		}
+	kept, answered := map[string]bool{}, map[string]bool{}
+	for _, id := range t.IDs {
+		kept[id] = true
 	}
-	var without []leftOut // participants who have no row
 	for _, r := range rows {
-		i, seen := at[r.id]
-		switch {
-		case !seen:
-			at[r.id], without = len(without), append(without, r)
-		case i != stays:
-			without[i].answered = without[i].answered || r.answered
-		case r.answered:
-			t.Visits = append(t.Visits, r.line)
-		}
+		answered[r.id] = answered[r.id] || r.answered
 	}
-	for _, r := range without {
-		if r.answered {
+	for _, r := range rows {
+		some, first := answered[r.id]
+		delete(answered, r.id)
+		switch {
+		case kept[r.id] && r.answered:
+			t.Visits = append(t.Visits, r.line)
+		case kept[r.id] || !first:
+		case some:
 			t.Incomplete = append(t.Incomplete, r.line)
-		} else {
+		default:
 			t.Unanswered = append(t.Unanswered, r.line)
 		}
 	}
 }
 
-// add adds the participant's answers, confounds and labels; it adds nothing for one who is left out.
-func (r *reader) add(record []string) (added bool, err error) {
-	row, some := make([]float64, len(r.items)), false
+// add adds the participant's answers, confounds and labels. It adds nothing for one who is left out, and tells whether that one
+// answered some item.
+func (r *reader) add(record []string) (added, some bool, err error) {
+	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
+	row := make([]float64, len(r.items))
 	for j, at := range r.itemAt {
 		v, err := r.Value(record[at])
 		if span := r.items[j].Range; err == nil && span != nil && answered(v) && !span.Holds(v) {
 			err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
 		}
 		if err != nil {
-			return false, inColumn(r.items[j].Name, err)
+			return fail(r.items[j].Name, err)
 		}
 		row[j], some = v, some || answered(v)
 	}
 	if !some {
-		return false, nil
+		return false, false, nil
 	}
 	values := make([]known, len(r.at))
 	for k, at := range r.at {
@@ -165,7 +168,7 @@ func (r *reader) add(record []string) (added bool, err error) {
 		missing := r.Cell(cell)
 		if c.Kind == questionnaire.Numeric {
 			if values[k].number, err = r.Value(cell); err != nil {
-				return false, inColumn(c.Name, err)
+				return fail(c.Name, err)
 			}
 			missing = math.IsNaN(values[k].number)
 		} else {
@@ -173,9 +176,9 @@ func (r *reader) add(record []string) (added bool, err error) {
 		}
 		switch {
 		case missing && r.omit:
-			return false, nil
+			return false, true, nil
 		case missing:
-			return false, inColumn(c.Name, questionnaire.ErrNoConfound)
+			return fail(c.Name, questionnaire.ErrNoConfound)
 		}
 	}
 	r.answers = append(r.answers, row...)
@@ -185,20 +188,11 @@ func (r *reader) add(record []string) (added bool, err error) {
 	for i, at := range r.labelAt {
 		class := r.label(r.labels[i], record[at])
 		r.Labels[i] = append(r.Labels[i], class)
-		if class != 0 {
-			continue
+		if class == 0 {
+			r.others[i][r.spelled(record[at])] = true
 		}
-		if r.others[i] == nil {
-			r.others[i] = map[string]bool{}
-		}
-		r.others[i][r.spelled(record[at])] = true
 	}
-	return true, nil
-}
-
-// answered reports whether a row has any answer.
-func (l *layout) answered(record []string) bool {
-	return slices.ContainsFunc(l.itemAt, func(at int) bool { v, _ := l.Value(record[at]); return answered(v) })
+	return true, true, nil
 }
 
 // label returns 1 for the positive value, 0 for any other, or Unknown.
@@ -222,3 +216,43 @@ func (l *layout) spelled(cell string) string {
 	}
 	return clean(cell)
 }
+
+// source is a file whose columns are all known before its rows are read.
+type source struct {
+	*table.Reader
+	hash hash.Hash
+}
+
+func open(path string) (s *source, err error) {
+	s = &source{hash: sha256.New()}
+	s.Reader, err = table.Open(path, table.Options{Hash: s.hash, Ahead: true})
+	return s, err
+}
+
+// at names the place in an error.
+func (s *source) at(line int, err error) error {
+	at, ok := errors.AsType[*table.Error](err)
+	if !ok {
+		at = &table.Error{Err: err}
+	}
+	at.File, at.Line = s.File(), line
+	return at
+}
+
+// inColumn names the column in an error.
+func inColumn(column string, err error) error { return &table.Error{Column: column, Err: err} }
+
+// find returns the place of a column.
+func (s *source) find(name string) (int, error) {
+	at := s.Index(name)
+	if at < 0 {
+		return none, inColumn(name, table.ErrNoColumn)
+	}
+	return at, nil
+}
+
+// sum returns the SHA-256 of the file in hexadecimal, once all rows are read.
+func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
+
+// clean returns a trimmed copy of a cell.
+func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }

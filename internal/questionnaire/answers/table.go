@@ -75,24 +75,24 @@ type Apart struct {
 	Column  string
 }
 
-// ends returns the least and the largest answer to an item among these participants, all of them for nil; low is above high
-// if there is none.
+// ends returns the least and the largest answer to an item among these participants; low is above high if there is none.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	see := func(i int) {
-		if v := t.Answers.At(i, item); !math.IsNaN(v) {
+	for _, i := range rows {
+		if v := t.Answers.At(i, item); answered(v) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	for _, i := range rows {
-		see(i)
-	}
-	if rows == nil {
-		for i := range t.IDs {
-			see(i)
-		}
-	}
 	return low, high
+}
+
+// all returns the rows of all participants.
+func (t *Table) all() []int {
+	rows := make([]int, len(t.IDs))
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }
 
 // Varying returns the items whose answers differ among these participants.
@@ -109,7 +109,7 @@ func (t *Table) Varying(rows []int) []int {
 // Answering returns those of the participants who answered some of the items.
 func (t *Table) Answering(rows, items []int) []int {
 	return slices.DeleteFunc(slices.Clone(rows), func(i int) bool {
-		return !slices.ContainsFunc(items, func(j int) bool { return !math.IsNaN(t.Answers.At(i, j)) })
+		return !slices.ContainsFunc(items, func(j int) bool { return answered(t.Answers.At(i, j)) })
 	})
 }
 
@@ -123,8 +123,9 @@ func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
 	}
+	all := t.all()
 	for j, item := range t.Items {
-		switch low, high := t.ends(j, nil); {
+		switch low, high := t.ends(j, all); {
 		case low > high:
 			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNeverAnswered}
 		case low == high:
@@ -134,24 +135,22 @@ func (t *Table) CheckTraining() error {
 	return nil
 }
 
-// Keep keeps these items, and leaves out participants who answered none of them.
+// Keep keeps the items of these names, and leaves out participants who answered none of them.
 func (t *Table) Keep(names []string) error {
-	var columns []int
-	var items []questionnaire.Item
-	for _, name := range names {
-		j := slices.IndexFunc(t.Items, func(i questionnaire.Item) bool { return i.Name == name })
-		if j < 0 {
+	all := questionnaire.Names(t.Items)
+	columns := make([]int, len(names))
+	for i, name := range names {
+		if columns[i] = slices.Index(all, name); columns[i] < 0 {
 			return &table.Error{File: t.File, Column: name, Err: table.ErrNoColumn}
 		}
-		columns, items = append(columns, j), append(items, t.Items[j])
 	}
-	t.Items, t.Answers = items, linalg.SelectColumns(t.Answers, columns)
+	t.Items, t.Answers = picked(t.Items, columns), linalg.SelectColumns(t.Answers, columns)
 	var rows []int
-	for i := range t.IDs {
+	for i, line := range t.Lines {
 		if slices.ContainsFunc(t.Answers.RawRowView(i), answered) {
 			rows = append(rows, i)
 		} else {
-			t.Unanswered = append(t.Unanswered, t.Lines[i])
+			t.Unanswered = append(t.Unanswered, line)
 		}
 	}
 	if len(rows) == 0 {
@@ -180,14 +179,9 @@ func (t *Table) infer() {
 	var items []int
 	var all []float64
 	for j, item := range t.Items {
-		if item.Range != nil {
-			continue
-		}
-		items = append(items, j)
-		for i := range t.IDs {
-			if v := t.Answers.At(i, j); answered(v) {
-				all = append(all, v)
-			}
+		if item.Range == nil {
+			items = append(items, j)
+			all = append(all, slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)...)
 		}
 	}
 	if len(items) == 0 {
@@ -201,21 +195,27 @@ func (t *Table) infer() {
 		return
 	}
 	slices.Sort(all)
-	t.Inferred.Range = questionnaire.Range{Low: all[0], High: all[len(all)-1]}
+	t.Inferred.Range = ends(all)
 	if far, ok := apart(all); ok {
 		a := &Apart{Range: far}
+		a.Line, a.Column, a.Answers = t.inferredWithin(far)
 		t.Inferred.Apart = a
-		for i, line := range t.Lines {
-			for _, j := range items {
-				if !far.Holds(t.Answers.At(i, j)) {
-					continue
-				}
-				if a.Answers++; a.Answers == 1 {
-					a.Line, a.Column = line, t.Items[j].Name
-				}
+	}
+}
+
+// inferredWithin returns the place of the first answer in the range, among those whose range is inferred, and their number.
+func (t *Table) inferredWithin(r questionnaire.Range) (line int, column string, count int) {
+	for i, at := range t.Lines {
+		for j, item := range t.Items {
+			if item.Range != &t.Inferred.Range || !r.Holds(t.Answers.At(i, j)) {
+				continue
+			}
+			if count++; count == 1 {
+				line, column = at, item.Name
 			}
 		}
 	}
+	return line, column, count
 }
 
 // apart returns the range of the sorted answers that lie far from all others. The widest gap between two answers must be
@@ -226,7 +226,7 @@ func apart(sorted []float64) (far questionnaire.Range, ok bool) {
 	for i, v := range sorted[1:] {
 		gap := v - sorted[i]
 		if gap > widest {
-			widest, at = gap, i
+			widest, at = gap, i+1
 		}
 		if gap > 0 {
 			narrowest = min(narrowest, gap)
@@ -235,21 +235,26 @@ func apart(sorted []float64) (far questionnaire.Range, ok bool) {
 	if !(widest > narrowest) {
 		return far, false
 	}
-	low, high := questionnaire.Range{Low: sorted[0], High: sorted[at]}, questionnaire.Range{Low: sorted[at+1], High: sorted[len(sorted)-1]}
-	far = high
-	if at+1 < len(sorted)-at-1 {
+	low, high := ends(sorted[:at]), ends(sorted[at:])
+	if far = high; at < len(sorted)-at {
 		far = low
 	}
 	return far, widest >= max(low.High-low.Low, high.High-high.Low)
 }
 
-// orient turns the answers to reversed items, and counts from the low end of the range if asked.
+func ends(sorted []float64) questionnaire.Range {
+	return questionnaire.Range{Low: sorted[0], High: sorted[len(sorted)-1]}
+}
+
+// orient turns the answers to reversed items, and counts from the low end of the range if asked. If an inferred range begins
+// below 0, its lowest answer may be a code of missing entries: the error names the first one.
 func (t *Table) orient(fromLow bool) error {
 	for j, item := range t.Items {
 		switch {
 		case item.Range.Low >= 0 || fromLow:
 		case t.Inferred != nil && item.Range == &t.Inferred.Range:
-			return t.below()
+			line, column, _ := t.inferredWithin(questionnaire.Range{Low: t.Inferred.Low, High: t.Inferred.Low})
+			return &table.Error{File: t.File, Line: line, Column: column, Err: questionnaire.ErrBelow}
 		default:
 			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNegative}
 		}
@@ -258,20 +263,6 @@ func (t *Table) orient(fromLow bool) error {
 		}
 	}
 	return nil
-}
-
-// below returns the error about the first of the lowest answers, which set the range and may be a code of missing entries.
-func (t *Table) below() error {
-	e := &table.Error{File: t.File, Err: questionnaire.ErrBelow}
-	for i, line := range t.Lines {
-		for j, item := range t.Items {
-			if item.Range == &t.Inferred.Range && t.Answers.At(i, j) == t.Inferred.Low {
-				e.Line, e.Column = line, item.Name
-				return e
-			}
-		}
-	}
-	return e
 }
 
 // Learn completes the confounds by the range or the levels of the table. It is an error if a number lies outside a range that
@@ -357,4 +348,77 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 		c.Set(i, width-1, 1)
 	}
 	return c, beyond, nil
+}
+
+// widen returns the table with one row for each participant, in the order of their first visits, and an item for each
+// item and bin, bin by bin: missing if there was no visit, the mean of the answers if there were several. It returns an
+// error for a time outside all bins, and for a confound that changes from visit to visit.
+func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
+	last := len(t.confounds) - 1 // the time
+	m := len(t.Items)
+	width := v.Bins() * m
+	w := &Table{File: t.File, Remarks: t.Remarks, SHA256: t.SHA256, VisitItems: t.Items, confounds: make([][]known, last)}
+	for b := range v.Bins() {
+		for _, item := range t.Items {
+			item.Name, item.Subscale = v.ItemName(item.Name, b), v.Time+" "+v.Label(b)
+			w.Items = append(w.Items, item)
+		}
+	}
+	row := map[string]int{}
+	var sums, counts []float64
+	for i, id := range t.IDs {
+		fail := func(column string, err error) (*Table, error) {
+			return nil, &table.Error{File: t.File, Line: t.Lines[i], Column: column, Err: err}
+		}
+		b, ok := v.Bin(t.confounds[last][i].number)
+		if !ok {
+			return fail(v.Time, questionnaire.ErrNoBin)
+		}
+		r, ok := row[id]
+		if !ok {
+			r = len(w.IDs)
+			row[id] = r
+			sums, counts = append(sums, make([]float64, width)...), append(counts, make([]float64, width)...)
+			w.IDs, w.Lines = append(w.IDs, id), append(w.Lines, t.Lines[i])
+		}
+		for c := range w.confounds {
+			if !ok {
+				w.confounds[c] = append(w.confounds[c], t.confounds[c][i])
+			} else if w.confounds[c][r] != t.confounds[c][i] {
+				return fail("", fmt.Errorf("%w on line %d", questionnaire.ErrVaries, w.Lines[r]))
+			}
+		}
+		for j, x := range t.Answers.RawRowView(i) {
+			if answered(x) {
+				sums[r*width+b*m+j] += x
+				counts[r*width+b*m+j]++
+			}
+		}
+	}
+	for at := range sums {
+		sums[at] /= counts[at] // 0/0 is missing
+	}
+	w.Answers = mat.NewDense(len(w.IDs), width, sums)
+	return w, nil
+}
+
+// keepVarying drops the items that do not vary, and those of visits that vary in no bin.
+func (t *Table) keepVarying() {
+	varying := t.Varying(t.all())
+	for j, item := range t.Items {
+		if !slices.Contains(varying, j) {
+			t.Dropped = append(t.Dropped, item.Name)
+		}
+	}
+	if len(varying) == 0 {
+		return
+	}
+	var visits []int
+	for j := range t.VisitItems {
+		if slices.ContainsFunc(varying, func(k int) bool { return k%len(t.VisitItems) == j }) {
+			visits = append(visits, j)
+		}
+	}
+	_ = t.Keep(questionnaire.Names(picked(t.Items, varying))) // all of them are there
+	t.VisitItems = picked(t.VisitItems, visits)
 }

@@ -342,7 +342,7 @@ func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Eva
 }
 
 func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
-	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
+	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factors, o.Threads)
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
 
 // learnL1 trains the non-negative factorization with ℓ1 penalties.
 func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors int) (solver.Status, error) {
-	method, err := nmf.NewL1(nmf.Auto, nmf.Auto)
+	method, err := nmf.NewL1(nil, nil)
 	if err != nil {
 		return solver.NotTerminated, err
 	}

@@ -7,16 +7,21 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Options says how to learn. Zero values mean what the fields say.
@@ -60,28 +65,33 @@ func DefaultBetas() []float64 { return []float64{0.001, 0.01, 0.1, 0.2, 0.5} }
 
 // check fills in the defaults.
 func (o *Options) check() error {
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, fmt.Sprintf(format, args...))
-	}
-	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	o.MaxIter, o.Inner = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent)
+	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+	var wrong string
 	switch {
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
-		return fail("inner algorithm %q", o.Inner)
+		wrong = fmt.Sprintf("inner algorithm %q", o.Inner)
 	case !valid(o.Ridge):
-		return fail("ridge %v", o.Ridge)
+		wrong = fmt.Sprintf("ridge %v", o.Ridge)
 	case o.MaxIter < 1:
-		return fail("at most %d updates", o.MaxIter)
+		wrong = fmt.Sprintf("at most %d updates", o.MaxIter)
 	case !valid(o.RelTol):
-		return fail("tolerance %v", o.RelTol)
+		wrong = fmt.Sprintf("tolerance %v", o.RelTol)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
-		return fail("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
+		wrong = fmt.Sprintf("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	}
-	if i := slices.IndexFunc(o.Factors, func(k int) bool { return k < 1 }); i >= 0 {
-		return fail("%d factors", o.Factors[i])
+	for _, k := range o.Factors {
+		if k < 1 {
+			wrong = cmp.Or(wrong, fmt.Sprintf("%d factors", k))
+		}
 	}
-	if i := slices.IndexFunc(o.Betas, func(b float64) bool { return !valid(b) }); i >= 0 {
-		return fail("beta %v", o.Betas[i])
+	for _, b := range o.Betas {
+		if !valid(b) {
+			wrong = cmp.Or(wrong, fmt.Sprintf("beta %v", b))
+		}
+	}
+	if wrong != "" {
+		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, wrong)
 	}
 	return nil
 }
@@ -195,23 +205,23 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 
 // factorFits describes the scores.
 func factorFits(scores *mat.Dense) []model.FactorFit {
-	n, k := scores.Dims()
-	fits := make([]model.FactorFit, k)
+	rows, k := scores.Dims()
+	n, fits := float64(rows), make([]model.FactorFit, k)
 	for t := range fits {
-		f := &fits[t]
-		for i := range n {
-			w := scores.At(i, t)
-			f.Mean += w
-			if w == 0 {
-				f.Absent++
-			}
-			if w > 0.5 {
-				f.High++
-			}
-		}
-		*f = model.FactorFit{Mean: f.Mean / float64(n), Absent: f.Absent / float64(n), High: f.High / float64(n)}
+		w := mat.Col(nil, t, scores)
+		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
+		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
+		fits[t] = model.FactorFit{Mean: sum(w) / n, Absent: float64(absent) / n, High: float64(high) / n}
 	}
 	return fits
+}
+
+// sum adds the numbers up in their order.
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
 }
 
 // warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.
@@ -270,4 +280,138 @@ func explained(residual, variance float64) float64 {
 		return e
 	}
 	return 0
+}
+
+// Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of it,
+// and the error of every candidate.
+type Choice struct {
+	model.Candidate
+	OneStandardErrorFactors int           `json:"one_standard_error_factors"`
+	OneStandardErrorBeta    float64       `json:"one_standard_error_beta"`
+	Curve                   []model.Point `json:"curve"`
+	// Unconverged counts the Fits that ended at MaxIter; RelTol is what ended the others.
+	Fits        int     `json:"fits"`
+	Unconverged int     `json:"unconverged"`
+	RelTol      float64 `json:"rel_tol"`
+	Seconds     float64 `json:"seconds"`
+}
+
+// Rank cross-validates the candidates of the options.
+func Rank(ctx context.Context, o Options) (*Choice, error) {
+	begin := time.Now()
+	s, err := o.Begin()
+	if err != nil {
+		return nil, err
+	}
+	choice, err := o.Choose(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	choice.Seconds = time.Since(begin).Seconds()
+	return choice, nil
+}
+
+// Choose cross-validates the candidates.
+func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
+	data := s.Data(s.Order)
+	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF(data, o.Solver(s, 0, 0)), rank.Settings{
+		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads, Progress: o.Progress},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", o.Input, err)
+	}
+	c := &Choice{
+		Candidate: model.Candidate(choice.Lowest.Candidate), OneStandardErrorFactors: choice.OneStandardError.Factors,
+		OneStandardErrorBeta: choice.OneStandardError.Beta, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol),
+	}
+	for _, p := range choice.Curve {
+		c.Curve = append(c.Curve, model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError})
+	}
+	return c, nil
+}
+
+// Study is a table that is ready to be learnt from.
+type Study struct {
+	*answers.Table
+	Known *mat.Dense // C, n×c, nil without confounds
+	// Order is the order in which the solver gets the participants: by their answers, then their confounds. So the order of
+	// the file changes nothing, not even rounding.
+	Order []int
+
+	confounds []questionnaire.Confound
+	scale     questionnaire.Range // that the reconstruction keeps
+}
+
+// The largest answer lies between these: sums of squares of answers are finite then, and do not vanish.
+const leastScale, mostScale = 1e-100, 1e100
+
+// newStudy checks that something can be learnt from the table.
+func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) {
+	if err := t.CheckTraining(); err != nil {
+		return nil, err
+	}
+	s = &Study{Table: t, scale: scaleOf(t.Items, columns.FromLow)}
+	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
+		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
+	}
+	if s.confounds, err = t.Learn(columns.Confounds); err != nil {
+		return nil, err
+	}
+	if s.Known, _, err = t.Encode(s.confounds); err != nil {
+		return nil, err
+	}
+	s.Order = linalg.RowOrder(s.Answers, s.Known)
+	return s, nil
+}
+
+// scaleOf returns the widest range of the items, as the answers count.
+func scaleOf(items []questionnaire.Item, fromLow bool) questionnaire.Range {
+	r := questionnaire.Range{Low: math.Inf(1), High: math.Inf(-1)}
+	for _, item := range items {
+		low, high := item.Range.Low, item.Range.High
+		if fromLow {
+			low, high = 0, high-low
+		}
+		r.Low, r.High = min(r.Low, low), max(r.High, high)
+	}
+	return r
+}
+
+// Data returns the participants of these rows, in the order given.
+func (s *Study) Data(order []int) icqf.Data {
+	return icqf.Data{Answers: linalg.SelectRows(s.Answers, order), Confounds: linalg.SelectRows(s.Known, order), Min: s.scale.Low, Max: s.scale.High}
+}
+
+// Without ends a message with the items that are not among these; "" if none is missing.
+func (s *Study) Without(items []int) string {
+	var names []string
+	for j, item := range s.Items {
+		if !slices.Contains(items, j) {
+			names = append(names, strconv.Quote(item.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
+}
+
+// putBack returns the rows in the order of the file: row r is that of participant order[r].
+func putBack(a *mat.Dense, order []int) *mat.Dense {
+	row := make([]int, len(order))
+	for r, i := range order {
+		row[i] = r
+	}
+	return linalg.SelectRows(a, row)
+}
+
+// largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.
+func largestFirst(scores, loadings *mat.Dense) []int {
+	_, k := scores.Dims()
+	size, order := make([]float64, k), make([]int, k)
+	for t := range k {
+		order[t], size[t] = t, sum(mat.Col(nil, t, scores))*sum(mat.Col(nil, t, loadings))
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
+	return order
 }

@@ -8,17 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 const (
@@ -99,16 +100,15 @@ func Write(ctx context.Context, dir string, f *model.Fitted) (err error) {
 		f.Summary.Settings.Input = from(dir, f.Input)
 	}
 	contents, err := f.Files()
-	if err == nil {
-		err = writeAll(staging, contents)
-	}
-	if err == nil {
-		contents, err = report.Files(&f.Model, nil)
-	}
-	if err == nil {
-		err = writeAll(staging, contents)
-	}
 	if err != nil {
+		return err
+	}
+	drawn, err := report.Files(&f.Model, nil)
+	if err != nil {
+		return err
+	}
+	maps.Copy(contents, drawn)
+	if err := writeAll(staging, contents); err != nil {
 		return err
 	}
 	return swap(dir, staging)
@@ -128,7 +128,7 @@ func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
 
 func writeAll(dir string, contents map[string][]byte) error {
 	for name, data := range contents {
-		if err := WriteFile(filepath.Join(dir, name), data); err != nil {
+		if err := writeFile(filepath.Join(dir, name), data); err != nil {
 			return err
 		}
 	}
@@ -167,17 +167,16 @@ func from(dir, path string) string {
 	return path
 }
 
-// WriteFile writes a file so that it is complete or not there.
-func WriteFile(path string, data []byte) error {
-	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+// writeFile writes a file so that it is complete or not there.
+func writeFile(path string, data []byte) error {
+	f, err := table.CreateAny(path)
 	if err == nil {
-		return nil
+		defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Commit())
 	}
-	// Both name a temporary file.
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err
-	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
-		err = at.Err
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
 	}
-	return fmt.Errorf("writing %q: %w", path, err)
+	return nil
 }

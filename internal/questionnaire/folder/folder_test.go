@@ -236,7 +236,7 @@ func TestWriteErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(t.TempDir(), "none", "x.csv"), taken} {
-		err := WriteFile(path, []byte("x"))
+		err := writeFile(path, []byte("x"))
 		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("writing %q: ", path)) || strings.Contains(err.Error(), "."+filepath.Base(path)) {
 			t.Errorf("error %v, want one of writing %q", err, path)
 		}

@@ -19,9 +19,10 @@ type Scores struct {
 }
 
 // CSV returns the scores as a table: id, factor1, factor2 …, in full precision.
-func (s *Scores) CSV() ([]byte, error) {
-	return numbers(append([]string{"id"}, FactorNames(s.Values)...), s.IDs, s.Values)
-}
+func (s *Scores) CSV() []byte { return numbers(s.Header(), s.IDs, s.Values) }
+
+// Header names the columns of the scores as a table.
+func (s *Scores) Header() []string { return append([]string{"id"}, FactorNames(s.Values)...) }
 
 // FactorNames names the columns of a matrix with a column for each factor.
 func FactorNames(a *mat.Dense) []string {
@@ -45,13 +46,13 @@ func (m *Model) AllLoadings() (*mat.Dense, []string) {
 }
 
 // LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
-func (m *Model) LoadingsCSV() ([]byte, error) {
+func (m *Model) LoadingsCSV() []byte {
 	all, names := m.AllLoadings()
 	return numbers(append([]string{"item"}, names...), questionnaire.Names(m.Items), all)
 }
 
 // compactCSV returns the compact set as a table.
-func (m *Model) compactCSV() ([]byte, error) {
+func (m *Model) compactCSV() []byte {
 	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, FactorNames(m.ICQF.Loadings)...)}
 	for i, item := range m.Summary.Compact {
 		row := []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained)}
@@ -64,7 +65,7 @@ func (m *Model) compactCSV() ([]byte, error) {
 }
 
 // numbers returns named rows of numbers under a header.
-func numbers(header, names []string, values *mat.Dense) ([]byte, error) {
+func numbers(header, names []string, values *mat.Dense) []byte {
 	rows := [][]string{header}
 	for i, name := range names {
 		row := []string{name}
@@ -80,10 +81,10 @@ func numbers(header, names []string, values *mat.Dense) ([]byte, error) {
 func Cell(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // CSV writes rows.
-func CSV(rows [][]string) ([]byte, error) {
+func CSV(rows [][]string) []byte {
 	var b bytes.Buffer
-	err := csv.NewWriter(&b).WriteAll(rows)
-	return b.Bytes(), err
+	_ = csv.NewWriter(&b).WriteAll(rows) // a buffer takes everything
+	return b.Bytes()
 }
 
 // Column is a factor or a column of the confounds.

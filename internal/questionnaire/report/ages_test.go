@@ -102,7 +102,7 @@ func TestAgesLeaveOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	curves := sheet{&f.Model}.ages(0)
-	if len(curves) != 2 || len(curves[0].points) != 2 || len(curves[1].points) != 1 || curves[1].points[0].bin != 0 {
+	if len(curves) != 2 || len(curves[0].XYs) != 2 || len(curves[1].XYs) != 1 || curves[1].XYs[0].X != 0 {
 		t.Errorf("curves %+v", curves)
 	}
 	if _, err := (sheet{&f.Model}).drawAges(); err != nil {

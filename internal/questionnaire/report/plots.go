@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -21,6 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
@@ -97,14 +99,13 @@ var colors = []color.Color{
 type chart struct {
 	*plot.Plot
 	legend plot.Legend
-	widest vg.Length // name in the legend
-	count  int       // of lines
+	count  int // of lines
 }
 
-// newChart returns an empty chart.
-func newChart(title string) *chart {
+// newChart returns an empty chart with these labels of its axes.
+func newChart(title, x, y string) *chart {
 	c := &chart{Plot: plot.New(), legend: plot.NewLegend()}
-	c.Title.Text, c.Title.Padding = title, rim
+	c.Title.Text, c.Title.Padding, c.X.Label.Text, c.Y.Label.Text = title, rim, x, y
 	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, rim/2
 	for _, s := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle, &c.Y.Label.TextStyle, &c.X.Tick.Label, &c.Y.Tick.Label, &c.legend.TextStyle} {
 		s.Font.Variant, s.Font.Size = sansSerif, normalFont
@@ -115,9 +116,7 @@ func newChart(title string) *chart {
 // explain puts a name into the legend.
 func (c *chart) explain(name string, thumbs ...plot.Thumbnailer) {
 	const longest = 28
-	name = shorten(name, longest)
-	c.legend.Add(name, thumbs...)
-	c.widest = max(c.widest, c.legend.TextStyle.Width(name))
+	c.legend.Add(shorten(name, longest), thumbs...)
 }
 
 // series holds the points of a line, with or without a bar at each.
@@ -127,65 +126,57 @@ type series struct {
 	plotter.YErrors
 }
 
-// add adds a point, and how far its bar goes down and up.
-func (s *series) add(x, y, down, up float64) {
-	s.XYs = append(s.XYs, plotter.XY{X: x, Y: y})
-	s.YErrors = append(s.YErrors, struct{ Low, High float64 }{down, up})
-}
-
 // lines are told apart by their names.
 type lines []*series
 
-// of returns the line of this name, a new one at the end if there is none.
-func (l *lines) of(name string) *series {
-	if i := slices.IndexFunc(*l, func(s *series) bool { return s.name == name }); i >= 0 {
-		return (*l)[i]
+// add adds a point to the line of this name, a new one at the end if there is none, and how far its bar goes down and up. It
+// returns the number of the line.
+func (l *lines) add(name string, x, y, down, up float64) (number int) {
+	number = slices.IndexFunc(*l, func(s *series) bool { return s.name == name })
+	if number < 0 {
+		number = len(*l)
+		*l = append(*l, &series{name: name})
 	}
-	*l = append(*l, &series{name: name})
-	return (*l)[len(*l)-1]
+	s := (*l)[number]
+	s.XYs = append(s.XYs, plotter.XY{X: x, Y: y})
+	s.YErrors = append(s.YErrors, struct{ Low, High float64 }{down, up})
+	return number
 }
 
-// lines adds lines.
+// lines adds lines, each with its own color and shape.
 func (c *chart) lines(all lines) error {
 	for _, s := range all {
-		if err := c.line(s); err != nil {
+		line, dots, err := plotter.NewLinePoints(s.XYs)
+		if err != nil {
 			return fmt.Errorf("drawing a line: %w", err)
 		}
+		own := colors[c.count%len(colors)]
+		line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.count)
+		c.count++
+		c.Add(line, dots)
+		c.explain(s.name, line, dots)
+		if s.YErrors == nil {
+			continue
+		}
+		bars, err := plotter.NewYErrorBars(s)
+		if err != nil {
+			return fmt.Errorf("drawing error bars: %w", err)
+		}
+		bars.Color = own
+		c.Add(bars)
 	}
 	return nil
 }
 
-// line adds a line with its own color and shape.
-func (c *chart) line(s *series) error {
-	line, dots, err := plotter.NewLinePoints(s.XYs)
-	if err != nil {
-		return err
-	}
-	own := colors[c.count%len(colors)]
-	line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.count)
-	c.count++
-	c.Add(line, dots)
-	c.explain(s.name, line, dots)
-	if s.YErrors == nil {
-		return nil
-	}
-	bars, err := plotter.NewYErrorBars(s)
-	if err != nil {
-		return err
-	}
-	bars.Color = own
-	c.Add(bars)
-	return nil
-}
-
-// Draw draws the plot and its legend.
-func (c *chart) Draw(canvas draw.Canvas) {
-	canvas.FillPolygon(color.White, []vg.Point{canvas.Min, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max, {X: canvas.Min.X, Y: canvas.Max.Y}})
-	canvas = draw.Crop(canvas, rim, -rim, rim, -rim)
-	legend := c.legend.ThumbnailWidth + c.legend.TextStyle.Width(" ") + c.widest + 2*rim
-	c.Plot.Draw(draw.Crop(canvas, 0, -legend, 0, 0))
-	width := canvas.Max.X - canvas.Min.X
-	c.legend.Draw(draw.Crop(canvas, width-legend+2*rim, 0, 0, -2*rim))
+// drawing returns the chart with its legend.
+func (c *chart) drawing() *drawing {
+	return &drawing{width: curveWidth, height: curveHeight, draw: func(canvas draw.Canvas) {
+		canvas.FillPolygon(color.White, []vg.Point{canvas.Min, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max, {X: canvas.Min.X, Y: canvas.Max.Y}})
+		canvas = draw.Crop(canvas, rim, -rim, rim, -rim)
+		legend := c.legend.Rectangle(canvas).Size().X
+		c.Draw(draw.Crop(canvas, 0, -legend-2*rim, 0, 0))
+		c.legend.Draw(draw.Crop(canvas, canvas.Size().X-legend, 0, 0, -2*rim))
+	}}
 }
 
 // wholeTicks marks whole numbers.
@@ -197,7 +188,7 @@ func (wholeTicks) Ticks(low, high float64) []plot.Tick {
 	step := math.Ceil((high - low + 1) / most)
 	var ticks []plot.Tick
 	for v := math.Ceil(low); v <= high; v += step {
-		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', 0, 64)})
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprint(v)})
 	}
 	return ticks
 }
@@ -213,12 +204,11 @@ func choices(s *model.Summary) (lowest, fewest model.Point) {
 // curve draws the cross-validated error over the number of factors: a line for each β, with standard errors and the two
 // choices. It needs a cross-validation.
 func (m sheet) curve() (*drawing, error) {
-	c := newChart("")
-	c.X.Label.Text, c.Y.Label.Text = "factors", "mean squared error of held-out answers"
+	c := newChart("", "factors", "mean squared error of held-out answers")
 	c.X.Tick.Marker = wholeTicks{}
 	var all lines
 	for _, p := range slices.SortedStableFunc(slices.Values(m.Summary.BCV), func(a, b model.Point) int { return cmp.Compare(a.Beta, b.Beta) }) {
-		all.of("β = "+model.Cell(p.Beta)).add(float64(p.Factors), p.Error, p.StandardError, p.StandardError)
+		all.add("β = "+model.Cell(p.Beta), float64(p.Factors), p.Error, p.StandardError, p.StandardError)
 	}
 	if err := c.lines(all); err != nil {
 		return nil, err
@@ -241,28 +231,110 @@ func (m sheet) curve() (*drawing, error) {
 		c.explain(mark.name, dot)
 	}
 	c.explain("lowest + its standard error", bound)
-	return &drawing{c.Draw, curveWidth, curveHeight}, nil
+	return c.drawing(), nil
 }
 
 // stability draws how well loadings from a share of the participants agree with those from all: a line for each method, with
 // standard deviations.
 func stability(e *evaluate.Evaluation) (*drawing, error) {
-	c := newChart("")
-	c.X.Label.Text, c.Y.Label.Text = "% of the participants", "correlation of the loadings"
+	c := newChart("", "% of the participants", "correlation of the loadings")
 	var all lines
 	var ticks []plot.Tick
 	for _, s := range e.Shares {
-		m := s.Stability
+		m, percent := s.Stability, 100*s.Share
 		if m.Count == 0 {
 			continue
 		}
-		percent, line := 100*s.Share, all.of(s.Method)
-		// Shifted by method, so that no bar hides another.
-		line.add(percent+float64(len(all)-1), m.Mean, m.Deviation, min(m.Deviation, 1-m.Mean))
-		if len(all) == 1 {
-			ticks = append(ticks, plot.Tick{Value: percent, Label: strconv.FormatFloat(percent, 'f', 0, 64)})
+		if line := all.add(s.Method, percent, m.Mean, m.Deviation, min(m.Deviation, 1-m.Mean)); line == 0 {
+			ticks = append(ticks, plot.Tick{Value: percent, Label: fmt.Sprintf("%.0f", percent)})
+		} else { // beside those before, so that no bar hides another
+			points := all[line].XYs
+			points[len(points)-1].X += float64(line)
 		}
 	}
 	c.X.Tick.Marker = plot.ConstantTicks(ticks)
-	return &drawing{c.Draw, curveWidth, curveHeight}, c.lines(all)
+	return c.drawing(), c.lines(all)
+}
+
+// mostAges is the largest number of items in a panel of AgesPlot.
+const mostAges = 7
+
+// ages are the loadings of an item on a factor over the numbers of the bins; a bin that left the item out has none.
+type ages struct {
+	item string
+	plotter.XYs
+}
+
+// largest returns the largest loading, 0 without any.
+func (a *ages) largest() float64 {
+	_, _, _, top := plotter.XYRange(a)
+	return max(top, 0)
+}
+
+// ages returns the curves of a factor, in the order of the items.
+func (m sheet) ages(factor int) []ages {
+	names := questionnaire.Names(m.Items)
+	var curves []ages
+	for _, item := range m.VisitItems {
+		curve := ages{item: item.Name}
+		for b := range m.Visits.Bins() {
+			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
+				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: m.ICQF.Loadings.At(j, factor)})
+			}
+		}
+		curves = append(curves, curve)
+	}
+	return curves
+}
+
+// agesTable returns AgesFile.
+func (m sheet) agesTable() []byte {
+	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
+	for t, name := range model.FactorNames(m.ICQF.Loadings) {
+		for _, curve := range m.ages(t) {
+			for _, p := range curve.XYs {
+				bin := int(p.X)
+				rows = append(rows, []string{name, curve.item, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)})
+			}
+		}
+	}
+	return model.CSV(rows)
+}
+
+// drawAges returns an SVG document with a panel for each factor, one above the other.
+func (m sheet) drawAges() ([]byte, error) {
+	panels := make([]*drawing, m.Summary.Factors)
+	for t := range panels {
+		var err error
+		if panels[t], err = m.agePanel(t); err != nil {
+			return nil, fmt.Errorf("drawing %q: %w", AgesPlot, err)
+		}
+	}
+	all := drawing{width: curveWidth, height: vg.Length(len(panels)) * curveHeight, draw: func(c draw.Canvas) {
+		for t, panel := range panels {
+			panel.draw(draw.Crop(c, 0, 0, vg.Length(len(panels)-1-t)*curveHeight, -vg.Length(t)*curveHeight))
+		}
+	}}
+	return all.svg()
+}
+
+// agePanel draws the curves of the items that load on a factor most. The panels of all factors have the same scale.
+func (m sheet) agePanel(factor int) (*drawing, error) {
+	c := newChart("Factor "+strconv.Itoa(factor+1), m.Visits.Time, "loading")
+	bins := m.Visits.Bins()
+	var ticks []plot.Tick
+	for b := range bins {
+		ticks = append(ticks, plot.Tick{Value: float64(b), Label: m.Visits.Label(b)})
+	}
+	c.X.Tick.Marker = plot.ConstantTicks(ticks)
+	curves := m.ages(factor)
+	slices.SortStableFunc(curves, func(a, b ages) int { return cmp.Compare(b.largest(), a.largest()) })
+	var all lines
+	for _, curve := range curves[:min(len(curves), mostAges)] {
+		if largest := curve.largest(); largest > 0 && largest >= model.TopShare*curves[0].largest() {
+			all = append(all, &series{name: curve.item, XYs: curve.XYs})
+		}
+	}
+	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.ICQF.Loadings)
+	return c.drawing(), c.lines(all)
 }

@@ -71,7 +71,8 @@ func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 		files[File], err = s.page(svg, e)
 	}
 	if err == nil && m.Visits != nil {
-		files[AgesFile], files[AgesPlot], err = s.agesFiles()
+		files[AgesFile] = s.agesTable()
+		files[AgesPlot], err = s.drawAges()
 	}
 	return files, err
 }
@@ -124,6 +125,11 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 
 // page returns the page.
 func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
+	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
+	t, err := template.New(File).Funcs(template.FuncMap{"percent": percent, "short": short, "described": func() bool { return described }}).Parse(reportTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("reading the template of the report: %w", err)
+	}
 	p := page{Model: m.Model, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()
@@ -133,7 +139,6 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 		svg, err := d.svg()
 		return inline(svg, label), err
 	}
-	var err error
 	if len(m.Summary.BCV) > 0 {
 		p.Lowest, p.Fewest = choices(&m.Summary)
 		if p.Curve, err = add("Cross-validated error over the number of factors", m.curve); err != nil {
@@ -162,13 +167,6 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	slices.SortStableFunc(p.MostMissing, func(a, b row) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
 	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
 
-	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
-	t, err := template.New(File).Funcs(template.FuncMap{
-		"percent": percent, "short": short, "cents": cents, "described": func() bool { return described },
-	}).Parse(reportTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("reading the template of the report: %w", err)
-	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, p); err != nil {
 		return nil, fmt.Errorf("writing %q: %w", File, err)
@@ -190,15 +188,12 @@ func inline(svg []byte, label string) template.HTML {
 }
 
 // percent writes a share.
-func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
-
-// cents writes an answer or a loading.
-func cents(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
 // short writes a number to four digits.
 func short(v float64) string {
 	if math.Abs(v) >= 10_000 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		return fmt.Sprintf("%.0f", v)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	return fmt.Sprintf("%.4g", v)
 }

@@ -323,14 +323,12 @@ func FuzzModel(f *testing.F) {
 	f.Add(manifest, tensors)
 	f.Add([]byte("{}"), []byte{})
 	f.Add(manifest[:len(manifest)/2], tensors)
-	f.Fuzz(func(t *testing.T, manifest, tensors []byte) {
+	f.Fuzz(func(_ *testing.T, manifest, tensors []byte) {
 		m, err := model.Parse(manifest, tensors)
 		if err != nil {
 			return
 		}
 		_, _ = sheet{m}.page(nil, nil) // a curve beyond any number may have no drawing; nothing panics
-		if _, err := m.LoadingsCSV(); err != nil {
-			t.Fatalf("a model that loads cannot be written: %v", err)
-		}
+		_ = m.LoadingsCSV()
 	})
 }

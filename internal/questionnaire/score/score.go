@@ -61,6 +61,22 @@ func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Tab
 	return t, t.Keep(questionnaire.Names(m.Items))
 }
 
+// Write writes scores into a file in the format of its name, as CSV if the name tells none. The file is complete or not there.
+func Write(path string, s *model.Scores) error {
+	f, err := table.CreateAny(path)
+	if err == nil {
+		defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
+		err = f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView)
+	}
+	if err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	return nil
+}
+
 // Read reads a table that Scores.CSV gave for that many factors.
 func Read(path string, factors int) (*model.Scores, error) {
 	r, err := table.Open(path, table.Options{})
@@ -77,7 +93,8 @@ func Read(path string, factors int) (*model.Scores, error) {
 	for {
 		row, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			s.Values = mat.NewDense(len(s.IDs), factors, values)
+			return s, nil
 		}
 		if err != nil {
 			return nil, err
@@ -98,6 +115,4 @@ func Read(path string, factors int) (*model.Scores, error) {
 			values = append(values, v)
 		}
 	}
-	s.Values = mat.NewDense(len(s.IDs), factors, values)
-	return s, nil
 }

@@ -58,19 +58,15 @@ func FuzzReadNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { checkDense(t, in, readNPY) })
 }
 
-// checkDense also makes sure that what was read survives WriteNPY and readNPY.
-func checkDense(t *testing.T, in []byte, read func(io.Reader) (*mat.Dense, error)) {
+// checkDense also makes sure that what was read survives being written as an array.
+func checkDense(t *testing.T, in []byte, read func(io.Reader) (mat.Matrix, error)) {
 	t.Helper()
 	x, err := read(bytes.NewReader(in))
 	checkRead(t, x, err)
 	if err != nil {
 		return
 	}
-	var file bytes.Buffer
-	if err := WriteNPY(&file, x); err != nil {
-		t.Fatal(err)
-	}
-	again, err := readNPY(&file)
+	again, err := readNPY(bytes.NewReader(array(x.(*mat.Dense))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,11 @@ package matrixio
 import (
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -19,13 +23,6 @@ var (
 	ErrUnsupported = errors.New("unsupported matrix")
 )
 
-// The extensions of files, but for a compression.
-const (
-	csvExt = ".csv"
-	mtxExt = ".mtx"
-	npyExt = ".npy"
-)
-
 // Error says where in a file reading ended.
 type Error struct {
 	Path   string // "" when the input was a reader
@@ -36,20 +33,17 @@ type Error struct {
 
 // Error returns, for instance, `reading "x.csv": line 3, column 2: malformed matrix: not a number`.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("reading ")
-	if e.Path == "" {
-		b.WriteString("matrix")
-	} else {
-		fmt.Fprintf(&b, "%q", e.Path)
+	place := "matrix"
+	if e.Path != "" {
+		place = strconv.Quote(e.Path)
 	}
 	if e.Line > 0 {
-		fmt.Fprintf(&b, ": line %d", e.Line)
-		if e.Column > 0 {
-			fmt.Fprintf(&b, ", column %d", e.Column)
-		}
+		place += fmt.Sprintf(": line %d", e.Line)
 	}
-	return b.String() + ": " + e.Err.Error()
+	if e.Line > 0 && e.Column > 0 {
+		place += fmt.Sprintf(", column %d", e.Column)
+	}
+	return "reading " + place + ": " + e.Err.Error()
 }
 
 // Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or what the file system said.
@@ -71,18 +65,37 @@ func unsupported(line int, format string, args ...any) error {
 //
 // Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
 // matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
-func Read(path string) (x mat.Matrix, err error) {
-	defer func() { err = atPath(path, err) }()
-	ext, _ := table.Extensions(path)
-	if isTable(ext) {
-		return cells{}.open(path)
+func Read(path string) (mat.Matrix, error) { return read(path, cells{}) }
+
+// ReadAnswers is Read, but in a table an empty field, NA, NaN or a single dot is a missing answer, NaN.
+func ReadAnswers(path string) (mat.Matrix, error) { return read(path, cells{gaps: true}) }
+
+func read(path string, c cells) (x mat.Matrix, err error) {
+	if x, err = c.openAny(path); err == nil {
+		return x, nil
 	}
-	if ext != mtxExt && ext != npyExt {
+	if at, ok := errors.AsType[*Error](err); ok {
+		at.Path = path
+		return nil, at
+	}
+	return nil, &Error{Path: path, Err: err}
+}
+
+func (c cells) openAny(path string) (mat.Matrix, error) {
+	if isTable(path) {
+		return c.open(path)
+	}
+	ext, _ := table.Extensions(path)
+	decode, ok := map[string]func(io.Reader) (mat.Matrix, error){".mtx": ReadMTX, ".npy": readNPY}[ext]
+	if !ok {
 		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
 	}
 	file, err := os.Open(path)
+	if at, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, at.Err // Error states the path itself
+	}
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
 	input, err := table.Decompress(file, path)
@@ -90,45 +103,12 @@ func Read(path string) (x mat.Matrix, err error) {
 		return nil, err
 	}
 	defer input.Close()
-	if ext == mtxExt {
-		return ReadMTX(input)
-	}
-	dense, err := readNPY(input)
-	if err != nil {
-		return nil, err
-	}
-	return dense, nil
+	return decode(input)
 }
 
-// atPath returns err, if any, as an *Error of a file.
-func atPath(path string, err error) error {
-	if at, ok := errors.AsType[*Error](err); ok {
-		at.Path = path
-	} else if err != nil {
-		err = &Error{Path: path, Err: err}
-	}
-	return err
-}
-
-func isTable(ext string) bool {
-	return ext == csvExt || ext == ".tsv" || ext == ".jsonl" || ext == ".parquet"
-}
-
-// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
-// It reads the file once more: it is for messages.
-func LineOf(path string, row int) int {
-	if ext, _ := table.Extensions(path); !isTable(ext) {
-		return 0
-	}
-	return lineOf(path, row)
-}
-
-// cause drops the path and operation that Error states itself.
-func cause(err error) error {
-	if at, ok := errors.AsType[*os.PathError](err); ok {
-		return at.Err
-	}
-	return err
+func isTable(path string) bool {
+	ext, _ := table.Extensions(path)
+	return slices.Contains([]string{".csv", ".tsv", ".jsonl", ".parquet"}, ext)
 }
 
 // Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared, not
@@ -138,4 +118,109 @@ func Transposed(x mat.Matrix) mat.Matrix {
 		return sparse.Transpose()
 	}
 	return mat.DenseCopyOf(x.T())
+}
+
+// cells reads a matrix from a table, a row per line. A first line with a field that is neither empty nor a number is a
+// header and is left out. Blank lines, spaces around numbers and a byte order mark are ignored.
+//
+// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an *Error that wraps
+// ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
+type cells struct {
+	gaps bool // fields may be missing
+}
+
+func (c cells) options() table.Options { return table.Options{IsHeader: c.isHeader} }
+
+// missing reports whether a field stands for an answer that was not given.
+func (c cells) missing(field string) bool {
+	return field == "" || c.gaps && (field == "." || strings.EqualFold(field, "NA") || strings.EqualFold(field, "NaN"))
+}
+
+// isHeader reports whether a field is neither missing nor a number.
+func (c cells) isHeader(fields []string) bool {
+	for _, field := range fields {
+		field = strings.TrimSpace(field)
+		if _, err := strconv.ParseFloat(field, 64); !c.missing(field) && errors.Is(err, strconv.ErrSyntax) {
+			return true
+		}
+	}
+	return false
+}
+
+// open reads the table in a file.
+func (c cells) open(path string) (mat.Matrix, error) {
+	rows, err := table.Open(path, c.options())
+	if err != nil {
+		return nil, tableError(err)
+	}
+	defer rows.Close() //nolint:errcheck // nothing was written
+	return c.read(rows)
+}
+
+func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
+	width := len(rows.Header())
+	var values []float64
+	for {
+		row, err := rows.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return mat.NewDense(len(values)/width, width, values), nil
+		case err != nil:
+			return nil, tableError(err)
+		case len(row.Cells) != width:
+			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), width)
+		}
+		for f, field := range row.Cells {
+			field = strings.TrimSpace(field)
+			v := math.NaN()
+			switch {
+			case !c.missing(field):
+				v, err = number(field, row.Line, f+1)
+			case !c.gaps:
+				err = malformed(row.Line, f+1, "an empty field")
+			}
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, v)
+		}
+	}
+}
+
+// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
+// It reads the file once more: it is for messages.
+func LineOf(path string, row int) int {
+	if !isTable(path) {
+		return 0
+	}
+	rows, err := table.Open(path, cells{}.options())
+	if err != nil {
+		return 0
+	}
+	defer rows.Close() //nolint:errcheck // nothing was written
+	for ; ; row-- {
+		next, err := rows.Next()
+		if err != nil {
+			return 0
+		}
+		if row == 0 {
+			return next.Line
+		}
+	}
+}
+
+// tableError returns the error of a table as one of a matrix. What the file system and decompression say stays.
+func tableError(err error) error {
+	at, ok := errors.AsType[*table.Error](err)
+	switch {
+	case !ok:
+		return err
+	case errors.Is(at, table.ErrNoRows):
+		return malformed(0, 0, "no rows of numbers")
+	case at.Line == 0:
+		return &Error{Err: at.Err}
+	case at.Column != "":
+		return malformed(at.Line, 0, "column %q: %v", at.Column, at.Err)
+	}
+	return malformed(at.Line, 0, "%v", at.Err)
 }

@@ -3,6 +3,7 @@ package matrixio
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -135,8 +136,8 @@ func checkError(t *testing.T, err error, line, column int, want error) {
 }
 
 // readCSV reads a matrix of separated numbers.
-func readCSV(r io.Reader) (*mat.Dense, error) {
-	rows, err := table.New(r, csvExt, cells{}.options())
+func readCSV(r io.Reader) (mat.Matrix, error) {
+	rows, err := table.New(r, ".csv", cells{}.options())
 	if err != nil {
 		return nil, tableError(err)
 	}
@@ -200,6 +201,18 @@ func TestReadCSVRefuses(t *testing.T) {
 // npy returns an array of format version 1 with this header and data.
 func npy(header, data string) string {
 	return npyMagic + "\x01\x00" + string([]byte{byte(len(header)), byte(len(header) >> 8)}) + header + data
+}
+
+// array returns the matrix as an array of floats.
+func array(x *mat.Dense) []byte {
+	n, p := x.Dims()
+	file := []byte(npy(fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", n, p), ""))
+	for i := range n {
+		for _, v := range x.RawRowView(i) {
+			file = binary.LittleEndian.AppendUint64(file, math.Float64bits(v))
+		}
+	}
+	return file
 }
 
 func TestReadNPY(t *testing.T) {
@@ -280,14 +293,7 @@ func TestNPYRoundTrip(t *testing.T) {
 		n, p := rapid.IntRange(1, 9).Draw(t, "n"), rapid.IntRange(1, 9).Draw(t, "p")
 		entry := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)
 		want := mat.NewDense(n, p, rapid.SliceOfN(entry, n*p, n*p).Draw(t, "entries"))
-		var file bytes.Buffer
-		if err := WriteNPY(&file, want); err != nil {
-			t.Fatal(err)
-		}
-		if start := file.Len() - 8*n*p; start%npyAlign != 0 {
-			t.Errorf("the data start at byte %d", start)
-		}
-		got, err := readNPY(&file)
+		got, err := readNPY(bytes.NewReader(array(want)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,24 +301,6 @@ func TestNPYRoundTrip(t *testing.T) {
 			t.Errorf("got %v, want %v", mat.Formatted(got), mat.Formatted(want))
 		}
 	})
-}
-
-type fullDisk struct{ left int }
-
-func (d *fullDisk) Write(b []byte) (int, error) {
-	if d.left -= len(b); d.left < 0 {
-		return 0, io.ErrShortWrite
-	}
-	return len(b), nil
-}
-
-func TestWriteNPYReportsAFullDisk(t *testing.T) {
-	t.Parallel()
-	for _, left := range []int{0, 2 * bufferSize} {
-		if err := WriteNPY(&fullDisk{left}, mat.NewDense(bufferSize/4, 2, nil)); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("error %v, want %v", err, io.ErrShortWrite)
-		}
-	}
 }
 
 func TestReadByName(t *testing.T) {
@@ -338,9 +326,9 @@ func TestReadByName(t *testing.T) {
 		return path
 	}
 	const mtx = "%%MatrixMarket matrix coordinate pattern general\n1 2 1\n1 2\n"
-	array := npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }", "\x00\x01")
+	bytesArray := npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }", "\x00\x01")
 	for name, content := range map[string]string{
-		"a.mtx": mtx, "a.MTX.GZ": mtx, "b.csv": "x,y\n0,1\n", "b.csv.gz": "x,y\n0,1\n", "b.tsv": "0\t1\n", "d.csv": "x;y\n0;1\n", "e.jsonl": `{"x":0,"y":1}`, "c.npy": array, "c.npy.gz": array,
+		"a.mtx": mtx, "a.MTX.GZ": mtx, "b.csv": "x,y\n0,1\n", "b.csv.gz": "x,y\n0,1\n", "b.tsv": "0\t1\n", "d.csv": "x;y\n0;1\n", "e.jsonl": `{"x":0,"y":1}`, "c.npy": bytesArray, "c.npy.gz": bytesArray,
 	} {
 		x, err := Read(write(name, content))
 		if err != nil {

@@ -2,16 +2,20 @@ package matrixio
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 const (
@@ -36,6 +40,9 @@ func ReadMTX(r io.Reader) (mat.Matrix, error) {
 	if err := m.readHeader(); err != nil {
 		return nil, err
 	}
+	if err := m.readSize(); err != nil {
+		return nil, err
+	}
 	if m.array {
 		return m.readArray()
 	}
@@ -50,9 +57,10 @@ type mtxReader struct {
 	rows, columns, entries             int
 }
 
-// next returns the fields of the next line that is neither blank nor a comment; they are valid until the next
-// call. At the end of the input it returns io.EOF.
-func (m *mtxReader) next(fields [][]byte) ([][]byte, error) {
+// lines yields the fields of every line that is neither blank nor a comment; they are valid until the next one. An error is
+// the last that it yields.
+func (m *mtxReader) lines(yield func(fields [][]byte, err error) bool) {
+	var fields [][]byte
 	for {
 		line, err := m.in.ReadSlice('\n')
 		if len(line) > 0 {
@@ -60,31 +68,25 @@ func (m *mtxReader) next(fields [][]byte) ([][]byte, error) {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, malformed(m.line, 0, "a line of more than %d bytes", bufferSize)
-		case err != nil && !errors.Is(err, io.EOF):
-			return nil, &Error{Line: m.line, Err: err}
-		case len(line) == 0:
-			return nil, io.EOF
+			err = malformed(m.line, 0, "a line of more than %d bytes", bufferSize)
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return
+		case errors.Is(err, io.EOF):
+			err = nil
+		case err != nil:
+			err = &Error{Line: m.line, Err: err}
 		}
-		fields = fields[:0]
-		for i := 0; i < len(line); {
-			for i < len(line) && line[i] <= ' ' {
-				i++
-			}
-			from := i
-			for i < len(line) && line[i] > ' ' {
-				i++
-			}
-			if from < i {
-				fields = append(fields, line[from:i])
-			}
+		fields = slices.AppendSeq(fields[:0], bytes.FieldsSeq(line))
+		if err == nil && (len(fields) == 0 || fields[0][0] == '%') {
+			continue
 		}
-		if len(fields) > 0 && fields[0][0] != '%' {
-			return fields, nil
+		if !yield(fields, err) || err != nil {
+			return
 		}
 	}
 }
 
+// readHeader reads the first line.
 func (m *mtxReader) readHeader() error {
 	banner, err := m.in.ReadSlice('\n')
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
@@ -95,37 +97,29 @@ func (m *mtxReader) readHeader() error {
 	if len(words) != 5 || words[0] != "%%matrixmarket" || words[1] != "matrix" {
 		return malformed(1, 0, "the first line is not %%%%MatrixMarket matrix FORMAT FIELD SYMMETRY")
 	}
-	switch words[2] {
-	case "coordinate":
-	case "array":
-		m.array = true
-	default:
-		return malformed(1, 3, "the format is neither coordinate nor array")
+	words = words[2:]
+	for at, known := range []struct {
+		words   []string
+		refusal string
+	}{
+		{[]string{"coordinate", "array"}, "the format is neither coordinate nor array"},
+		{[]string{"real", "double", "integer", "pattern", "complex"}, "the field is neither real, integer nor pattern"},
+		{[]string{"general", "symmetric", "skew-symmetric", "hermitian"}, "the symmetry is neither general nor symmetric"},
+	} {
+		if !slices.Contains(known.words, words[at]) {
+			return malformed(1, at+3, "%s", known.refusal)
+		}
 	}
-	switch words[3] {
-	case "real", "double":
-	case "integer":
-		m.integer = true
-	case "pattern":
-		m.pattern = true
-	case "complex":
+	m.array, m.integer, m.pattern, m.symmetric = words[0] == "array", words[1] == "integer", words[1] == "pattern", words[2] == "symmetric"
+	switch {
+	case words[1] == "complex":
 		return unsupported(1, "complex entries")
-	default:
-		return malformed(1, 4, "the field is neither real, integer nor pattern")
-	}
-	switch words[4] {
-	case "general":
-	case "symmetric":
-		m.symmetric = true
-	case "skew-symmetric", "hermitian":
-		return unsupported(1, "%s", words[4])
-	default:
-		return malformed(1, 5, "the symmetry is neither general nor symmetric")
-	}
-	if m.array && m.pattern {
+	case words[2] != "general" && !m.symmetric:
+		return unsupported(1, "%s", words[2])
+	case m.array && m.pattern:
 		return malformed(1, 4, "an array cannot be a pattern")
 	}
-	return m.readSize()
+	return nil
 }
 
 func (m *mtxReader) readSize() error {
@@ -133,61 +127,52 @@ func (m *mtxReader) readSize() error {
 	if m.array {
 		sizes = sizes[:2]
 	}
-	fields, err := m.next(nil)
-	if errors.Is(err, io.EOF) {
-		return malformed(m.line, 0, "the file ends before the size line")
-	}
-	if err != nil {
-		return err
-	}
-	if len(fields) != len(sizes) {
-		return malformed(m.line, 0, "%d fields in the size line, want %d", len(fields), len(sizes))
-	}
-	for f, size := range sizes {
-		var ok bool
-		if *size, ok = atoi(fields[f]); !ok {
-			return malformed(m.line, f+1, "not a count")
+	for fields, err := range m.lines {
+		switch {
+		case err != nil:
+			return err
+		case len(fields) != len(sizes):
+			return malformed(m.line, 0, "%d fields in the size line, want %d", len(fields), len(sizes))
 		}
+		for f, size := range sizes {
+			var ok bool
+			if *size, ok = count(string(fields[f])); !ok {
+				return malformed(m.line, f+1, "not a count")
+			}
+		}
+		switch {
+		case m.rows == 0 || m.columns == 0:
+			return malformed(m.line, 0, "no rows or no columns")
+		case m.rows > math.MaxInt32 || m.columns > math.MaxInt32:
+			return unsupported(m.line, "%d×%d, more than %d rows or columns", m.rows, m.columns, math.MaxInt32)
+		case m.symmetric && m.rows != m.columns:
+			return malformed(m.line, 0, "a symmetric matrix of %d×%d", m.rows, m.columns)
+		}
+		return nil
 	}
-	switch {
-	case m.rows == 0 || m.columns == 0:
-		return malformed(m.line, 0, "no rows or no columns")
-	case m.rows > math.MaxInt32 || m.columns > math.MaxInt32:
-		return unsupported(m.line, "%d×%d, more than %d rows or columns", m.rows, m.columns, math.MaxInt32)
-	case m.symmetric && m.rows != m.columns:
-		return malformed(m.line, 0, "a symmetric matrix of %d×%d", m.rows, m.columns)
-	}
-	return nil
+	return malformed(m.line, 0, "the file ends before the size line")
 }
 
 func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
-	var (
-		e      coordinates
-		fields = make([][]byte, 0, 4)
-		want   = 3
-	)
+	want := 3
 	if m.pattern {
 		want = 2
 	}
-	for {
-		var err error
-		if fields, err = m.next(fields); err != nil {
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			return nil, err
-		}
+	var e coordinates
+	for fields, err := range m.lines {
 		switch {
+		case err != nil:
+			return nil, err
 		case len(e.values) == m.entries:
 			return nil, malformed(m.line, 0, "more than the %d entries of the size line", m.entries)
 		case len(fields) != want:
 			return nil, malformed(m.line, 0, "%d fields, want %d", len(fields), want)
 		}
-		i, ok := atoi(fields[0])
+		i, ok := count(string(fields[0]))
 		if !ok || i < 1 || i > m.rows {
 			return nil, malformed(m.line, 1, "not a row from 1 to %d", m.rows)
 		}
-		j, ok := atoi(fields[1])
+		j, ok := count(string(fields[1]))
 		if !ok || j < 1 || j > m.columns {
 			return nil, malformed(m.line, 2, "not a column from 1 to %d", m.columns)
 		}
@@ -214,23 +199,18 @@ func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 	return e.csr(m.rows, m.columns)
 }
 
+// readArray reads values in the order of columns; in a symmetric matrix each column begins at the diagonal.
 func (m *mtxReader) readArray() (mat.Matrix, error) {
-	// The values are in the order of columns; in a symmetric matrix each column begins at the diagonal.
-	var (
-		values []float64
-		fields = make([][]byte, 0, 2)
-		i, j   int
-	)
-	for {
-		var err error
-		if fields, err = m.next(fields); err != nil {
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			return nil, err
-		}
+	want := int64(m.rows) * int64(m.columns)
+	if m.symmetric {
+		want = (want + int64(m.rows)) / 2
+	}
+	var values []float64
+	for fields, err := range m.lines {
 		switch {
-		case j == m.columns:
+		case err != nil:
+			return nil, err
+		case int64(len(values)) == want:
 			return nil, malformed(m.line, 0, "more entries than %d×%d", m.rows, m.columns)
 		case len(fields) != 1:
 			return nil, malformed(m.line, 0, "%d fields, want 1", len(fields))
@@ -240,27 +220,18 @@ func (m *mtxReader) readArray() (mat.Matrix, error) {
 			return nil, err
 		}
 		values = append(values, v)
-		if i++; i == m.rows {
-			j++
-			if i = 0; m.symmetric {
-				i = j
-			}
-		}
 	}
-	if j < m.columns {
+	if int64(len(values)) < want {
 		return nil, malformed(m.line, 0, "the file ends after %d entries of %d×%d", len(values), m.rows, m.columns)
 	}
-	x := mat.NewDense(m.rows, m.columns, nil)
-	for j := range m.columns {
-		from := 0
-		if m.symmetric {
-			from = j
-		}
-		for i := from; i < m.rows; i++ {
+	if !m.symmetric {
+		return mat.DenseCopyOf(mat.NewDense(m.columns, m.rows, values).T()), nil
+	}
+	x := mat.NewDense(m.rows, m.rows, nil)
+	for j := range m.rows {
+		for i := j; i < m.rows; i++ {
 			x.Set(i, j, values[0])
-			if m.symmetric {
-				x.Set(j, i, values[0])
-			}
+			x.Set(j, i, values[0])
 			values = values[1:]
 		}
 	}
@@ -269,14 +240,14 @@ func (m *mtxReader) readArray() (mat.Matrix, error) {
 
 // value parses a number of the file's field.
 func (m *mtxReader) value(field []byte, column int) (float64, error) {
-	if m.integer {
-		v, err := strconv.ParseInt(string(field), 10, 64)
-		if err != nil {
-			return 0, malformed(m.line, column, "not an integer")
-		}
-		return float64(v), nil
+	if !m.integer {
+		return number(string(field), m.line, column)
 	}
-	return number(string(field), m.line, column)
+	v, err := strconv.ParseInt(string(field), 10, 64)
+	if err != nil {
+		return 0, malformed(m.line, column, "not an integer")
+	}
+	return float64(v), nil
 }
 
 // number parses a finite number.
@@ -291,17 +262,76 @@ func number(field string, line, column int) (float64, error) {
 	return v, nil
 }
 
-// atoi parses an unsigned decimal of at most 18 digits that fits an int.
-func atoi(field []byte) (int, bool) {
-	if len(field) == 0 || len(field) > 18 {
-		return 0, false
+// coordinates holds the entries of a sparse matrix in file order, rows and columns from 0.
+type coordinates struct {
+	rows, columns []int32
+	values        []float64
+	lines         []lineOffset
+}
+
+// lineOffset says that entry e stands in line e + offset, for e ≥ from up to the next lineOffset's.
+type lineOffset struct{ from, offset int }
+
+// add appends an entry that stands in the given line.
+func (c *coordinates) add(i, j int, v float64, line int) {
+	e := len(c.values)
+	if len(c.lines) == 0 || line-e != c.lines[len(c.lines)-1].offset {
+		c.lines = append(c.lines, lineOffset{e, line - e})
 	}
-	var v int64
-	for _, c := range field {
-		if c < '0' || c > '9' {
-			return 0, false
+	c.rows = append(c.rows, int32(i))
+	c.columns = append(c.columns, int32(j))
+	c.values = append(c.values, v)
+}
+
+// mirror adds the entry (j, i) for every (i, j) off the diagonal.
+func (c *coordinates) mirror() {
+	for e, i := range c.rows {
+		if j := c.columns[e]; i != j {
+			c.rows = append(c.rows, j)
+			c.columns = append(c.columns, i)
+			c.values = append(c.values, c.values[e])
 		}
-		v = v*10 + int64(c-'0')
 	}
-	return int(v), v <= math.MaxInt
+}
+
+// csr returns the n×p matrix of the entries, or an error with the line of the first that is a repeat. It sorts by
+// counting, on columns and then on rows, at O(n + p + nnz).
+func (c *coordinates) csr(n, p int) (*matrix.CSR, error) {
+	next := starts(c.columns, p)
+	order := make([]int, len(c.values)) // the entries by column
+	for e, j := range c.columns {
+		order[next[j]] = e
+		next[j]++
+	}
+	indptr := starts(c.rows, n)
+	next = append(next[:0], indptr...)
+	indices, values := make([]int32, len(c.values)), make([]float64, len(c.values))
+	for _, e := range order {
+		i, j := c.rows[e], c.columns[e]
+		to := next[i]
+		if to > indptr[i] && indices[to-1] == j {
+			return nil, malformed(c.line(e), 0, "row %d, column %d for the second time", i+1, j+1)
+		}
+		indices[to], values[to] = j, c.values[e]
+		next[i]++
+	}
+	return matrix.NewCSR(n, p, indptr, indices, values)
+}
+
+// line returns the line of entry e.
+func (c *coordinates) line(e int) int {
+	l := sort.Search(len(c.lines), func(l int) bool { return c.lines[l].from > e }) - 1
+	return e + c.lines[l].offset
+}
+
+// starts returns where each of n keys begins when the keys are sorted, and their number at the end.
+func starts(keys []int32, n int) []int {
+	s := make([]int, n+1)
+	for _, k := range keys {
+		s[k+1]++
+	}
+	for i := range n {
+		s[i+1] += s[i]
+	}
+	return s
 }

@@ -1,13 +1,13 @@
 package icqf
 
 import (
+	"errors"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -43,9 +43,7 @@ type Questionnaire struct {
 // isolation and 10 that it shares with another, for which 200 participants do not suffice: here a factor is present in 30, and
 // shares the last 10 of them with the next one.
 func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
-	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "questionnaire/%v/%d", noise, set) // a hash accepts every write
-	random := rand.New(rand.NewPCG(seed, h.Sum64()))
+	random := report.Random(seed, "questionnaire/%v/%d", noise, set)
 	w, q := mat.NewDense(participants, factors, nil), mat.NewDense(factors, items, nil)
 	for t := range factors {
 		for i := t * own; i < min((t+1)*own+shared, participants); i++ {
@@ -72,44 +70,42 @@ func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
 	return Questionnaire{noise, set, m}
 }
 
-// ReadQuestionnaires reads the files dN_S_M.csv of a folder, gzipped or not: N is the noise in tenths and S a number from 0.
+// fileName is that of a questionnaire: the noise in tenths and a number from 0.
+var fileName = regexp.MustCompile(`^d([0-9]+)_([0-9]+)_M\.csv(\.gz)?$`)
+
+// readQuestionnaires reads the files dN_S_M.csv of a folder, gzipped or not: N is the noise in tenths and S a number from 0.
 // They hold answers from 0 to 100, without a header and with a row for each participant.
-func ReadQuestionnaires(dir string) ([]Questionnaire, error) {
-	paths, err := filepath.Glob(filepath.Join(escape(dir), "d[0-9]*_[0-9]*_M.csv*"))
+func readQuestionnaires(dir string) ([]Questionnaire, error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("looking for questionnaires: %w", err)
 	}
 	var all []Questionnaire
-	for _, path := range paths {
-		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".csv")
-		parts := strings.Split(name, "_")
-		tenths, errNoise := strconv.Atoi(parts[0][1:])
-		set, errSet := strconv.Atoi(parts[1])
-		if errNoise != nil || errSet != nil || len(parts) != 3 {
+	for _, entry := range entries {
+		parts := fileName.FindStringSubmatch(entry.Name())
+		if parts == nil {
 			continue
 		}
+		path := filepath.Join(dir, entry.Name())
+		tenths, errNoise := strconv.Atoi(parts[1])
+		set, errSet := strconv.Atoi(parts[2])
 		x, err := matrixio.Read(path)
-		if err != nil {
+		if err := errors.Join(errNoise, errSet, err); err != nil {
 			return nil, err
 		}
-		g := Questionnaire{Noise: float64(tenths) / 10, Set: set, Answers: x.(*mat.Dense)} // as every .csv
-		if err := g.check(); err != nil {
+		q := Questionnaire{Noise: float64(tenths) / 10, Set: set, Answers: x.(*mat.Dense)} // as every .csv
+		if err := q.check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if slices.ContainsFunc(all, func(o Questionnaire) bool { return o.Noise == g.Noise && o.Set == g.Set }) {
+		if slices.ContainsFunc(all, func(o Questionnaire) bool { return o.Noise == q.Noise && o.Set == q.Set }) {
 			return nil, report.Invalid("%s: another file holds the same questionnaire", path)
 		}
-		all = append(all, g)
+		all = append(all, q)
 	}
 	if len(all) == 0 {
 		return nil, report.Invalid("no files dN_S_M.csv in %s", dir)
 	}
 	return all, nil
-}
-
-// escape returns a glob pattern that matches nothing but the path.
-func escape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 func (q *Questionnaire) check() error {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -54,37 +55,37 @@ type detector struct {
 func detectors() []detector {
 	return []detector{
 		{nameICQF, byBCV, func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
-			return crossValidated(ctx, x, rank.ICQF{Data: icqf.Data{Max: top}, Settings: icqf.Settings{Seed: t.Seed}}, t)
+			return crossValidated(ctx, x, rank.ICQF(icqf.Data{Max: top}, icqf.Settings{Seed: t.Seed}), t)
 		}},
 		{nameL1, byBCV, func(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
-			return crossValidated(ctx, x, completion{t.Seed}, t)
+			return crossValidated(ctx, x, completion{t.Seed}.prepare, t)
 		}},
 		{nameICQF, byBIC, icqfByBIC},
 		{nameL1, byBIC, l1ByBIC},
 		{nameFA, byParallel, func(ctx context.Context, x *mat.Dense, t *Table1) (found int, err error) {
-			a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Seed: t.Seed})
+			a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: t.Seed}})
 			if err == nil {
 				found = a.Suggested
 			}
 			return found, err
 		}},
-		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (found int, err error) {
+		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (int, error) {
 			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
 			if err != nil {
 				return 0, err
 			}
-			a, err := rank.MAP(c.R)
-			if err == nil {
-				found = a.Suggested
+			squares, _, err := rank.MAP(c.R)
+			if err != nil {
+				return 0, err
 			}
-			return found, err
+			return floats.MinIdx(squares), nil
 		}},
 	}
 }
 
 // crossValidated returns the number of factors with the least error over 10 folds, each of 10 of 100 blocks.
 func crossValidated(ctx context.Context, x *mat.Dense, m rank.Method, t *Table1) (int, error) {
-	choice, err := rank.BlockwiseCV(ctx, x, m, rank.Settings{Factors: t.Factors, Betas: []float64{beta}, Seed: t.Seed})
+	choice, err := rank.BlockwiseCV(ctx, x, m, rank.Settings{Factors: t.Factors, Betas: []float64{beta}, Jobs: rank.Jobs{Seed: t.Seed}})
 	if err != nil {
 		return 0, err
 	}
@@ -100,7 +101,7 @@ func leastBIC(x *mat.Dense, candidates []int, squares func(k int) (float64, erro
 		if err != nil {
 			return 0, err
 		}
-		if bic := rank.BIC1(s, rank.Size{Rows: n, Columns: p, Observed: n * p}, k); bic < least {
+		if bic := rank.BIC1(s, n, p, k); bic < least {
 			chosen, least = k, bic
 		}
 	}
@@ -150,17 +151,18 @@ func failed(ctx context.Context, s solver.Status) error {
 }
 
 func l1NMF() (solver.Method, error) {
-	return nmf.NewL1(beta*participants/items, beta)
+	onTopics, onScores := float64(beta*participants/items), float64(beta)
+	return nmf.NewL1(&onTopics, &onScores)
 }
 
 // completion is ℓ1-NMF of the observed cells as a rank.Method: every few updates the reconstruction replaces the missing
 // cells. The objective over the observed cells never rises.
 type completion struct{ seed uint64 }
 
-// Prepare implements rank.Method.
-func (c completion) Prepare(training *mat.Dense, _ int) (rank.Fitter, error) {
+// prepare is the rank.Method.
+func (c completion) prepare(training *mat.Dense, _ int) (rank.Fitter, error) {
 	method, err := l1NMF()
-	return completed{c, training, method}, err
+	return completed{c, training, method}.fit, err
 }
 
 // completed is a training matrix.
@@ -170,8 +172,8 @@ type completed struct {
 	method   solver.Method
 }
 
-// Fit returns the reconstruction, and whether the fit converged.
-func (c completed) Fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, bool, error) {
+// fit is the rank.Fitter.
+func (c completed) fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, bool, error) {
 	x := mat.DenseCopyOf(c.training)
 	n, p := x.Dims()
 	var missing [][2]int

@@ -1,3 +1,9 @@
+// Package icqf repeats table 1 of K. C. Lam, B. E. Mahony, A. Raznahan and F. Pereira, "Interpretable factorization of
+// clinical questionnaires to identify latent factors of psychopathology": several criteria count the factors of
+// questionnaires that are made of 10.
+//
+// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early returns
+// what it has.
 package icqf
 
 import (
@@ -22,8 +28,9 @@ type Table1 struct {
 	// Version is that of the program, which the numbers depend on.
 	Version string `json:"version" kong:"-"`
 
-	Methods []string `json:"-" help:"Methods to compare: icqf and l1-nmf by bcv and bic, fa-promax by parallel and map." enum:"${icqfMethods}" default:"${icqfMethods}"`
-	Sets    string   `json:"-" help:"Folder of questionnaires to use instead of drawn ones: dN_S_M.csv, gzipped or not, with the noise N in tenths and a number S from 0 to below --runs." placeholder:"DIR" type:"existingdir"`
+	Methods []string        `json:"-" help:"Methods to compare: icqf and l1-nmf by bcv and bic, fa-promax by parallel and map." enum:"${icqfMethods}" default:"${icqfMethods}"`
+	Sets    string          `json:"-" help:"Folder of questionnaires to use instead of drawn ones: dN_S_M.csv, gzipped or not, with the noise N in tenths and a number S from 0 to below --runs." placeholder:"DIR" type:"existingdir"`
+	given   []Questionnaire // of Sets
 }
 
 // CellKey names a cell.
@@ -63,22 +70,6 @@ func (t *Table1) check() error {
 
 // Run finds the numbers of factors.
 func (t *Table1) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	var given []Questionnaire
-	if t.Sets != "" {
-		var err error
-		if given, err = ReadQuestionnaires(t.Sets); err != nil {
-			return nil, err
-		}
-	}
-	found, err := t.detect(ctx, session, given)
-	if found == nil {
-		return nil, err
-	}
-	return found.report(), err
-}
-
-// detect takes the given questionnaires, unless there are none, in place of drawn ones.
-func (t *Table1) detect(ctx context.Context, session *report.Session, given []Questionnaire) (*Result, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -87,7 +78,12 @@ func (t *Table1) detect(ctx context.Context, session *report.Session, given []Qu
 		return nil, err
 	}
 	defer lift()
-	questionnaires, err := t.questionnaires(given)
+	if t.Sets != "" {
+		if t.given, err = readQuestionnaires(t.Sets); err != nil {
+			return nil, err
+		}
+	}
+	questionnaires, err := t.questionnaires()
 	if err != nil {
 		return nil, err
 	}
@@ -110,30 +106,23 @@ func (t *Table1) detect(ctx context.Context, session *report.Session, given []Qu
 	header := struct {
 		*Table1
 		Given string `json:"given"` // fingerprint, "" for none
-	}{t, fingerprint(given)}
+	}{t, fingerprint(t.given)}
 	cells, err := report.Resume(ctx, session, header, jobs)
 	if cells == nil {
 		return nil, err
 	}
-	out := &Result{Settings: t, Drawn: given == nil, TrueFactors: factors, Cells: cells}
-	out.summarize()
-	return out, err
+	return (&Result{Settings: t, Drawn: t.given == nil, TrueFactors: factors, Cells: cells}).report(), err
 }
 
 // questionnaires returns those of the settings. All noises of one run come before the next run, so that an early end leaves
 // something of everything.
-func (t *Table1) questionnaires(given []Questionnaire) ([]Questionnaire, error) {
-	var all []Questionnaire
+func (t *Table1) questionnaires() (all []Questionnaire, err error) {
 	for set := range t.Runs {
 		for _, noise := range t.Noise {
-			if given == nil {
+			if t.given == nil {
 				all = append(all, drawQuestionnaire(noise, set, t.Seed))
-				continue
-			}
-			for _, g := range given {
-				if g.Noise == noise && g.Set == set {
-					all = append(all, g)
-				}
+			} else if i := slices.IndexFunc(t.given, func(q Questionnaire) bool { return q.Noise == noise && q.Set == set }); i >= 0 {
+				all = append(all, t.given[i])
 			}
 		}
 	}
@@ -188,43 +177,32 @@ func (p *Printed) String() string {
 //go:embed printed.txt
 var printed string
 
-// summarize fills in the summaries.
-func (r *Result) summarize() {
+// report fills in the summaries, and returns the table, table1.csv and factors.csv.
+func (r *Result) report() *report.Report {
+	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors), "method,by,noise,questionnaires,error,paper,reference,seconds")
+	table := report.NewTable("", "method,criterion,noise,questionnaires,error,standard_error,seconds")
 	for _, d := range detectors() {
 		for _, noise := range r.Settings.Noise {
-			s := Summary{Method: d.method, Criterion: d.criterion, Noise: noise}
 			var off, seconds []float64
 			for _, c := range r.Cells {
 				if c.Method == d.method && c.Criterion == d.criterion && c.Noise == noise {
 					off, seconds = append(off, math.Abs(float64(c.Factors-r.TrueFactors))), append(seconds, c.Seconds)
 				}
 			}
-			if s.Questionnaires = len(off); s.Questionnaires == 0 {
+			if len(off) == 0 {
 				continue
 			}
+			s := Summary{Method: d.method, Criterion: d.criterion, Noise: noise, Questionnaires: len(off)}
 			s.Error, s.StandardError = report.MeanError(off)
 			s.Seconds, _ = report.MeanError(seconds)
-			for line := range strings.Lines(printed) {
-				var method, criterion string
-				var at float64
-				var paper, reference Printed
-				_, err := fmt.Sscan(line, &method, &criterion, &at, &paper.Error, &paper.StandardError, &reference.Error, &reference.StandardError)
-				if err == nil && method == d.method && criterion == d.criterion && at == noise {
-					s.Paper, s.Reference = &paper, &reference
-				}
+			if values := report.Printed(printed, d.method, d.criterion, noise); values != nil {
+				s.Paper, s.Reference = new(Printed), new(Printed)
+				_, _ = fmt.Sscan(strings.Join(values, " "), &s.Paper.Error, &s.Paper.StandardError, &s.Reference.Error, &s.Reference.StandardError) // a test reads all
 			}
 			r.Summaries = append(r.Summaries, s)
+			shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(), s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
+			table.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.Error, s.StandardError, s.Seconds)
 		}
-	}
-}
-
-// report returns the table, table1.csv and factors.csv.
-func (r *Result) report() *report.Report {
-	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors), "method,by,noise,questionnaires,error,paper,reference,seconds")
-	table := report.NewTable("", "method,criterion,noise,questionnaires,error,standard_error,seconds")
-	for _, s := range r.Summaries {
-		shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(), s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
-		table.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.Error, s.StandardError, s.Seconds)
 	}
 	counted := report.NewTable("", "noise,set,method,criterion,factors,seconds")
 	for _, c := range r.Cells {

@@ -91,12 +91,22 @@ func TestQuestionnaireNoise(t *testing.T) {
 	}
 }
 
+// detect runs with the given questionnaires, if any, in place of drawn ones.
+func detect(ctx context.Context, table *Table1, cells string, given []Questionnaire) (*Result, error) {
+	table.given = given
+	r, err := table.Run(ctx, &report.Session{Cells: cells})
+	if r == nil {
+		return nil, err
+	}
+	return r.Data.(*Result), err
+}
+
 // Ten factors are found at low noise, and a run resumes on the same questionnaires only.
 func TestTable1(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cells.jsonl")
 	table := &Table1{Runs: 1, Noise: []float64{0.1}, Factors: []int{9, 10, 11}, Seed: 1, Methods: []string{nameICQF, nameL1}}
-	first, err := table.detect(t.Context(), &report.Session{Cells: file}, nil)
+	first, err := detect(t.Context(), table, file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,15 +118,15 @@ func TestTable1(t *testing.T) {
 			t.Errorf("%s by %s finds %d factors", c.Method, c.Criterion, c.Factors)
 		}
 	}
-	again, err := table.detect(t.Context(), &report.Session{Cells: file}, nil)
+	again, err := detect(t.Context(), table, file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(first, again); d != "" { // seconds too
+	if d := cmp.Diff(first, again, cmp.AllowUnexported(Table1{})); d != "" { // seconds too
 		t.Errorf("a second run computed anew: %s", d)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := first.report().Write(dir); err != nil {
+	if err := (&Result{Settings: table, TrueFactors: factors, Cells: first.Cells}).report().Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	for name, lines := range map[string]int{"table1.csv": len(first.Cells) + 1, "factors.csv": len(first.Cells) + 1} {
@@ -126,21 +136,21 @@ func TestTable1(t *testing.T) {
 	}
 
 	other := []Questionnaire{drawQuestionnaire(0.1, 0, 2)}
-	if got, err := table.detect(t.Context(), &report.Session{Cells: file}, other); got != nil || !errors.Is(err, report.ErrSettings) {
+	if got, err := detect(t.Context(), table, file, other); got != nil || !errors.Is(err, report.ErrSettings) {
 		t.Errorf("other questionnaires, error %v", err)
 	}
 	table.Methods = []string{nameICQF}
-	given, err := table.detect(t.Context(), &report.Session{}, other)
+	given, err := detect(t.Context(), table, "", other)
 	if err != nil || given.Drawn || len(given.Cells) != 2 {
 		t.Errorf("given questionnaires: %+v, %v", given, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := table.detect(ctx, &report.Session{}, other); !errors.Is(err, context.Canceled) || got == nil {
+	if got, err := detect(ctx, table, "", other); !errors.Is(err, context.Canceled) || got == nil {
 		t.Errorf("ended context: %v, error %v", got, err)
 	}
 	table.Noise = []float64{0.2}
-	if _, err := table.detect(t.Context(), &report.Session{}, other); !errors.Is(err, report.ErrSettings) {
+	if _, err := detect(t.Context(), table, "", other); !errors.Is(err, report.ErrSettings) {
 		t.Errorf("no questionnaire of this noise, error %v", err)
 	}
 }
@@ -149,7 +159,7 @@ func TestTable1(t *testing.T) {
 func TestMAP(t *testing.T) {
 	t.Parallel()
 	for _, d := range detectors() {
-		if d.criterion != byMAP {
+		if d.criterion != "map" {
 			continue
 		}
 		if k, err := d.find(t.Context(), drawQuestionnaire(0.1, 0, 1).Answers, nil); err != nil || k != factors {
@@ -186,10 +196,9 @@ func TestSummaries(t *testing.T) {
 	t.Parallel()
 	r := Result{Settings: &Table1{Noise: []float64{0.3, 0.5}}, TrueFactors: factors}
 	for set, k := range []int{10, 9, 12} {
-		r.Cells = append(r.Cells, Cell{CellKey: CellKey{0.3, set, nameICQF, byBCV}, Factors: k, Seconds: 2})
+		r.Cells = append(r.Cells, Cell{CellKey: CellKey{0.3, set, nameICQF, "bcv"}, Factors: k, Seconds: 2})
 	}
-	r.Cells = append(r.Cells, Cell{CellKey: CellKey{0.5, 0, nameICQF, byBCV}, Factors: 4, Seconds: 1})
-	r.summarize()
+	r.Cells = append(r.Cells, Cell{CellKey: CellKey{0.5, 0, nameICQF, "bcv"}, Factors: 4, Seconds: 1})
 	want := [][]string{
 		{"icqf", "bcv", "0.3", "3", "1.00 (0.58)", "0.77 (0.15)", "0.23 (0.08)", "2.000"},
 		{"icqf", "bcv", "0.5", "1", "6.00 (0.00)", "-", "-", "1.000"},
@@ -218,11 +227,11 @@ func TestCompletion(t *testing.T) {
 			training.Set(i, j, math.NaN())
 		}
 	}
-	f, err := completion{seed: 1}.Prepare(training, k)
+	f, err := completion{seed: 1}.prepare(training, k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := f.Fit(t.Context(), rank.Candidate{Factors: k})
+	got, _, err := f(t.Context(), rank.Candidate{Factors: k})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +247,7 @@ func TestCompletion(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := f.Fit(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
+	if _, _, err := f(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context, error %v", err)
 	}
 }
@@ -287,7 +296,7 @@ func TestReadQuestionnaires(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := ReadQuestionnaires(filepath.Dir(path))
+		got, err := readQuestionnaires(filepath.Dir(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +311,7 @@ func TestReadQuestionnaires(t *testing.T) {
 		"above the range":  {"d1_00_M.csv", "100.5," + others},
 		"below the range":  {"d1_00_M.csv", "-1," + others},
 	} {
-		if _, err := ReadQuestionnaires(filepath.Dir(writeTable(t, file[0], file[1]))); !errors.Is(err, report.ErrSettings) {
+		if _, err := readQuestionnaires(filepath.Dir(writeTable(t, file[0], file[1]))); !errors.Is(err, report.ErrSettings) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -310,10 +319,10 @@ func TestReadQuestionnaires(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "d3_07_M.csv"), []byte(answers), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadQuestionnaires(filepath.Dir(path)); !errors.Is(err, report.ErrSettings) {
+	if _, err := readQuestionnaires(filepath.Dir(path)); !errors.Is(err, report.ErrSettings) {
 		t.Errorf("one questionnaire twice, error %v", err)
 	}
-	if _, err := ReadQuestionnaires(filepath.Dir(writeTable(t, "d1_00_M.csv", "name\n"))); err == nil || !strings.Contains(err.Error(), "d1_00_M.csv") {
+	if _, err := readQuestionnaires(filepath.Dir(writeTable(t, "d1_00_M.csv", "name\n"))); err == nil || !strings.Contains(err.Error(), "d1_00_M.csv") {
 		t.Errorf("no numbers, error %v", err)
 	}
 }
@@ -333,7 +342,7 @@ func TestPrinted(t *testing.T) {
 			t.Errorf("%s is not a method", d.method)
 		}
 	}
-	r.summarize()
+	r.report()
 	for _, s := range r.Summaries {
 		if s.Paper == nil || s.Reference == nil {
 			t.Errorf("%s by %s at %v is not printed", s.Method, s.Criterion, s.Noise)

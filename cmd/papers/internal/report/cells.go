@@ -37,96 +37,88 @@ type Job[C Cell] struct {
 // run adds to, stays as it is and is an error that wraps ErrSettings. The error does not quote a line that is no header:
 // the line may hold patients' text.
 func Resume[C Cell, H any](ctx context.Context, s *Session, header H, jobs []Job[C]) (cells []C, err error) {
-	file, err := openCells[C](s.Cells, header)
+	known, file, release, err := openCells[C](s.Cells, header)
 	if err != nil {
 		return nil, fmt.Errorf("opening cells %s: %w", s.Cells, err)
 	}
-	defer func() { err = cmp.Or(err, file.close()) }()
+	defer func() { err = cmp.Or(err, release()) }()
 	cells = make([]C, 0, len(jobs))
 	for _, j := range jobs {
 		s.Expect(max(1, j.Parts))
 	}
 	for _, j := range jobs {
-		cell, known := file.known[j.Cell.Key()]
-		if !known {
+		cell, done := known[j.Cell.Key()]
+		if !done {
 			cell = j.Cell
 			if err := j.Fill(ctx, &cell); err != nil {
 				return cells, fmt.Errorf("%v: %w", j.Cell.Key(), err)
 			}
-			if err := file.add(cell); err != nil {
+			if err := file.Encode(cell); err != nil {
 				return cells, fmt.Errorf("writing cells %s: %w", s.Cells, err)
 			}
 		}
 		cells = append(cells, cell)
-		if known || j.Parts == 0 {
+		if done || j.Parts == 0 {
 			s.Step(max(1, j.Parts))
 		}
 	}
 	return cells, nil
 }
 
-// cellsFile is a file of JSON lines: the header, then the cells that were computed under it.
-type cellsFile[C Cell] struct {
-	known map[any]C
-	lock  *flock.Flock
-	file  *os.File // nil without a path
-}
-
-// openCells reads the cells of a file and locks it. A killed run may leave a last line without its end, which is dropped.
-func openCells[C Cell, H any](path string, header H) (_ *cellsFile[C], err error) {
-	c := &cellsFile[C]{known: map[any]C{}}
+// openCells reads and locks a file of cells. It returns the known ones, what adds others, and what releases the file. A killed
+// run may leave a last line without its end, which is dropped.
+func openCells[C Cell, H any](path string, header H) (known map[any]C, out *json.Encoder, release func() error, err error) {
+	known = map[any]C{}
 	if path == "" {
-		return c, nil
+		return known, json.NewEncoder(io.Discard), func() error { return nil }, nil
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.close())
-		}
-	}()
 	first, err := json.Marshal(header)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	first = append(first, '\n')
-	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-		return nil, err
-	}
-	c.lock = flock.New(path)
-	if locked, err := c.lock.TryLock(); err != nil || !locked {
-		return nil, cmp.Or(err, Invalid("another run is adding to it"))
-	}
-	data, err := io.ReadAll(c.file)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	if !bytes.HasPrefix(first, data[:min(len(data), len(first))]) {
-		line, _, _ := bytes.Cut(data, []byte("\n"))
-		if parse(line, new(H)) != nil {
-			return nil, Invalid("it exists, but this version did not write it")
+	out = json.NewEncoder(file)
+	lock := flock.New(path)
+	unlock := func() error { return errors.Join(file.Close(), lock.Close()) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, unlock())
 		}
-		return nil, Invalid("it holds results of %s, not of %s", line, bytes.TrimSpace(first))
+	}()
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return nil, nil, nil, cmp.Or(err, Invalid("another run is adding to it"))
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if line, _, _ := bytes.Cut(data, []byte("\n")); !bytes.HasPrefix(append(first, '\n'), data[:min(len(data), len(first)+1)]) {
+		if parse(line, new(H)) != nil {
+			return nil, nil, nil, Invalid("it exists, but this version did not write it")
+		}
+		return nil, nil, nil, Invalid("it holds results of %s, not of %s", line, first)
 	}
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
-	if err := c.file.Truncate(int64(len(whole))); err != nil {
-		return nil, err
-	}
-	if _, err := c.file.Seek(int64(len(whole)), io.SeekStart); err != nil {
-		return nil, err
+	_, err = file.Seek(int64(len(whole)), io.SeekStart)
+	if err := cmp.Or(err, file.Truncate(int64(len(whole)))); err != nil {
+		return nil, nil, nil, err
 	}
 	if len(whole) == 0 {
-		_, err := c.file.Write(first)
-		return c, err
+		return known, out, unlock, out.Encode(header)
 	}
 	for i, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))[1:] {
 		var cell C
-		if err := parse(line, &cell); err != nil {
-			return nil, fmt.Errorf("line %d is not a cell that this version writes", i+2)
+		if parse(line, &cell) != nil {
+			return nil, nil, nil, fmt.Errorf("line %d is not a cell that this version writes", i+2)
 		}
-		if _, twice := c.known[cell.Key()]; !twice {
-			c.known[cell.Key()] = cell
+		if _, twice := known[cell.Key()]; !twice {
+			known[cell.Key()] = cell
 		}
 	}
-	return c, nil
+	return known, out, unlock, nil
 }
 
 // parse reads a line that was written from a value of v's type. Any other line, even one that only lacks a field, is an
@@ -138,29 +130,6 @@ func parse(line []byte, v any) error {
 	again, err := json.Marshal(v)
 	if err == nil && !bytes.Equal(again, line) {
 		err = errors.New("not as written")
-	}
-	return err
-}
-
-func (c *cellsFile[C]) add(cell C) error {
-	if c.file == nil {
-		return nil
-	}
-	line, err := json.Marshal(cell)
-	if err != nil {
-		return err
-	}
-	_, err = c.file.Write(append(line, '\n'))
-	return err
-}
-
-func (c *cellsFile[C]) close() error {
-	if c.file == nil {
-		return nil
-	}
-	err := c.file.Close()
-	if c.lock != nil {
-		err = errors.Join(err, c.lock.Close())
 	}
 	return err
 }

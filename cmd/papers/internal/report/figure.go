@@ -18,6 +18,19 @@ import (
 // Figure is a grid of panels with one legend. A row may be shorter than others.
 type Figure [][]*Panel
 
+// With returns the figure with the panel in a row, or with its curves in the panel of the same title there.
+func (f Figure) With(row int, p *Panel) Figure {
+	for len(f) <= row {
+		f = append(f, nil)
+	}
+	if at := slices.IndexFunc(f[row], func(o *Panel) bool { return o.Title == p.Title }); at >= 0 {
+		f[row][at].Curves = append(f[row][at].Curves, p.Curves...)
+	} else {
+		f[row] = append(f[row], p)
+	}
+	return f
+}
+
 // Panel is one pair of axes.
 type Panel struct {
 	Title, X, Y string
@@ -46,12 +59,6 @@ const (
 	// axisMarks is how many marks an axis has room for.
 	axisMarks = 6
 )
-
-// drawing is what plotter draws of a curve.
-type drawing interface {
-	plot.Plotter
-	plot.Thumbnailer
-}
 
 // draw writes the figure as SVG.
 func (f Figure) draw(w io.Writer) error {
@@ -127,32 +134,38 @@ func (p *Panel) axes() *plot.Plot {
 	return axes
 }
 
+// drawing is what plotter draws of a curve.
+type drawing interface {
+	plot.Plotter
+	plot.Thumbnailer
+}
+
 func (p *Panel) drawing(c Curve, colour color.Color) (drawing, error) {
-	if p.Bars == nil {
-		points := slices.Clone(c.Points)
-		for i := range points {
-			if p.LogX > 0 {
-				points[i].X = max(points[i].X, p.LogX)
-			}
-			if p.LogY > 0 {
-				points[i].Y = max(points[i].Y, p.LogY)
-			}
+	if p.Bars != nil {
+		lengths := make(plotter.Values, len(p.Bars))
+		for _, point := range c.Points {
+			lengths[int(point.Y)] = point.X
 		}
-		line, err := plotter.NewLine(points)
+		bars, err := plotter.NewBarChart(lengths, barWidth)
 		if err == nil {
-			line.Color, line.Width = colour, curveWidth
+			bars.Horizontal, bars.Color, bars.LineStyle.Width = true, colour, 0
 		}
-		return line, err
+		return bars, err
 	}
-	lengths := make(plotter.Values, len(p.Bars))
-	for _, point := range c.Points {
-		lengths[int(point.Y)] = point.X
+	points := slices.Clone(c.Points)
+	for i, point := range points {
+		if p.LogX > 0 {
+			points[i].X = max(point.X, p.LogX)
+		}
+		if p.LogY > 0 {
+			points[i].Y = max(point.Y, p.LogY)
+		}
 	}
-	bars, err := plotter.NewBarChart(lengths, barWidth)
+	line, err := plotter.NewLine(points)
 	if err == nil {
-		bars.Horizontal, bars.Color, bars.LineStyle.Width = true, colour, 0
+		line.Color, line.Width = colour, curveWidth
 	}
-	return bars, err
+	return line, err
 }
 
 // decades marks powers of ten, as many as there is room for.

@@ -1,3 +1,5 @@
+// Package report holds what the papers' experiments share: the session that each runs in, random draws, the file of cells
+// that a run resumes from, and the report of tables and figures that it ends with.
 package report
 
 import (
@@ -8,16 +10,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/renameio/v2"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // Report is what an experiment found.
@@ -58,25 +67,21 @@ func (t *Table) Add(values ...any) {
 	t.Lines = append(t.Lines, line)
 }
 
-func (t *Table) text(w io.Writer) error {
-	header := make([]string, len(t.Header))
-	for i, h := range t.Header {
-		header[i] = strings.ReplaceAll(strings.ToUpper(h), "Ε_", "ε_") // a capital ε looks like an E
-	}
-	_, err := fmt.Fprintln(w, t.Title)
-	err = errors.Join(err, cli.PrintTable(w, header, t.Lines))
-	_, last := fmt.Fprintln(w)
-	return errors.Join(err, last)
+// text returns the table in aligned columns, and markdown the same as Markdown.
+func (t *Table) text() string {
+	var b strings.Builder
+	header := strings.ReplaceAll(strings.ToUpper(strings.Join(t.Header, "\t")), "Ε_", "ε_") // a capital ε looks like an E
+	_ = cli.PrintTable(&b, strings.Split(header, "\t"), t.Lines)                            // a builder takes every write
+	return t.Title + "\n" + b.String()
 }
 
-func (t *Table) markdown(w io.Writer) error {
+func (t *Table) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|%s\n", t.Title, strings.Join(t.Header, " | "), strings.Repeat(" --- |", len(t.Header)))
 	for _, line := range t.Lines {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
 	}
-	_, err := fmt.Fprintln(w, b.String())
-	return err
+	return b.String()
 }
 
 // Print writes the report as "table", "markdown" or "json".
@@ -84,15 +89,16 @@ func (r *Report) Print(w io.Writer, format string) error {
 	if format == "json" {
 		return cli.PrintJSON(w, r.Data)
 	}
-	var err error
-	for i := range r.Tables {
+	for _, t := range r.Tables {
+		text := t.text()
 		if format == "markdown" {
-			err = errors.Join(err, r.Tables[i].markdown(w))
-		} else {
-			err = errors.Join(err, r.Tables[i].text(w))
+			text = t.markdown()
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // Write puts results.json and the files into a folder, each whole or not at all. It makes the folder if there is none.
@@ -146,4 +152,72 @@ func Fingerprint(write func(add func(format string, args ...any))) string {
 	h := sha256.New()
 	write(func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) }) // a hash accepts every write
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Printed returns the values that follow the key in a line of text, nil without such a line.
+func Printed(text string, key ...any) []string {
+	want := strings.Fields(fmt.Sprintln(key...))
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > len(want) && slices.Equal(fields[:len(want)], want) {
+			return fields[len(want):]
+		}
+	}
+	return nil
+}
+
+// Random returns a generator that is a function of the seed and of the name of what is drawn.
+func Random(seed uint64, name string, args ...any) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, name, args...) // a hash accepts every write
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// Drawn returns a matrix of draws, row after row.
+func Drawn(rows, columns int, draw func() float64) *mat.Dense {
+	m := mat.NewDense(rows, columns, nil)
+	raw := m.RawMatrix().Data
+	for i := range raw {
+		raw[i] = draw()
+	}
+	return m
+}
+
+// ErrSettings is wrapped by errors of settings out of range.
+var ErrSettings = errors.New("settings out of range")
+
+// Invalid returns an error that wraps ErrSettings.
+func Invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrSettings, fmt.Sprintf(format, args...))
+}
+
+// Session is what a run of an experiment works with. The zero value stores nothing and tells nobody.
+type Session struct {
+	// Cells is the path of the file that Resume reads and adds to; "" for none.
+	Cells string
+	// Progress, unless nil, is told how many steps are done. It may be called from several goroutines.
+	Progress func(done, total int)
+
+	done, total atomic.Int64
+}
+
+// Expect adds steps to those that the run takes.
+func (s *Session) Expect(steps int) { s.total.Add(int64(steps)) }
+
+// Step tells that so many more steps are done.
+func (s *Session) Step(steps int) {
+	if done := s.done.Add(int64(steps)); s.Progress != nil {
+		s.Progress(int(done), int(s.total.Load()))
+	}
+}
+
+// Threads bounds the threads of the process; 0 means one for each processor.
+type Threads int
+
+// Limit sets the bound and returns what lifts it.
+func (t Threads) Limit() (lift func(), err error) {
+	if t < 0 || t > solver.MaxThreads {
+		return nil, Invalid("%d threads, must be 0 to %d", t, solver.MaxThreads)
+	}
+	before := runtime.GOMAXPROCS(int(t)) // which leaves it as it is for 0
+	return func() { runtime.GOMAXPROCS(before) }, nil
 }

@@ -51,11 +51,11 @@ func smallConvergence() *Convergence {
 
 func converge(t *testing.T, c *Convergence, session *report.Session) *Converged {
 	t.Helper()
-	got, err := c.converge(t.Context(), session)
+	r, err := c.Run(t.Context(), session)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return r.Data.(*Converged)
 }
 
 func TestConvergence(t *testing.T) {
@@ -125,12 +125,12 @@ func TestStretches(t *testing.T) {
 		return s != nil && math.Abs(s.Factor-factor) < 1e-9 && s.From == from && s.To == to && math.Abs(s.Decades+math.Log10(factor)*float64(to-from)) < 1e-6
 	}
 	whole := geometric(100, func(int) float64 { return 0.9 })
-	if first, last := firstStretch(whole), lastStretch(whole); !near(first, 0.9, 0, 99) || !near(last, 0.9, 0, 99) {
+	if first, last := stretches(whole); !near(first, 0.9, 0, 99) || !near(last, 0.9, 0, 99) {
 		t.Errorf("of one rate: %+v, %+v", first, last)
 	}
 	// What follows the first gap under the least is rounding.
 	rounding := append(geometric(16, func(int) float64 { return 0.1 }), 1e-13, 3e-12, 2e-12, 2e-12, 2e-12)
-	if last := lastStretch(rounding); last == nil || last.To != 15 || math.Abs(last.Factor-0.1) > 1e-9 {
+	if _, last := stretches(rounding); last == nil || last.To != 15 || math.Abs(last.Factor-0.1) > 1e-9 {
 		t.Errorf("with rounding behind: %+v", last)
 	}
 	// Two rates: each end has its own, but for what the tolerance lets in of the other.
@@ -140,25 +140,25 @@ func TestStretches(t *testing.T) {
 		}
 		return 0.98
 	})
-	if first, last := firstStretch(two), lastStretch(two); first == nil || last == nil || first.From != 0 || last.To != 200 ||
+	if first, last := stretches(two); first == nil || last == nil || first.From != 0 || last.To != 200 ||
 		first.To < 100 || first.To > 140 || last.From > 100 || last.From < 90 || math.Abs(first.Factor-0.8) > 0.02 || math.Abs(last.Factor-0.98) > 0.01 {
-		t.Errorf("of two rates: %+v, %+v", firstStretch(two), lastStretch(two))
+		t.Errorf("of two rates: %+v, %+v", first, last)
 	}
 	// A gap that falls as 1/t has no rate: what passes for a line spans little.
 	slow := make([]float64, 400)
 	for i := range slow {
 		slow[i] = 1 / float64(i+1)
 	}
-	if last := lastStretch(slow); last == nil || last.Decades > 1 || last.To != 399 {
+	if _, last := stretches(slow); last == nil || last.Decades > 1 || last.To != 399 {
 		t.Errorf("sublinear: %+v", last)
 	}
 	for name, gaps := range map[string][]float64{"rising": {1, 2, 3, 4, 5}, "constant": {1, 1, 1, 1, 1}, "short": {1, 0.1, 0.01}, "none": {0}} {
-		if first, last := firstStretch(gaps), lastStretch(gaps); first != nil || last != nil {
+		if first, last := stretches(gaps); first != nil || last != nil {
 			t.Errorf("%s: %+v, %+v", name, first, last)
 		}
 	}
 	// Long runs are thinned.
-	if last := lastStretch(geometric(5000, func(int) float64 { return 0.999 })); last == nil || math.Abs(last.Factor-0.999) > 1e-9 || last.From != 0 || last.To < 4980 {
+	if _, last := stretches(geometric(5000, func(int) float64 { return 0.999 })); last == nil || math.Abs(last.Factor-0.999) > 1e-9 || last.From != 0 || last.To < 4980 {
 		t.Errorf("of a long run: %+v", last)
 	}
 }
@@ -245,13 +245,17 @@ func TestConvergenceResumes(t *testing.T) {
 	c.Iterations = 4
 	file := filepath.Join(t.TempDir(), "runs.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
-	some, err := c.converge(ctx, &report.Session{Cells: file, Progress: func(done, _ int) {
+	stopped, err := c.Run(ctx, &report.Session{Cells: file, Progress: func(done, _ int) {
 		if done == 7 { // amid the second problem
 			cancel()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || len(some.Rows) != 5 {
-		t.Fatalf("%d rows, %v", len(some.Rows), err)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	some := stopped.Data.(*Converged)
+	if len(some.Rows) != 5 {
+		t.Fatalf("%d rows", len(some.Rows))
 	}
 	all := converge(t, c, &report.Session{Cells: file})
 	if d := cmp.Diff(some.Rows, all.Rows[:5]); d != "" { // seconds too: they are not made again
@@ -269,7 +273,7 @@ func TestConvergenceResumes(t *testing.T) {
 		other := *c
 		other.digits = stripes()
 		change(&other)
-		if got, err := other.converge(t.Context(), &report.Session{Cells: file}); got != nil || !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
+		if got, err := other.Run(t.Context(), &report.Session{Cells: file}); got != nil || !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -284,7 +288,7 @@ func TestConvergenceRefuses(t *testing.T) {
 	} {
 		c := smallConvergence()
 		change(c)
-		if got, err := c.converge(t.Context(), &report.Session{}); got != nil || !errors.Is(err, report.ErrSettings) {
+		if got, err := c.Run(t.Context(), &report.Session{}); got != nil || !errors.Is(err, report.ErrSettings) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -294,9 +298,12 @@ func TestConvergedWrite(t *testing.T) {
 	t.Parallel()
 	c := smallConvergence()
 	c.Xi, c.Start = []float64{3}, solver.InitRandom
-	got := converge(t, c, &report.Session{})
+	found, err := c.Run(t.Context(), &report.Session{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := found.Data.(*Converged)
 	dir := filepath.Join(t.TempDir(), "out")
-	found := got.report()
 	if err := found.Write(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -74,9 +74,69 @@ type GeneLoading struct {
 	Towards string  `json:"towards"` // the class that more of the gene speaks for
 }
 
-// summarize fills in the summaries.
-func (r *LeukaemiaResult) summarize() {
+// topics returns the supervised topics of the training samples.
+func (t *training) topics(ctx context.Context, v smf.Variant) (*SupervisedTopics, error) {
+	method, r, chosen, err := t.factorize(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = method.Orthonormal(r); err != nil {
+		return nil, err
+	}
+	out := &SupervisedTopics{Variant: v, hyperparameters: chosen, Intercept: r.Head.Intercept[0]}
+	together := make([]float64, len(t.read.Genes))
+	for k := range chosen.Rank {
+		coefficient, loadings := r.Head.Coefficients.At(0, k), mat.Col(nil, k, r.Topics)
+		floats.AddScaled(together, coefficient, loadings)
+		out.Topics = append(out.Topics, SupervisedTopic{k + 1, coefficient, t.largest(loadings, coefficient)})
+	}
+	for _, sign := range []float64{-1, 1} {
+		towards := make([]float64, len(together))
+		for j, v := range together {
+			towards[j] = sign * max(0, sign*v)
+		}
+		if genes := t.largest(towards, 1); len(genes) > 0 {
+			out.Topics = append(out.Topics, SupervisedTopic{Coefficient: 1, Genes: genes})
+		}
+	}
+	return out, nil
+}
+
+// largest returns the genes of the largest |loading| other than 0, the first of equal ones first.
+func (l *Leukaemia) largest(loadings []float64, coefficient float64) []GeneLoading {
+	var genes []GeneLoading
+	for j, v := range loadings {
+		if v == 0 {
+			continue
+		}
+		g := GeneLoading{Gene: l.read.Genes[j], Loading: v, Effect: v * coefficient / math.Sqrt(float64(len(loadings)))}
+		switch {
+		case g.Effect > 0:
+			g.Towards = l.read.Outcomes[0].Classes[1]
+		case g.Effect < 0:
+			g.Towards = l.read.Outcomes[0].Classes[0]
+		}
+		genes = append(genes, g)
+	}
+	slices.SortStableFunc(genes, func(a, b GeneLoading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
+	return genes[:min(l.Genes, len(genes))]
+}
+
+// report fills in the summaries. It returns a table of the methods for each outcome and one of the genes for each variant, splits.csv, genes.csv, and
+// for each variant an SVG of the genes.
+func (r *LeukaemiaResult) report() *report.Report {
+	splits := report.NewTable("", "outcome,method,split,train,test,rank,xi,ridge,lambda,accuracy,balanced_accuracy,auroc,log_loss,seconds")
+	genes := report.NewTable("", "variant,topic,coefficient,gene,loading,effect,towards")
+	out := &report.Report{Data: r, CSV: map[string]*report.Table{"splits.csv": splits, "genes.csv": genes}, SVG: map[string]report.Figure{}}
+	for _, c := range r.Cells {
+		splits.Add(c.Outcome, c.Method, c.Split, c.Train, c.Test, known(c.Rank), known(c.Xi), known(c.Ridge), known(c.Lambda), c.Accuracy, c.BalancedAccuracy, c.AUROC, c.LogLoss, c.Seconds)
+	}
 	for _, o := range r.Outcomes {
+		t := report.NewTable("", "method,splits,accuracy,balanced accuracy,AUROC,log loss,ranks chosen")
+		for c, class := range o.Classes {
+			t.Title += fmt.Sprintf(", %d %s", o.Counts[c], class)
+		}
+		t.Title = t.Title[2:]
 		for _, m := range methods(len(o.Classes)) {
 			s := LeukaemiaSummary{Outcome: o.Name, Method: m.name}
 			var values [4][]float64
@@ -94,93 +154,13 @@ func (r *LeukaemiaResult) summarize() {
 			if s.Splits = len(values[0]); s.Splits == 0 {
 				continue
 			}
-			s.Accuracy, s.AccuracySD = report.MeanDeviation(values[0])
-			s.BalancedAccuracy, s.BalancedAccuracySD = report.MeanDeviation(values[1])
-			s.AUROC, s.AUROCSD = report.MeanDeviation(values[2])
-			s.LogLoss, s.LogLossSD = report.MeanDeviation(values[3])
-			r.Summaries = append(r.Summaries, s)
-		}
-	}
-}
-
-// topics returns the supervised topics of training samples.
-func (l *Leukaemia) topics(ctx context.Context, e *Expressions, t *training, v smf.Variant) (*SupervisedTopics, error) {
-	method, r, chosen, err := t.factorize(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	if r, err = method.Orthonormal(r); err != nil {
-		return nil, err
-	}
-	out := &SupervisedTopics{Variant: v, hyperparameters: chosen, Intercept: r.Head.Intercept[0]}
-	together := make([]float64, len(e.Genes))
-	for k := range chosen.Rank {
-		coefficient, loadings := r.Head.Coefficients.At(0, k), mat.Col(nil, k, r.Topics)
-		floats.AddScaled(together, coefficient, loadings)
-		out.Topics = append(out.Topics, SupervisedTopic{k + 1, coefficient, l.largest(e, loadings, coefficient)})
-	}
-	for _, sign := range []float64{-1, 1} {
-		towards := make([]float64, len(together))
-		for j, v := range together {
-			towards[j] = sign * max(0, sign*v)
-		}
-		if genes := l.largest(e, towards, 1); len(genes) > 0 {
-			out.Topics = append(out.Topics, SupervisedTopic{Coefficient: 1, Genes: genes})
-		}
-	}
-	return out, nil
-}
-
-// largest returns the genes of the largest |loading| other than 0, the first of equal ones first.
-func (l *Leukaemia) largest(e *Expressions, loadings []float64, coefficient float64) []GeneLoading {
-	var genes []GeneLoading
-	for j, v := range loadings {
-		if v == 0 {
-			continue
-		}
-		g := GeneLoading{Gene: e.Genes[j], Loading: v, Effect: v * coefficient / math.Sqrt(float64(len(loadings)))}
-		switch {
-		case g.Effect > 0:
-			g.Towards = e.Outcomes[0].Classes[1]
-		case g.Effect < 0:
-			g.Towards = e.Outcomes[0].Classes[0]
-		}
-		genes = append(genes, g)
-	}
-	slices.SortStableFunc(genes, func(a, b GeneLoading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
-	return genes[:min(l.Genes, len(genes))]
-}
-
-// name returns the number of a topic.
-func (t *SupervisedTopic) name() string {
-	if t.Topic == 0 {
-		return "all"
-	}
-	return strconv.Itoa(t.Topic)
-}
-
-// report returns a table of the methods for each outcome and one of the genes for each variant, splits.csv, genes.csv, and
-// for each variant an SVG of the genes.
-func (r *LeukaemiaResult) report() *report.Report {
-	splits := report.NewTable("", "outcome,method,split,train,test,rank,xi,ridge,lambda,accuracy,balanced_accuracy,auroc,log_loss,seconds")
-	genes := report.NewTable("", "variant,topic,coefficient,gene,loading,effect,towards")
-	out := &report.Report{Data: r, CSV: map[string]*report.Table{"splits.csv": splits, "genes.csv": genes}, SVG: map[string]report.Figure{}}
-	for _, c := range r.Cells {
-		splits.Add(c.Outcome, c.Method, c.Split, c.Train, c.Test, known(c.Rank), known(c.Xi), known(c.Ridge), known(c.Lambda), c.Accuracy, c.BalancedAccuracy, c.AUROC, c.LogLoss, c.Seconds)
-	}
-	for _, o := range r.Outcomes {
-		t := report.NewTable("", "method,splits,accuracy,balanced accuracy,AUROC,log loss,ranks chosen")
-		for c, class := range o.Classes {
-			t.Title += fmt.Sprintf(", %d %s", o.Counts[c], class)
-		}
-		t.Title = t.Title[2:]
-		for _, s := range r.Summaries {
-			if s.Outcome == o.Name {
-				t.Add(
-					s.Method, s.Splits, spread(s.Accuracy, s.AccuracySD), spread(s.BalancedAccuracy, s.BalancedAccuracySD),
-					spread(s.AUROC, s.AUROCSD), spread(s.LogLoss, s.LogLossSD), strings.Trim(fmt.Sprint(s.Ranks), "[]"),
-				)
+			line := []any{s.Method, s.Splits}
+			for i, to := range [][2]*float64{{&s.Accuracy, &s.AccuracySD}, {&s.BalancedAccuracy, &s.BalancedAccuracySD}, {&s.AUROC, &s.AUROCSD}, {&s.LogLoss, &s.LogLossSD}} {
+				*to[0], *to[1] = report.MeanDeviation(values[i])
+				line = append(line, fmt.Sprintf("%.3f ± %.3f", *to[0], *to[1]))
 			}
+			t.Add(append(line, strings.Trim(fmt.Sprint(s.Ranks), "[]"))...)
+			r.Summaries = append(r.Summaries, s)
 		}
 		if t.Lines != nil {
 			out.Tables = append(out.Tables, *t)
@@ -190,9 +170,13 @@ func (r *LeukaemiaResult) report() *report.Report {
 		t := report.NewTable(fmt.Sprintf("Genes of %s, ξ = %.3g, ν = %.3g", s.Variant, s.Xi, s.Ridge), "topic,β,gene,loading,effect,towards")
 		var panels []*report.Panel
 		for _, topic := range s.Topics {
+			name := "all"
+			if topic.Topic > 0 {
+				name = strconv.Itoa(topic.Topic)
+			}
 			for _, g := range topic.Genes {
-				t.Add(topic.name(), fmt.Sprintf("%+.3f", topic.Coefficient), g.Gene, fmt.Sprintf("%+.4f", g.Loading), fmt.Sprintf("%+.4f", g.Effect), g.Towards)
-				genes.Add(s.Variant, topic.name(), topic.Coefficient, g.Gene, g.Loading, g.Effect, g.Towards)
+				t.Add(name, fmt.Sprintf("%+.3f", topic.Coefficient), g.Gene, fmt.Sprintf("%+.4f", g.Loading), fmt.Sprintf("%+.4f", g.Effect), g.Towards)
+				genes.Add(s.Variant, name, topic.Coefficient, g.Gene, g.Loading, g.Effect, g.Towards)
 			}
 			panels = append(panels, topic.panel(s.Variant, r.Outcomes[0].Classes))
 		}
@@ -209,8 +193,6 @@ func known[T int | float64](v T) *T {
 	}
 	return &v
 }
-
-func spread(mean, deviation float64) string { return fmt.Sprintf("%.3f ± %.3f", mean, deviation) }
 
 // drawnGenes is how many bars a panel has room for.
 const drawnGenes = 10

@@ -27,6 +27,7 @@ type Leukaemia struct {
 
 	Expressions string `json:"-" help:"CSV of genes × samples, gzipped or not; the first line names the samples, the first column the genes." placeholder:"FILE" type:"existingfile" required:""`
 	Phenotypes  string `json:"-" help:"CSV of the same samples, in any order; the first column names them." placeholder:"FILE" type:"existingfile" required:""`
+	read        *Expressions
 }
 
 // LeukaemiaKey names a cell.
@@ -61,11 +62,11 @@ type hyperparameters struct {
 	Lambda float64 `json:"lambda,omitempty"`
 }
 
-func (l *Leukaemia) check(e *Expressions) error {
+func (l *Leukaemia) check() error {
 	if l.Splits < 1 || l.Folds < 2 || l.Genes < 1 || len(l.Ranks) == 0 {
 		return report.Invalid("%d splits, %d folds, %d ranks, %d genes of a topic", l.Splits, l.Folds, len(l.Ranks), l.Genes)
 	}
-	samples, genes := e.X.Dims()
+	samples, genes := l.read.X.Dims()
 	half := samples / 2
 	most := min(genes, half-(half+l.Folds-1)/l.Folds) // the samples of the smallest part that is factorized
 	if l.Folds > half || slices.Min(l.Ranks) < 1 || slices.Max(l.Ranks) > most {
@@ -75,20 +76,14 @@ func (l *Leukaemia) check(e *Expressions) error {
 }
 
 // Run makes the splits, and then finds the topics of all samples.
-func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	e, err := ReadExpressions(l.Expressions, l.Phenotypes, l.Columns)
-	if err != nil {
-		return nil, err
+func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (_ *report.Report, err error) {
+	if l.read == nil {
+		if l.read, err = ReadExpressions(l.Expressions, l.Phenotypes, l.Columns); err != nil {
+			return nil, err
+		}
 	}
-	found, err := l.compare(ctx, session, e)
-	if found == nil {
-		return nil, err
-	}
-	return found.report(), err
-}
-
-func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Expressions) (*LeukaemiaResult, error) {
-	if err := l.check(e); err != nil {
+	e := l.read
+	if err := l.check(); err != nil {
 		return nil, err
 	}
 	var jobs []report.Job[LeukaemiaCell]
@@ -99,7 +94,7 @@ func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Exp
 				jobs = append(jobs, report.Job[LeukaemiaCell]{
 					Cell: LeukaemiaCell{LeukaemiaKey: LeukaemiaKey{o.Name, m.name, split}},
 					Fill: func(ctx context.Context, cell *LeukaemiaCell) error {
-						train, test, err := l.halves(e, o, split)
+						train, test, err := l.halves(o, split)
 						if err != nil {
 							return err
 						}
@@ -118,29 +113,33 @@ func (l *Leukaemia) compare(ctx context.Context, session *report.Session, e *Exp
 	if cells == nil {
 		return nil, err
 	}
-	samples, genes := e.X.Dims()
-	out := &LeukaemiaResult{Settings: l, Samples: samples, Genes: genes, Outcomes: e.Outcomes, Cells: cells}
-	out.summarize()
-	if err != nil {
-		return out, err
+	n, genes := e.X.Dims()
+	out := &LeukaemiaResult{Settings: l, Samples: n, Genes: genes, Outcomes: e.Outcomes, Cells: cells}
+	if err == nil {
+		err = out.explain(ctx, session)
 	}
-	everyone := make([]int, samples)
+	return out.report(), err
+}
+
+// explain adds the topics of all samples.
+func (r *LeukaemiaResult) explain(ctx context.Context, session *report.Session) error {
+	everyone := make([]int, r.Samples)
 	for i := range everyone {
 		everyone[i] = i
 	}
-	whole, err := l.train(e, &e.Outcomes[0], everyone)
+	whole, err := r.Settings.train(&r.Outcomes[0], everyone)
 	if err != nil {
-		return out, err
+		return err
 	}
 	for _, v := range variants() {
-		found, err := l.topics(ctx, e, whole, v)
+		found, err := whole.topics(ctx, v)
 		if err != nil {
-			return out, err
+			return err
 		}
-		out.Supervised = append(out.Supervised, *found)
+		r.Supervised = append(r.Supervised, *found)
 		session.Step(1)
 	}
-	return out, nil
+	return nil
 }
 
 // samples are some of all samples, standardized by the training half.
@@ -158,7 +157,7 @@ type training struct {
 }
 
 // halves returns a split, stratified by class: the training half, and the other.
-func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *samples, error) {
+func (l *Leukaemia) halves(o *Outcome, split int) (*training, *samples, error) {
 	half, err := eval.StratifiedFolds(o.labels, nil, 2, l.Seed+uint64(split))
 	if err != nil {
 		return nil, nil, err
@@ -167,13 +166,13 @@ func (l *Leukaemia) halves(e *Expressions, o *Outcome, split int) (*training, *s
 	for i, h := range half {
 		rows[h] = append(rows[h], i)
 	}
-	train, err := l.train(e, o, rows[0])
-	return train, e.samples(o, rows[1], rows[0]), err
+	train, err := l.train(o, rows[0])
+	return train, l.read.samples(o, rows[1], rows[0]), err
 }
 
 // train returns the training samples of these rows.
-func (l *Leukaemia) train(e *Expressions, o *Outcome, rows []int) (*training, error) {
-	s := e.samples(o, rows, rows)
+func (l *Leukaemia) train(o *Outcome, rows []int) (*training, error) {
+	s := l.read.samples(o, rows, rows)
 	folds, err := eval.StratifiedFolds(s.data.Labels, nil, l.Folds, l.Seed)
 	return &training{*s, l, folds}, err
 }

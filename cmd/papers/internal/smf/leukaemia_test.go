@@ -181,6 +181,16 @@ func planted() *Expressions {
 	return e
 }
 
+// compare runs on the samples.
+func compare(ctx context.Context, l *Leukaemia, session *report.Session, e *Expressions) (*LeukaemiaResult, *report.Report, error) {
+	l.read = e
+	r, err := l.Run(ctx, session)
+	if r == nil {
+		return nil, nil, err
+	}
+	return r.Data.(*LeukaemiaResult), r, err
+}
+
 // raise adds to genes of a sample, most to the first.
 func raise(x *mat.Dense, sample int, genes ...int) {
 	for at, j := range genes {
@@ -200,7 +210,7 @@ func TestLeukaemia(t *testing.T) {
 	t.Parallel()
 	l := smallLeukaemia()
 	steps := 0
-	r, err := l.compare(t.Context(), &report.Session{Progress: func(done, total int) {
+	r, found, err := compare(t.Context(), l, &report.Session{Progress: func(done, total int) {
 		if steps++; done != steps || total != 2*5+2*4+2 {
 			t.Errorf("step %d told as %d of %d", steps, done, total)
 		}
@@ -251,7 +261,6 @@ func TestLeukaemia(t *testing.T) {
 	}
 
 	dir := filepath.Join(t.TempDir(), "new")
-	found := r.report()
 	if err := found.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -290,13 +299,14 @@ func TestLeukaemia(t *testing.T) {
 func TestLeukaemiaHalves(t *testing.T) {
 	t.Parallel()
 	e, l := planted(), smallLeukaemia()
+	l.read = e
 	for i := range 36 { // so that rows can be told apart after scaling: by the rank of one gene
 		e.X.Set(i, 0, float64(i))
 	}
 	var before []int
 	for split := range 5 {
 		for o := range e.Outcomes {
-			train, test, err := l.halves(e, &e.Outcomes[o], split)
+			train, test, err := l.halves(&e.Outcomes[o], split)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -352,7 +362,7 @@ func TestLeukaemiaResumes(t *testing.T) {
 	l.Splits = 1
 	file := filepath.Join(t.TempDir(), "cells.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
-	some, err := l.compare(ctx, &report.Session{Cells: file, Progress: func(done, _ int) {
+	some, _, err := compare(ctx, l, &report.Session{Cells: file, Progress: func(done, _ int) {
 		if done == 3 {
 			cancel()
 		}
@@ -360,7 +370,7 @@ func TestLeukaemiaResumes(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(some.Cells) != 3 || len(some.Summaries) != 3 {
 		t.Fatalf("%+v, %v", some, err)
 	}
-	all, err := l.compare(t.Context(), &report.Session{Cells: file}, planted())
+	all, _, err := compare(t.Context(), l, &report.Session{Cells: file}, planted())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +388,7 @@ func TestLeukaemiaResumes(t *testing.T) {
 	} {
 		other, e := *l, planted()
 		change(&other, e)
-		if got, err := other.compare(t.Context(), &report.Session{Cells: file}, e); got != nil || !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
+		if got, _, err := compare(t.Context(), &other, &report.Session{Cells: file}, e); got != nil || !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -397,7 +407,7 @@ func TestLeukaemiaRefuses(t *testing.T) {
 	} {
 		l := smallLeukaemia()
 		change(l)
-		if _, err := l.compare(t.Context(), &report.Session{}, planted()); !errors.Is(err, report.ErrSettings) {
+		if _, _, err := compare(t.Context(), l, &report.Session{}, planted()); !errors.Is(err, report.ErrSettings) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -421,12 +431,12 @@ func TestGolub(t *testing.T) {
 	for i := range everyone {
 		everyone[i] = i
 	}
-	l := Leukaemia{Splits: 1, Folds: 5, Ranks: []int{2}, Genes: 10, Seed: 1}
-	whole, err := l.train(e, &e.Outcomes[0], everyone)
+	l := Leukaemia{Splits: 1, Folds: 5, Ranks: []int{2}, Genes: 10, Seed: 1, read: e}
+	whole, err := l.train(&e.Outcomes[0], everyone)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := l.topics(t.Context(), e, whole, "smf-w")
+	found, err := whole.topics(t.Context(), "smf-w")
 	if err != nil {
 		t.Fatal(err)
 	}

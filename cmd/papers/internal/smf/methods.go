@@ -37,8 +37,8 @@ func methods(classes int) []method {
 	all := []method{
 		{string(smf.VariantW), supervised(smf.VariantW)},
 		{string(smf.VariantH), supervised(smf.VariantH)},
-		{"mf-lr", twoStage(true)},
-		{"pca-lr", twoStage(false)},
+		{"mf-lr", inTwoStages(true)},
+		{"pca-lr", inTwoStages(false)},
 	}
 	if classes == 2 {
 		all = append(all, method{"lasso", lasso})
@@ -114,18 +114,15 @@ func predictions(m *smf.Model) func(*mat.Dense) (*mat.Dense, error) {
 	}
 }
 
-// twoStage factorizes without labels and fits a logistic regression to the scores, with the rank and ridge of the least
+// inTwoStages factorizes without labels and fits a logistic regression to the scores, with the rank and ridge of the least
 // cross-validated log loss.
-func twoStage(scaled bool) func(context.Context, *training) (*fitted, error) {
+func inTwoStages(scaled bool) func(context.Context, *training) (*fitted, error) {
 	return func(ctx context.Context, t *training) (*fitted, error) {
-		least, best := math.Inf(1), smf.TwoStage{}
+		least, best := math.Inf(1), twoStage{}
 		for _, rank := range t.Ranks {
 			for _, ridge := range []float64{0.001, 0.01, 0.1, 1, 10} {
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
-				candidate := smf.TwoStage{Rank: rank, Ridge: ridge, Scaled: scaled, Seed: t.Seed}
-				loss, err := t.heldOut(candidate)
+				candidate := twoStage{rank: rank, ridge: ridge, scaled: scaled, seed: t.Seed}
+				loss, err := t.heldOut(ctx, candidate)
 				if err != nil {
 					return nil, err
 				}
@@ -134,16 +131,16 @@ func twoStage(scaled bool) func(context.Context, *training) (*fitted, error) {
 				}
 			}
 		}
-		m, err := best.Fit(t.x, t.data)
+		m, err := best.fit(ctx, t.x, t.data)
 		if err != nil {
 			return nil, err
 		}
-		return &fitted{hyperparameters{Rank: best.Rank, Ridge: best.Ridge}, predictions(m)}, nil
+		return &fitted{hyperparameters{Rank: best.rank, Ridge: best.ridge}, predictions(m)}, nil
 	}
 }
 
 // heldOut returns the cross-validated log loss.
-func (t *training) heldOut(s smf.TwoStage) (float64, error) {
+func (t *training) heldOut(ctx context.Context, s twoStage) (float64, error) {
 	p := mat.NewDense(len(t.folds), t.data.Classes, nil)
 	for fold := range t.Folds {
 		var rows [2][]int // outside the fold, and in it
@@ -158,7 +155,7 @@ func (t *training) heldOut(s smf.TwoStage) (float64, error) {
 		}
 		x := linalg.SelectRows(t.x, rows[0])
 		scale := standardizer(x)
-		m, err := s.Fit(scale(x), labels)
+		m, err := s.fit(ctx, scale(x), labels)
 		if err != nil {
 			return 0, err
 		}

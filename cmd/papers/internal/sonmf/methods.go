@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/nmf"
@@ -45,65 +47,62 @@ const (
 // contender is one method as a part compares it.
 type contender struct {
 	name       string
-	method     func() (solver.Method, error)
+	method     solver.Method
+	err        error // of the method's settings
 	init       solver.Init
 	start      func(ctx context.Context, p *solver.Problem, random *rand.Rand) error // sets start factors; may be nil
 	orthogonal bool                                                                  // the table shows its orthogonal residual
 }
 
-func cayley() (solver.Method, error) {
-	return sonmf.New(sonmf.Settings{Step: sonmf.StepCayley, Tau: paperTau})
+func semiOrthogonal(name string, s sonmf.Settings) contender {
+	m, err := sonmf.New(s)
+	return contender{name: name, method: m, err: err, orthogonal: true}
 }
 
-func fixedEta(eta float64) func() (solver.Method, error) {
-	return func() (solver.Method, error) {
-		return sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStepFixed, Eta: eta})
-	}
-}
-
-func existing(m solver.Method) func() (solver.Method, error) {
-	return func() (solver.Method, error) { return m, nil }
+func semiOrthogonalBinary(name string, s sonmf.BinarySettings) contender {
+	m, err := sonmf.NewBinary(s)
+	return contender{name: name, method: m, err: err, orthogonal: true}
 }
 
 // mixedSigns are the methods of table 3, whose topics may be negative.
 func mixedSigns() []contender {
 	return []contender{
-		{name: paperSONMF, method: cayley, orthogonal: true},
-		{name: ownSONMF, method: func() (solver.Method, error) { return sonmf.New(sonmf.Settings{}) }, orthogonal: true},
-		{name: nameSemi, method: existing(nmf.SemiNMF{}), start: clusters},
+		semiOrthogonal(paperSONMF, sonmf.Settings{Step: sonmf.StepCayley, Tau: paperTau}),
+		semiOrthogonal(ownSONMF, sonmf.Settings{}),
+		{name: nameSemi, method: nmf.SemiNMF{}, start: clusters},
 	}
 }
 
 // continuous are the methods of tables 1 and 2.
 func continuous() []contender {
 	return append(mixedSigns(),
-		contender{name: nameONMF, method: existing(nmf.ONMF{}), start: truncatedSVD, orthogonal: true},
-		contender{name: nameNMF, method: existing(nmf.NMF{}), start: arbitrarySVD})
+		contender{name: nameONMF, method: nmf.ONMF{}, start: truncatedSVD, orthogonal: true},
+		contender{name: nameNMF, method: nmf.NMF{}, start: arbitrarySVD})
 }
 
 // binary are the methods of table 4.
 func binary() []contender {
 	return []contender{
-		{name: paperSONMF, method: fixedEta(paperEta), orthogonal: true},
-		{name: ownSONMF, method: func() (solver.Method, error) { return sonmf.NewBinary(sonmf.BinarySettings{}) }, orthogonal: true},
-		{name: nameLog, method: existing(nmf.LogNMF{}), start: uniformTopics},
+		semiOrthogonalBinary(paperSONMF, sonmf.BinarySettings{Step: sonmf.BinaryStepFixed, Eta: paperEta}),
+		semiOrthogonalBinary(ownSONMF, sonmf.BinarySettings{}),
+		{name: nameLog, method: nmf.LogNMF{}, start: uniformTopics},
 	}
 }
 
 // steps are the runs of section 8.4.
-func steps() []contender {
-	var all []contender
+func steps() (all []contender) {
 	for _, eta := range []float64{0.05, 0.025, 0.01, 0.005, 0.001} {
-		all = append(all, contender{name: fmt.Sprintf("η = %v", eta), method: fixedEta(eta), orthogonal: true})
+		all = append(all, semiOrthogonalBinary(fmt.Sprintf("η = %v", eta), sonmf.BinarySettings{Step: sonmf.BinaryStepFixed, Eta: eta}))
 	}
 	return append(all, binary()[1])
 }
 
 // starts are the runs of section 8.2.
-func starts() []contender {
-	var all []contender
+func starts() (all []contender) {
 	for _, init := range []solver.Init{solver.InitSVD, solver.InitKMeans, solver.InitRandom} {
-		all = append(all, contender{name: string(init), method: cayley, init: init, orthogonal: true})
+		c := mixedSigns()[0]
+		c.name, c.init = string(init), init
+		all = append(all, c)
 	}
 	return all
 }
@@ -111,34 +110,30 @@ func starts() []contender {
 // truncatedSVD starts from F = [V]_δ and G = [X·F]_δ, V the right singular vectors of X and [·]_δ the maximum with
 // δ = 1e-10 (section 5.1).
 func truncatedSVD(ctx context.Context, p *solver.Problem, _ *rand.Rand) error {
-	topics, err := p.OrthonormalTopics(ctx)
-	if err == nil {
-		raise(topics, startFloor)
-		startNonNegative(p, topics)
-	}
-	return err
+	return startNonNegative(ctx, p, func(topics *mat.Dense) { raise(topics, startFloor) })
 }
 
 // arbitrarySVD starts from F = [V]_δ and G = [X·V]_δ, each column of V but the first with a random sign. The authors'
 // program leaves these signs to its SVD, so that chance decides which half of a vector is lost, and does not cut V for
 // G. Only so does NMF end at the residuals of tables 1 and 2; from truncatedSVD it ends lower and sooner.
 func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) error {
+	return startNonNegative(ctx, p, func(topics *mat.Dense) {
+		for t := 1; t < p.Settings.Rank; t++ {
+			if column := topics.ColView(t).(*mat.VecDense); random.IntN(2) == 0 {
+				column.ScaleVec(-1, column)
+			}
+		}
+	})
+}
+
+// startNonNegative starts from F = [V]_δ and G = [X·V]_δ, with V changed before, and raises the negative entries of X to 0,
+// because the methods refuse them. The authors' program lets them in, against the methods' assumptions.
+func startNonNegative(ctx context.Context, p *solver.Problem, change func(topics *mat.Dense)) error {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
 		return err
 	}
-	for t := 1; t < p.Settings.Rank; t++ {
-		if column := topics.ColView(t).(*mat.VecDense); random.IntN(2) == 0 {
-			column.ScaleVec(-1, column)
-		}
-	}
-	startNonNegative(p, topics)
-	return nil
-}
-
-// startNonNegative starts from F = [topics]_δ and G = [X·topics]_δ, and raises the negative entries of X to 0, because the
-// methods refuse them. The authors' program lets them in, against the methods' assumptions.
-func startNonNegative(p *solver.Problem, topics *mat.Dense) {
+	change(topics)
 	n, _ := p.X.Dims()
 	scores, x := mat.NewDense(n, p.Settings.Rank, nil), mat.DenseCopyOf(p.X)
 	p.X.MulTo(scores, topics)
@@ -146,6 +141,7 @@ func startNonNegative(p *solver.Problem, topics *mat.Dense) {
 	raise(topics, startFloor)
 	raise(x, 0)
 	p.Settings.StartTopics, p.Settings.StartScores, p.X = topics, scores, linalg.OperatorOf(x, 0)
+	return nil
 }
 
 // raise raises entries to a least value.
@@ -198,19 +194,9 @@ func clusters(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 // uniformTopics starts from F ~ U(0,1) and G ~ N(0,1), as logNMF does in section 5.2.
 func uniformTopics(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 	n, terms := p.X.Dims()
-	p.Settings.StartTopics = drawn(terms, p.Settings.Rank, random.Float64)
-	p.Settings.StartScores = drawn(n, p.Settings.Rank, random.NormFloat64)
+	p.Settings.StartTopics = report.Drawn(terms, p.Settings.Rank, random.Float64)
+	p.Settings.StartScores = report.Drawn(n, p.Settings.Rank, random.NormFloat64)
 	return nil
-}
-
-// drawn returns a matrix of draws, row after row.
-func drawn(rows, columns int, draw func() float64) *mat.Dense {
-	m := mat.NewDense(rows, columns, nil)
-	raw := m.RawMatrix().Data
-	for i := range raw {
-		raw[i] = draw()
-	}
-	return m
 }
 
 // outcome is one run of a contender.
@@ -238,9 +224,8 @@ func at(curve []float64, i int) float64 { return curve[min(i, len(curve)-1)] }
 
 // run solves the trial's matrix.
 func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*outcome, error) {
-	method, err := c.method()
-	if err != nil {
-		return nil, err
+	if c.err != nil {
+		return nil, c.err
 	}
 	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates, RelTol: -1}}
 	begin := time.Now()
@@ -253,7 +238,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	outside := time.Since(begin)
 	o := &observer{cell: of, truth: t}
 	problem.Settings.Recorder = o
-	result, err := solver.Solve(ctx, problem.X, problem.Settings, method)
+	result, err := solver.Solve(ctx, problem.X, problem.Settings, c.method)
 	if err != nil {
 		return nil, err
 	}
@@ -305,4 +290,125 @@ func (o *observer) Record(it solver.Iterate) error {
 func (o *observer) keep(at solver.TracePoint, objective float64, topics, scores *mat.Dense) {
 	o.topics, o.scores, o.objective = topics, scores, objective
 	o.iterations, o.seconds = at.Iteration+1, at.Seconds-o.spent.Seconds()
+}
+
+// orthogonalResidual names a measure that orthogonal methods alone have.
+const orthogonalResidual = "orthogonal residual"
+
+// measure sets the measures of the iterate that was kept.
+func (o *observer) measure(seconds float64) error {
+	topics, err := subspaceDistance(o.truth.topics, o.topics)
+	if err != nil {
+		return err
+	}
+	scores, err := subspaceDistance(o.truth.scores, o.scores)
+	if err != nil {
+		return err
+	}
+	o.measures = map[string]float64{
+		o.cell.part.objective(): o.objective, "truth": o.truth.mean, orthogonalResidual: orthogonality(o.topics), "ε_F": topics, "ε_G": scores,
+		"F sparsity %": sparsity(o.topics), "G sparsity %": sparsity(o.scores), "seconds": seconds, "iterations": float64(o.iterations),
+	}
+	if o.truth.probability != nil {
+		o.measures["ε_P"], o.measures["least ε_P"] = probabilityDistance(o.truth.probability, o.topics, o.scores), slices.Min(o.probabilityCurve)
+	}
+	return nil
+}
+
+// tiny is up to where the paper takes entries of a factor for 0.
+const tiny = 1e-10
+
+// sparsity returns the share of the entries that are at most 1e-10 away from 0, in percent.
+func sparsity(m *mat.Dense) float64 {
+	zeros, entries := 0, m.RawMatrix().Data
+	for _, v := range entries {
+		if math.Abs(v) <= tiny {
+			zeros++
+		}
+	}
+	return 100 * float64(zeros) / float64(len(entries))
+}
+
+// orthogonality returns ‖AᵀA − I‖², equation (8).
+func orthogonality(a *mat.Dense) float64 {
+	var gram mat.Dense
+	gram.Mul(a.T(), a)
+	distance := linalg.DistanceFromIdentity(&gram)
+	return distance * distance
+}
+
+// subspaceDistance returns ‖H_A − H_B‖, the Frobenius norm of the difference of the projections on the column spaces
+// of A and B (m×k). Equation (9) shows its square, the paper's tables hold the norm. With orthonormal bases Q of the two
+// spaces it is
+//
+//	√(rank A + rank B − 2·‖Q_Aᵀ·Q_B‖²),
+//
+// at O(m·k²), exact to about 1e-7.
+func subspaceDistance(a, b *mat.Dense) (float64, error) {
+	qa, rankA, err := basis(a)
+	if err != nil {
+		return 0, err
+	}
+	qb, rankB, err := basis(b)
+	if err != nil {
+		return 0, err
+	}
+	norm := 0.0
+	if rankA > 0 && rankB > 0 {
+		var inner mat.Dense
+		inner.Mul(qa.T(), qb)
+		norm = mat.Norm(&inner, 2)
+	}
+	return math.Sqrt(max(0, float64(rankA+rankB)-2*norm*norm)), nil
+}
+
+// negligible is the share of the largest eigenvalue of a Gram matrix of unit columns up to which others count as 0.
+const negligible = 1e-12
+
+// basis returns an orthonormal basis of the column space of A, and its rank: A·V·Λ^(−1/2) for the eigenvectors V and the
+// positive eigenvalues Λ of AᵀA, the columns of A first brought to unit length.
+func basis(a *mat.Dense) (q *mat.Dense, rank int, err error) {
+	rows, k := a.Dims()
+	unit := mat.NewDense(rows, k, nil)
+	for t := range k {
+		if length := mat.Norm(a.ColView(t), 2); length > 0 {
+			unit.ColView(t).(*mat.VecDense).ScaleVec(1/length, a.ColView(t))
+		}
+	}
+	gram := mat.NewSymDense(k, nil)
+	gram.SymOuterK(1, unit.T())
+	var eigen mat.EigenSym
+	if !eigen.Factorize(gram, true) {
+		return nil, 0, fmt.Errorf("finding a basis of a column space: %w", solver.ErrNonFinite)
+	}
+	var v mat.Dense
+	eigen.VectorsTo(&v)
+	values := eigen.Values(nil) // ascending
+	for t := k - 1; t >= 0 && values[t] > negligible*values[k-1]; t-- {
+		column := v.ColView(t).(*mat.VecDense)
+		column.ScaleVec(1/math.Sqrt(values[t]), column)
+		rank++
+	}
+	if rank > 0 {
+		q = new(mat.Dense)
+		q.Mul(unit, v.Slice(0, k, k-rank, k))
+	}
+	return q, rank, nil
+}
+
+// probabilities returns 1/(1+exp(−G·Fᵀ)), n×p.
+func probabilities(topics, scores *mat.Dense) *mat.Dense {
+	n, _ := scores.Dims()
+	p, _ := topics.Dims()
+	m := mat.NewDense(n, p, nil)
+	linalg.Threads(0).MulTo(m, scores, mat.DenseCopyOf(topics.T()))
+	linalg.LogisticTo(m.RawMatrix().Data, m.RawMatrix().Data)
+	return m
+}
+
+// probabilityDistance returns ‖P − P̂‖, the Frobenius norm; the paper's text shows its square, the tables hold the norm.
+func probabilityDistance(p, topics, scores *mat.Dense) float64 {
+	estimate := probabilities(topics, scores)
+	estimate.Sub(estimate, p)
+	return mat.Norm(estimate, 2)
 }

@@ -3,6 +3,7 @@ package sonmf
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -72,7 +73,7 @@ func TestUnmet(t *testing.T) {
 		if c.of.status == solver.NotTerminated {
 			of.updates = c.of.updates
 		}
-		run := contender{method: existing(c.of)}
+		run := contender{method: c.of}
 		got, err := run.run(t.Context(), of, truthOf(t, c.scenario, 12, 2, false), 1)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -86,9 +87,9 @@ func TestUnmet(t *testing.T) {
 	s := small()
 	for _, p := range Parts() {
 		told := false
-		_, columns := s.layout(p)
-		for _, column := range columns {
-			told = told || mean(unmet, column, s.tellsUnmet(p, column)).Unmet == 1
+		st := s.study(p)
+		for _, column := range st.columns {
+			told = told || mean(unmet, column, slices.Contains(st.unmet, column)).Unmet == 1
 		}
 		if !told {
 			t.Errorf("%s does not tell of runs that ended before", p)
@@ -98,7 +99,7 @@ func TestUnmet(t *testing.T) {
 
 func TestRunFails(t *testing.T) {
 	t.Parallel()
-	run := contender{method: existing(ending{2, solver.NonFinite})}
+	run := contender{method: ending{2, solver.NonFinite}}
 	if _, err := run.run(t.Context(), &cell{scenario: Uniform, rank: 2, updates: 9}, truthOf(t, Uniform, 12, 2, false), 1); !errors.Is(err, solver.NonFinite.Err()) {
 		t.Errorf("factors that are not finite: %v", err)
 	}

@@ -1,14 +1,27 @@
+// Package sonmf repeats the experiments of J. Y. Li, R. Zhu, A. Qu, H. Ye and Z. Sun, "Semi-orthogonal non-negative matrix
+// factorization with an application in text mining": Simulations its sections 5 and 8.2 to 8.4, and Triage its section 6
+// on any labelled notes.
+//
+// X is n×p with X = G·Fᵀ + E, so that rows are documents; the paper's X is the transpose. F is p×k (topics), G is n×k
+// (scores).
+//
+// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early returns
+// what it has.
 package sonmf
 
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/internal/linalg"
 )
 
 // Part is one table or study of the paper's simulations.
@@ -65,6 +78,15 @@ func (s *Simulations) check() error {
 // middle is the rank of the studies.
 func (s *Simulations) middle() int { return s.Ranks[len(s.Ranks)/2] }
 
+// study is a part with its cells and the measures that its table shows: see observer.measure.
+type study struct {
+	part    Part
+	title   string
+	columns []string // in the order of the paper's table, if it has one
+	unmet   []string // those that show that a run did not end as it was to
+	cells   []*cell
+}
+
 // cell is the trials of one kind of matrix and one rank, in which some methods are compared.
 type cell struct {
 	part               Part
@@ -78,15 +100,6 @@ type cell struct {
 
 // Run runs the parts, several matrices at a time. Their seconds are therefore those of a busy machine unless Threads is 1.
 func (s *Simulations) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	cells, err := s.simulate(ctx, session)
-	if cells == nil {
-		return nil, err
-	}
-	return s.report(cells).report(), err
-}
-
-// simulate returns the cells with the trials that were done, whatever ended it.
-func (s *Simulations) simulate(ctx context.Context, session *report.Session) ([]*cell, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -95,12 +108,22 @@ func (s *Simulations) simulate(ctx context.Context, session *report.Session) ([]
 		return nil, err
 	}
 	defer lift()
-	var cells []*cell
+	var studies []*study
 	for _, p := range s.Parts {
-		cells = append(cells, s.cells(p)...)
+		studies = append(studies, s.study(p))
 	}
-	for _, c := range cells {
-		session.Expect(len(c.runs))
+	err = s.simulate(ctx, session, studies)
+	return s.report(studies), err
+}
+
+// simulate fills in the trials that were done, whatever ended it.
+func (s *Simulations) simulate(ctx context.Context, session *report.Session, studies []*study) error {
+	var cells []*cell
+	for _, st := range studies {
+		for _, c := range st.cells {
+			cells = append(cells, c)
+			session.Expect(len(c.runs))
+		}
 	}
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
@@ -119,8 +142,7 @@ func (s *Simulations) simulate(ctx context.Context, session *report.Session) ([]
 			})
 		}
 	}
-	err = work.Wait()
-	return cells, err
+	return work.Wait()
 }
 
 // run makes one trial of a cell.
@@ -144,50 +166,152 @@ func (s *Simulations) run(ctx context.Context, c *cell, trial int) error {
 	return context.Cause(ctx)
 }
 
-// The paper shows so many updates of the runs of scenarios 1 to 3, of Initialization and of RankDeficient.
-const (
-	shown1             = 250
-	shown2             = 100
-	shown3             = 50
-	shownStarts        = 250
-	shownRankDeficient = 100
-)
-
-// cells returns what a part consists of.
-func (s *Simulations) cells(p Part) []*cell {
-	var cells []*cell
-	add := func(trials int, c cell) {
+// study returns what a part consists of.
+func (s *Simulations) study(p Part) *study {
+	k, trials := s.middle(), s.Trials
+	after := func(updates int) string { return fmt.Sprintf("after %d", min(updates, s.Updates)) }
+	st := &study{part: p, title: fmt.Sprintf("Table %[1]s: scenario (%[1]s)", p[len(p)-1:]), unmet: []string{"seconds", "iterations"}}
+	st.columns = []string{p.objective(), orthogonalResidual, "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds", "iterations"}
+	add := func(c cell) {
 		c.part, c.updates, c.showAtMin, c.runs = p, s.Updates, min(c.showAtMin, s.Updates), make([][]*outcome, trials)
-		cells = append(cells, &c)
+		st.cells = append(st.cells, &c)
 	}
-	k := s.middle()
-	switch p {
+	ofRanks := func(c cell) {
+		for _, rank := range s.Ranks {
+			c.trueRank, c.rank, c.label = rank, rank, fmt.Sprintf("K = %d", rank)
+			add(c)
+		}
+	}
+	switch p { // showAtMin is how many updates the paper shows
+	case Table1:
+		ofRanks(cell{scenario: Uniform, contenders: continuous(), showAtMin: 250})
+	case Table2:
+		ofRanks(cell{scenario: NonNegativeOrthogonal, contenders: continuous(), showAtMin: 100})
+	case Table3:
+		ofRanks(cell{scenario: Orthonormal, contenders: mixedSigns(), showAtMin: 50})
+	case Table4:
+		st.title = "Table 4: binary"
+		st.columns = []string{p.objective(), orthogonalResidual, "ε_P", "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds"}
+		ofRanks(cell{scenario: Bernoulli, contenders: binary(), showAtMin: s.Updates})
 	case Initialization:
+		trials = s.StudyTrials
+		st.title = fmt.Sprintf("Section 8.2: SONMF from three starts, K = %d, average residual", k)
+		st.columns = []string{"after 10", "after 50", after(250), "truth", "iterations"}
 		for _, scenario := range []Scenario{Uniform, NonNegativeOrthogonal, Orthonormal} {
-			add(s.StudyTrials, cell{scenario: scenario, trueRank: k, rank: k, label: fmt.Sprintf("scenario %d", scenario), contenders: starts(), showAtMin: shownStarts})
+			add(cell{scenario: scenario, trueRank: k, rank: k, label: fmt.Sprintf("scenario %d", scenario), contenders: starts(), showAtMin: 250})
 		}
 	case RankDeficient:
-		for _, times := range []int{2, 4, 8} {
-			add(s.StudyTrials, cell{
-				scenario: Orthonormal, trueRank: k / 2, rank: times * (k / 2), label: fmt.Sprintf("K = %d, true rank %d", times*(k/2), k/2),
-				contenders: mixedSigns(), showAtMin: shownRankDeficient,
-			})
+		trials = s.StudyTrials
+		st.title = fmt.Sprintf("Section 8.3: more topics than the true %d, scenario (3), average residual", k/2)
+		st.columns = []string{p.objective(), "after 10", "after 50", after(100), "truth", "ε_F", "ε_G", "iterations"}
+		for _, rank := range []int{2 * (k / 2), 4 * (k / 2), 8 * (k / 2)} {
+			add(cell{scenario: Orthonormal, trueRank: k / 2, rank: rank, label: fmt.Sprintf("K = %d, true rank %d", rank, k/2), contenders: mixedSigns(), showAtMin: 100})
 		}
-	default:
-		kind, trials := map[Part]cell{
-			Table1:    {scenario: Uniform, contenders: continuous(), showAtMin: shown1},
-			Table2:    {scenario: NonNegativeOrthogonal, contenders: continuous(), showAtMin: shown2},
-			Table3:    {scenario: Orthonormal, contenders: mixedSigns(), showAtMin: shown3},
-			Table4:    {scenario: Bernoulli, contenders: binary(), showAtMin: s.Updates},
-			StepSizes: {scenario: Bernoulli, contenders: steps(), showAtMin: s.Updates},
-		}[p], s.Trials
-		if p == StepSizes {
-			trials = s.StudyTrials
-		}
-		for _, rank := range s.Ranks {
-			kind.trueRank, kind.rank, kind.label = rank, rank, fmt.Sprintf("K = %d", rank)
-			add(trials, kind)
-		}
+	case StepSizes:
+		trials = s.StudyTrials
+		st.title = "Section 8.4: step lengths η of the binary method, average cost"
+		st.columns = []string{"after 50", "after 100", after(s.Updates), "truth", "least ε_P", "ε_P", "ε_F"}
+		st.unmet = []string{after(s.Updates)}
+		ofRanks(cell{scenario: Bernoulli, contenders: steps(), showAtMin: s.Updates})
 	}
-	return cells
+	return st
+}
+
+// Scenario is how the truth of a simulation is drawn; see newTruth.
+type Scenario int
+
+// The scenarios of section 5.1 and the one of 5.2.
+const (
+	Uniform               Scenario = 1 // F ~ U(0,1)
+	NonNegativeOrthogonal Scenario = 2 // one positive entry in each row of F
+	Orthonormal           Scenario = 3 // FᵀF = I
+	Bernoulli             Scenario = 4 // X is 0 or 1
+)
+
+const (
+	noise = 0.3 // standard deviation of E in the continuous scenarios
+	// binaryNoise is the standard deviation of the noise that section 5.2 adds to the probabilities.
+	binaryNoise = 0.1
+	// orthonormalSignal is the square of what G·Fᵀ is multiplied by in scenario 3: only so come the residuals of table 3.
+	orthonormalSignal = 0.3
+)
+
+// truth is what a simulation starts from.
+type truth struct {
+	x              *mat.Dense // n×p
+	topics, scores *mat.Dense // the true F (p×k) and G (n×k)
+	probability    *mat.Dense // n×p, nil in the continuous scenarios
+	// mean is the mean objective of the true factors: ‖X − GFᵀ‖²/(np), or the mean negative log-likelihood.
+	mean float64
+}
+
+// newTruth returns the truth of one trial with size × size entries:
+//
+//	1  F ~ U(0,1),                             G ~ U(0,2), X = G·Fᵀ + E
+//	2  F with one entry ~ U(0,2) in each row,  G ~ U(0,2), X = max(G·Fᵀ + E, 0)
+//	3  F orthonormal, drawn uniformly,         G ~ U(0,2), X = √0.3·G·Fᵀ + E
+//	4  F ~ N(0,1),                             G ~ U(0,1), X ~ Bernoulli(P), P = 1/(1+exp(−G·Fᵀ))
+//
+// with E ~ N(0, 0.3²). The printed tables come from such matrices, as far as one can tell from them. The paper's text
+// (asWritten) differs: it does not cut scenario 2 at 0 and does not scale the signal of scenario 3, and in 4 it draws X
+// from P + N(0, 0.1²), cut to [0, 1].
+func newTruth(s Scenario, size, rank int, asWritten bool, random *rand.Rand) (*truth, error) {
+	uniform := func(high float64) func() float64 { return func() float64 { return high * random.Float64() } }
+	t := &truth{}
+	switch s {
+	case Uniform:
+		t.topics = report.Drawn(size, rank, uniform(1))
+	case NonNegativeOrthogonal:
+		t.topics = mat.NewDense(size, rank, nil)
+		for j := range size {
+			t.topics.Set(j, random.IntN(rank), 2*random.Float64())
+		}
+	case Orthonormal:
+		t.topics = report.Drawn(size, rank, random.NormFloat64)
+		if err := linalg.Threads(0).PolarTo(t.topics, t.topics); err != nil {
+			return nil, fmt.Errorf("drawing orthonormal topics: %w", err)
+		}
+	case Bernoulli:
+		t.topics, t.scores = report.Drawn(size, rank, random.NormFloat64), report.Drawn(size, rank, uniform(1))
+		t.bernoulli(asWritten, random)
+		return t, nil
+	}
+	t.scores = report.Drawn(size, rank, uniform(2))
+	signal := mat.NewDense(size, size, nil)
+	t.x = mat.NewDense(size, size, nil)
+	signal.Mul(t.scores, t.topics.T())
+	if s == Orthonormal && !asWritten {
+		signal.Scale(math.Sqrt(orthonormalSignal), signal)
+	}
+	clean, noisy := signal.RawMatrix().Data, t.x.RawMatrix().Data
+	for i, v := range clean {
+		noisy[i] = v + noise*random.NormFloat64()
+		if s == NonNegativeOrthogonal && !asWritten {
+			noisy[i] = max(noisy[i], 0)
+		}
+		t.mean += (noisy[i] - v) * (noisy[i] - v) / float64(size*size)
+	}
+	return t, nil
+}
+
+// bernoulli draws X from the factors.
+func (t *truth) bernoulli(asWritten bool, random *rand.Rand) {
+	t.probability = probabilities(t.topics, t.scores)
+	t.x = mat.DenseCopyOf(t.probability)
+	entries := t.x.RawMatrix().Data
+	for i, q := range t.probability.RawMatrix().Data {
+		drawn, likelihood := q, math.Log1p(-q)
+		if asWritten {
+			drawn += binaryNoise * random.NormFloat64()
+		}
+		if entries[i] = 0; random.Float64() < drawn {
+			entries[i], likelihood = 1, math.Log(q)
+		}
+		t.mean -= likelihood / float64(len(entries))
+	}
+}
+
+// stream returns the generator of one trial: all methods in it see the same matrix.
+func stream(seed uint64, s Scenario, rank, trial int) *rand.Rand {
+	return report.Random(seed, "%d/%d/%d", s, rank, trial)
 }

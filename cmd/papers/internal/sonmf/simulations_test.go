@@ -23,11 +23,11 @@ func small(parts ...Part) *Simulations {
 
 func simulate(t *testing.T, s *Simulations) *Simulated {
 	t.Helper()
-	cells, err := s.simulate(t.Context(), &report.Session{})
+	r, err := s.Run(t.Context(), &report.Session{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.report(cells)
+	return r.Data.(*Simulated)
 }
 
 // cellOf returns a value of a table.
@@ -139,7 +139,7 @@ func TestSimulateStopped(t *testing.T) {
 	s := small(Table3)
 	s.Trials = 50
 	var steps atomic.Int64
-	cells, err := s.simulate(ctx, &report.Session{Progress: func(_, total int) {
+	r, err := s.Run(ctx, &report.Session{Progress: func(_, total int) {
 		if total != 150 {
 			t.Errorf("told of %d matrices, want 150", total)
 		}
@@ -147,10 +147,10 @@ func TestSimulateStopped(t *testing.T) {
 			cancel()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || cells == nil {
-		t.Fatalf("got %v, %v", cells, err)
+	if !errors.Is(err, context.Canceled) || r == nil {
+		t.Fatalf("got %v, %v", r, err)
 	}
-	got := s.report(cells)
+	got := r.Data.(*Simulated)
 	done := 0
 	for _, r := range got.Tables[0].Rows {
 		if r.Method != ownSONMF {
@@ -195,16 +195,17 @@ func TestPrinted(t *testing.T) {
 	s := &Simulations{Trials: 1, Ranks: []int{10, 30, 50}}
 	rows := 0
 	for _, p := range []Part{Table1, Table2, Table3, Table4} {
-		for _, c := range s.cells(p) {
+		st := s.study(p)
+		for _, c := range st.cells {
 			for _, contender := range c.contenders {
-				values := printedRow(p, contender.name, c.rank)
+				values := report.Printed(printed, p, contender.name, c.rank)
 				if (values == nil) != (contender.name == ownSONMF) {
 					t.Errorf("%s, %s, K = %d: printed %v", p, contender.name, c.rank, values)
 				}
 				if values != nil {
 					rows++
-					if _, columns := s.layout(p); len(values) != len(columns) {
-						t.Errorf("%s, %s, K = %d: %d values for %d columns", p, contender.name, c.rank, len(values), len(columns))
+					if len(values) != len(st.columns) {
+						t.Errorf("%s, %s, K = %d: %d values for %d columns", p, contender.name, c.rank, len(values), len(st.columns))
 					}
 				}
 			}

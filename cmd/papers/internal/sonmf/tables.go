@@ -20,16 +20,6 @@ var printed string
 // printedSize is the number of rows and of columns of the paper's simulated matrices.
 const printedSize = 500
 
-// printedRow returns the values that the paper prints in a row, nil if it has no such row.
-func printedRow(p Part, method string, rank int) []string {
-	for line := range strings.Lines(printed) {
-		if fields := strings.Fields(line); slices.Equal(fields[:3], []string{string(p), method, fmt.Sprint(rank)}) {
-			return fields[3:]
-		}
-	}
-	return nil
-}
-
 // Simulated is what Simulations found.
 type Simulated struct {
 	Settings *Simulations `json:"settings"`
@@ -88,8 +78,6 @@ type Figure struct {
 	Curves []Curve `json:"curves"`
 	// Truth is the level of the true factors, if the figure shows it.
 	Truth *float64 `json:"truth"`
-	file  string   // that draws it
-	row   int      // there
 }
 
 // Curve is the mean over the trials by update, the start first. A run that ended keeps its last value.
@@ -106,29 +94,6 @@ func (p Part) objective() string {
 	return "average residual"
 }
 
-// layout returns the title of a part and its measures, in the order of the paper's table if it has one: see
-// observer.measure.
-func (s *Simulations) layout(p Part) (title string, columns []string) {
-	after := func(updates int) string { return fmt.Sprintf("after %d", updates) }
-	k := s.middle()
-	switch p {
-	case Table4:
-		return "Table 4: binary", []string{p.objective(), orthogonalResidual, "ε_P", "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds"}
-	case Initialization:
-		return fmt.Sprintf("Section 8.2: SONMF from three starts, K = %d, average residual", k),
-			[]string{after(10), after(50), after(min(shownStarts, s.Updates)), "truth", "iterations"}
-	case RankDeficient:
-		return fmt.Sprintf("Section 8.3: more topics than the true %d, scenario (3), average residual", k/2),
-			[]string{p.objective(), after(10), after(50), after(min(shownRankDeficient, s.Updates)), "truth", "ε_F", "ε_G", "iterations"}
-	case StepSizes:
-		return "Section 8.4: step lengths η of the binary method, average cost",
-			[]string{after(50), after(100), after(s.Updates), "truth", "least ε_P", "ε_P", "ε_F"}
-	default:
-		return fmt.Sprintf("Table %[1]s: scenario (%[1]s)", p[len(p)-1:]),
-			[]string{p.objective(), orthogonalResidual, "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds", "iterations"}
-	}
-}
-
 // formats are those of the measures; others are written as "%.4f".
 func formats() map[string]string {
 	return map[string]string{
@@ -137,42 +102,59 @@ func formats() map[string]string {
 	}
 }
 
-// tellsUnmet reports whether a column shows that a run did not end as it was to.
-func (s *Simulations) tellsUnmet(p Part, column string) bool {
-	return column == "seconds" || column == "iterations" || p == StepSizes && column == fmt.Sprintf("after %d", s.Updates)
-}
-
-// report lays out what was done.
-func (s *Simulations) report(cells []*cell) *Simulated {
-	out := &Simulated{Settings: s}
-	for _, p := range s.Parts {
-		title, columns := s.layout(p)
-		t := Table{Part: p, Title: title, Columns: columns}
-		of := slices.DeleteFunc(slices.Clone(cells), func(c *cell) bool { return c.part != p })
-		for i, contender := range of[0].contenders {
-			for _, c := range of {
+// report lays out what was done: the tables, tables.csv, curves.csv, and an SVG for each figure of the paper that has a
+// curve.
+func (s *Simulations) report(studies []*study) *report.Report {
+	found := &Simulated{Settings: s}
+	values := report.NewTable("", "part,method,panel,rank,trials,measure,mean,standard_error,unmet,paper")
+	points := report.NewTable("", "figure,curve,update,mean")
+	out := &report.Report{Data: found, CSV: map[string]*report.Table{"tables.csv": values, "curves.csv": points}, SVG: map[string]report.Figure{}}
+	for _, st := range studies {
+		t := Table{Part: st.part, Title: st.title, Columns: st.columns}
+		shown := report.NewTable(st.title, "method,of,trials,"+strings.Join(st.columns, ","))
+		for i, contender := range st.cells[0].contenders {
+			for _, c := range st.cells {
 				done := c.done(i)
 				row := Row{Method: contender.name, Panel: c.label, Rank: c.rank, Trials: len(done)}
-				for j, column := range columns {
+				line := []any{row.Method, row.Panel, row.Trials}
+				for j, column := range st.columns {
 					v := Value{text: "-"}
 					if column != orthogonalResidual || contender.orthogonal {
-						v = mean(done, column, s.tellsUnmet(p, column))
+						v = mean(done, column, slices.Contains(st.unmet, column))
 					}
-					if paper := printedRow(p, contender.name, c.rank); paper != nil && s.Size == printedSize {
+					if paper := report.Printed(printed, st.part, contender.name, c.rank); paper != nil && s.Size == printedSize {
 						v.Paper = paper[j]
 					}
-					row.Values = append(row.Values, v)
+					if v.Mean != nil {
+						values.Add(t.Part, row.Method, row.Panel, row.Rank, row.Trials, column, v.Mean, v.StandardError, v.Unmet, v.Paper)
+					}
+					row.Values, line = append(row.Values, v), append(line, v.String())
 				}
 				t.Rows = append(t.Rows, row)
+				shown.Add(line...)
 			}
 		}
-		out.Tables = append(out.Tables, t)
-		for _, c := range of {
-			out.Figures = append(out.Figures, c.figures()...)
+		found.Tables, out.Tables = append(found.Tables, t), append(out.Tables, *shown)
+		file := fmt.Sprintf("figure-%d.svg", number(st.part))
+		for _, c := range st.cells {
+			for row, f := range c.figures() {
+				found.Figures = append(found.Figures, f)
+				for _, curve := range f.Curves {
+					for u, y := range curve.Y {
+						points.Add(f.Name, curve.Name, u*f.Every, y)
+					}
+				}
+				if panel := f.panel(); len(panel.Curves) > 0 {
+					out.SVG[file] = out.SVG[file].With(row, panel)
+				}
+			}
 		}
 	}
 	return out
 }
+
+// number is that of the figure of a part.
+func number(p Part) int { return 1 + slices.Index(Parts(), p) }
 
 // done returns the trials of a contender that were done.
 func (c *cell) done(contender int) []*outcome {
@@ -207,23 +189,23 @@ func mean(done []*outcome, column string, tellUnmet bool) Value {
 	return v
 }
 
-// figures returns the panels of a cell.
+// figures returns the panels of a cell, each for a row of its own.
 func (c *cell) figures() []Figure {
-	number, panel := 1+slices.Index(Parts(), c.part), fmt.Sprintf("k%d", c.rank)
+	panel := fmt.Sprintf("k%d", c.rank)
 	if c.part == Initialization {
 		panel = fmt.Sprintf("scenario%d", c.scenario)
 	}
 	objective := Figure{
-		Name: fmt.Sprintf("figure-%d-%s", number, panel), Title: fmt.Sprintf("Figure %d, %s", number, c.label), Y: c.part.objective(),
+		Name: fmt.Sprintf("figure-%d-%s", number(c.part), panel), Title: fmt.Sprintf("Figure %d, %s", number(c.part), c.label), Y: c.part.objective(),
 		LogY: c.part == Table1 || c.part == Table2 || c.part == Table3, Every: 1, Truth: mean(c.done(0), "truth", false).Mean,
-		Curves: c.curves(func(o *outcome) []float64 { return o.curve }), file: fmt.Sprintf("figure-%d.svg", number),
+		Curves: c.curves(func(o *outcome) []float64 { return o.curve }),
 	}
 	if c.scenario != Bernoulli {
 		return []Figure{objective}
 	}
 	probability := Figure{
 		Name: objective.Name + "-probability", Title: objective.Title, Y: "ε_P", Every: probabilityEvery,
-		Curves: c.curves(func(o *outcome) []float64 { return o.probabilityCurve }), file: objective.file, row: 1,
+		Curves: c.curves(func(o *outcome) []float64 { return o.probabilityCurve }),
 	}
 	objective.Name += "-cost"
 	return []Figure{objective, probability}
@@ -246,42 +228,6 @@ func (c *cell) curves(of func(*outcome) []float64) []Curve {
 		curves = append(curves, Curve{Name: contender.name, Y: y})
 	}
 	return curves
-}
-
-// report returns the tables, tables.csv, curves.csv, and an SVG for each figure of the paper that has a curve.
-func (s *Simulated) report() *report.Report {
-	values := report.NewTable("", "part,method,panel,rank,trials,measure,mean,standard_error,unmet,paper")
-	points := report.NewTable("", "figure,curve,update,mean")
-	out := &report.Report{Data: s, CSV: map[string]*report.Table{"tables.csv": values, "curves.csv": points}, SVG: map[string]report.Figure{}}
-	for _, t := range s.Tables {
-		shown := report.NewTable(t.Title, "method,of,trials,"+strings.Join(t.Columns, ","))
-		for _, r := range t.Rows {
-			line := []any{r.Method, r.Panel, r.Trials}
-			for i, v := range r.Values {
-				line = append(line, v.String())
-				if v.Mean != nil {
-					values.Add(t.Part, r.Method, r.Panel, r.Rank, r.Trials, t.Columns[i], v.Mean, v.StandardError, v.Unmet, v.Paper)
-				}
-			}
-			shown.Add(line...)
-		}
-		out.Tables = append(out.Tables, *shown)
-	}
-	for i := range s.Figures {
-		f := &s.Figures[i]
-		for _, c := range f.Curves {
-			for u, y := range c.Y {
-				points.Add(f.Name, c.Name, u*f.Every, y)
-			}
-		}
-		if panel := f.panel(); len(panel.Curves) > 0 {
-			for len(out.SVG[f.file]) <= f.row {
-				out.SVG[f.file] = append(out.SVG[f.file], nil)
-			}
-			out.SVG[f.file][f.row] = append(out.SVG[f.file][f.row], panel)
-		}
-	}
-	return out
 }
 
 // panel draws the curves that have points, and the truth.

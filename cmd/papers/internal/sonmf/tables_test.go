@@ -23,9 +23,11 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // reported lays out made-up runs of the paper's size: two trials of table 3 at K = 10, and none at K = 30.
 func reported() *report.Report {
 	s := &Simulations{Parts: []Part{Table3, StepSizes}, Trials: 3, StudyTrials: 3, Ranks: []int{10, 30}, Size: printedSize, Updates: 499}
-	var cells []*cell
+	var studies []*study
 	for _, p := range s.Parts {
-		for _, c := range s.cells(p) {
+		st := s.study(p)
+		studies = append(studies, st)
+		for _, c := range st.cells {
 			if c.rank == 10 {
 				for trial := range 2 {
 					for i := range c.contenders {
@@ -40,10 +42,9 @@ func reported() *report.Report {
 					}
 				}
 			}
-			cells = append(cells, c)
 		}
 	}
-	return s.report(cells).report()
+	return s.report(studies)
 }
 
 func golden(t *testing.T, name, got string) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
@@ -88,10 +87,8 @@ func (t *Triage) candidates() ([]train.Configuration, error) {
 			return nil, report.Invalid("method %q does not find topics in the text alone, or adds words; the tables have the bag of words already", c)
 		}
 	}
-	words := train.Configuration{Method: train.BagOfWords, Weighting: textproc.TFIDF}
-	binary := words
-	binary.Weighting = textproc.Binary
-	return append([]train.Configuration{words, binary}, found...), err
+	words := []train.Configuration{{Method: train.BagOfWords, Weighting: textproc.TFIDF}, {Method: train.BagOfWords, Weighting: textproc.Binary}}
+	return append(words, found...), err
 }
 
 // settings are those of section 6: the LASSO as glmnet runs it by default, on projections X·F or on words, with the λ of
@@ -117,15 +114,6 @@ func fingerprint(groups []train.Group) string {
 // Run computes the cells of all groups. Everything, vocabulary and topics included, is trained on the training folds
 // alone; residual and sparsity are those of all notes of the group, as in the paper.
 func (t *Triage) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
-	cells, err := t.cells(ctx, session)
-	if cells == nil {
-		return nil, err
-	}
-	data := map[string]any{"settings": t, "cells": cells}
-	return &report.Report{Data: data, Tables: triageTables(cells)}, err
-}
-
-func (t *Triage) cells(ctx context.Context, session *report.Session) ([]TriageCell, error) {
 	candidates, err := t.candidates()
 	if err != nil {
 		return nil, err
@@ -147,7 +135,11 @@ func (t *Triage) cells(ctx context.Context, session *report.Session) ([]TriageCe
 		*Triage
 		Notes string `json:"notes"` // fingerprint
 	}{t, fingerprint(t.Groups)}
-	return report.Resume(ctx, session, header, jobs)
+	cells, err := report.Resume(ctx, session, header, jobs)
+	if cells == nil {
+		return nil, err
+	}
+	return &report.Report{Data: map[string]any{"settings": t, "cells": cells}, Tables: triageTables(cells)}, err
 }
 
 // fill computes a cell.
@@ -233,7 +225,7 @@ func triageTables(cells []TriageCell) []report.Table {
 				c.accuracy(), fmt.Sprintf("%.4f", c.AUROC), fmt.Sprintf("%.1f", c.FitSeconds),
 			)
 		}
-		tables[0].Add(name, fmt.Sprintf("%d × %d", first.Documents, first.Terms), percent(1-float64(first.Positives)/float64(first.Documents)), words[0], words[1])
+		tables[0].Add(name, fmt.Sprintf("%d × %d", first.Documents, first.Terms), fmt.Sprintf("%.2f", 100*(1-float64(first.Positives)/float64(first.Documents))), words[0], words[1])
 		for at, objective := range []string{"residual", "cost"} {
 			if t := topics[at]; t.Lines != nil {
 				t.Header = []string{"method", "K", objective, "sparsity % (F, G)", "LASSO %", "AUROC", "fit s"}
@@ -251,9 +243,7 @@ func triageTables(cells []TriageCell) []report.Table {
 // accuracy returns the accuracy in percent and, if there are several runs, its standard error.
 func (c *TriageCell) accuracy() string {
 	if c.AccuracyError == 0 {
-		return percent(c.Accuracy)
+		return fmt.Sprintf("%.2f", 100*c.Accuracy)
 	}
-	return fmt.Sprintf("%s ± %s", percent(c.Accuracy), percent(c.AccuracyError))
+	return fmt.Sprintf("%.2f ± %.2f", 100*c.Accuracy, 100*c.AccuracyError)
 }
-
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) }

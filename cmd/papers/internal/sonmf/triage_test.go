@@ -35,11 +35,19 @@ func smallTriage(groups []train.Group) *Triage {
 	return &Triage{Methods: []string{"sonmf"}, Ranks: []int{2, 4}, Runs: 2, Folds: 2, MinDF: 5, Seed: 1, Input: []string{"notes.csv"}, Groups: groups}
 }
 
+func cellsOf(ctx context.Context, triage *Triage, session *report.Session) ([]TriageCell, error) {
+	r, err := triage.Run(ctx, session)
+	if r == nil {
+		return nil, err
+	}
+	return r.Data.(map[string]any)["cells"].([]TriageCell), err
+}
+
 func TestTriage(t *testing.T) {
 	t.Parallel()
 	groups := generatedNotes(t, 160)
 	var reports, all atomic.Int64
-	got, err := smallTriage(groups).cells(t.Context(), &report.Session{Progress: func(done, total int) {
+	got, err := cellsOf(t.Context(), smallTriage(groups), &report.Session{Progress: func(done, total int) {
 		reports.Add(1)
 		if done == total {
 			all.Store(int64(total))
@@ -90,7 +98,7 @@ func TestTriageResumes(t *testing.T) {
 	triage := smallTriage(generatedNotes(t, 120))
 	file := filepath.Join(t.TempDir(), "cells.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
-	some, err := triage.cells(ctx, &report.Session{Cells: file, Progress: func(done, _ int) {
+	some, err := cellsOf(ctx, triage, &report.Session{Cells: file, Progress: func(done, _ int) {
 		if done == 2*4+1 { // amid the third cell
 			cancel()
 		}
@@ -99,7 +107,7 @@ func TestTriageResumes(t *testing.T) {
 		t.Fatalf("%d cells, %v", len(some), err)
 	}
 	var told atomic.Bool // of all parts; several goroutines tell
-	all, err := triage.cells(t.Context(), &report.Session{Cells: file, Progress: func(done, total int) {
+	all, err := cellsOf(t.Context(), triage, &report.Session{Cells: file, Progress: func(done, total int) {
 		if total != 4*4 {
 			t.Errorf("told of %d parts", total)
 		}

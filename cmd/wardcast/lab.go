@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lab/bench"
+	"github.com/wardcast/wardcast/internal/lab/demo"
+	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/service/obs"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/models"
+)
+
+type benchCmd struct {
+	Score  benchScoreCmd  `cmd:"" help:"Score notes on one core. The reference is encoding/json, which reads and writes the same messages." example:"wardcast bench score --notes 20000"`
+	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker. The reference is a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
+}
+
+// benchInput is the flags for the notes and the models.
+type benchInput struct {
+	limits
+	Notes    int    `help:"Number of notes." default:"100000"`
+	ModelDir string `help:"Model store (default: models trained on generated notes)." placeholder:"DIR"`
+	Input    string `help:"Notes as JSON lines, repeated as often as needed (default: generated notes)." type:"existingfile" placeholder:"FILE"`
+	Seed     uint64 `help:"Seed of the generated notes." default:"1"`
+}
+
+func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, _ [][]byte, err error) {
+	if c.Notes < 1 {
+		return nil, nil, cli.Usage(errors.New("--notes must be at least 1"))
+	}
+	g, err := synth.New(synth.Settings{Seed: c.Seed, Misspelling: synth.DefaultMisspelling})
+	if err != nil {
+		return nil, nil, err
+	}
+	dir := c.ModelDir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "wardcast-bench-"); err != nil {
+			return nil, nil, fmt.Errorf("making a folder for the models: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		bar := cli.NewProgress(d.Err, "training")
+		_, err := sample.Train(ctx, g, models.OpenDir(dir), bar.Set)
+		bar.Finish()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	set, err := scoring.Load(ctx, models.OpenDir(dir))
+	if err != nil {
+		return nil, nil, err
+	}
+	messages, err := c.messages(g)
+	return set, messages, err
+}
+
+// messages returns notes with numbered visits, so that each answer can be assigned to its note.
+func (c *benchInput) messages(g *synth.Generator) ([][]byte, error) {
+	var given []msg.Note
+	if c.Input != "" {
+		f, err := os.Open(c.Input)
+		if err != nil {
+			return nil, fmt.Errorf("opening notes: %w", err)
+		}
+		defer func() { _ = f.Close() }() // only read
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() && len(given) < c.Notes {
+			given = append(given, msg.Note{})
+			if err := msg.DecodeNote(s.Bytes(), &given[len(given)-1]); err != nil {
+				return nil, fmt.Errorf("reading notes: %s, line %d: %w", c.Input, len(given), err)
+			}
+		}
+		if err := s.Err(); err != nil {
+			return nil, fmt.Errorf("reading notes: %w", err)
+		}
+		if len(given) == 0 {
+			return nil, fmt.Errorf("reading notes: %s is empty", c.Input)
+		}
+	}
+	messages := make([][]byte, c.Notes)
+	for i := range messages {
+		var n msg.Note
+		if given != nil {
+			n = given[i%len(given)]
+		} else {
+			n = g.At(sample.Notes + i).Note
+		}
+		n.VisitID = strconv.Itoa(i)
+		messages[i] = n.AppendJSON(nil)
+	}
+	return messages, nil
+}
+
+type benchScoreCmd struct {
+	benchInput
+	cli.Output
+}
+
+func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
+	set, messages, err := c.prepare(ctx, d)
+	if err != nil {
+		return err
+	}
+	r, err := bench.Score(ctx, set, c.limits.limits(), messages)
+	if err != nil {
+		return err
+	}
+	rate := func(v float64) string { return strconv.Itoa(int(v)) + " notes/s" }
+	return c.Print(d, r, []string{"MEASURE", "ONE CORE"}, [][]string{
+		{"JSON in, explained JSON out", rate(r.JSONPerSecond)},
+		{"text to probability", rate(r.TextPerSecond)},
+		{"encoding/json on the same messages, no scoring", rate(r.ReferenceCodec)},
+		{"ratio of the first to the last", cli.Digits(&r.Ratio, 2)},
+		{"mean bytes of a note, of a prediction", fmt.Sprintf("%.0f, %.0f", r.NoteBytes, r.PredictBytes)},
+	})
+}
+
+type benchStreamCmd struct {
+	benchInput
+	cli.Output
+	bench.StreamSettings
+}
+
+func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
+	set, messages, err := c.prepare(ctx, d)
+	if err != nil {
+		return err
+	}
+	log, err := obs.NewLogger(d.Err, "error")
+	if err != nil {
+		return err
+	}
+	bar := cli.NewProgress(d.Err, "streaming")
+	s := c.StreamSettings
+	s.Logger, s.Limits, s.Progress = log, c.limits.limits(), bar.Set
+	r, err := bench.Stream(ctx, set, messages, s)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	err = c.Print(d, r, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
+		{"notes/s", cli.Digits(&r.PerSecond, 0), cli.Digits(&r.EchoPerSecond, 0)},
+		{"ratio", cli.Digits(&r.Ratio, 2), ""},
+		{"latency p50, ms", cli.Digits(&r.LatencyMS.P50, 1), cli.Digits(&r.EchoLatencyMS.P50, 1)},
+		{"latency p99, ms", cli.Digits(&r.LatencyMS.P99, 1), cli.Digits(&r.EchoLatencyMS.P99, 1)},
+		{"latency p99.9, ms", cli.Digits(&r.LatencyMS.P999, 1), cli.Digits(&r.EchoLatencyMS.P999, 1)},
+		{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
+	})
+	if err == nil && r.Lost > 0 {
+		d.Log.Error("notes were lost", "notes", r.Lost)
+		return cli.ErrReported
+	}
+	return err
+}
+
+type demoCmd struct {
+	cli.Output
+	demo.Options
+}
+
+func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if !(c.Rate > 0) || c.Duration <= 0 {
+		return cli.Usage(errors.New("--rate and --duration must be positive"))
+	}
+	if c.Port < 0 || c.Port > math.MaxUint16 {
+		return cli.Usage(fmt.Errorf("--port %d is not a port", c.Port))
+	}
+	log, err := obs.NewLogger(d.Err, "warn")
+	if err != nil {
+		return err
+	}
+	bar := cli.NewProgress(d.Err, "training")
+	say := func(format string, args ...any) {
+		bar.Finish()
+		_, _ = fmt.Fprintf(d.Err, format+"\n", args...) // talk, not data
+	}
+	out := bufio.NewWriter(d.Out) // keeps the first error
+	show := func(_ *msg.Prediction, value []byte) { line(out, "%s\n", value) }
+	if !c.JSON() {
+		head := fmt.Sprintf("%-9s %-26s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
+		show = func(p *msg.Prediction, _ []byte) {
+			line(out, "%s%-9s %-26s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
+			head = ""
+		}
+	}
+	o := c.Options
+	o.Version, o.Logger, o.Say, o.Show, o.Progress = version, log, say, show, bar.Set
+	s, err := demo.Run(ctx, o)
+	if err != nil || s == nil {
+		return err
+	}
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"summary": s})
+	}
+	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
+	line(out, "AUROC %s; the rule that made the notes reaches %s. Mean distance from the true probability: %.3f.\n", cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
+	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
+	return out.Flush()
+}
+
+// line writes without delay, so that each prediction is seen as it comes.
+func line(w *bufio.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...) // the writer keeps its error for Flush at the end
+	_ = w.Flush()
+}
+
+// shownWords is how many words of a note the table names.
+const shownWords = 4
+
+// words returns the words of a note that moved its prediction most, over all topics and single words.
+func words(p *msg.Prediction) string {
+	all := slices.DeleteFunc(wordSums(p), func(s summand) bool { return s.what == classifier.Other })
+	var texts []string
+	for _, w := range all[:min(shownWords, len(all))] {
+		texts = append(texts, fmt.Sprintf("%s %+.2f", w.what, w.contribution))
+	}
+	return strings.Join(texts, ", ")
+}
+
+type synthCmd struct {
+	Notes         synthNotesCmd         `cmd:"" help:"Generate triage notes with outcomes from a known topic model and admission rule." example:"wardcast synth notes --count 2000 --format csv > notes.csv"`
+	Matrix        synthMatrixCmd        `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket). By default it has the size of the largest set of notes in the SONMF paper." example:"wardcast synth matrix --documents 500 --terms 300 --topics 10 > notes.mtx"`
+	Questionnaire synthQuestionnaireCmd `cmd:"" help:"Generate answers to an invented questionnaire of five constructs (CSV), or the truth behind them." example:"wardcast synth questionnaire > answers.csv"`
+}
+
+type synthNotesCmd struct {
+	Count       int           `short:"n" help:"Number of notes." default:"1000"`
+	Seed        uint64        `help:"Seed: equal seeds give equal notes." default:"1"`
+	Format      string        `help:"JSON lines or CSV." enum:"jsonl,csv" default:"jsonl"`
+	Start       time.Time     `help:"Earliest arrival." format:"2006-01-02" default:"2026-01-01"`
+	Interval    time.Duration `help:"Mean time between arrivals." default:"10m"`
+	Misspelling float64       `help:"Probability of a typing error in a word of five letters or more." default:"${misspelling}"`
+}
+
+func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
+	g, err := synth.New(synth.Settings{Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling})
+	if err != nil {
+		return err
+	}
+	if c.Format == "csv" {
+		return synth.WriteCSV(ctx, d.Out, g, c.Count)
+	}
+	return synth.WriteJSONL(ctx, d.Out, g, c.Count)
+}
+
+type synthMatrixCmd struct{ synth.MatrixSettings }
+
+func (c *synthMatrixCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.Documents < 1 || c.Terms < 1 || c.Topics < 1 {
+		return cli.Usage(errors.New("--documents, --terms and --topics must be at least 1"))
+	}
+	return synth.WriteMatrix(ctx, d.Out, c.MatrixSettings)
+}
+
+type synthQuestionnaireCmd struct {
+	synth.QuestionnaireSettings
+	Part synth.QuestionnairePart `help:"Print the answers, the codebook, the true loadings or the true scores." enum:"answers,codebook,loadings,scores" default:"answers"`
+}
+
+func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.Participants < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
+		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, the last from 0 to below 1", c.Participants, c.Visits, c.Missing))
+	}
+	return synth.WriteQuestionnaire(ctx, d.Out, c.Part, c.QuestionnaireSettings)
+}
