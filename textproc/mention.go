@@ -117,13 +117,14 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if e.effect == free && e.terms == nil && !t.besideFinding(i) {
 		return i
 	}
-	if e.effect == exposed { // before its own mention, to find the one that it is about
-		t.trigger(i, next, exposed)
+	before := e.effect == exposed || e.effect == ends || e.effect == stops // what they do counts for their own mention
+	if before {
+		t.trigger(i, next, e.effect)
 	}
 	if e.terms != nil && !e.dropped {
 		t.add(i, next, e.terms, e.parts, e, nil)
 	}
-	if e.effect != none && e.effect != exposed {
+	if e.effect != none && !before {
 		t.trigger(i, next, e.effect)
 	}
 	if e.ends {

@@ -102,6 +102,7 @@ type scope struct {
 	refused    bool // a denial has gone before in the sentence
 	uncertain  bool
 	past       bool
+	begun      bool // something has been said since the word for the past
 	mechanisms bool // that are of today in spite of past
 	listed     bool // a comma came since past
 	another    bool // another person's
@@ -134,7 +135,7 @@ func (t *Transformer) assignStatus() {
 		case minusAfter:
 			s.denied, s.sign = 0, -1
 		case plusAfter:
-			s.denied, s.sign = 0, 1
+			s.denied, s.sign, s.uncertain = 0, 1, false
 		case minusBefore:
 			if t.closes(i) {
 				t.backward(i, Negated, true)
@@ -152,13 +153,31 @@ func (t *Transformer) assignStatus() {
 	t.chronic()
 }
 
-// closes reports whether the sign of event i stands straight after something mentioned: the n of n- is nothing.
+// closes reports whether the sign of event i is about what stands straight before it: not the n of n-. A minus needs a concept, and one
+// that takes a result, or the end of the item, or other signs after words: in "scalp- mom states" it is a dash.
 func (t *Transformer) closes(i int) bool {
 	if i == 0 || t.events[i-1].kind != mentioned {
 		return false
 	}
-	m := &t.mentions[t.events[i-1].mention]
-	return m.measure == nil && m.last == t.events[i].lex
+	e, m := &t.events[i], &t.mentions[t.events[i-1].mention]
+	switch {
+	case m.measure != nil || m.last != e.lex:
+		return false
+	case e.kind == plusBefore || m.isTest() || t.lex[e.lex].c == '(':
+		return true
+	case m.entry == nil || m.entry.kind == "anatomy":
+		return false
+	}
+	next := int(e.lex) + 1
+	if next >= len(t.lex) || strings.IndexByte(",.;)/\n", t.lex[next].c) >= 0 {
+		return true
+	}
+	for k := max(0, i-farthest); k < min(len(t.events), i+farthest); k++ {
+		if kind := t.events[k].kind; k != i && (kind == minusBefore || kind == plusBefore || kind == plusAfter) {
+			return true
+		}
+	}
+	return false
 }
 
 // chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one anyway.
@@ -186,8 +205,11 @@ func (t *Transformer) mention(s *scope, i int) {
 	if m.entry != nil {
 		kind = m.entry.kind
 	}
-	if s.denied > 0 && !s.fresh && t.isClass(int(m.first), acting) && !t.isListed(int(m.first)) { // no helmet hit by car
-		s.denied = 0
+	if t.isClass(int(m.first), acting) {
+		if s.denied > 0 && !s.fresh && !t.isListed(int(m.first), s.listing) { // no helmet hit by car
+			s.denied = 0
+		}
+		s.past, s.another = s.past && !s.begun, false
 	}
 	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" || s.listed && kind == "treatment") {
 		s.past = false
@@ -206,7 +228,7 @@ func (t *Transformer) mention(s *scope, i int) {
 	if s.denied > 0 {
 		s.denied--
 	}
-	s.fresh = false
+	s.fresh, s.begun = false, true
 	if m.entry != nil && m.entry.denied { // afebrile
 		switch status {
 		case Negated:
@@ -274,15 +296,13 @@ func (t *Transformer) apply(s *scope, i int) {
 		if t.current(i) {
 			return
 		}
-		s.past, s.listed, s.mechanisms = true, false, false
+		s.past, s.listed, s.mechanisms, s.begun = true, false, false, false
 	case after:
-		next := int(t.events[i].end)
-		activity := next < len(t.lex) && t.lex[next].word != nil && strings.HasSuffix(t.lex[next].word.raw, "ing") // s/p lifting boxes
-		s.past, s.listed, s.mechanisms = !activity, false, true
+		s.past, s.listed, s.mechanisms, s.begun = !t.isActivity(int(t.events[i].end)), false, true, false
 		s.denied = 0
 	case over:
 		if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
-			s.past, s.listed, s.mechanisms = true, false, false
+			s.past, s.listed, s.mechanisms, s.begun = true, false, false, false
 		}
 	case otherPerson:
 		s.another = true
@@ -367,13 +387,17 @@ func (t *Transformer) tested(i int) bool {
 	return t.mentions[t.events[at].mention].isTest()
 }
 
-// current reports whether a duration before "h/o" makes it mean "for": 2 day h/o cough.
+// current reports whether the word for the past of event i is none: a duration before it makes "h/o" mean "for" (2 day h/o cough), and
+// "prior to" is no "prior".
 func (t *Transformer) current(i int) bool {
+	if t.is(int(t.events[i].lex), "prior") && t.is(int(t.events[i].end), "to") {
+		return true
+	}
 	if i == 0 || t.events[i-1].kind != mentioned {
 		return false
 	}
 	m := &t.mentions[t.events[i-1].mention]
-	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously", "prior")
+	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously")
 }
 
 // bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign, side or
@@ -480,7 +504,17 @@ func (t *Transformer) conjunction(i int) bool {
 	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
 }
 
-// isListed reports whether what begins at lexeme i is joined to what stands before it.
-func (t *Transformer) isListed(i int) bool {
-	return t.is(i-1, "and", "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || t.isMark(i-1, '&')
+// isActivity reports whether the word at lexeme i tells what somebody did: s/p lifting boxes, s/p accidentally kicked.
+func (t *Transformer) isActivity(i int) bool {
+	if i >= len(t.lex) || t.lex[i].word == nil {
+		return false
+	}
+	w := t.lex[i].word
+	return w.class&acting != 0 || strings.HasSuffix(w.raw, "ing") || strings.HasSuffix(w.raw, "ly")
+}
+
+// isListed reports whether what begins at lexeme i is joined to what stands before it; and joins a verb to a denial only in a list of
+// denials.
+func (t *Transformer) isListed(i int, listing bool) bool {
+	return t.is(i-1, "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || listing && (t.is(i-1, "and") || t.isMark(i-1, '&'))
 }
