@@ -107,8 +107,12 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 		}
 	case isPressure(a, b):
 		return t.pressure(from, next, a, b)
-	case a < b && t.unitAt(next).isTime(): // 1/2 hr
-		if end := t.lasting(from, next, a/b); end > 0 {
+	case a < b && t.unitAt(next).isTime(): // 1/2 hr, 3 1/2 wks
+		x := a / b
+		if t.isNumber(from-1) && !t.lex[from].glued {
+			x += t.lex[from-1].value
+		}
+		if end := t.lasting(from, next, x); end > 0 {
 			return end
 		}
 	}

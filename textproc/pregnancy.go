@@ -6,10 +6,12 @@ func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 	u, end := t.unitAt(next), next+1
 	if (t.isNumber(next) && t.isMark(end, '/') || t.isMark(next, '+') && t.lex[next].glued) && t.isNumber(end) != t.isNumber(next) { // 32 5/7 wks, 37+2 wks
 		at := next + 2
+		sevenths := !t.isNumber(next)
 		if t.isNumber(next) {
+			sevenths = t.isNumber(at) && t.lex[at].value == 7
 			at++
 		}
-		if t.unitAt(at) == weeks {
+		if sevenths && t.unitAt(at) == weeks {
 			return t.one(i, at+1, gestation, x)
 		}
 	}

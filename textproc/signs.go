@@ -23,6 +23,8 @@ func (t *Transformer) mark(i int) int {
 		if end := t.bracketedSign(i); end > 0 {
 			return end
 		}
+	case ')':
+		t.events = append(t.events, event{kind: bracket, lex: int32(i)})
 	case '/', '&':
 		t.events = append(t.events, event{kind: joined, lex: int32(i)})
 	}

@@ -71,6 +71,7 @@ const (
 	ended  // a sentence
 	joined // a slash or an ampersand
 	colon
+	bracket // that closes
 	triggered
 	minusAfter  // a minus sign before what it denies: -loc
 	minusBefore // after it: flu-
@@ -132,6 +133,11 @@ func (t *Transformer) assignStatus() {
 			s = scope{kin: -1}
 		case colon: // r/o cva: slurred speech, but not r/o: cva
 			s.uncertain = s.uncertain && t.events[i-1].kind == triggered
+		case bracket: // (not her usual self) and febrile
+			s.uncertain = false
+			if !s.listing {
+				s.denied = 0
+			}
 		case minusAfter:
 			s.denied, s.sign = 0, -1
 		case plusAfter:
@@ -199,6 +205,7 @@ func (t *Transformer) mention(s *scope, i int) {
 	m := &t.mentions[t.events[i].mention]
 	if m.measure != nil && m.measure != spine {
 		s.commas = s.commas && s.listing // no bm x 4 days, vomiting
+		s.sign = 0
 		return
 	}
 	kind := ""

@@ -23,7 +23,7 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
 		return 0
 	}
-	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") || t.is(at+1, "am", "pm") {
+	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") || t.is(at+1, "am", "pm") || t.isClass(at+1, month) && t.lex[at+1].glued {
 		return 0
 	}
 	if t.isMark(at+1, '/') || t.is(at+1, "over") {

@@ -16,7 +16,8 @@ const (
 	repeating                   // a number after it is a rate: every 4 hours
 	taking                      // a number after it counts pills
 	shortened                   // a full stop after it ends no sentence
-	leading                     // begins a form that no table of surfaces can hold
+	month
+	leading // begins a form that no table of surfaces can hold
 )
 
 var classes = func() map[string]class {
@@ -32,6 +33,7 @@ var classes = func() map[string]class {
 		airing:    {"ra", "room", "on", "ora"},
 		repeating: {"q", "every", "each", "per"},
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
+		month:     {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
 		leading:   {"x", "c", "t", "l", "s", "g", "a", "an", "age", "aged", "twice"},
 		taking:    {"took", "takes", "ingested", "swallowed"},
 	} {
