@@ -1,0 +1,201 @@
+package textproc
+
+import "strings"
+
+// farthest is how many events around a trigger are searched for what it is about.
+const farthest = 16
+
+// closes reports whether the sign of event i is about what stands straight before it: not the n of n-. A minus needs a concept, and one
+// that takes a result, or the end of the item, or other signs after words: in "scalp- mom states" it is a dash.
+func (t *Transformer) closes(i int) bool {
+	if i == 0 || t.events[i-1].kind != mentioned {
+		return false
+	}
+	e, m := &t.events[i], &t.mentions[t.events[i-1].mention]
+	switch {
+	case m.measure != nil || m.last != e.lex:
+		return false
+	case e.kind == plusBefore || m.isTest() || t.lex[e.lex].c == '(':
+		return true
+	case m.entry == nil || m.entry.kind == "anatomy":
+		return false
+	}
+	next := int(e.lex) + 1
+	if next >= len(t.lex) || strings.IndexByte(",.;)/\n", t.lex[next].c) >= 0 {
+		return true
+	}
+	for k := max(0, i-farthest); k < min(len(t.events), i+farthest); k++ {
+		if kind := t.events[k].kind; k != i && (kind == minusBefore || kind == plusBefore || kind == plusAfter) {
+			return true
+		}
+	}
+	return false
+}
+
+// answers reports whether the denial of event i is the answer in "fever: no".
+func (t *Transformer) answers(i int) bool {
+	e := &t.events[i]
+	return (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) && (int(e.end) >= len(t.lex) || t.lex[e.end].kind == mark)
+}
+
+// follows reports whether something is mentioned between event i and the end of its item.
+func (t *Transformer) follows(i int) bool {
+	for _, e := range t.events[i+1 : min(len(t.events), i+1+farthest)] {
+		switch e.kind {
+		case mentioned:
+			m := &t.mentions[e.mention]
+			return m.measure == nil && (m.entry != nil || t.events[i].effect == denied)
+		case comma, ended:
+			return false
+		case triggered:
+			if e.effect >= visible {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// tested reports whether a test or what it looks for stands straight before event i.
+func (t *Transformer) tested(i int) bool {
+	at := i - 1
+	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].kind == triggered && t.events[at].effect >= visible) {
+		at--
+	}
+	if at < 0 || t.events[at].kind != mentioned {
+		return false
+	}
+	return t.mentions[t.events[at].mention].isTest()
+}
+
+// current reports whether the word for the past of event i is none: a duration before it makes "h/o" mean "for" (2 day h/o cough), and
+// "prior to" is no "prior".
+func (t *Transformer) current(i int) bool {
+	if t.is(int(t.events[i].lex), "prior") && t.is(int(t.events[i].end), "to") {
+		return true
+	}
+	if i == 0 || t.events[i-1].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously")
+}
+
+// bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign, side or
+// positive sign before the next comma, and nothing that begins anew. A list of the past may have further words for the past.
+func (t *Transformer) bare(i int, past bool) bool {
+	for _, e := range t.events[i:] {
+		switch e.kind {
+		case mentioned:
+			m := &t.mentions[e.mention]
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+				return false
+			}
+		case comma, ended:
+			return true
+		case plusAfter, plusBefore:
+			return false
+		case triggered:
+			switch e.effect {
+			case historical, after:
+				if !past {
+					return false
+				}
+			case stops, over, maybe:
+				return false
+			case deny, denies, not:
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead". Nobody says where
+// something is not, except after "denies".
+func (t *Transformer) placed(i int) bool {
+	for _, e := range t.events[i:] {
+		if e.kind != mentioned {
+			return false
+		}
+		if m := &t.mentions[e.mention]; m.entry != nil && t.is(int(m.last), "to", "on", "over", "above") {
+			return true
+		}
+	}
+	return false
+}
+
+// backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and what a
+// slash, "and" or "or" joins to it; what is another person's stays so. If only is set, it must stand straight before. It returns false
+// if nothing does.
+func (t *Transformer) backward(i int, status Status, only bool) bool {
+	at, word := -1, -1
+search:
+	for k, seen := i-1, 0; k >= max(0, i-farthest) && seen < 4; k-- {
+		e := &t.events[k]
+		switch e.kind {
+		case ended:
+			break search
+		case comma:
+			if at >= 0 || word >= 0 || only {
+				break search
+			}
+		case mentioned:
+			seen++
+			m := &t.mentions[e.mention]
+			if m.measure != nil {
+				continue
+			}
+			if m.entry != nil || only {
+				at = k
+				break search
+			}
+			if word < 0 {
+				word = k
+			}
+		}
+	}
+	if at < 0 {
+		at = word
+	}
+	if at < 0 {
+		return false
+	}
+	for range maxDenied {
+		if m := &t.mentions[t.events[at].mention]; m.status != OtherPerson {
+			t.setStatus(m, status)
+		}
+		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) {
+			return true
+		}
+		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
+			if t.events[at].kind == comma || t.events[at].kind == ended || t.events[at].kind == triggered {
+				return true
+			}
+		}
+		if at < 0 {
+			return true
+		}
+	}
+	return true
+}
+
+// conjunction reports whether "and" or "or" stands before the mention of event i.
+func (t *Transformer) conjunction(i int) bool {
+	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
+}
+
+// isActivity reports whether the word at lexeme i tells what somebody did: s/p lifting boxes, s/p accidentally kicked.
+func (t *Transformer) isActivity(i int) bool {
+	if i >= len(t.lex) || t.lex[i].word == nil {
+		return false
+	}
+	w := t.lex[i].word
+	return w.class&acting != 0 || strings.HasSuffix(w.raw, "ing") || strings.HasSuffix(w.raw, "ly")
+}
+
+// isListed reports whether what begins at lexeme i is joined to what stands before it; and joins a verb to a denial only in a list of
+// denials.
+func (t *Transformer) isListed(i int, listing bool) bool {
+	return t.is(i-1, "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || listing && (t.is(i-1, "and") || t.isMark(i-1, '&'))
+}
