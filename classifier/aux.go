@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // AuxValues is the training values of one column, row by row.
@@ -21,7 +24,8 @@ type AuxValues struct {
 	MinVisits int
 }
 
-// NewAuxColumn learns levels and means from training values. Numbers in a categorical column (acuity 1 to 5) are levels by
+// NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline (Harrell 2015,
+// Regression Modeling Strategies, section 2.4.5), capped at values that MinVisits visits reach. Numbers in a categorical column (acuity 1 to 5) are levels by
 // their shortest decimal text. Features are centred by their means, so that a missing value and an unknown level contribute
 // exactly nothing.
 func NewAuxColumn(a AuxValues) models.AuxColumn {
@@ -46,31 +50,74 @@ func NewAuxColumn(a AuxValues) models.AuxColumn {
 		slices.Sort(c.Levels)
 		c.Mean = make([]float64, len(c.Levels))
 	}
-	var seen float64
+	if a.Kind == models.Numeric {
+		var values []float64
+		for _, v := range a.Values {
+			if x, ok := v.Number(); ok {
+				values = append(values, x)
+			}
+		}
+		slices.Sort(values)
+		if n := len(values); n > 0 {
+			rare := min(max(a.MinVisits, 1), n)
+			c.Range = []float64{min(values[rare-1], values[n-rare]), max(values[rare-1], values[n-rare])}
+			c.Knots = knots(values)
+		}
+		c.Mean = make([]float64, width(&c))
+	}
+	features, seen := make([]float64, len(c.Mean)), 0.0
 	for _, v := range a.Values {
-		if at, x, ok := feature(&c, v); ok {
-			c.Mean[at] += x
+		if rawTo(features, &c, v) {
+			floats.Add(c.Mean, features)
 			seen++
 		}
 	}
-	for i := range c.Mean {
-		c.Mean[i] /= max(seen, 1)
-	}
+	floats.Scale(1/max(seen, 1), c.Mean)
 	return c
+}
+
+// knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three of them differ.
+func knots(values []float64) []float64 {
+	var at []float64
+	quantiles := []float64{0.05, 0.275, 0.5, 0.725, 0.95}
+	if len(values) < 100 {
+		quantiles = []float64{0.1, 0.5, 0.9}
+	}
+	for _, q := range quantiles {
+		at = append(at, stat.Quantile(q, stat.Empirical, values, nil))
+	}
+	if at = slices.Compact(at); len(at) < 3 {
+		return nil
+	}
+	return at
+}
+
+// width returns the number of features of a column.
+func width(c *models.AuxColumn) int {
+	if c.Kind == models.Categorical {
+		return len(c.Levels)
+	}
+	return max(len(c.Knots)-1, 1)
 }
 
 // checkAux returns an error that wraps ErrModel for a column that FeaturesTo cannot read.
 func checkAux(c *models.AuxColumn) error {
-	width := 1
-	switch c.Kind {
-	case models.Numeric:
-	case models.Categorical:
-		width = len(c.Levels)
-	default:
+	if c.Kind != models.Numeric && c.Kind != models.Categorical {
 		return fmt.Errorf("%w: auxiliary column %q has the unknown kind %q", ErrModel, c.Name, c.Kind)
 	}
-	if len(c.Mean) != width {
-		return fmt.Errorf("%w: auxiliary column %q has %d means and %d levels", ErrModel, c.Name, len(c.Mean), len(c.Levels))
+	if len(c.Mean) != width(c) {
+		return fmt.Errorf("%w: auxiliary column %q has %d means, %d levels and %d knots", ErrModel, c.Name, len(c.Mean), len(c.Levels), len(c.Knots))
+	}
+	if n := len(c.Range); n != 0 && (n != 2 || !(c.Range[0] <= c.Range[1])) {
+		return fmt.Errorf("%w: auxiliary column %q has the range %v", ErrModel, c.Name, c.Range)
+	}
+	for i, t := range c.Knots {
+		if len(c.Knots) < 3 || i > 0 && !(t > c.Knots[i-1]) {
+			return fmt.Errorf("%w: knots of auxiliary column %q are fewer than 3 or do not ascend", ErrModel, c.Name)
+		}
+	}
+	if err := cmp.Or(finite("knots", c.Knots), finite("range", c.Range)); err != nil {
+		return fmt.Errorf("%w: auxiliary column %q: %w", ErrModel, c.Name, err)
 	}
 	for i := 1; i < len(c.Levels); i++ {
 		if c.Levels[i] <= c.Levels[i-1] {
@@ -85,32 +132,53 @@ func checkAux(c *models.AuxColumn) error {
 	return nil
 }
 
-// feature returns the index of the feature that v sets, and its value; ok is false for a value that is missing, of the
-// wrong type, or of an unknown level.
-func feature(c *models.AuxColumn, v msg.Value) (at int, x float64, ok bool) {
+// rawTo stores the features of v in dst. It returns false for a value that is missing, of the wrong type, or of an unknown level.
+func rawTo(dst []float64, c *models.AuxColumn, v msg.Value) bool {
 	if c.Kind == models.Numeric {
-		x, ok = v.Number()
-		return 0, x, ok
-	}
-	if level := levelOf(v); level != "" {
-		if at, ok = slices.BinarySearch(c.Levels, level); ok {
-			return at, 1, true
+		x, ok := v.Number()
+		if ok {
+			splineTo(dst, c, x)
 		}
+		return ok
 	}
-	return 0, 0, false
+	at, known := slices.BinarySearch(c.Levels, levelOf(v))
+	if known {
+		clear(dst)
+		dst[at] = 1
+	}
+	return known
 }
+
+// splineTo stores x, within the range of the column, and the curved terms of its restricted cubic spline: for knots t₁…t_k and
+// j ≤ k−2, with u₊ = max(u, 0),
+//
+//	[ (x−t_j)³₊ − (x−t_{k−1})³₊·(t_k−t_j)/(t_k−t_{k−1}) + (x−t_k)³₊·(t_{k−1}−t_j)/(t_k−t_{k−1}) ] / (t_k−t₁)²
+func splineTo(dst []float64, c *models.AuxColumn, x float64) {
+	if c.Range != nil {
+		x = min(max(x, c.Range[0]), c.Range[1])
+	}
+	dst[0] = x
+	k := len(c.Knots)
+	if k == 0 {
+		return
+	}
+	first, before, last := c.Knots[0], c.Knots[k-2], c.Knots[k-1]
+	for j, t := range c.Knots[:k-2] {
+		curve := cube(x-t) - cube(x-before)*(last-t)/(last-before) + cube(x-last)*(before-t)/(last-before)
+		dst[1+j] = curve / ((last - first) * (last - first))
+	}
+}
+
+// cube returns u³, 0 for a negative u.
+func cube(u float64) float64 { return max(u, 0) * u * u }
 
 // FeaturesTo stores the centred features of v in dst, which is len(c.Mean) long.
 func FeaturesTo(dst []float64, c *models.AuxColumn, v msg.Value) {
-	at, x, ok := feature(c, v)
-	if !ok {
+	if !rawTo(dst, c, v) {
 		clear(dst)
 		return
 	}
-	for i, m := range c.Mean {
-		dst[i] = -m
-	}
-	dst[at] += x
+	floats.Sub(dst, c.Mean)
 }
 
 // levelOf returns the level that v names, "" for a missing one.

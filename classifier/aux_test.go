@@ -18,7 +18,7 @@ func TestNewAuxColumn(t *testing.T) {
 	}{
 		"numeric": {
 			AuxValues{Kind: models.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")}, Visits: []string{"a", "b", "c", "d"}},
-			models.AuxColumn{Kind: models.Numeric, Mean: []float64{2.5}},
+			models.AuxColumn{Kind: models.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
 		},
 		"numeric, never there": {
 			AuxValues{Kind: models.Numeric, Values: make([]msg.Value, 2), Visits: []string{"a", "b"}},

@@ -121,6 +121,9 @@ func Load(b *models.Bundle) (*Model, error) {
 	if err := json.Unmarshal(m.Text, &text); err != nil {
 		return fail(fmt.Errorf("reading text settings: %w", err))
 	}
+	if text.Tokenizer != textproc.Tokenizer {
+		return fail(fmt.Errorf("%w: it reads notes as another version of wardcast does (%q, here %q): train it again with wardcast train", ErrModel, text.Tokenizer, textproc.Tokenizer))
+	}
 	vocabulary := make([]textproc.Term, len(b.Vocabulary))
 	for j, t := range b.Vocabulary {
 		vocabulary[j] = textproc.Term(t)

@@ -95,6 +95,8 @@ type AuxColumn struct {
 	Name   string    `json:"name"` // field of the note: "age", "sex", "vitals.sbp", …
 	Kind   AuxKind   `json:"kind"`
 	Levels []string  `json:"levels,omitempty"` // of a categorical column, ascending
+	Knots  []float64 `json:"knots,omitempty"`  // of a numeric column's spline, ascending; none for a straight line
+	Range  []float64 `json:"range,omitempty"`  // least and greatest value of a numeric column that are told apart; nil for all
 	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
 }
 

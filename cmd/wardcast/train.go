@@ -57,12 +57,12 @@ type head struct {
 	MinDF       int      `name:"min-df" help:"Drop terms in fewer visits than this." default:"${minDF}"`
 	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of visits than this." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
-	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3." default:"1"`
+	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 lets cross-validation choose, with --stop-words." default:"0"`
 	Concepts    string   `help:"File of concepts that add to the built-in ones or replace those of their names: concept, surfaces, kind and note, separated by tabs." type:"existingfile" placeholder:"FILE"`
 	Status      bool     `help:"Make what is denied, possible, past or another person's a term of its own." default:"true" negatable:""`
 	Numbers     bool     `help:"Make vital signs, scores, doses and durations in the text terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Read misspelled words of the concepts as they were meant." default:"true" negatable:""`
-	StopWords   bool     `help:"Drop function words." default:"true" negatable:""`
+	StopWords   string   `help:"Drop function words, keep them as terms, or let cross-validation choose between neither them nor phrases, and both." enum:"auto,drop,keep" default:"auto"`
 	Pieces      bool     `help:"Let pieces of words count next to words, so that rare and misspelled ones count too." default:"true" negatable:""`
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
 	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
@@ -81,9 +81,9 @@ type head struct {
 
 // apply writes the flags into settings.
 func (h *head) apply(s *train.Settings) error {
-	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams
+	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, cmp.Or(h.NGrams, 1)
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
-	s.Text.KeepStopWords, s.Pieces = !h.StopWords, h.Pieces
+	s.Text.KeepStopWords, s.Pieces, s.ChooseText = h.StopWords == "keep", h.Pieces, h.NGrams == 0 && h.StopWords == "auto"
 	var err error
 	if s.Text.Concepts, err = concepts(h.Concepts); err != nil {
 		return err

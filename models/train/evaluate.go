@@ -324,17 +324,22 @@ func addClasses(to, more *eval.ClassMetrics) {
 
 // trial is one split. What several configurations share is computed once.
 type trial struct {
-	data   Data // trained on
-	train  *rows
-	test   []Row
-	texts  map[textproc.Weighting]*text
-	topics map[Configuration]*text // Words cleared: topics do not depend on it
+	data  Data // trained on
+	train *rows
+	test  []Row
+	texts map[trialText]*text
+}
+
+// trialText is a text, with topics if the configuration has a method. Words is cleared, since topics do not depend on it.
+type trialText struct {
+	Configuration
+	rich bool
 }
 
 func newTrial(d Data, split Split, minVisits int) *trial {
 	test := take(d.Rows, split.Test)
 	d = d.subset(split.Train)
-	return &trial{data: d, train: newRows(d, minVisits), test: test, texts: map[textproc.Weighting]*text{}, topics: map[Configuration]*text{}}
+	return &trial{data: d, train: newRows(d, minVisits), test: test, texts: map[trialText]*text{}}
 }
 
 // run returns the predictions of the test rows and the number of topics that were used.
@@ -345,14 +350,12 @@ func (t *trial) run(ctx context.Context, c Configuration, s Settings) (p predict
 	if s, err = c.settings(s); err != nil {
 		return p, 0, err
 	}
-	tx := t.texts[c.Weighting]
-	if tx == nil {
-		if tx, err = vectorize(t.train, s.Text); err != nil {
-			return p, 0, err
-		}
-		t.texts[c.Weighting] = tx
+	fitted, err := t.fit(ctx, c, s)
+	if err == nil && s.chooses() {
+		var rich *Fitted
+		rich, err = t.fit(ctx, c, s.rich())
+		fitted = better(t.train, fitted, rich)
 	}
-	fitted, err := t.fit(ctx, tx, c, &s)
 	if err != nil {
 		return p, 0, err
 	}
@@ -382,20 +385,30 @@ func (t *trial) majority() predictions {
 }
 
 // fit trains a model. Topics that do not know the labels are shared by configurations with and without words.
-func (t *trial) fit(ctx context.Context, tx *text, c Configuration, s *Settings) (*Fitted, error) {
-	if c.Method.Supervised() {
-		return supervise(ctx, t.train, tx, s, &t.data)
-	}
-	c.Words = false
-	with := t.topics[c]
-	if with == nil {
+func (t *trial) fit(ctx context.Context, c Configuration, s Settings) (*Fitted, error) {
+	key := trialText{Configuration{Weighting: c.Weighting}, s.Text.KeepStopWords}
+	tx := t.texts[key]
+	if tx == nil {
 		var err error
-		if with, err = tx.factorize(ctx, s, nil); err != nil {
+		if tx, err = vectorize(t.train, s.Text); err != nil {
 			return nil, err
 		}
-		t.topics[c] = with
+		t.texts[key] = tx
 	}
-	return head(ctx, t.train, with, s)
+	if c.Method.Supervised() {
+		return supervise(ctx, t.train, tx, &s, &t.data)
+	}
+	c.Words = false
+	key.Configuration = c
+	with := t.texts[key]
+	if with == nil {
+		var err error
+		if with, err = tx.factorize(ctx, &s, nil); err != nil {
+			return nil, err
+		}
+		t.texts[key] = with
+	}
+	return head(ctx, t.train, with, &s)
 }
 
 // predict returns the predictions of the test rows.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
@@ -37,6 +38,8 @@ type Fitted struct {
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
 	Features int
+	// Turned tells that cross-validation tried λ below the best; false means that a smaller one might be better.
+	Turned bool
 	// Solver tells how the topics were found; nil for a bag of words.
 	Solver *solver.Result
 	// Alignment tells how the topics got their order; nil without an earlier version.
@@ -274,7 +277,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if s.OneSE {
 		at = cv.Index1SE
 	}
-	f := &Fitted{Lambda: cv.Lambda[at], Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
+	f := &Fitted{Lambda: cv.Lambda[at], Turned: cv.Turned(), Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
 	beta := cv.Dense(at)
 	f.Vectorizer, f.Topics, f.Aux = vectorizer, t.topics, r.columns
 	if t.topics != nil {
@@ -364,6 +367,41 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	r := newRows(d, s.Text.MinDF)
+	plain, err := fit(ctx, d, r, s)
+	if err != nil || !s.chooses() {
+		return plain, err
+	}
+	rich, err := fit(ctx, d, r, s.rich())
+	return better(r, plain, rich), err
+}
+
+// better returns the rich model if it predicts held-out notes better than the plain one by more than twice the standard error of the
+// difference in log loss, else the plain one.
+func better(r *rows, plain, rich *Fitted) *Fitted {
+	if rich == nil {
+		return plain
+	}
+	gain := make([]float64, len(r.y))
+	for i, y := range r.y {
+		gain[i] = logLoss(plain.OutOfFold[i], y) - logLoss(rich.OutOfFold[i], y)
+	}
+	mean, deviation := stat.MeanStdDev(gain, nil)
+	if mean > 2*stat.StdErr(deviation, float64(len(gain))) {
+		return rich
+	}
+	return plain
+}
+
+// logLoss returns −ln of the probability that p gives the outcome.
+func logLoss(p float64, positive bool) float64 {
+	if !positive {
+		p = 1 - p
+	}
+	return -math.Log(max(p, 1e-15))
+}
+
+// fit trains a model with the text as the settings say.
+func fit(ctx context.Context, d Data, r *rows, s Settings) (*Fitted, error) {
 	t, err := vectorize(r, s.Text)
 	if err != nil {
 		return nil, err

@@ -82,11 +82,14 @@ const (
 
 // Settings say how a model is trained. They are recorded in its manifest.
 type Settings struct {
-	Method Method            `json:"method"`
-	Rank   int               `json:"rank"`   // topics, at most the number of notes and of terms
-	Words  bool              `json:"words"`  // single words are features, next to the topics
-	Pieces bool              `json:"pieces"` // so are pieces of words, where words are
-	Text   textproc.Settings `json:"-"`      // the manifest has a place of its own for them
+	Method Method `json:"method"`
+	Rank   int    `json:"rank"`   // topics, at most the number of notes and of terms
+	Words  bool   `json:"words"`  // single words are features, next to the topics
+	Pieces bool   `json:"pieces"` // so are pieces of words, where words are
+	// ChooseText lets cross-validation choose between the text as Text says and the text with stop words and pairs of words. The
+	// model of all complaints chooses for all.
+	ChooseText bool              `json:"choose_text"`
+	Text       textproc.Settings `json:"-"` // the manifest has a place of its own for them
 	// L1Topics and L1Scores are the weights of l1-nmf; nil means its defaults. Other methods refuse them.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
@@ -123,7 +126,7 @@ type Settings struct {
 // Default returns the settings of `wardcast train` without flags.
 func Default() Settings {
 	return Settings{
-		Method: SONMF, Rank: 50, Words: true, Pieces: true, Text: textproc.DefaultSettings(),
+		Method: SONMF, Rank: 50, Words: true, Pieces: true, ChooseText: true, Text: textproc.DefaultSettings(),
 		Alpha: 0.1, Folds: 5,
 		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, Seed: 1,
 	}
@@ -222,6 +225,15 @@ func (s *Settings) ranks() []int {
 	}
 	return []int{s.Rank}
 }
+
+// rich returns the settings of the other text that ChooseText tries.
+func (s Settings) rich() Settings {
+	s.Text.KeepStopWords, s.Text.NGrams = true, max(s.Text.NGrams, 2)
+	return s
+}
+
+// chooses reports whether there are two texts to choose from.
+func (s *Settings) chooses() bool { return s.ChooseText && s.words() && !s.Method.Supervised() }
 
 // words reports whether single words are features.
 func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/solver/matrix"
+
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
@@ -52,7 +54,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
-	if with.solver, err = solve(ctx, t.x, solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
+	if with.solver, err = solve(ctx, t.topical(), solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
 	with.topics = with.solver.Topics
@@ -64,6 +66,29 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	with.scores = mat.NewDense(n, k, nil)
 	linalg.OperatorOf(t.x, 0).MulTo(with.scores, with.topics)
 	return &with, nil
+}
+
+// topical returns the rows without the terms that no topic is made of. Their weights are 0 in every topic.
+func (t *text) topical() *matrix.CSR {
+	keep := t.vectorizer.Topical()
+	n, p := t.x.Dims()
+	indptr := make([]int, 1, n+1)
+	var indices []int32
+	var values []float64
+	for i := range n {
+		columns, row := t.x.Row(i)
+		for c, j := range columns {
+			if keep[j] {
+				indices, values = append(indices, j), append(values, row[c])
+			}
+		}
+		indptr = append(indptr, len(indices))
+	}
+	x, err := matrix.NewCSR(n, p, indptr, indices, values)
+	if err != nil {
+		panic("train: " + err.Error()) // a part of a valid matrix
+	}
+	return x
 }
 
 // rank returns the number of topics for the number that was asked for: at most the numbers of notes and of terms.

@@ -81,6 +81,8 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	if pooled.err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", pooled.err)
 	}
+	text := pooled.fitted.Vectorizer.Settings()
+	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = text.KeepStopWords, text.NGrams, false
 	if err := t.tryOwn(ctx, groups, own); err != nil {
 		return nil, err
 	}
