@@ -55,8 +55,10 @@ func (t *Transformer) word(i int) int {
 			return next
 		}
 	}
-	if (w.unit.isTime() || w.unit == nothing && len(w.raw) > 1) && t.isMark(i-1, '/') && l.glued { // pads/hr, mg/kg
-		return i + 1
+	if w.unit != noUnit {
+		if next := t.unitAlone(i); next > i {
+			return next
+		}
 	}
 	if w.node != nil {
 		if e, next := t.longest(i); e != nil {

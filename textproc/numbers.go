@@ -261,8 +261,6 @@ func (t *Transformer) special(i int) int {
 		return max(i, t.numeral(i))
 	case w.raw == "twice":
 		return t.one(i, i+1, count, 2)
-	case (w.raw == "a" || w.raw == "an") && t.is(i+2, "ago") && t.unitAt(i+1).isTime():
-		return t.lasting(i, i+1, 1)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {
 			return end
@@ -287,6 +285,18 @@ func (t *Transformer) special(i int) int {
 		return t.vertebra(i, 3, 5)
 	case "g":
 		return t.gravida(i)
+	}
+	return i
+}
+
+// unitAlone reads a unit without a number at i: an hour ago, pads/hr, mg/kg. It returns i if the word is none.
+func (t *Transformer) unitAlone(i int) int {
+	w := t.lex[i].word
+	switch {
+	case (w.unit.isTime() || w.unit == nothing && len(w.raw) > 1) && t.isMark(i-1, '/') && t.lex[i].glued:
+		return i + 1
+	case w.unit.isTime() && t.is(i+1, "ago") && t.is(i-1, "a", "an"):
+		return t.lasting(i-1, i, 1)
 	}
 	return i
 }

@@ -34,7 +34,7 @@ var classes = func() map[string]class {
 		repeating: {"q", "every", "each", "per"},
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
 		month:     {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
-		leading:   {"x", "c", "t", "l", "s", "g", "a", "an", "age", "aged", "twice"},
+		leading:   {"x", "c", "t", "l", "s", "g", "age", "aged", "twice"},
 		taking:    {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {
