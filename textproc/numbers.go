@@ -178,7 +178,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		switch {
 		case t.is(at, "km") && t.isMark(end, '/') && t.is(end+1, "h", "hr"):
 			return t.one(i, end+2, speed, high*.62)
-		case i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters: // 6apr94 f/u
+		case i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters: // 8jul88 f/u
 			return 0
 		case t.is(at, "f") && high >= 94 && high <= 110, t.is(at, "c") && high >= 34 && high <= 43 && (t.lex[next-1].point || t.lex[at].glued && high >= 38):
 			return t.one(i, end, temperature, celsius(high))
