@@ -20,9 +20,6 @@ import (
 // it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
-// maxAttempts is how often a record with retryable errors is handled.
-const maxAttempts = 5
-
 // batch collects what becomes of records until it is written. The next batch uses its storage again.
 type batch struct {
 	input    []byte   // keys and values of the records
@@ -117,7 +114,7 @@ func (b *batch) answer(o *Output) {
 }
 
 // deadLetter adds the dead letter of a record of the topic.
-func (b *batch) deadLetter(r Record, topic string, v Verdict, attempts int) {
+func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
 	for _, h := range [...]struct{ name, value string }{
 		{msg.HeaderReason, v.Reason},
@@ -127,7 +124,7 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict, attempts int) {
 		{msg.HeaderPartition, strconv.Itoa(r.Partition)},
 		{msg.HeaderOffset, strconv.FormatInt(r.Offset, 10)},
 		{msg.HeaderModelVersion, v.ModelVersion},
-		{msg.HeaderAttempts, strconv.Itoa(attempts)},
+		{msg.HeaderAttempts, "1"}, // no record is handled again
 		{msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat)},
 	} {
 		if h.value != "" {

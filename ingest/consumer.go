@@ -38,7 +38,7 @@ type Config struct {
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Registerer takes the metrics; it may be nil. New panics if it has them already.
+	// Registerer takes the metrics; it may be nil. It is an error if it has them already.
 	Registerer prometheus.Registerer
 
 	// Compression of the answers is one of Compressions; "" means none.
@@ -92,7 +92,6 @@ type Consumer struct {
 	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
 	// These limit the log lines about dead letters and failed commits.
 	refused, uncommitted *rateLimit
-	fatal                context.CancelCauseFunc
 }
 
 // New returns a Consumer; it does not connect.
@@ -103,7 +102,13 @@ func New(cfg Config) (*Consumer, error) {
 	if err := cmp.Or(invalid, unknown, err); err != nil {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
-	m := newMetrics(cfg.Registerer)
+	all := prometheus.NewRegistry()
+	m := newMetrics(all)
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(all); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client,
@@ -121,8 +126,7 @@ func (c *Consumer) Ready() bool { return c.ready.Load() }
 
 // Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
 // 20 s. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
-// topic does not exist, credentials are refused, the handler returned a fatal error, or draining took too long. Run may
-// be called once.
+// topic does not exist, credentials are refused, or draining took too long. Run may be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.client.Close()
 	if err := c.prepare(ctx); err != nil {
@@ -148,18 +152,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("joining group %q: %w", c.cfg.Group, err)
 	}
-	ctx, c.fatal = context.WithCancelCause(ctx)
-	defer c.fatal(nil)
 	c.generations(ctx, group)
 	c.ready.Store(false)
 	defer c.metrics.assigned.Set(0)
-	if err := c.leave(group); err != nil {
-		return err
-	}
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
+	return c.leave(group)
 }
 
 // prepare waits for the cluster and checks the topics.

@@ -32,11 +32,11 @@ type metrics struct {
 	blocked       prometheus.Gauge
 
 	// The children that the hot path needs, looked up once.
-	predicted, dead, retry prometheus.Counter
-	reasons                map[string]prometheus.Counter
+	predicted, dead prometheus.Counter
+	reasons         map[string]prometheus.Counter
 }
 
-// newMetrics registers the metrics with reg, which may be nil.
+// newMetrics registers the metrics with a registry that has none of them.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	in := promauto.With(reg)
 	opts := func(name, help string) prometheus.Opts {
@@ -72,8 +72,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		reasons:       make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
-	m.dead = m.records.WithLabelValues(DeadLetter.String())
-	m.retry = m.records.WithLabelValues(Retry.String())
+	m.dead = m.records.WithLabelValues("dead_letter")
 	for _, r := range append(msg.Reasons(), reasonOther) {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 	}

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -25,9 +24,6 @@ const (
 	// record comes.
 	fetchMaxWait = 500 * time.Millisecond
 )
-
-// errStopped ends the work on a partition at a record that must not be skipped.
-var errStopped = errors.New("stopped")
 
 // partition reads one partition during one generation.
 type partition struct {
@@ -71,7 +67,7 @@ func (p *partition) run(ctx, produce context.Context) {
 			failures = 0
 			continue
 		}
-		if ctx.Err() != nil || errors.Is(err, errStopped) {
+		if ctx.Err() != nil {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
@@ -146,15 +142,13 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 		if err == nil {
 			record, err = p.batch.load(r, p.id)
 		}
-		if err == nil {
-			err = p.handle(ctx, record)
-		}
 		if err != nil {
 			if flushed := p.flush(produce); flushed != nil {
 				return flushed
 			}
 			return err
 		}
+		p.handle(record)
 		if gap := record.Offset - p.next; gap > 0 {
 			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
 		}
@@ -168,35 +162,16 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 	return p.flush(produce)
 }
 
-// handle lets the worker answer a record, or decides what becomes of it. It returns errStopped if the record must not
-// be skipped.
-func (p *partition) handle(ctx context.Context, r Record) error {
+// handle lets the worker answer a record, or makes it a dead letter.
+func (p *partition) handle(r Record) {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
 	out := p.batch.output(r)
-	for attempt := 1; ; attempt++ {
-		err := p.protect(&out.record, out)
-		if err == nil {
-			p.batch.answer(out)
-			return nil
-		}
-		v := Disposition(err)
-		switch {
-		case v.Action == Fatal:
-			p.c.fatal(fmt.Errorf("handling partition %d at offset %d: %w", p.id, r.Offset, err))
-			return errStopped
-		case v.Action == Retry && attempt < maxAttempts:
-			p.c.metrics.retry.Inc()
-			if pause(ctx, attempt) != nil {
-				return errStopped
-			}
-			out.reset()
-			out.record = r
-		default:
-			p.batch.deadLetter(r, p.c.cfg.Input, v, attempt)
-			return nil
-		}
+	if err := p.protect(&out.record, out); err != nil {
+		p.batch.deadLetter(r, p.c.cfg.Input, Disposition(err))
+		return
 	}
+	p.batch.answer(out)
 }
 
 // flush writes the answers and dead letters of the batch, waits until they are acknowledged, and marks the batch. It
@@ -219,7 +194,7 @@ func (p *partition) flush(produce context.Context) error {
 			return err
 		}
 		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
-		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: stageProduce}, 1)
+		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: stageProduce})
 	}
 	if err := p.bury(produce); err != nil {
 		return err
