@@ -56,6 +56,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{Options: o}
+	o.Registry = prometheus.NewRegistry() // of what is made here; the caller's may have it already
 	if c.Models.Store != "" {
 		s, err := newTriage(ctx, &o)
 		if err != nil {
@@ -82,6 +83,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	if a.client, err = ingest.NewClient(connection); err != nil {
 		return nil, fmt.Errorf("configuring the client: %w", err)
+	}
+	if err := a.Registry.Register(o.Registry); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return a, nil
 }
