@@ -208,7 +208,7 @@ func (o *objects) next() (Row, error) {
 	if o.err == nil && o.in.doubtful && !utf8.ValidString(o.text) {
 		o.err = o.fail("", ErrEncoding)
 		if i := o.in.invalid(o.cells); i >= 0 {
-			o.err = o.fail(o.table.header[i], ErrEncoding)
+			o.err = o.fail(o.table.Header[i], ErrEncoding)
 		}
 	}
 	return Row{o.line, o.cells}, o.err
@@ -247,7 +247,7 @@ func (o *objects) set(name, cell string) {
 	i := o.table.Index(name)
 	switch {
 	case i >= 0:
-	case len(o.table.header) == maxFields:
+	case len(o.table.Header) == maxFields:
 		o.err = &Error{Err: ErrManyFields}
 		return
 	default:

@@ -95,7 +95,7 @@ func (s *source) defaultID() (string, error) {
 	if s.Index(DefaultID) >= 0 {
 		return DefaultID, nil
 	}
-	alike := slices.DeleteFunc(slices.Clone(s.Header()), func(name string) bool { return !strings.EqualFold(name, DefaultID) })
+	alike := slices.DeleteFunc(slices.Clone(s.Header), func(name string) bool { return !strings.EqualFold(name, DefaultID) })
 	switch len(alike) {
 	case 0:
 		return "", nil
@@ -170,7 +170,7 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 // items returns the items that patterns and codebook pick among the columns that are not taken, in the order of the file.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
-	for i, name := range s.Header() {
+	for i, name := range s.Header {
 		if !slices.Contains(taken, i) && name != "" {
 			candidates = append(candidates, name)
 		}
@@ -185,7 +185,7 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 			}
 		}
 	}
-	if err := pick(picked, c.Items, candidates, s.Header()); err != nil {
+	if err := pick(picked, c.Items, candidates, s.Header); err != nil {
 		return nil, err
 	}
 	var items []questionnaire.Item
@@ -206,7 +206,7 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 		return nil, fmt.Errorf("%w %q", questionnaire.ErrNoItem, strings.Join(c.Items, ","))
 	}
 	reversed := make([]bool, len(items))
-	if err := pick(reversed, c.Reversed, questionnaire.Names(items), s.Header()); err != nil {
+	if err := pick(reversed, c.Reversed, questionnaire.Names(items), s.Header); err != nil {
 		return nil, err
 	}
 	for j := range items {
@@ -236,9 +236,9 @@ func ReadCodebook(path string) (items []questionnaire.Item, ignored []string, er
 		return nil, nil, err
 	}
 	defer func() { _ = src.Close() }() // it was only read
-	at, ignored, err := codebookColumns(src.Header())
+	at, ignored, err := codebookColumns(src.Header)
 	if err != nil {
-		return nil, nil, src.at(src.HeaderLine(), err)
+		return nil, nil, src.at(src.HeaderLine, err)
 	}
 	missing := &questionnaire.Missing{}
 	for {

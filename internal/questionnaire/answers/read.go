@@ -68,13 +68,13 @@ type leftOut struct {
 func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Table, error) {
 	l, err := columns.layout(src, items)
 	if err != nil {
-		return nil, src.at(src.HeaderLine(), err)
+		return nil, src.at(src.HeaderLine, err)
 	}
 	r := &reader{layout: l}
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
-	r.Table = Table{File: src.File(), Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.Table = Table{File: src.File, Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
 	var out []leftOut
 	lineOf := map[string]int{}
 	for rows := 1; ; rows++ {
@@ -92,9 +92,9 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 			first, again := lineOf[id]
 			switch {
 			case l.Cell(id):
-				err = inColumn(src.Header()[l.id], questionnaire.ErrNoID)
+				err = inColumn(src.Header[l.id], questionnaire.ErrNoID)
 			case again && !l.visits:
-				err = inColumn(src.Header()[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
+				err = inColumn(src.Header[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
 			}
 			lineOf[id] = row.Line
 		}
@@ -235,7 +235,7 @@ func (s *source) at(line int, err error) error {
 	if !ok {
 		at = &table.Error{Err: err}
 	}
-	at.File, at.Line = s.File(), line
+	at.File, at.Line = s.File, line
 	return at
 }
 

@@ -84,8 +84,8 @@ func Read(path string, factors int) (*model.Scores, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	if width := len(r.Header()); width != factors+1 {
-		return nil, &table.Error{File: path, Line: r.HeaderLine(), Err: fmt.Errorf("%d columns, must be %d", width, factors+1)}
+	if width := len(r.Header); width != factors+1 {
+		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf("%d columns, must be %d", width, factors+1)}
 	}
 	s := &model.Scores{}
 	seen := map[string]bool{}
@@ -110,7 +110,7 @@ func Read(path string, factors int) (*model.Scores, error) {
 				err = questionnaire.ErrOutOfRange
 			}
 			if err != nil {
-				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header()[c+1], Err: err}
+				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header[c+1], Err: err}
 			}
 			values = append(values, v)
 		}
