@@ -152,7 +152,7 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, r.at(err)
 	}
-	r.rows, r.closers = rows, append(r.closers, rows.close)
+	r.rows, r.closers = rows, append(r.closers, rows.rows.Close)
 	return r, r.setHeader(rows.header)
 }
 
