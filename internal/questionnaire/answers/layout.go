@@ -215,15 +215,8 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	return items, nil
 }
 
-// The columns of a codebook. Only the first must be there.
-const (
-	codebookItem     = "item"
-	codebookText     = "text"
-	codebookSubscale = "subscale"
-	codebookMin      = "min"
-	codebookMax      = "max"
-	codebookReverse  = "reverse"
-)
+// codebookItem is the column of a codebook that must be there.
+const codebookItem = "item"
 
 // ReadCodebook reads the description of items from a file that package table reads: a row for each item with the columns item
 // (its name in the answers), text, subscale, min and max (the range of its answers; both or none) and reverse (1, yes or
@@ -268,7 +261,7 @@ func ReadCodebook(path string) (items []questionnaire.Item, ignored []string, er
 
 // codebookColumns finds the columns of a codebook, and names all others.
 func codebookColumns(header []string) (at map[string]int, ignored []string, err error) {
-	known := []string{codebookItem, codebookText, codebookSubscale, codebookMin, codebookMax, codebookReverse}
+	known := []string{codebookItem, "text", "subscale", "min", "max", "reverse"}
 	at = map[string]int{}
 	for i, name := range header {
 		lower := strings.ToLower(name)
@@ -298,21 +291,21 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 
 // describe returns the item of a row.
 func describe(cells map[string]string) (item *questionnaire.Item, err error) {
-	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells[codebookText], Subscale: cells[codebookSubscale]}
+	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells["text"], Subscale: cells["subscale"]}
 	if item.Name == "" {
 		return nil, inColumn(codebookItem, errors.New("an item without a name"))
 	}
-	if low, high := cells[codebookMin], cells[codebookMax]; low != "" || high != "" {
+	if low, high := cells["min"], cells["max"]; low != "" || high != "" {
 		if item.Range, err = questionnaire.NewRange(low, high); err != nil {
-			return nil, inColumn(codebookMin, err)
+			return nil, inColumn("min", err)
 		}
 	}
-	switch strings.ToLower(cells[codebookReverse]) {
+	switch strings.ToLower(cells["reverse"]) {
 	case "", "0", "no", "false":
 	case "1", "yes", "true":
 		item.Reversed = true
 	default:
-		return nil, inColumn(codebookReverse, errors.New("must be 0, 1, no, yes, false or true"))
+		return nil, inColumn("reverse", errors.New("must be 0, 1, no, yes, false or true"))
 	}
 	return item, nil
 }

@@ -116,7 +116,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	if len(r.IDs) == 0 {
 		return nil, src.at(slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), questionnaire.ErrNoAnswers)
 	}
-	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), src.sum()
+	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), hex.EncodeToString(src.hash.Sum(nil))
 	return &r.Table, nil
 }
 
@@ -250,9 +250,6 @@ func (s *source) find(name string) (int, error) {
 	}
 	return at, nil
 }
-
-// sum returns the SHA-256 of the file in hexadecimal, once all rows are read.
-func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
 // clean returns a trimmed copy of a cell.
 func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }

@@ -99,7 +99,7 @@ type Scorer struct {
 	beyond  []string
 }
 
-// Score writes the scores of a response into s. They are those of score.File for a row with the same answers and confounds, to
+// Score writes the scores of a response into s. They are those of fit.Score for a row with the same answers and confounds, to
 // the last bit. Items are found by their names; answers to other items do not matter. An item without an answer is missing, and
 // so is a code of missing entries. A number is the level of a categorical confound that reads as that number. s holds strings
 // of r, and shares its lists with the scorer until the next response. Score allocates nothing in the steady state.
