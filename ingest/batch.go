@@ -136,9 +136,6 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	b.outBytes += o.size()
 }
 
-// errPanic is a panic of the handler. Its record becomes a dead letter with reason scoring_failed.
-var errPanic = errors.New("the handler panicked")
-
 // protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
 // half-written, so a new one takes its place. The panic's value may hold parts of the record: only its type is logged,
 // with the stack. The text of Go's own errors, which holds only indices and types, is logged too.
@@ -155,7 +152,7 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 		}
 		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", what, "stack", stack())
 		p.worker = p.c.cfg.Handler.NewWorker()
-		err = errPanic
+		err = errors.New("the handler panicked")
 	}()
 	return p.worker.Handle(r, out)
 }

@@ -13,12 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-const (
-	drainTimeout          = 20 * time.Second // of Run
-	defaultStallTimeout   = time.Minute
-	defaultPartitionWatch = 5 * time.Second
-	joinGroupBackoff      = 500 * time.Millisecond
-)
+const drainTimeout = 20 * time.Second // of Run
 
 // Limits and default of Config.SessionTimeout. Brokers accept 6 s or more by default. The upper limit keeps the wait
 // for the partitions of a killed member short.
@@ -72,8 +67,8 @@ func (cfg *Config) validate() error {
 		return errors.New("a timeout is negative")
 	}
 	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, DefaultSessionTimeout)
-	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
-	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, defaultPartitionWatch)
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, time.Minute)
+	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, 5*time.Second)
 	return nil
 }
 
@@ -146,7 +141,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		// that. So the wait must end well before the session. A member may need one heartbeat to learn that its
 		// generation is over, and half a session to end it.
 		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
-		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
+		JoinGroupBackoff: 500 * time.Millisecond, StartOffset: kafka.FirstOffset,
 		GroupBalancers: []kafka.GroupBalancer{balancer{c: c}},
 	})
 	if err != nil {
@@ -213,12 +208,10 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	done := make(chan error, 1)
 	go func() { done <- group.Close() }()
-	t := time.NewTimer(drainTimeout)
-	defer t.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-t.C:
+	case <-time.After(drainTimeout):
 		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, drainTimeout)
 	}
 }

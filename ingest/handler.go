@@ -87,13 +87,8 @@ type Worker interface {
 	Handle(r *Record, out *Output) error
 }
 
-// Codes that ingest itself gives; a handler has its own.
-const (
-	ReasonScoringFailed = string(msg.ScoringFailed)
-	stageDecode         = "decode"
-	stageHandle         = "handle"
-	stageProduce        = "produce"
-)
+// ReasonScoringFailed is the reason that ingest itself gives; a handler has its own.
+const ReasonScoringFailed = string(msg.ScoringFailed)
 
 // Verdict is what the dead letter of a record says. It is an error, so that a Worker can return it.
 type Verdict struct {
@@ -117,9 +112,9 @@ func (v *Verdict) Unwrap() error { return v.Err }
 // and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason and stage. Without either the
 // reason is scoring_failed and the stage handle. Neither the error's text nor the record's content is written anywhere.
 func Disposition(err error) Verdict {
-	v := Verdict{Reason: ReasonScoringFailed, Stage: stageHandle}
+	v := Verdict{Reason: ReasonScoringFailed, Stage: "handle"}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
-		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, stageDecode
+		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, "decode"
 	}
 	own, ok := errors.AsType[*Verdict](err)
 	if !ok {

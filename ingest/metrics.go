@@ -1,16 +1,11 @@
 package ingest
 
 import (
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
-
-// reasonOther is the label for any reason outside the contract.
-const reasonOther = "other"
 
 // metrics holds what the package comment lists.
 type metrics struct {
@@ -73,7 +68,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m.predicted = m.records.WithLabelValues("answered")
 	m.dead = m.records.WithLabelValues("dead_letter")
-	for _, r := range append(msg.Reasons(), reasonOther) {
+	for _, r := range append(msg.Reasons(), "other") {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 	}
 	for _, cause := range []string{causeRetention, causeAbsent} {
@@ -99,11 +94,8 @@ const (
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]
 	if !ok {
-		c = m.reasons[reasonOther]
+		c = m.reasons["other"] // than those of the contract
 	}
 	c.Inc()
 	m.dead.Inc()
 }
-
-// partitionLabel is the value of the label partition.
-func partitionLabel(id int) string { return strconv.Itoa(id) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,7 +40,7 @@ type partition struct {
 }
 
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
-	label := partitionLabel(a.ID)
+	label := strconv.Itoa(a.ID)
 	return &partition{
 		c: g.c, g: g, id: a.ID, worker: g.c.cfg.Handler.NewWorker(), next: a.Offset,
 		batch:    batch{outputs: make([]Output, maxBatchRecords)},
@@ -54,10 +55,8 @@ func (p *partition) run(ctx, produce context.Context) {
 		p.g.begin(p.id, p.next)
 	}
 	for failures := 0; ctx.Err() == nil; {
-		var err error
-		if p.next < 0 {
-			err = p.locate(ctx)
-		} else {
+		err := error(kafka.OffsetOutOfRange)
+		if p.next >= 0 {
 			err = p.fetch(ctx, produce)
 		}
 		if errors.Is(err, kafka.OffsetOutOfRange) {
@@ -194,7 +193,7 @@ func (p *partition) flush(produce context.Context) error {
 			return err
 		}
 		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
-		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: stageProduce})
+		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: "produce"})
 	}
 	if err := p.bury(produce); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -137,13 +138,7 @@ func separator(head []byte) rune {
 			count[i]++
 		}
 	}
-	best := 0
-	for i := range count {
-		if count[i] > count[best] {
-			best = i
-		}
-	}
-	return rune(candidates[best])
+	return rune(candidates[slices.Index(count[:], slices.Max(count[:]))])
 }
 
 func (s *separated) next() (Row, error) {

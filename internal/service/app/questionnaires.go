@@ -46,14 +46,14 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 		if err := ctx.Err(); err != nil {
 			return false, []error{err}
 		}
-		folder, old := q.folders[name], set[name]
-		sha256, err := model.ReadSHA256(folder)
+		old := set[name]
+		sha256, err := model.ReadSHA256(q.folders[name])
 		if err == nil && old != nil && old.Info.SHA256 == sha256 {
 			continue
 		}
 		var in *responses.Instrument
 		if err == nil {
-			in, err = loadInstrument(name, folder, q.items)
+			in, err = q.load(name)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("questionnaires.models.%s: %w", name, err))
@@ -67,15 +67,15 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 	return changed, errs
 }
 
-// loadInstrument loads the model in a folder. Its version is named as the model store names versions.
-func loadInstrument(name, folder string, items int) (*responses.Instrument, error) {
-	m, err := model.Load(folder)
+// load loads an instrument. The version of its model is named as the model store names versions.
+func (q *questionnaires) load(name string) (*responses.Instrument, error) {
+	m, err := model.Load(q.folders[name])
 	if err != nil {
 		return nil, err
 	}
-	in, err := responses.New(name, models.VersionName(m.CreatedAt, m.SHA256), m, items)
+	in, err := responses.New(name, models.VersionName(m.CreatedAt, m.SHA256), m, q.items)
 	if err != nil {
-		return nil, fmt.Errorf("loading the model in %q: %w", folder, err)
+		return nil, fmt.Errorf("loading the model in %q: %w", q.folders[name], err)
 	}
 	return in, nil
 }

@@ -184,7 +184,8 @@ func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 				return nil, err
 			}
 		}
-		e.add(i-1, j-1, v, m.line)
+		e.rows, e.columns = append(e.rows, int32(i-1)), append(e.columns, int32(j-1))
+		e.values, e.lines = append(e.values, v), append(e.lines, int32(m.line))
 	}
 	if len(e.values) < m.entries {
 		return nil, malformed(m.line, 0, "the file ends after %d of %d entries", len(e.values), m.entries)
@@ -266,14 +267,6 @@ type coordinates struct {
 	rows, columns []int32
 	values        []float64
 	lines         []int32 // of the file, before mirror
-}
-
-// add appends an entry that stands in the given line.
-func (c *coordinates) add(i, j int, v float64, line int) {
-	c.rows = append(c.rows, int32(i))
-	c.columns = append(c.columns, int32(j))
-	c.values = append(c.values, v)
-	c.lines = append(c.lines, int32(line))
 }
 
 // mirror adds the entry (j, i) for every (i, j) off the diagonal.
