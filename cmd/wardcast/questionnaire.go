@@ -21,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
@@ -325,7 +324,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 			return cli.Usage(err)
 		}
 	}
-	scores, err := score.File(m, c.Input, c.ID, c.MissingCode)
+	scores, err := fit.Score(m, c.Input, c.ID, c.MissingCode)
 	if err != nil {
 		return err
 	}
@@ -334,7 +333,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if c.Out != "" {
-		return score.Write(c.Out, &scores.Scores)
+		return folder.WriteScores(c.Out, &scores.Scores)
 	}
 	_, err = d.Out.Write(scores.CSV())
 	return err

@@ -103,11 +103,10 @@ func (m *Model) Files() (map[string][]byte, error) {
 // Files returns the files of the model and ScoresFile.
 func (f *Fitted) Files() (map[string][]byte, error) {
 	files, err := f.Model.Files()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		files[ScoresFile] = f.Scores.CSV()
 	}
-	files[ScoresFile] = f.Scores.CSV()
-	return files, nil
+	return files, err
 }
 
 func indented(v any) ([]byte, error) {
