@@ -22,23 +22,22 @@ import (
 // Auto lets cross-validation on the training data choose a weight; see smf.Search.
 const Auto = "auto"
 
-// Supervised holds the options of the methods of methods.Supervised. Paths name matrix files, as Input does.
+// Supervised holds the options of the methods of methods.Supervised. Paths name matrix files, as Input does; "" means none.
+// Labels are 0 … κ, and every class must occur. Xi and Ridge are ξ and ν, each a number or Auto, as "" is too. Start
+// coefficients belong to StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and "" means zeros.
 type Supervised struct {
-	// Labels is the path of the labels 0 … κ, one for each document, in a line or a column. Every class must occur.
-	Labels string
-	// Aux is the path of auxiliary features, in the orientation of the input; "" means none.
-	Aux string
-	// Xi and Ridge are the weights ξ and ν, each a number or Auto; "" means Auto.
-	Xi, Ridge string
-	// TestInput, TestLabels and TestAux are documents to predict; TestInput "" means none.
-	TestInput, TestLabels, TestAux string
-	// StartCoefficients is the path of the β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux is
-	// that of Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
-	StartCoefficients, StartAux string
-	// ClassWeights weighs documents in the label loss; "" means smf.Unweighted.
-	ClassWeights smf.ClassWeights
+	Labels            string           `help:"Labels 0, 1 … of the documents, in one line or one column." type:"existingfile" placeholder:"FILE"`
+	Aux               string           `help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE"`
+	Xi                string           `help:"Weight of the reconstruction: a number, or auto for 5-fold cross-validation (default: auto)." placeholder:"WEIGHT"`
+	Ridge             string           `help:"Weight of the squared coefficients: a number or auto (default: auto)." placeholder:"WEIGHT"`
+	ClassWeights      smf.ClassWeights `help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
+	TestInput         string           `help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE"`
+	TestLabels        string           `help:"Their labels." type:"existingfile" placeholder:"FILE"`
+	TestAux           string           `help:"Their auxiliary features." type:"existingfile" placeholder:"FILE"`
+	StartCoefficients string           `help:"Start from these coefficients, k × κ, together with --start-topics and --start-scores." type:"existingfile" placeholder:"FILE"`
+	StartAux          string           `help:"Start from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE"`
 	// Tried, if not nil, is called after each run of the cross-validation, from several goroutines.
-	Tried func(done, total int)
+	Tried func(done, total int) `kong:"-"`
 }
 
 // SupervisedSettings are the options of a supervised run with their defaults filled in.
