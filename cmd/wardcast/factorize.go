@@ -24,7 +24,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	case c.Restarts < 1:
 		return cli.Usage(fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts))
 	}
-	if ridge, err := strconv.ParseFloat(c.Ridge, 64); err == nil && ridge == 0 {
+	if ridge, err := strconv.ParseFloat(c.RidgeGiven, 64); err == nil && ridge == 0 {
 		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
 	}
 	tried, bar := cli.NewProgress(d.Err, "cross-validation"), &iterations{Progress: cli.NewProgress(d.Err, "updates"), max: c.MaxIter}
@@ -48,7 +48,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 		report.Method, report.Status, strconv.Itoa(report.Iterations), strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
 		orthogonality, cli.Digits(&report.Seconds.Load, 3), cli.Digits(&report.Seconds.Init, 3), cli.Digits(&report.Seconds.Solve, 3),
 	}
-	if s := report.Settings.SupervisedSettings; s != nil {
+	if s := report.Settings.Supervised; s != nil {
 		head = append(head, "XI", "RIDGE")
 		row = append(row, strconv.FormatFloat(s.Xi, 'g', 4, 64), strconv.FormatFloat(s.Ridge, 'g', 4, 64))
 	}

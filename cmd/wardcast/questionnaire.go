@@ -164,18 +164,30 @@ type result struct {
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
-// prepare completes the options, and returns a progress bar. The inputs are the files that are read.
-func (r *result) prepare(d *cli.Deps, o *fit.Options, inputs ...string) (*cli.Progress, error) {
+// learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of items
+// that a compact set is asked to have, the inputs are the files that are read.
+func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run func() (*model.Fitted, error), compact int, inputs ...string) error {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // said before an hour of updates, not after
-		return nil, cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
+		return cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
 	}
 	if err := folder.Check(r.Out, inputs...); err != nil {
-		return nil, cli.Usage(err)
+		return cli.Usage(err)
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
 	bar := cli.NewProgress(d.Err, "cross-validation")
 	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
-	return bar, nil
+	fitted, err := run()
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	if n := len(fitted.Summary.Compact); n < compact {
+		d.Log.Warn("the compact set has fewer items than asked for", "items", n, "compact", compact)
+	}
+	if err := folder.Write(ctx, r.Out, fitted); err != nil {
+		return err
+	}
+	return r.report(d, fitted)
 }
 
 // report prints what was learnt and written.
@@ -212,19 +224,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 		return err
 	}
 	o.Columns.Visits = visits
-	bar, err := c.prepare(d, &o, c.Input, c.Codebook)
-	if err != nil {
-		return err
-	}
-	fitted, err := fit.Fit(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	if err := folder.Write(ctx, c.Out, fitted); err != nil {
-		return err
-	}
-	return c.report(d, fitted)
+	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
 type questionnaireLongitudinalCmd struct {
@@ -258,22 +258,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 	for _, dir := range c.Models {
 		read = append(read, filepath.Join(dir, model.ScoresFile))
 	}
-	bar, err := c.prepare(d, &o.Options, read...)
-	if err != nil {
-		return err
-	}
-	fitted, err := meta.Run(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	if n := len(fitted.Summary.Compact); n < c.Compact {
-		d.Log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
-	}
-	if err := folder.Write(ctx, c.Out, fitted); err != nil {
-		return err
-	}
-	return c.report(d, fitted)
+	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
 }
 
 type questionnaireScoreCmd struct {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -138,15 +139,7 @@ func help(options kong.HelpOptions, command *kong.Context) error {
 }
 
 func (p *Program) usage(err error) bool {
-	if errors.As(err, new(UsageError)) {
-		return true
-	}
-	for _, sentinel := range p.Usage {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, new(UsageError)) || slices.ContainsFunc(p.Usage, func(sentinel error) bool { return errors.Is(err, sentinel) })
 }
 
 func (p *Program) fail(err error, code int) int {

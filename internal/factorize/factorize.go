@@ -86,7 +86,7 @@ type Seconds struct {
 // Settings are the options of a run.
 type Settings struct {
 	Options
-	*SupervisedSettings // nil for methods without labels
+	*Supervised // nil for methods without labels
 }
 
 // Run reads the input, factorizes it and writes the output. The recorder, which may be nil, sees every iterate.
