@@ -239,9 +239,12 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 // store.
 func previous(log *slog.Logger, store *models.Store) func(context.Context, string) (*models.Bundle, error) {
 	return func(ctx context.Context, model string) (*models.Bundle, error) {
-		b, err := train.Champion(ctx, store, model)
+		b, err := loadBundle(ctx, store, model, "")
 		if damaged, ok := errors.AsType[*models.FileError](err); ok {
 			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
+			return nil, nil
+		}
+		if errors.Is(err, models.ErrNotFound) {
 			return nil, nil
 		}
 		return b, err

@@ -194,18 +194,15 @@ func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Setti
 	return result, err
 }
 
-// penalized is a method with ℓ1 penalties.
-type penalized interface {
-	Weights(x mat.Matrix, rank int) (topics, scores float64)
-}
-
 // report describes a result.
 func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Result) *Report {
 	settings := *o
 	settings.Documents, settings.Terms = x.Dims()
 	settings.Starts = o.Restarts
 	settings.Threads = linalg.Threads(o.Threads).Limit()
-	if l1, ok := method.(penalized); ok {
+	if l1, ok := method.(interface {
+		Weights(x mat.Matrix, rank int) (topics, scores float64)
+	}); ok {
 		topics, scores := l1.Weights(x, o.Rank)
 		settings.L1Topics, settings.L1Scores = &topics, &scores
 	}
