@@ -65,7 +65,7 @@ type Program struct {
 // Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
 // a second one has its default effect.
 func (p *Program) Run() int {
-	options := append(lists, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description))
+	options := slices.Concat(lists, []kong.Option{kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description)})
 	parser, err := kong.New(p.Grammar, options...)
 	if err != nil {
 		return p.fail(err, ExitFailed)
