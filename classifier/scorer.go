@@ -17,11 +17,12 @@ const NoKnownTerms = "no_known_terms"
 // Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
-// Limits caps how many entries of an explanation are sent; the others become one entry named Other. 0 is no limit.
+// Limits caps how many topics, terms of a topic and single words an explanation names; the others become one entry named
+// Other. 0 is no limit. Help is that of flags.
 type Limits struct {
-	Topics int // topics of a prediction
-	Terms  int // terms of a topic
-	Words  int // single words of a prediction
+	Topics int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
+	Terms  int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
+	Words  int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
 }
 
 // Options says how a prediction is explained.

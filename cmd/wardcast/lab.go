@@ -31,7 +31,7 @@ type benchCmd struct {
 
 // benchInput is the flags for the notes and the models.
 type benchInput struct {
-	limits
+	classifier.Limits
 	Notes    int    `help:"Number of notes." default:"100000"`
 	ModelDir string `help:"Model store (default: models trained on generated notes)." placeholder:"DIR"`
 	Input    string `help:"Notes as JSON lines, repeated as often as needed (default: generated notes)." type:"existingfile" placeholder:"FILE"`
@@ -115,7 +115,7 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	r, err := bench.Score(ctx, set, c.limits.limits(), messages)
+	r, err := bench.Score(ctx, set, c.Limits, messages)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	bar := cli.NewProgress(d.Err, "streaming")
 	s := c.StreamSettings
-	s.Logger, s.Limits, s.Progress = log, c.limits.limits(), bar.Set
+	s.Logger, s.Limits, s.Progress = log, c.benchInput.Limits, bar.Set
 	r, err := bench.Stream(ctx, set, messages, s)
 	bar.Finish()
 	if err != nil {

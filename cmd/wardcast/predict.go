@@ -22,15 +22,6 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// limits is the flags that bound an explanation.
-type limits struct {
-	Topics int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
-	Terms  int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
-	Words  int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
-}
-
-func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
-
 type predictCmd struct {
 	ModelDir string `help:"Model store." required:"" placeholder:"DIR"`
 	Input    string `help:"File of notes to score: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
@@ -38,7 +29,7 @@ type predictCmd struct {
 	cli.NoteColumns
 	oneNote
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
-	limits
+	classifier.Limits
 	Class string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
 }
 
@@ -182,7 +173,7 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		bar = cli.NewProgress(d.Err, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
-	counts, err := set.Predict(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, b)
+	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Class: c.Class}, b)
 	bar.Finish()
 	if err != nil {
 		return err
