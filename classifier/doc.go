@@ -19,6 +19,5 @@
 // the threshold or more. A class is explained against the reference, and the reference against the most probable other
 // class.
 //
-// A Model is immutable and safe for concurrent use. A Scorer holds the scratch memory of one goroutine. The
-// prediction is a pure function of model, text and auxiliary values.
+// The prediction is a pure function of model, text and auxiliary values.
 package classifier

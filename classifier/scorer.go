@@ -17,13 +17,13 @@ const NoKnownTerms = "no_known_terms"
 // Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
-// Limits caps how many entries of an explanation are sent; the others become one entry named Other. 0 is no limit.
+// Limits caps how many topics, terms of a topic and single words an explanation names; the others become one entry named
+// Other. 0 is no limit. Help is that of flags.
 type Limits struct {
-	Topics int // topics of a prediction
-	Terms  int // terms of a topic
-	Words  int // single words of a prediction
-	// Evidence is how many parts of the note a prediction points at.
-	Evidence int
+	Topics   int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
+	Terms    int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
+	Words    int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
+	Evidence int `help:"Parts of the note that an explanation points at. One entry sums the others; 0 names all." default:"${evidence}"`
 }
 
 // Pieces is the term of the entry among the words that sums what the pieces of the note's words add.

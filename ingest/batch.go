@@ -20,9 +20,6 @@ import (
 // it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
-// maxAttempts is how often a record with retryable errors is handled.
-const maxAttempts = 5
-
 // batch collects what becomes of records until it is written. The next batch uses its storage again.
 type batch struct {
 	input    []byte   // keys and values of the records
@@ -117,7 +114,7 @@ func (b *batch) answer(o *Output) {
 }
 
 // deadLetter adds the dead letter of a record of the topic.
-func (b *batch) deadLetter(r Record, topic string, v Verdict, attempts int) {
+func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
 	for _, h := range [...]struct{ name, value string }{
 		{msg.HeaderReason, v.Reason},
@@ -127,7 +124,7 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict, attempts int) {
 		{msg.HeaderPartition, strconv.Itoa(r.Partition)},
 		{msg.HeaderOffset, strconv.FormatInt(r.Offset, 10)},
 		{msg.HeaderModelVersion, v.ModelVersion},
-		{msg.HeaderAttempts, strconv.Itoa(attempts)},
+		{msg.HeaderAttempts, "1"}, // no record is handled again
 		{msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat)},
 	} {
 		if h.value != "" {
@@ -138,9 +135,6 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict, attempts int) {
 	b.verdicts = append(b.verdicts, v)
 	b.outBytes += o.size()
 }
-
-// errPanic is a panic of the handler. Its record becomes a dead letter with reason scoring_failed.
-var errPanic = errors.New("the handler panicked")
 
 // protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
 // half-written, so a new one takes its place. The panic's value may hold parts of the record: only its type is logged,
@@ -158,7 +152,7 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 		}
 		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", what, "stack", stack())
 		p.worker = p.c.cfg.Handler.NewWorker()
-		err = errPanic
+		err = errors.New("the handler panicked")
 	}()
 	return p.worker.Handle(r, out)
 }

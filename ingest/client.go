@@ -80,11 +80,9 @@ func pause(ctx context.Context, attempt int) error {
 	if attempt < 16 {
 		d = min(minBackoff<<attempt, maxBackoff)
 	}
-	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
-	t := time.NewTimer(d - rand.N(d/2+1))
-	defer t.Stop()
 	select {
-	case <-t.C:
+	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
+	case <-time.After(d - rand.N(d/2+1)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -186,23 +184,17 @@ func settle(ctx context.Context, ask func() (missing []string, err error)) error
 	}
 }
 
-// CheckTopics returns a *MissingTopicsError if a topic does not exist.
+// CheckTopics returns a *MissingTopicsError if a topic does not exist. It asks over fresh connections.
 func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
-	return settle(ctx, func() ([]string, error) { return c.missing(ctx, names) })
-}
-
-// missing returns the topics that a broker does not know. It asks over a fresh connection.
-func (c *Client) missing(ctx context.Context, names []string) ([]string, error) {
-	fresh, err := NewClient(c.conn, names...)
-	if err != nil {
-		return nil, err
-	}
-	defer fresh.Close()
-	counts, err := fresh.partitions(ctx, names...)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), nil
+	return settle(ctx, func() ([]string, error) {
+		fresh, err := NewClient(c.conn, names...)
+		if err != nil {
+			return nil, err
+		}
+		defer fresh.Close()
+		counts, err := fresh.partitions(ctx, names...)
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), err
+	})
 }
 
 // partitions returns the number of partitions of each topic that exists, as far as the transport knows.

@@ -25,10 +25,7 @@ const (
 	SASLSCRAMSHA512 = "scram-sha-512"
 )
 
-const (
-	clientID    = "wardcast"
-	dialTimeout = 3 * time.Second
-)
+const dialTimeout = 3 * time.Second
 
 // Connection says how to reach a Kafka cluster. With only Brokers set, it is
 // plain text without a login.
@@ -59,9 +56,8 @@ type SASL struct {
 	Password  Secret
 }
 
-// Check returns everything that is wrong with the settings. Each error begins
-// with the key of the setting, as in "tls.key_file: ...". It reads no files and
-// opens no connection.
+// Check returns all that is wrong with the settings, each error with the key first, as in "tls.key_file: ...". It reads no
+// files and opens no connection.
 func (c Connection) Check() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(c.Brokers) == 0 {
@@ -137,12 +133,11 @@ func (c Connection) Dialer() (*kafka.Dialer, error) {
 	if err := cmp.Or(errors.Join(c.Check()...), errTLS, errSASL); err != nil {
 		return nil, err
 	}
-	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, KeepAlive: 30 * time.Second, TLS: tlsConfig, SASLMechanism: mechanism}, nil
+	return &kafka.Dialer{ClientID: "wardcast", Timeout: dialTimeout, KeepAlive: 30 * time.Second, TLS: tlsConfig, SASLMechanism: mechanism}, nil
 }
 
-// Probe connects to the first broker that answers, with the handshakes of TLS
-// and SASL. Its error names the broker and, for a known symptom, the likely
-// cause.
+// Probe connects to the first broker that answers and logs in. Its error names the broker and, for a known symptom, the
+// likely cause.
 func (c Connection) Probe(ctx context.Context) error {
 	d, err := c.Dialer()
 	if err != nil {
@@ -150,11 +145,11 @@ func (c Connection) Probe(ctx context.Context) error {
 	}
 	var errs []error
 	for _, broker := range c.Brokers {
-		if err := c.probe(ctx, d, broker); err != nil {
-			errs = append(errs, err)
-			continue
+		err := c.probe(ctx, d, broker)
+		if err == nil {
+			return nil
 		}
-		return nil
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -170,27 +165,23 @@ func (c Connection) probe(ctx context.Context, d *kafka.Dialer, broker string) e
 	if err == nil {
 		return nil
 	}
-	hint := c.hint(err)
-	if hint != "" {
-		hint = " (" + hint + ")"
-	}
-	return fmt.Errorf("dialing broker %s: %w%s", broker, err, hint)
+	return fmt.Errorf("dialing broker %s: %w%s", broker, err, c.hint(err))
 }
 
-// hint names the likely cause of an error that does not name it, or "".
+// hint names, in parentheses, the likely cause of an error that does not name it, or "".
 func (c Connection) hint(err error) string {
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	timeout, ok := errors.AsType[net.Error](err)
 	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
 	case notTLS:
-		return "does the broker speak TLS on this port?"
+		return " (does the broker speak TLS on this port?)"
 	case !c.TLS.Enabled && closed:
-		return "is TLS needed?"
+		return " (is TLS needed?)"
 	case c.SASL.Mechanism == "" && closed:
-		return "is SASL needed?"
+		return " (is SASL needed?)"
 	case !c.TLS.Enabled && ok && timeout.Timeout():
-		return "is the address right, is TLS needed?"
+		return " (is the address right, is TLS needed?)"
 	}
 	return ""
 }

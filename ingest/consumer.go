@@ -13,12 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-const (
-	drainTimeout          = 20 * time.Second // of Run
-	defaultStallTimeout   = time.Minute
-	defaultPartitionWatch = 5 * time.Second
-	joinGroupBackoff      = 500 * time.Millisecond
-)
+const drainTimeout = 20 * time.Second // of Run
 
 // Limits and default of Config.SessionTimeout. Brokers accept 6 s or more by default. The upper limit keeps the wait
 // for the partitions of a killed member short.
@@ -38,7 +33,7 @@ type Config struct {
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Registerer takes the metrics; it may be nil. New panics if it has them already.
+	// Registerer takes the metrics; it may be nil. It is an error if it has them already.
 	Registerer prometheus.Registerer
 
 	// Compression of the answers is one of Compressions; "" means none.
@@ -72,8 +67,8 @@ func (cfg *Config) validate() error {
 		return errors.New("a timeout is negative")
 	}
 	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, DefaultSessionTimeout)
-	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
-	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, defaultPartitionWatch)
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, time.Minute)
+	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, 5*time.Second)
 	return nil
 }
 
@@ -92,7 +87,6 @@ type Consumer struct {
 	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
 	// These limit the log lines about dead letters and failed commits.
 	refused, uncommitted *rateLimit
-	fatal                context.CancelCauseFunc
 }
 
 // New returns a Consumer; it does not connect.
@@ -103,7 +97,13 @@ func New(cfg Config) (*Consumer, error) {
 	if err := cmp.Or(invalid, unknown, err); err != nil {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
-	m := newMetrics(cfg.Registerer)
+	all := prometheus.NewRegistry()
+	m := newMetrics(all)
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(all); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client,
@@ -121,8 +121,7 @@ func (c *Consumer) Ready() bool { return c.ready.Load() }
 
 // Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
 // 20 s. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
-// topic does not exist, credentials are refused, the handler returned a fatal error, or draining took too long. Run may
-// be called once.
+// topic does not exist, credentials are refused, or draining took too long. Run may be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.client.Close()
 	if err := c.prepare(ctx); err != nil {
@@ -142,24 +141,16 @@ func (c *Consumer) Run(ctx context.Context) error {
 		// that. So the wait must end well before the session. A member may need one heartbeat to learn that its
 		// generation is over, and half a session to end it.
 		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
-		JoinGroupBackoff: joinGroupBackoff, StartOffset: kafka.FirstOffset,
+		JoinGroupBackoff: 500 * time.Millisecond, StartOffset: kafka.FirstOffset,
 		GroupBalancers: []kafka.GroupBalancer{balancer{c: c}},
 	})
 	if err != nil {
 		return fmt.Errorf("joining group %q: %w", c.cfg.Group, err)
 	}
-	ctx, c.fatal = context.WithCancelCause(ctx)
-	defer c.fatal(nil)
 	c.generations(ctx, group)
 	c.ready.Store(false)
 	defer c.metrics.assigned.Set(0)
-	if err := c.leave(group); err != nil {
-		return err
-	}
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
+	return c.leave(group)
 }
 
 // prepare waits for the cluster and checks the topics.
@@ -217,12 +208,10 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	done := make(chan error, 1)
 	go func() { done <- group.Close() }()
-	t := time.NewTimer(drainTimeout)
-	defer t.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-t.C:
+	case <-time.After(drainTimeout):
 		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, drainTimeout)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -33,8 +33,6 @@ func TestDisposition(t *testing.T) {
 		"unknown":       {errors.New("x"), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
 		"all":           {refusal(ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}), ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}},
 		"wrapped":       {fmt.Errorf("scoring: %w", refusal(ingest.Verdict{Reason: "no_model", Stage: "route"})), ingest.Verdict{Reason: "no_model", Stage: "route"}},
-		"retry":         {refusal(ingest.Verdict{Action: ingest.Retry}), ingest.Verdict{Action: ingest.Retry, Reason: "scoring_failed", Stage: "handle"}},
-		"fatal":         {refusal(ingest.Verdict{Action: ingest.Fatal}), ingest.Verdict{Action: ingest.Fatal, Reason: "scoring_failed", Stage: "handle"}},
 		"not a code":    {refusal(ingest.Verdict{Reason: "78F fell", Stage: strings.Repeat("x", 40)}), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
 		"message error": {fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText, Field: "text"}), ingest.Verdict{Reason: "empty_text", Field: "text", Stage: "decode"}},
 	} {
@@ -67,12 +65,23 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
+// TestMetricsAreRegisteredOnce: two consumers need registries of their own, or labels that tell them apart.
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	t.Parallel()
+	cfg := ingest.Config{Connection: newFake(t).conn, Group: "g", Input: "a", Output: "b", DeadLetters: "c", Handler: handle(echo), Logger: discard, Registerer: prometheus.NewRegistry()}
+	if _, err := ingest.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ingest.New(cfg); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+		t.Errorf("a second consumer with this registry: %v", err)
+	}
+}
+
 // TestEveryRecordIsAnswered sends every kind of record and looks at all that
 // comes of it.
 func TestEveryRecordIsAnswered(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	var retried atomic.Int32
 	h := func(r *ingest.Record, out *ingest.Output) error {
 		switch kind, _, _ := strings.Cut(string(r.Value), " "); kind {
 		case "panic":
@@ -81,12 +90,6 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 			_ = r.Value[len(r.Value)+r.Partition]
 		case "refuse":
 			return refusal(ingest.Verdict{Reason: "wrong_type", Stage: "decode", ModelVersion: "v1"})
-		case "once":
-			if retried.Add(1) == 1 {
-				return refusal(ingest.Verdict{Action: ingest.Retry})
-			}
-		case "never":
-			return refusal(ingest.Verdict{Action: ingest.Retry, Reason: "no_model"})
 		case "":
 			return &msg.Error{Reason: msg.NotJSON}
 		}
@@ -107,8 +110,6 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 	add("panic", "panic "+patient, "scoring_failed")
 	add("index", "index "+patient, "scoring_failed")
 	add("refuse", "refuse "+patient, "wrong_type")
-	add("once", "once "+patient, "")
-	add("never", "never "+patient, "no_model")
 	add("empty", "", "not_json")
 	add("large", "refuse "+strings.Repeat(patient, 220_000), "wrong_type") // 2 MB
 	all = append(all, &ingest.Output{Key: []byte("tombstone")})
@@ -151,8 +152,6 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 			wantHeaders["dlq-stage"], wantHeaders["dlq-model-version"] = "decode", "v1"
 		case "empty", "tombstone":
 			wantHeaders["dlq-stage"] = "decode"
-		case "never":
-			wantHeaders["dlq-attempts"] = "5"
 		}
 		if x.key == "tombstone" {
 			delete(wantHeaders, "trace")
@@ -171,15 +170,14 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		name, label string
 		want        float64
 	}{
-		{"consumed_records_total", "", n + 9},
-		{"records_total", "answered", n + 2},
-		{"records_total", "dead_letter", 7},
-		{"records_total", "retry", 5},
+		{"consumed_records_total", "", n + 7},
+		{"records_total", "answered", n + 1},
+		{"records_total", "dead_letter", 6},
 		{"dead_letters_total", "wrong_type", 2},
 		{"dead_letters_total", "scoring_failed", 2},
 		{"handler_panics_total", "", 2},
-		{"handle_seconds", "", n + 9},
-		{"end_to_end_seconds", "", n + 2},
+		{"handle_seconds", "", n + 7},
+		{"end_to_end_seconds", "", n + 1},
 		{"in_flight_records", "", 0},
 		{"lag_records", "", 0},
 		{"commits_total", "stale", 0},
@@ -255,55 +253,6 @@ func TestDrainRepeatsNothing(t *testing.T) {
 	c.wantAll(n, true)
 	if diff := cmp.Diff(c.ends(c.in), c.committed()); diff != "" {
 		t.Errorf("committed offsets: -want +got\n%s", diff)
-	}
-}
-
-// TestStoppedRecordIsNotPassedOver stops at a record that is neither answered
-// nor refused, the first of its partition or a later one: the next process,
-// healed, answers it.
-func TestStoppedRecordIsNotPassedOver(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		action ingest.Action
-		every  bool // record, not just k50
-	}{
-		"fatal":          {ingest.Fatal, false},
-		"fatal at first": {ingest.Fatal, true},
-		"retry at first": {ingest.Retry, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newCluster(t)
-			c.send(numbered(0, 100)...)
-			met := make(chan struct{}, 1)
-			refused := refusal(ingest.Verdict{Action: test.action})
-			m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
-				if test.every || string(r.Key) == "k50" {
-					select {
-					case met <- struct{}{}:
-					default:
-					}
-					return refused
-				}
-				return echo(r, out)
-			}))
-			<-met
-			if test.action == ingest.Fatal {
-				<-m.done
-				if !errors.Is(m.err, refused) {
-					t.Errorf("Run returns %v, want the handler's error", m.err)
-				}
-			} else {
-				m.stop()
-			}
-			if n := count(append(c.read(c.out), c.read(c.dlq)...))["k50"]; n != 0 {
-				t.Error("the record is answered")
-			}
-			m = c.start(handle(echo))
-			c.awaitAnswers(100)
-			m.stop()
-			c.wantAll(100, true)
-		})
 	}
 }
 

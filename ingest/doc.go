@@ -6,8 +6,8 @@
 //
 // Delivery is at least once. Nothing is lost.
 //
-//   - Each record ends in exactly one of: an answer, a dead letter, another attempt, or the end of Run with an error.
-//     Disposition decides which. If the handler panics, its record becomes a dead letter, and a new worker takes over.
+//   - Each record is answered or becomes a dead letter. If the handler panics, its record becomes a dead letter, and a new
+//     worker takes over.
 //   - An offset is committed only when all in-sync replicas have acknowledged the answers or dead letters of its record
 //     and of all records before it. kafka-go has no idempotent producer: an answer whose acknowledgement was lost is
 //     written again. Readers must drop repeats by a stable identifier, which the handler provides.
@@ -39,7 +39,7 @@
 // # Metrics
 //
 //	wardcast_ingest_consumed_records_total{partition}   records read and answered or refused
-//	wardcast_ingest_records_total{disposition}          answered, dead_letter; retry counts attempts
+//	wardcast_ingest_records_total{disposition}          answered, dead_letter
 //	wardcast_ingest_dead_letters_total{reason}          reasons of ingest/msg, or other
 //	wardcast_ingest_handle_seconds                      histogram: one record in the handler
 //	wardcast_ingest_end_to_end_seconds                  histogram: from a record's timestamp to its acknowledged answer

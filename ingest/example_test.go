@@ -10,9 +10,9 @@ import (
 func ExampleDisposition() {
 	for _, err := range []error{fmt.Errorf("scoring: %w", &ingest.Verdict{Reason: "no_model", Stage: "route"}), errors.New("anything else")} {
 		v := ingest.Disposition(err)
-		fmt.Println(v.Action, v.Reason, v.Stage)
+		fmt.Println(v.Reason, v.Stage)
 	}
 	// Output:
-	// dead_letter no_model route
-	// dead_letter scoring_failed handle
+	// no_model route
+	// scoring_failed handle
 }

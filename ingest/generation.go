@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -134,11 +135,9 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 	defer grace.Stop()
 	done := make(chan struct{})
 	go func() { workers.Wait(); close(done) }()
-	late := time.NewTimer(g.c.cfg.SessionTimeout)
-	defer late.Stop()
 	select {
 	case <-done:
-	case <-late.C:
+	case <-time.After(g.c.cfg.SessionTimeout):
 		g.c.log.Error("a handler does not return: going on without it")
 	}
 	g.revoke()
@@ -151,7 +150,7 @@ func (g *generation) revoke() {
 	g.mu.Unlock()
 	g.commitMarked()
 	for id := range g.partitions {
-		g.c.metrics.lag.DeleteLabelValues(partitionLabel(id))
+		g.c.metrics.lag.DeleteLabelValues(strconv.Itoa(id))
 	}
 }
 

@@ -82,47 +82,16 @@ type Handler interface {
 
 // Worker answers the records of one partition in turn, from one goroutine, so it may own scratch memory.
 type Worker interface {
-	// Handle answers record r in out, or returns an error that decides what becomes of r: see Disposition. It must be a
-	// pure function of the record, since a record may come again. It must return soon: nothing interrupts it.
+	// Handle answers record r in out, or returns an error, which makes r a dead letter: see Disposition. It must be a pure
+	// function of the record, since a record may come again. It must return soon: nothing interrupts it.
 	Handle(r *Record, out *Output) error
 }
 
-// Action is what becomes of a record whose handling returned an error.
-type Action int
+// ReasonScoringFailed is the reason that ingest itself gives; a handler has its own.
+const ReasonScoringFailed = string(msg.ScoringFailed)
 
-// The actions.
-const (
-	// DeadLetter sends the record to the dead letters.
-	DeadLetter Action = iota
-	// Retry handles the record again after a pause. After five attempts the record becomes a dead letter.
-	Retry
-	// Fatal ends Consumer.Run with the error; the record stays uncommitted.
-	Fatal
-)
-
-func (a Action) String() string {
-	switch a {
-	case DeadLetter:
-		return "dead_letter"
-	case Retry:
-		return "retry"
-	case Fatal:
-		return "fatal"
-	}
-	return "unknown"
-}
-
-// Codes that ingest itself gives; a handler has its own.
-const (
-	ReasonScoringFailed = string(msg.ScoringFailed)
-	stageDecode         = "decode"
-	stageHandle         = "handle"
-	stageProduce        = "produce"
-)
-
-// Verdict is what becomes of a record whose handling returned an error. It is an error itself, so that a Worker can return it.
+// Verdict is what the dead letter of a record says. It is an error, so that a Worker can return it.
 type Verdict struct {
-	Action       Action
 	Reason       string // msg.HeaderReason
 	Field        string // msg.HeaderField, left out if empty
 	Stage        string // msg.HeaderStage
@@ -132,27 +101,26 @@ type Verdict struct {
 
 func (v *Verdict) Error() string {
 	if v.Err == nil {
-		return v.Action.String() + ": " + v.Reason
+		return "dead_letter: " + v.Reason
 	}
 	return v.Err.Error()
 }
 
 func (v *Verdict) Unwrap() error { return v.Err }
 
-// Disposition decides what becomes of the record that err belongs to. A *msg.Error in its chain gives its reason and field,
-// and the stage decode. A *Verdict gives the action, the version and, if they are codes, reason and stage. An error with
-// neither is a dead letter with reason scoring_failed and stage handle, never an endless retry. Neither the error's text nor
-// the record's content is written anywhere.
+// Disposition returns what the dead letter of the record says that err belongs to. A *msg.Error in its chain gives its reason
+// and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason and stage. Without either the
+// reason is scoring_failed and the stage handle. Neither the error's text nor the record's content is written anywhere.
 func Disposition(err error) Verdict {
-	v := Verdict{Reason: ReasonScoringFailed, Stage: stageHandle}
+	v := Verdict{Reason: ReasonScoringFailed, Stage: "handle"}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
-		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, stageDecode
+		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, "decode"
 	}
 	own, ok := errors.AsType[*Verdict](err)
 	if !ok {
 		return v
 	}
-	v.Action, v.ModelVersion = own.Action, own.ModelVersion
+	v.ModelVersion = own.ModelVersion
 	if isCode(own.Reason) {
 		v.Reason = own.Reason
 	}

@@ -1,16 +1,11 @@
 package ingest
 
 import (
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
-
-// reasonOther is the label for any reason outside the contract.
-const reasonOther = "other"
 
 // metrics holds what the package comment lists.
 type metrics struct {
@@ -32,11 +27,11 @@ type metrics struct {
 	blocked       prometheus.Gauge
 
 	// The children that the hot path needs, looked up once.
-	predicted, dead, retry prometheus.Counter
-	reasons                map[string]prometheus.Counter
+	predicted, dead prometheus.Counter
+	reasons         map[string]prometheus.Counter
 }
 
-// newMetrics registers the metrics with reg, which may be nil.
+// newMetrics registers the metrics with a registry that has none of them.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	in := promauto.With(reg)
 	opts := func(name, help string) prometheus.Opts {
@@ -72,9 +67,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		reasons:       make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
-	m.dead = m.records.WithLabelValues(DeadLetter.String())
-	m.retry = m.records.WithLabelValues(Retry.String())
-	for _, r := range append(msg.Reasons(), reasonOther) {
+	m.dead = m.records.WithLabelValues("dead_letter")
+	for _, r := range append(msg.Reasons(), "other") {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 	}
 	for _, cause := range []string{causeRetention, causeAbsent} {
@@ -100,11 +94,8 @@ const (
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]
 	if !ok {
-		c = m.reasons[reasonOther]
+		c = m.reasons["other"] // than those of the contract
 	}
 	c.Inc()
 	m.dead.Inc()
 }
-
-// partitionLabel is the value of the label partition.
-func partitionLabel(id int) string { return strconv.Itoa(id) }

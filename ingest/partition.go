@@ -3,9 +3,9 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,9 +26,6 @@ const (
 	fetchMaxWait = 500 * time.Millisecond
 )
 
-// errStopped ends the work on a partition at a record that must not be skipped.
-var errStopped = errors.New("stopped")
-
 // partition reads one partition during one generation.
 type partition struct {
 	c      *Consumer
@@ -43,7 +40,7 @@ type partition struct {
 }
 
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
-	label := partitionLabel(a.ID)
+	label := strconv.Itoa(a.ID)
 	return &partition{
 		c: g.c, g: g, id: a.ID, worker: g.c.cfg.Handler.NewWorker(), next: a.Offset,
 		batch:    batch{outputs: make([]Output, maxBatchRecords)},
@@ -58,10 +55,8 @@ func (p *partition) run(ctx, produce context.Context) {
 		p.g.begin(p.id, p.next)
 	}
 	for failures := 0; ctx.Err() == nil; {
-		var err error
-		if p.next < 0 {
-			err = p.locate(ctx)
-		} else {
+		err := error(kafka.OffsetOutOfRange)
+		if p.next >= 0 {
 			err = p.fetch(ctx, produce)
 		}
 		if errors.Is(err, kafka.OffsetOutOfRange) {
@@ -71,7 +66,7 @@ func (p *partition) run(ctx, produce context.Context) {
 			failures = 0
 			continue
 		}
-		if ctx.Err() != nil || errors.Is(err, errStopped) {
+		if ctx.Err() != nil {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
@@ -146,15 +141,13 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 		if err == nil {
 			record, err = p.batch.load(r, p.id)
 		}
-		if err == nil {
-			err = p.handle(ctx, record)
-		}
 		if err != nil {
 			if flushed := p.flush(produce); flushed != nil {
 				return flushed
 			}
 			return err
 		}
+		p.handle(record)
 		if gap := record.Offset - p.next; gap > 0 {
 			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
 		}
@@ -168,35 +161,16 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 	return p.flush(produce)
 }
 
-// handle lets the worker answer a record, or decides what becomes of it. It returns errStopped if the record must not
-// be skipped.
-func (p *partition) handle(ctx context.Context, r Record) error {
+// handle lets the worker answer a record, or makes it a dead letter.
+func (p *partition) handle(r Record) {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
 	out := p.batch.output(r)
-	for attempt := 1; ; attempt++ {
-		err := p.protect(&out.record, out)
-		if err == nil {
-			p.batch.answer(out)
-			return nil
-		}
-		v := Disposition(err)
-		switch {
-		case v.Action == Fatal:
-			p.c.fatal(fmt.Errorf("handling partition %d at offset %d: %w", p.id, r.Offset, err))
-			return errStopped
-		case v.Action == Retry && attempt < maxAttempts:
-			p.c.metrics.retry.Inc()
-			if pause(ctx, attempt) != nil {
-				return errStopped
-			}
-			out.reset()
-			out.record = r
-		default:
-			p.batch.deadLetter(r, p.c.cfg.Input, v, attempt)
-			return nil
-		}
+	if err := p.protect(&out.record, out); err != nil {
+		p.batch.deadLetter(r, p.c.cfg.Input, Disposition(err))
+		return
 	}
+	p.batch.answer(out)
 }
 
 // flush writes the answers and dead letters of the batch, waits until they are acknowledged, and marks the batch. It
@@ -219,7 +193,7 @@ func (p *partition) flush(produce context.Context) error {
 			return err
 		}
 		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
-		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: stageProduce}, 1)
+		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: "produce"})
 	}
 	if err := p.bury(produce); err != nil {
 		return err

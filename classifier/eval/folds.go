@@ -28,26 +28,18 @@ func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) (
 	return of, nil
 }
 
-// TemporalSplit returns the earliest rows, about the given share, to train on and the rest to test on, both ascending. cut is
-// the earliest time of the test rows; all train rows lie before it. It returns ErrArgument unless share is in (0,1) and both
-// parts have rows.
-func TemporalSplit(times []time.Time, share float64) (train, test []int, cut time.Time, err error) {
+// TemporalCut returns the earliest time of the rows to test on, so that about the given share of the rows lies before it, to
+// train on. It returns ErrArgument unless share is in (0,1) and both parts have rows.
+func TemporalCut(times []time.Time, share float64) (cut time.Time, err error) {
 	if !(share > 0 && share < 1) {
-		return nil, nil, cut, fmt.Errorf("%w: share %v is not in (0,1)", ErrArgument, share)
+		return cut, fmt.Errorf("%w: share %v is not in (0,1)", ErrArgument, share)
 	}
 	if len(times) == 0 {
-		return nil, nil, cut, fmt.Errorf("%w: no rows", ErrShape)
+		return cut, fmt.Errorf("%w: no rows", ErrShape)
 	}
 	cut = slices.SortedFunc(slices.Values(times), time.Time.Compare)[int(share*float64(len(times)))]
-	for i, t := range times {
-		if t.Before(cut) {
-			train = append(train, i)
-		} else {
-			test = append(test, i)
-		}
+	if !slices.ContainsFunc(times, cut.After) {
+		return cut, fmt.Errorf("%w: share %v leaves no row before %v", ErrArgument, share, cut)
 	}
-	if len(train) == 0 {
-		return nil, nil, cut, fmt.Errorf("%w: share %v leaves no row before %v", ErrArgument, share, cut)
-	}
-	return train, test, cut, nil
+	return cut, nil
 }

@@ -215,7 +215,7 @@ func (c *leukaemiaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type icqfCmd struct {
 	icqf.Table1
 	results
-	Factors string `help:"Numbers of factors to try, as 2:20 or 8,10,12; parallel and map find theirs by themselves." default:"2:20"`
+	Factors []int `help:"Numbers of factors to try, as 2:20 or 8,10,12; parallel and map find theirs by themselves." type:"ranks" default:"2:20" placeholder:"\"2:20\""`
 }
 
 func (c *icqfCmd) Help() string {
@@ -230,10 +230,7 @@ Example, one minute:
   papers icqf-table1 --runs 2 --methods icqf --out table1`
 }
 
-func (c *icqfCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
-	if c.Table1.Factors, err = cli.ParseRanks(c.Factors); err != nil {
-		return cli.Usage(fmt.Errorf("--factors: %w", err))
-	}
-	c.Version = version
+func (c *icqfCmd) Run(ctx context.Context, d *cli.Deps) error {
+	c.Table1.Factors, c.Version = c.Factors, version
 	return c.run(ctx, d, &c.Table1, "cells.jsonl")
 }

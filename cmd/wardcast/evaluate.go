@@ -20,8 +20,7 @@ import (
 )
 
 type evaluateCmd struct {
-	cli.Notes
-	outcomes
+	labelled
 	head
 	cli.Output
 	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
@@ -40,11 +39,8 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	columns, err := c.Columns()
+	columns, err := c.columns()
 	if err != nil {
-		return cli.Usage(err)
-	}
-	if err := c.into(&columns); err != nil {
 		return err
 	}
 	warnRidge(d.Log, &comparison.Settings)
@@ -218,6 +214,5 @@ func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, cli.Usage(fmt.Errorf("--split-time %q is not a percentage", c.SplitTime))
 	}
-	_, _, cut, err := eval.TemporalSplit(times, percent/100)
-	return cut, err
+	return eval.TemporalCut(times, percent/100)
 }

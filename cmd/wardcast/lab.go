@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 type benchCmd struct {
@@ -31,7 +31,7 @@ type benchCmd struct {
 
 // benchInput is the flags for the notes and the models.
 type benchInput struct {
-	limits
+	classifier.Limits
 	Notes    int    `help:"Number of notes." default:"100000"`
 	ModelDir string `help:"Model store (default: models trained on generated notes)." placeholder:"DIR"`
 	Input    string `help:"Notes as JSON lines, repeated as often as needed (default: generated notes)." type:"existingfile" placeholder:"FILE"`
@@ -115,7 +115,7 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	r, err := bench.Score(ctx, set, c.limits.limits(), messages)
+	r, err := bench.Score(ctx, set, c.Limits, messages)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	bar := cli.NewProgress(d.Err, "streaming")
 	s := c.StreamSettings
-	s.Logger, s.Limits, s.Progress = log, c.limits.limits(), bar.Set
+	s.Logger, s.Limits, s.Progress = log, c.benchInput.Limits, bar.Set
 	r, err := bench.Stream(ctx, set, messages, s)
 	bar.Finish()
 	if err != nil {
@@ -218,15 +218,21 @@ func line(w *bufio.Writer, format string, args ...any) {
 	_ = w.Flush()
 }
 
-// shownWords is how many words of a note the table names.
+// shownWords is how many parts of a note the table names.
 const shownWords = 4
 
-// words returns the words of a note that moved its prediction most, over all topics and single words.
+// words returns the parts of a note that moved its prediction most, as the nurse wrote them.
 func words(p *msg.Prediction) string {
-	all := slices.DeleteFunc(wordSums(p), func(s summand) bool { return s.what == classifier.Other })
 	var texts []string
-	for _, w := range all[:min(shownWords, len(all))] {
-		texts = append(texts, fmt.Sprintf("%s %+.2f", w.what, w.contribution))
+	for _, e := range p.Evidence {
+		if e.Text == "" || len(texts) == shownWords {
+			continue
+		}
+		said := ""
+		if e.Status != textproc.Affirmed.String() {
+			said = " (" + e.Status + ")"
+		}
+		texts = append(texts, fmt.Sprintf("%s%s %+.2f", e.Text, said, e.Contribution))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -20,17 +20,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
 )
-
-// limits is the flags that bound an explanation.
-type limits struct {
-	Topics   int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
-	Terms    int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
-	Words    int `help:"Single words that an explanation names. One entry sums the others; 0 names all." default:"${words}"`
-	Evidence int `help:"Parts of the note that an explanation points at. One entry sums the others; 0 names all." default:"${evidence}"`
-}
-
-func (l limits) limits() classifier.Limits { return classifier.Limits(l) }
 
 type predictCmd struct {
 	ModelDir string `help:"Model store." required:"" placeholder:"DIR"`
@@ -39,7 +30,7 @@ type predictCmd struct {
 	cli.NoteColumns
 	oneNote
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
-	limits
+	classifier.Limits
 	Class string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
 }
 
@@ -183,7 +174,7 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		bar = cli.NewProgress(d.Err, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
-	counts, err := set.Predict(ctx, classifier.Options{Limits: c.limits.limits(), Class: c.Class}, b)
+	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Class: c.Class}, b)
 	bar.Finish()
 	if err != nil {
 		return err
@@ -227,9 +218,9 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	if _, err := io.WriteString(out, text+"\n"); err != nil {
 		return err
 	}
-	parts := wordSums(&p)
-	if shown := c.Words; shown > 0 && len(parts) > shown {
-		rest := summand{what: "other words"}
+	parts := places(&p, note.Text)
+	if shown := c.Evidence; shown > 0 && len(parts) > shown {
+		rest := summand{what: "other parts of the note"}
 		for _, part := range parts[shown:] {
 			rest.contribution += part.contribution
 		}
@@ -263,30 +254,23 @@ type summand struct {
 	contribution float64
 }
 
-// wordSums returns what each word adds over all topics and as a single word, the largest first.
-func wordSums(p *msg.Prediction) []summand {
-	at := map[string]int{}
+// places returns what each part of a note adds, in the words of the note, the largest first.
+func places(p *msg.Prediction, text string) []summand {
+	runes := []rune(text)
 	var all []summand
-	add := func(term string, surface []string, contribution float64) {
-		i, ok := at[term]
-		if !ok {
-			i = len(all)
-			at[term] = i
-			if all = append(all, summand{what: term}); len(surface) > 0 {
-				all[i].what = surface[0]
-			}
+	for _, e := range p.Evidence {
+		what := "(rest)"
+		if e.End > 0 {
+			what = strings.Join(strings.Fields(string(runes[e.Start:e.End])), " ")
 		}
-		all[i].contribution += contribution
-	}
-	for _, t := range p.Topics {
-		for _, m := range t.Terms {
-			add(m.Term, m.Surface, m.Contribution)
+		if e.Text == "" && len(e.Terms) > 0 { // misspelled
+			what += " (" + strings.ReplaceAll(e.Terms[0], "_", " ") + ")"
 		}
+		if e.Status != textproc.Affirmed.String() && e.End > 0 {
+			what += " (" + e.Status + ")"
+		}
+		all = append(all, summand{what, e.Contribution})
 	}
-	for _, w := range p.Words {
-		add(w.Term, w.Surface, w.Contribution)
-	}
-	sortLargest(all)
 	return all
 }
 

@@ -121,7 +121,7 @@ func cells(t *testing.T, path string) (all []map[string]string) {
 			t.Fatal(err)
 		}
 		m := map[string]string{}
-		for i, name := range r.Header() {
+		for i, name := range r.Header {
 			m[name] = row.Cells[i]
 		}
 		all = append(all, m)

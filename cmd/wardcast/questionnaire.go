@@ -21,10 +21,8 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/icqf"
 )
 
 type questionnaireCmd struct {
@@ -98,31 +96,17 @@ func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
 
 // learning are the flags of the commands that learn.
 type learning struct {
-	Factors       string  `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." default:"auto" placeholder:"K"`
-	Beta          string  `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." default:"auto" placeholder:"B"`
-	Ridge         float64 `help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
-	BoundLoadings bool    `help:"Keep loadings within the largest answer."`
-	Inner         string  `help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
-	Seed          uint64  `help:"Seed of the start and of the cross-validation." default:"1"`
-	MaxIter       int     `help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
-	RelTol        float64 `help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
-	Threads       int     `help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
+	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." type:"weights" default:"auto" placeholder:"B"`
+	model.Learning
 }
 
 // options returns the options that the flags describe.
 func (l *learning) options() (fit.Options, error) {
-	o := fit.Options{Learning: model.Learning{Ridge: l.Ridge, BoundLoadings: l.BoundLoadings, Inner: icqf.Inner(l.Inner), Seed: l.Seed, MaxIter: l.MaxIter, RelTol: l.RelTol, Threads: l.Threads}, Version: version}
-	var err error
 	if l.MaxIter < 1 {
-		return o, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
+		return fit.Options{}, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
 	}
-	if o.Factors, err = cli.ParseRanks(l.Factors); err != nil {
-		return o, cli.Usage(fmt.Errorf("--factors: %w", err))
-	}
-	if o.Betas, err = parseBetas(l.Beta); err != nil {
-		return o, cli.Usage(fmt.Errorf("--beta: %w", err))
-	}
-	return o, nil
+	return fit.Options{Factors: l.Factors, Betas: l.Beta, Learning: l.Learning, Version: version}, nil
 }
 
 // read returns the options that the flags of both describe.
@@ -134,22 +118,6 @@ func (l *learning) read(d *cli.Deps, a *answerFlags) (fit.Options, error) {
 		o.Remark = func(of answers.Remarks) { warn(d, a.Input, of) }
 	}
 	return o, err
-}
-
-// parseBetas reads "auto", "0.1" and "0.1,0.5".
-func parseBetas(s string) ([]float64, error) {
-	if s == cli.Auto {
-		return nil, nil
-	}
-	var all []float64
-	for part := range strings.SplitSeq(s, ",") {
-		b, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither auto nor a list of numbers", s)
-		}
-		all = append(all, b)
-	}
-	return all, nil
 }
 
 // mostLines is the largest number of lines that one log line names.
@@ -195,18 +163,30 @@ type result struct {
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 }
 
-// prepare completes the options, and returns a progress bar. The inputs are the files that are read.
-func (r *result) prepare(d *cli.Deps, o *fit.Options, inputs ...string) (*cli.Progress, error) {
+// learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of items
+// that a compact set is asked to have, the inputs are the files that are read.
+func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run func() (*model.Fitted, error), compact int, inputs ...string) error {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // said before an hour of updates, not after
-		return nil, cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
+		return cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
 	}
 	if err := folder.Check(r.Out, inputs...); err != nil {
-		return nil, cli.Usage(err)
+		return cli.Usage(err)
 	}
 	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
 	bar := cli.NewProgress(d.Err, "cross-validation")
 	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
-	return bar, nil
+	fitted, err := run()
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	if n := len(fitted.Summary.Compact); n < compact {
+		d.Log.Warn("the compact set has fewer items than asked for", "items", n, "compact", compact)
+	}
+	if err := folder.Write(ctx, r.Out, fitted); err != nil {
+		return err
+	}
+	return r.report(d, fitted)
 }
 
 // report prints what was learnt and written.
@@ -243,19 +223,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 		return err
 	}
 	o.Columns.Visits = visits
-	bar, err := c.prepare(d, &o, c.Input, c.Codebook)
-	if err != nil {
-		return err
-	}
-	fitted, err := fit.Fit(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	if err := folder.Write(ctx, c.Out, fitted); err != nil {
-		return err
-	}
-	return c.report(d, fitted)
+	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
 type questionnaireLongitudinalCmd struct {
@@ -289,22 +257,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 	for _, dir := range c.Models {
 		read = append(read, filepath.Join(dir, model.ScoresFile))
 	}
-	bar, err := c.prepare(d, &o.Options, read...)
-	if err != nil {
-		return err
-	}
-	fitted, err := meta.Run(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	if n := len(fitted.Summary.Compact); n < c.Compact {
-		d.Log.Warn("the compact set has fewer items than asked for", "items", n, "compact", c.Compact)
-	}
-	if err := folder.Write(ctx, c.Out, fitted); err != nil {
-		return err
-	}
-	return c.report(d, fitted)
+	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
 }
 
 type questionnaireScoreCmd struct {
@@ -325,7 +278,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 			return cli.Usage(err)
 		}
 	}
-	scores, err := score.File(m, c.Input, c.ID, c.MissingCode)
+	scores, err := fit.Score(m, c.Input, c.ID, c.MissingCode)
 	if err != nil {
 		return err
 	}
@@ -334,7 +287,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if c.Out != "" {
-		return score.Write(c.Out, &scores.Scores)
+		return folder.WriteScores(c.Out, &scores.Scores)
 	}
 	_, err = d.Out.Write(scores.CSV())
 	return err

@@ -23,24 +23,29 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// outcomes is the flag of commands that learn several outcomes.
-type outcomes struct {
+// labelled is the flags for the notes of commands that learn.
+type labelled struct {
+	cli.Notes
 	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME"`
 }
 
-// into adds the outcomes to the columns.
-func (o *outcomes) into(columns *notes.Columns) error {
-	if o.Classes == nil {
-		return nil
+// columns returns what the flags say of the columns.
+func (l *labelled) columns() (notes.Columns, error) {
+	columns, err := l.Columns()
+	if err != nil {
+		return columns, cli.Usage(err)
 	}
-	columns.Classes = trimmed(o.Classes)
+	if l.Classes == nil {
+		return columns, nil
+	}
+	columns.Classes = trimmed(l.Classes)
 	if columns.Positive != "" {
 		columns.Admission, columns.Positive = trimmed(kong.SplitEscaped(columns.Positive, ',')), ""
 	}
 	if err := columns.CheckClasses(); err != nil {
-		return cli.Usage(fmt.Errorf("--classes: %w", err))
+		return columns, cli.Usage(fmt.Errorf("--classes: %w", err))
 	}
-	return nil
+	return columns, nil
 }
 
 // trimmed returns names without surrounding space, as labels are read.
@@ -144,8 +149,7 @@ func warnRidge(log *slog.Logger, s *train.Settings) {
 
 type trainCmd struct {
 	ModelDir string `help:"Model store: a directory, created if missing." required:"" placeholder:"DIR"`
-	cli.Notes
-	outcomes
+	labelled
 	head
 	cli.Output
 	Method       string `help:"How topics are fitted: ${fitMethods}. bow uses single words without topics." enum:"${fitMethods}" default:"sonmf"`
@@ -210,11 +214,8 @@ func (c *trainCmd) settings() (train.Settings, error) {
 
 // data returns the notes to train on.
 func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
-	columns, err := c.Columns()
+	columns, err := c.columns()
 	if err != nil {
-		return train.Data{}, cli.Usage(err)
-	}
-	if err := c.into(&columns); err != nil {
 		return train.Data{}, err
 	}
 	for _, a := range columns.Aux {
@@ -236,9 +237,12 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 // store.
 func previous(log *slog.Logger, store *models.Store) func(context.Context, string) (*models.Bundle, error) {
 	return func(ctx context.Context, model string) (*models.Bundle, error) {
-		b, err := train.Champion(ctx, store, model)
+		b, err := loadBundle(ctx, store, model, "")
 		if damaged, ok := errors.AsType[*models.FileError](err); ok {
 			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
+			return nil, nil
+		}
+		if errors.Is(err, models.ErrNotFound) {
 			return nil, nil
 		}
 		return b, err

@@ -42,7 +42,6 @@ type Config struct {
 type Broker struct {
 	cluster *kfake.Cluster
 	addr    string
-	lock    *flock.Flock
 	stop    func()
 }
 
@@ -73,17 +72,20 @@ func Start(cfg Config) (*Broker, error) {
 		}),
 		kfake.WithLogger(logger{cfg.Logger}),
 	}
+	unlock := func() {}
 	if cfg.Dir != "" {
-		if b.lock, err = lock(cfg.Dir); err != nil {
+		l, err := lock(cfg.Dir)
+		if err != nil {
 			return nil, err
 		}
+		unlock = func() { _ = l.Close() }
 		opts = append(opts, kfake.DataDir(cfg.Dir))
 		if cfg.Sync {
 			opts = append(opts, kfake.SyncWrites())
 		}
 	}
 	if b.cluster, err = kfake.NewCluster(opts...); err != nil {
-		b.unlock()
+		unlock()
 		return nil, fmt.Errorf("starting embedded broker: %w", err)
 	}
 	b.addr = b.cluster.ListenAddrs()[0]
@@ -94,7 +96,7 @@ func Start(cfg Config) (*Broker, error) {
 		cancel()
 		ticks.Wait()
 		b.cluster.Close()
-		b.unlock()
+		unlock()
 	})
 	return b, nil
 }
@@ -113,12 +115,6 @@ func lock(dir string) (*flock.Flock, error) {
 		return nil, fmt.Errorf("broker folder %q is in use by another process", dir)
 	}
 	return l, nil
-}
-
-func (b *Broker) unlock() {
-	if b.lock != nil {
-		_ = b.lock.Close()
-	}
 }
 
 // retain drops records past their retention from time to time.

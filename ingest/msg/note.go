@@ -144,8 +144,6 @@ func decodeNote(data []byte, n *Note, version string) error {
 			return d.text(name, &n.SchemaVersion, MaxField)
 		case "visit_id":
 			return d.text(name, &n.VisitID, MaxField)
-		case "site":
-			return d.text(name, &n.Site, MaxField)
 		case "arrived_at":
 			return d.text(name, &n.ArrivedAt, MaxField)
 		case "complaint":
@@ -153,12 +151,10 @@ func decodeNote(data []byte, n *Note, version string) error {
 		case "text":
 			hasText = d.Peek() != 'n'
 			return d.text(name, &n.Text, MaxText)
-		case "age":
-			return d.float("", name, &n.Age)
-		case "sex":
-			return d.text(name, &n.Sex, MaxField)
-		case "acuity":
-			return d.float("", name, &n.Acuity)
+		case "site", "sex":
+			return d.text(name, n.Word(name), MaxField)
+		case "age", "acuity":
+			return d.float("", name, n.Number(name))
 		case "vitals":
 			n.Vitals = Vitals{}
 			return d.fields(name, vital)

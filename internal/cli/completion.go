@@ -87,10 +87,8 @@ func candidates(node *kong.Node, before []string, last string) (found []string) 
 	case waiting != nil:
 		return enum(waiting.Value)
 	case strings.HasPrefix(last, "-"):
-		for _, group := range node.AllFlags(true) {
-			for _, f := range group {
-				found = append(found, "--"+f.Name)
-			}
+		for _, f := range slices.Concat(node.AllFlags(true)...) {
+			found = append(found, "--"+f.Name)
 		}
 		return found
 	}
@@ -107,11 +105,9 @@ func candidates(node *kong.Node, before []string, last string) (found []string) 
 
 // flag returns the flag of this spelling if a value must follow it, else nil.
 func flag(node *kong.Node, word string) *kong.Flag {
-	for _, group := range node.AllFlags(false) {
-		for _, f := range group {
-			if !f.IsBool() && (word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short)) {
-				return f
-			}
+	for _, f := range slices.Concat(node.AllFlags(false)...) {
+		if !f.IsBool() && (word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short)) {
+			return f
 		}
 	}
 	return nil

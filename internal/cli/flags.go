@@ -3,9 +3,12 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/internal/notes"
 )
@@ -62,12 +65,35 @@ func (t *Notes) Read(d *Deps, columns notes.Columns, files []string) (*notes.Tab
 // Auto is the value of a flag that leaves the choice to the command.
 const Auto = "auto"
 
-// ParseRanks reads "auto", "5", "2:20" and "3,5,8".
-func ParseRanks(s string) ([]int, error) {
-	if s == Auto {
-		return nil, nil
+// lists are the types of flags that hold numbers, or auto, which is an empty list.
+var lists = []kong.Option{kong.NamedMapper("ranks", list(parseRanks)), kong.NamedMapper("weights", list(parseWeights))}
+
+func list[T any](parse func(string) ([]T, error)) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("string", &text); err != nil || text == Auto {
+			return err
+		}
+		all, err := parse(text)
+		target.Set(reflect.ValueOf(all))
+		return err
 	}
-	var all []int
+}
+
+// parseWeights reads "0.1" and "0.1,0.5".
+func parseWeights(s string) (all []float64, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		w, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither auto nor a list of numbers", s)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// parseRanks reads "5", "2:20" and "3,5,8".
+func parseRanks(s string) (all []int, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, isRange := strings.Cut(part, ":")
 		if !isRange {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
@@ -83,10 +82,7 @@ func Digits(v *float64, decimals int) string {
 }
 
 // Progress is a progress bar on a terminal; elsewhere it shows nothing. It is safe for concurrent use.
-type Progress struct {
-	mu  sync.Mutex
-	bar *progressbar.ProgressBar
-}
+type Progress struct{ bar *progressbar.ProgressBar }
 
 // NewProgress returns a bar on w if w is a terminal, otherwise one that shows nothing.
 func NewProgress(w io.Writer, what string) *Progress {
@@ -112,8 +108,6 @@ func (p *Progress) Set(done, total int) {
 	if p.bar == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}
@@ -122,12 +116,9 @@ func (p *Progress) Set(done, total int) {
 
 // Describe sets the text before the bar.
 func (p *Progress) Describe(what string) {
-	if p.bar == nil {
-		return
+	if p.bar != nil {
+		p.bar.Describe(what)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.bar.Describe(what)
 }
 
 // Finish removes the bar from the screen.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -64,7 +65,8 @@ type Program struct {
 // Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
 // a second one has its default effect.
 func (p *Program) Run() int {
-	parser, err := kong.New(p.Grammar, kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description))
+	options := slices.Concat(lists, []kong.Option{kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description)})
+	parser, err := kong.New(p.Grammar, options...)
 	if err != nil {
 		return p.fail(err, ExitFailed)
 	}
@@ -137,15 +139,7 @@ func help(options kong.HelpOptions, command *kong.Context) error {
 }
 
 func (p *Program) usage(err error) bool {
-	if errors.As(err, new(UsageError)) {
-		return true
-	}
-	for _, sentinel := range p.Usage {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, new(UsageError)) || slices.ContainsFunc(p.Usage, func(sentinel error) bool { return errors.Is(err, sentinel) })
 }
 
 func (p *Program) fail(err error, code int) int {

@@ -29,42 +29,34 @@ const (
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Options says what Run does. Zero values mean what the fields say. What has a name in JSON stands in the report, with its
-// default filled in.
+// Options says what Run does. What has help is a flag of the command. What has a name in JSON stands in the report, with its
+// default filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a tolerance of 0
+// is off. Run sets Documents, Terms, SeedKept, the seed of the start whose result is kept, and Starts, their number.
 type Options struct {
-	Method string `json:"-"` // one of methods.Names or methods.Supervised
-	// Input is the path of the matrix: .mtx, .csv or .npy, each optionally followed by .gz.
-	Input       string      `json:"input"`
-	Orientation Orientation `json:"input_orientation"` // of the input; "" means DocumentsByTerms
-	Documents   int         `json:"documents"`         // set by Run, as are Terms and SeedKept
-	Terms       int         `json:"terms"`
-	Rank        int         `json:"rank"`      // number of topics
-	Init        solver.Init `json:"init"`      // "" means solver.InitSVD
-	Seed        uint64      `json:"seed"`      // of the start
-	SeedKept    uint64      `json:"seed_kept"` // of the restart whose result is kept
-	MaxIter     int         `json:"max_iter"`  // largest number of updates; 0 means solver.DefaultMaxIter
-	// RelTol and AbsTol are the tolerances of solver.Settings; 0 is off. Commands offer solver.DefaultRelTol.
-	RelTol  float64 `json:"rel_tol"`
-	AbsTol  float64 `json:"abs_tol"`
-	Threads int     `json:"threads"` // largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS
-	// StartTopics and StartScores are paths of dense matrices, terms × k and documents × k whatever the orientation of
-	// the input; "" means none.
-	StartTopics string `json:"start_topics,omitempty"`
-	StartScores string `json:"start_scores,omitempty"`
-	// Step is that of methods.Settings. For supervised methods it is a number, the step length of the paper's algorithm 1; ""
-	// means the fastest updates.
-	Step string `json:"step,omitempty"`
-	// Restarts is the number of starts, with the seeds Seed, Seed+1 …; the result with the least objective is kept. 0 means
-	// 1. More than 1 needs a start that depends on the seed.
-	Restarts int `json:"restarts"`
-	// L1Topics and L1Scores are those of methods.Settings.
-	L1Topics *float64 `json:"l1_topics,omitempty"`
-	L1Scores *float64 `json:"l1_scores,omitempty"`
-	// Supervised holds the options of the methods of methods.Supervised.
-	Supervised `json:"-"`
-	Trace      bool   `json:"-"` // the report holds the objective of each iterate
-	Out        string `json:"-"` // folder to write to, made if it does not exist
-	Version    string `json:"-"` // of the program, for the report
+	Method      string      `json:"-" help:"${methods}." enum:"${methods}" default:"sonmf"`
+	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too." required:"" type:"existingfile" placeholder:"FILE"`
+	Orientation Orientation `json:"input_orientation" name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Documents   int         `json:"documents" kong:"-"`
+	Terms       int         `json:"terms" kong:"-"`
+	Rank        int         `json:"rank" help:"Number of topics." required:"" placeholder:"K"`
+	Out         string      `json:"-" help:"Folder for factors.safetensors and result.json, created if missing." required:"" placeholder:"DIR"`
+	Init        solver.Init `json:"init" help:"Start: svd, random or kmeans. Method svd and runs with both start factors ignore it." enum:"svd,random,kmeans" default:"svd"`
+	Seed        uint64      `json:"seed" help:"Seed of the start; ignored whenever --init is." default:"1"`
+	SeedKept    uint64      `json:"seed_kept" kong:"-"`
+	Restarts    int         `json:"-" help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 needs --init random or kmeans." default:"1"`
+	MaxIter     int         `json:"max_iter" help:"Stop after this many updates." default:"${maxIter}"`
+	RelTol      float64     `json:"rel_tol" help:"Stop at this relative change of the objective; 0 is off." default:"${relTol}"`
+	AbsTol      float64     `json:"abs_tol" help:"Stop at this absolute change of the mean objective; 0 is off." default:"0"`
+	Threads     int         `json:"threads" help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+	Trace       bool        `json:"-" help:"Write the objective of every iterate into result.json."`
+	StartTopics string      `json:"start_topics,omitempty" help:"Start from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
+	StartScores string      `json:"start_scores,omitempty" help:"Start from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
+	Step        string      `json:"step,omitempty" help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For smf-w and smf-h: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
+	Starts      int         `json:"restarts" kong:"-"`
+	L1Topics    *float64    `json:"l1_topics,omitempty" name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf, 0 or more (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+	L1Scores    *float64    `json:"l1_scores,omitempty" name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
+	Supervised  `json:"-" group:"smf-w and smf-h"`
+	Version     string `json:"-" kong:"-"` // of the program, for the report
 }
 
 // Report is the outcome of a run as it stands in result.json.
@@ -94,7 +86,7 @@ type Seconds struct {
 // Settings are the options of a run.
 type Settings struct {
 	Options
-	*SupervisedSettings // nil for methods without labels
+	*Supervised // nil for methods without labels
 }
 
 // Run reads the input, factorizes it and writes the output. The recorder, which may be nil, sees every iterate.
@@ -202,22 +194,20 @@ func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Setti
 	return result, err
 }
 
-// penalized is a method with ℓ1 penalties.
-type penalized interface {
-	Weights(x mat.Matrix, rank int) (topics, scores float64)
-}
-
 // report describes a result.
 func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Result) *Report {
 	settings := *o
 	settings.Documents, settings.Terms = x.Dims()
+	settings.Starts = o.Restarts
 	settings.Threads = linalg.Threads(o.Threads).Limit()
-	if l1, ok := method.(penalized); ok {
+	if l1, ok := method.(interface {
+		Weights(x mat.Matrix, rank int) (topics, scores float64)
+	}); ok {
 		topics, scores := l1.Weights(x, o.Rank)
 		settings.L1Topics, settings.L1Scores = &topics, &scores
 	}
 	// These stand elsewhere in the report, or not at all.
-	settings.Method, settings.Supervised, settings.Trace, settings.Out, settings.Version = "", Supervised{}, false, "", ""
+	settings.Method, settings.Supervised, settings.Restarts, settings.Trace, settings.Out, settings.Version = "", Supervised{}, 0, false, "", ""
 	report := &Report{
 		Method: o.Method, Status: result.Status.String(), Iterations: result.Iterations,
 		Objective: result.Objective, MeanObjective: result.MeanObjective,

@@ -329,8 +329,8 @@ func TestRestarts(t *testing.T) {
 	if report.Settings.SeedKept != kept {
 		t.Errorf("seed %d is said to be kept, want %d", report.Settings.SeedKept, kept)
 	}
-	if report.Objective != least || !mat.Equal(topics, want) || report.Settings.Restarts != restarts || len(report.Trace) != report.Iterations+1 {
-		t.Errorf("objective %v of %d restarts, the best single run has %v; %d points of %d updates", report.Objective, report.Settings.Restarts, least, len(report.Trace), report.Iterations)
+	if report.Objective != least || !mat.Equal(topics, want) || report.Settings.Starts != restarts || len(report.Trace) != report.Iterations+1 {
+		t.Errorf("objective %v of %d restarts, the best single run has %v; %d points of %d updates", report.Objective, report.Settings.Starts, least, len(report.Trace), report.Iterations)
 	}
 }
 

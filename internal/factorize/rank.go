@@ -46,35 +46,31 @@ const (
 	defaultMost = 20
 )
 
-// RankOptions says what Rank does. Zero values mean what the fields say. What has a name in JSON stands in the report where
-// the criterion uses it, with its default filled in.
+// RankOptions says what Rank does. Zero values mean what the fields say, or the defaults of the flags, which have help; RelTol 0 is off. What
+// has a name in JSON stands in the report where the criterion uses it, with its default filled in. Rank sets Documents and
+// Terms.
 type RankOptions struct {
-	Method string `json:"-"` // FactorAnalysis or one of methods.Names
-	// Input is the path of the matrix, and Orientation what its rows are; "" means DocumentsByTerms. For FactorAnalysis rows are
-	// participants and columns items, and a CSV file may have missing answers. Rank sets Documents and Terms.
-	Input       string      `json:"input"`
-	Orientation Orientation `json:"-"`
-	Documents   int         `json:"documents"`
-	Terms       int         `json:"terms"`
-	Criterion   Criterion   `json:"-"` // one of Criteria(Method)
-	// Ranks are the candidates, ascending; empty means 2 … 20, or as many as the matrix leaves room for. For FactorAnalysis they
-	// select points of the curve, and empty means all; the choice of parallel rests on all eigenvalues in any case.
-	Ranks []int  `json:"-"`
-	Seed  uint64 `json:"seed"` // starts all generators
+	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
+	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .csv or .npy; .gz too. For fa, fields of a .csv may be empty, NA or NaN." required:"" type:"existingfile" placeholder:"FILE"`
+	Orientation Orientation `json:"-" name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Documents   int         `json:"documents" kong:"-"`
+	Terms       int         `json:"terms" kong:"-"`
+	// Criterion is one of Criteria(Method), or Auto for the first of them.
+	Criterion Criterion `json:"-" help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has). If values are equal, bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
+	Ranks     []int     `json:"-" help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or fewer if the matrix is small. For fa they select the lines of the table; parallel decides by all." type:"ranks" default:"auto" placeholder:"\"auto\""`
+	Seed      uint64    `json:"seed" help:"Seed of starts, groups and draws." default:"1"`
 	// Init is the start of bcv and bic, "" means solver.InitSVD; ccc and dispersion begin at random.
-	Init solver.Init `json:"init,omitempty"`
-	// MaxIter and RelTol are those of solver.Settings; RelTol 0 is off.
-	MaxIter int     `json:"max_iter,omitempty"`
-	RelTol  float64 `json:"rel_tol,omitempty"`
-	Runs    int     `json:"runs,omitempty"`  // for each rank of ccc and dispersion; 0 means DefaultRuns
-	Folds   int     `json:"folds,omitempty"` // groups of rows and of columns for bcv; 0 means DefaultFolds
-	// Correlation and Draws are for FactorAnalysis: see rank.ParallelSettings.
-	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
-	Draws       int                 `json:"draws,omitempty"`
-	Threads     int                 `json:"-"` // largest number of goroutines that compute; 0 means GOMAXPROCS
+	Init        solver.Init         `json:"init,omitempty" help:"Start for bcv and bic: svd, random or kmeans. ccc and dispersion start at random." enum:"svd,random,kmeans" default:"svd"`
+	MaxIter     int                 `json:"max_iter,omitempty" help:"Stop a run after this many updates." default:"${maxIter}"`
+	RelTol      float64             `json:"rel_tol,omitempty" help:"Stop a run at this relative change of the objective; 0 is off." default:"${relTol}"`
+	Runs        int                 `json:"runs,omitempty" help:"Runs for each number of topics, for ccc and dispersion." default:"${runs}"`
+	Folds       int                 `json:"folds,omitempty" help:"Groups of rows and groups of columns for bcv; each pair is held out once." default:"${folds}"`
+	Correlation factoranalysis.Kind `json:"correlation,omitempty" help:"Correlations for fa: pearson or polychoric." enum:"pearson,polychoric" default:"pearson"`
+	Draws       int                 `json:"draws,omitempty" help:"Random data sets for parallel." default:"${draws}"`
+	Threads     int                 `json:"-" help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
 	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
-	Progress func(done, total int) `json:"-"`
-	Version  string                `json:"-"` // of the program, for the report
+	Progress func(done, total int) `json:"-" kong:"-"`
+	Version  string                `json:"-" kong:"-"` // of the program, for the report
 }
 
 // RankReport is the outcome of Rank.
@@ -182,6 +178,9 @@ func (o *RankOptions) check() error {
 	}
 	known := append(methods.Names(), FactorAnalysis)
 	criteria := Criteria(o.Method)
+	if o.Criterion == Auto && len(criteria) > 0 {
+		o.Criterion = criteria[0]
+	}
 	switch {
 	case !slices.Contains(known, o.Method):
 		return fail("method %q is none of %s", o.Method, strings.Join(known, ", "))

@@ -22,42 +22,29 @@ import (
 // Auto lets cross-validation on the training data choose a weight; see smf.Search.
 const Auto = "auto"
 
-// Supervised holds the options of the methods of methods.Supervised. Paths name matrix files, as Input does.
+// Supervised holds the options of the methods of methods.Supervised, with their flags. In a report those without a flag are
+// set, and XiGiven and RidgeGiven are "". Paths name matrix files, as Input does; "" means none. Labels are 0 … κ, and every
+// class must occur. XiGiven and RidgeGiven are ξ and ν, each a number or Auto, as "" is too. Start coefficients belong to
+// StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and "" means zeros.
 type Supervised struct {
-	// Labels is the path of the labels 0 … κ, one for each document, in a line or a column. Every class must occur.
-	Labels string
-	// Aux is the path of auxiliary features, in the orientation of the input; "" means none.
-	Aux string
-	// Xi and Ridge are the weights ξ and ν, each a number or Auto; "" means Auto.
-	Xi, Ridge string
-	// TestInput, TestLabels and TestAux are documents to predict; TestInput "" means none.
-	TestInput, TestLabels, TestAux string
-	// StartCoefficients is the path of the β, k×κ, to begin from, which belong to StartTopics and StartScores; StartAux is
-	// that of Γ, (1+q)×κ with the intercepts first. For κ = 1 each may be a line. "" means zeros.
-	StartCoefficients, StartAux string
-	// ClassWeights weighs documents in the label loss; "" means smf.Unweighted.
-	ClassWeights smf.ClassWeights
-	// Tried, if not nil, is called after each run of the cross-validation, from several goroutines.
-	Tried func(done, total int)
-}
-
-// SupervisedSettings are the options of a supervised run with their defaults filled in.
-type SupervisedSettings struct {
-	Labels  string     `json:"labels"`
-	Aux     string     `json:"aux,omitempty"`
-	Classes int        `json:"classes"`
-	Xi      float64    `json:"xi"`
-	Ridge   float64    `json:"ridge"`
-	Update  smf.Update `json:"update"`
-	// ClassWeights are those of the label loss, in the objective and in the log loss of the candidates.
-	ClassWeights smf.ClassWeights `json:"class_weights"`
+	Labels       string           `json:"labels" help:"Labels 0, 1 … of the documents, in one line or one column." type:"existingfile" placeholder:"FILE"`
+	Aux          string           `json:"aux,omitempty" help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE"`
+	Classes      int              `json:"classes" kong:"-"`
+	XiGiven      string           `json:"-" name:"xi" help:"Weight of the reconstruction: a number, or auto for 5-fold cross-validation (default: auto)." placeholder:"WEIGHT"`
+	Xi           float64          `json:"xi" kong:"-"`
+	RidgeGiven   string           `json:"-" name:"ridge" help:"Weight of the squared coefficients: a number or auto (default: auto)." placeholder:"WEIGHT"`
+	Ridge        float64          `json:"ridge" kong:"-"`
+	Update       smf.Update       `json:"update" kong:"-"`
+	ClassWeights smf.ClassWeights `json:"class_weights" help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
 	// CrossValidation tells how Xi and Ridge were chosen; nil if both were given.
-	CrossValidation   *CrossValidation `json:"cross_validation,omitempty"`
-	TestInput         string           `json:"test_input,omitempty"`
-	TestLabels        string           `json:"test_labels,omitempty"`
-	TestAux           string           `json:"test_aux,omitempty"`
-	StartCoefficients string           `json:"start_coefficients,omitempty"`
-	StartAux          string           `json:"start_aux,omitempty"`
+	CrossValidation   *CrossValidation `json:"cross_validation,omitempty" kong:"-"`
+	TestInput         string           `json:"test_input,omitempty" help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE"`
+	TestLabels        string           `json:"test_labels,omitempty" help:"Their labels." type:"existingfile" placeholder:"FILE"`
+	TestAux           string           `json:"test_aux,omitempty" help:"Their auxiliary features." type:"existingfile" placeholder:"FILE"`
+	StartCoefficients string           `json:"start_coefficients,omitempty" help:"Start from these coefficients, k × κ, together with --start-topics and --start-scores." type:"existingfile" placeholder:"FILE"`
+	StartAux          string           `json:"start_aux,omitempty" help:"Start from these auxiliary coefficients, the intercepts first, (1+q) × κ." type:"existingfile" placeholder:"FILE"`
+	// Tried, if not nil, is called after each run of the cross-validation, from several goroutines.
+	Tried func(done, total int) `json:"-" kong:"-"`
 }
 
 // CrossValidation tells how weights were chosen: by the least log loss of the candidates.
@@ -91,14 +78,14 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	}
 	o.ClassWeights = cmp.Or(o.ClassWeights, smf.Unweighted)
 	s.Variant = smf.Variant(o.Method)
-	o.Xi, o.Ridge = cmp.Or(o.Xi, Auto), cmp.Or(o.Ridge, Auto)
-	if s.Xi, err = weight("xi", o.Xi); err != nil {
+	o.XiGiven, o.RidgeGiven = cmp.Or(o.XiGiven, Auto), cmp.Or(o.RidgeGiven, Auto)
+	if s.Xi, err = weight("xi", o.XiGiven); err != nil {
 		return s, err
 	}
-	if o.Xi != Auto && s.Xi == 0 {
+	if o.XiGiven != Auto && s.Xi == 0 {
 		return refuse("xi is 0, must be positive or auto")
 	}
-	if s.Ridge, err = weight("ridge", o.Ridge); err != nil || o.Step == "" {
+	if s.Ridge, err = weight("ridge", o.RidgeGiven); err != nil || o.Step == "" {
 		return s, err
 	}
 	s.Step, err = strconv.ParseFloat(o.Step, 64)
@@ -125,8 +112,8 @@ func (s *Supervised) refuse(method string) error {
 	for _, option := range [][2]string{
 		{"labels", s.Labels},
 		{"auxiliary features", s.Aux},
-		{"xi", s.Xi},
-		{"ridge", s.Ridge},
+		{"xi", s.XiGiven},
+		{"ridge", s.RidgeGiven},
 		{"test input", s.TestInput},
 		{"test labels", s.TestLabels},
 		{"test auxiliary features", s.TestAux},
@@ -312,12 +299,12 @@ func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings so
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
 	var chosen []string
-	if o.Xi == Auto {
+	if o.XiGiven == Auto {
 		chosen = append(chosen, "xi")
 	} else {
 		search.Xi = []float64{t.settings.Xi}
 	}
-	if o.Ridge == Auto {
+	if o.RidgeGiven == Auto {
 		chosen = append(chosen, "ridge")
 	} else {
 		search.Ridge = []float64{t.settings.Ridge}
@@ -336,11 +323,10 @@ func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings so
 
 // describe adds the settings and accuracies of a supervised result to a report.
 func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver.Result) error {
-	report.Settings.SupervisedSettings = &SupervisedSettings{
-		Labels: o.Labels, Aux: o.Aux, Classes: t.data.Classes, Xi: t.settings.Xi, Ridge: t.settings.Ridge, Update: t.settings.Update(), ClassWeights: o.ClassWeights,
-		CrossValidation: t.validation, TestInput: o.TestInput, TestLabels: o.TestLabels, TestAux: o.TestAux,
-		StartCoefficients: o.StartCoefficients, StartAux: o.StartAux,
-	}
+	s := o.Supervised
+	s.Classes, s.Xi, s.Ridge, s.Update, s.CrossValidation = t.data.Classes, t.settings.Xi, t.settings.Ridge, t.settings.Update(), t.validation
+	s.XiGiven, s.RidgeGiven, s.Tried = "", "", nil // these are options alone
+	report.Settings.Supervised = &s
 	model := t.method.Model(result)
 	train, err := model.Predict(x, t.data.Aux)
 	if err != nil {

@@ -62,7 +62,7 @@ func (c supervisedCase) column() *mat.Dense {
 func (c supervisedCase) options(t *testing.T, method string) factorize.Options {
 	t.Helper()
 	o := factorize.Options{Method: method, Input: writeCSV(t, c.x), Rank: 2, MaxIter: 200, RelTol: 1e-9, Seed: 1, Out: t.TempDir()}
-	o.Labels, o.Xi, o.Ridge = writeNPY(t, c.column()), "0.3", "0.7"
+	o.Labels, o.XiGiven, o.RidgeGiven = writeNPY(t, c.column()), "0.3", "0.7"
 	if c.aux != nil {
 		o.Aux = writeNPY(t, c.aux)
 	}
@@ -115,7 +115,7 @@ func (c supervisedCase) objective(o *factorize.Report, factors map[string]*mat.D
 		norm := mat.Norm(m, 2)
 		return norm * norm
 	}
-	s := o.Settings.SupervisedSettings
+	s := o.Settings.Supervised
 	return s.Xi*squares(&product) + label + s.Ridge*(squares(&a)+squares(factors["aux_coefficients"])+squares(factors["intercept"]))
 }
 
@@ -271,12 +271,12 @@ func TestSupervisedAuto(t *testing.T) {
 		"none":  {"0.3", "0", nil, 0},
 	} {
 		o := c.options(t, "smf-h")
-		o.Xi, o.Ridge, o.MaxIter = want.xi, want.ridge, 20
+		o.XiGiven, o.RidgeGiven, o.MaxIter = want.xi, want.ridge, 20
 		r, err := factorize.Run(t.Context(), o, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s := r.Settings.SupervisedSettings
+		s := r.Settings.Supervised
 		if want.chosen == nil {
 			if s.CrossValidation != nil || s.Xi != 0.3 || s.Ridge != 0 {
 				t.Errorf("%s: %+v", name, s)
@@ -371,7 +371,7 @@ func TestSupervisedGolden(t *testing.T) {
 			Method: "smf-" + strings.ToLower(name[:1]), Input: path("X.csv.gz"), Orientation: factorize.TermsByDocuments, Rank: 3, MaxIter: len(g.Traj) - 1, Trace: true, Out: t.TempDir(),
 			StartTopics: path("W0.csv.gz"), StartScores: writeNPY(t, scores), Step: text(g.Tau),
 			Supervised: factorize.Supervised{
-				Labels: path("y.csv.gz"), Aux: path("X_aux.csv.gz"), Xi: text(g.Xi), Ridge: text(g.Nu), StartCoefficients: path("beta0.csv.gz"), StartAux: path("G0.csv.gz"),
+				Labels: path("y.csv.gz"), Aux: path("X_aux.csv.gz"), XiGiven: text(g.Xi), RidgeGiven: text(g.Nu), StartCoefficients: path("beta0.csv.gz"), StartAux: path("G0.csv.gz"),
 				TestInput: path("X_test.csv.gz"), TestAux: path("X_aux_test.csv.gz"),
 				TestLabels: writeFile(t, "y.csv", join(g.Pred, "\n")), // so that the accuracy is the share of equal predictions
 			},
@@ -424,15 +424,15 @@ func TestSupervisedRefuses(t *testing.T) {
 		"no labels":           {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
 		"no file":             {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},
 		"aux of others":       {func(o *factorize.Options) { o.Aux = fewer }, false, "auxiliary features of 5 documents (documents-by-terms)"},
-		"no xi":               {func(o *factorize.Options) { o.Xi = "0" }, true, "xi is 0"},
-		"negative xi":         {func(o *factorize.Options) { o.Xi = "-1" }, true, `xi "-1" is neither`},
-		"ridge":               {func(o *factorize.Options) { o.Ridge = "much" }, true, `ridge "much" is neither`},
-		"infinite ridge":      {func(o *factorize.Options) { o.Ridge = "inf" }, true, `ridge "inf" is neither`},
+		"no xi":               {func(o *factorize.Options) { o.XiGiven = "0" }, true, "xi is 0"},
+		"negative xi":         {func(o *factorize.Options) { o.XiGiven = "-1" }, true, `xi "-1" is neither`},
+		"ridge":               {func(o *factorize.Options) { o.RidgeGiven = "much" }, true, `ridge "much" is neither`},
+		"infinite ridge":      {func(o *factorize.Options) { o.RidgeGiven = "inf" }, true, `ridge "inf" is neither`},
 		"named step":          {func(o *factorize.Options) { o.Step = "exact" }, true, `step "exact" of smf-w is not a positive number`},
 		"backwards":           {func(o *factorize.Options) { o.Step = "-0.1" }, true, `step "-0.1" of smf-w`},
 		"penalty":             {func(o *factorize.Options) { o.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
-		"one of a class":      {func(o *factorize.Options) { o.Labels, o.Xi = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: unusable labels: class 1 occurs in one fold only, with 1 documents"},
-		"diverging":           {func(o *factorize.Options) { o.Step, o.Xi = "1e9", "" }, false, "objective is not finite"},
+		"one of a class":      {func(o *factorize.Options) { o.Labels, o.XiGiven = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: unusable labels: class 1 occurs in one fold only, with 1 documents"},
+		"diverging":           {func(o *factorize.Options) { o.Step, o.XiGiven = "1e9", "" }, false, "objective is not finite"},
 		"no test labels":      {test(x, "", ""), true, "test documents need both an input and labels"},
 		"no test input":       {test("", y, ""), true, "test documents need both an input and labels"},
 		"no test aux":         {test(x, y, ""), true, "for training or for test documents only"},
@@ -449,7 +449,7 @@ func TestSupervisedRefuses(t *testing.T) {
 			*o = factorize.Options{Method: "sonmf", Input: x, Rank: 1, Supervised: factorize.Supervised{Labels: y}}
 		}, true, `labels: method "sonmf" does not use labels`},
 		"xi of svd": {func(o *factorize.Options) {
-			*o = factorize.Options{Method: "svd", Input: x, Rank: 1, Supervised: factorize.Supervised{Xi: factorize.Auto}}
+			*o = factorize.Options{Method: "svd", Input: x, Rank: 1, Supervised: factorize.Supervised{XiGiven: factorize.Auto}}
 		}, true, `xi: method "svd" does not use labels`},
 		"start aux of the nmf": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "semi-nmf", Input: x, Rank: 1, Supervised: factorize.Supervised{StartAux: y}}

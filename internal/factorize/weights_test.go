@@ -25,7 +25,7 @@ func TestClassWeights(t *testing.T) {
 	}
 	for weights, want := range map[smf.ClassWeights]float64{"": math.Log(1. / 9), smf.Unweighted: math.Log(1. / 9), smf.Balanced: 0} {
 		o := c.options(t, "smf-w")
-		o.ClassWeights, o.Xi, o.Ridge = weights, "1", "1e-9"
+		o.ClassWeights, o.XiGiven, o.RidgeGiven = weights, "1", "1e-9"
 		o.Input = writeCSV(t, mat.NewDense(40, 6, nil)) // the intercept alone
 		r, err := factorize.Run(t.Context(), o, nil)
 		if err != nil {
@@ -51,7 +51,7 @@ func TestClassWeightsHoldOut(t *testing.T) {
 		}
 	}
 	o := c.options(t, "smf-w")
-	o.ClassWeights, o.Xi, o.Ridge = smf.Balanced, "1", factorize.Auto
+	o.ClassWeights, o.XiGiven, o.RidgeGiven = smf.Balanced, "1", factorize.Auto
 	r, err := factorize.Run(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestAUROCOfCertainDocuments(t *testing.T) {
 	t.Parallel()
 	c := supervisedExample(40, 1, 0, 1)
 	o := c.options(t, "smf-w")
-	o.Xi, o.Ridge = "1", "0.1"
+	o.XiGiven, o.RidgeGiven = "1", "0.1"
 	far := mat.NewDense(4, 6, nil)
 	for i := range 4 {
 		far.Set(i, 1, 1e3*float64(i+1)) // class 1 stands out in column 1
@@ -93,7 +93,7 @@ func TestTried(t *testing.T) {
 	t.Parallel()
 	o := supervisedExample(30, 1, 0, 1).options(t, "smf-w")
 	var most atomic.Int64
-	o.Xi, o.MaxIter = factorize.Auto, 5
+	o.XiGiven, o.MaxIter = factorize.Auto, 5
 	o.Tried = func(done, total int) {
 		if total != 25 || done > total {
 			t.Errorf("%d of %d runs", done, total)

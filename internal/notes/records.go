@@ -38,7 +38,7 @@ func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, erro
 		case in.Grows() && i >= always:
 			r.wanted = append(r.wanted, name)
 		default:
-			return nil, &table.Error{File: in.File(), Line: in.HeaderLine(), Column: name, Err: table.ErrNoColumn}
+			return nil, &table.Error{File: in.File, Line: in.HeaderLine, Column: name, Err: table.ErrNoColumn}
 		}
 	}
 	return r, nil
@@ -49,7 +49,7 @@ func (r *records) next() (err error) {
 	if r.row, err = r.in.Next(); errors.Is(err, io.EOF) {
 		for _, name := range r.wanted {
 			if r.in.Index(name) < 0 {
-				return &table.Error{File: r.in.File(), Column: name, Err: table.ErrNoColumn}
+				return &table.Error{File: r.in.File, Column: name, Err: table.ErrNoColumn}
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (r *records) next() (err error) {
 }
 
 func (r *records) fail(column string, err error) error {
-	return &table.Error{File: r.in.File(), Line: r.row.Line, Column: column, Err: err}
+	return &table.Error{File: r.in.File, Line: r.row.Line, Column: column, Err: err}
 }
 
 // cell returns a cell of the row as it stands, "" if there is no such column.

@@ -47,7 +47,7 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	if err := rows.next(); err != nil {
 		return 0, err
 	}
-	if len(rows.in.Header()) != r.known {
+	if len(rows.in.Header) != r.known {
 		r.find()
 	}
 	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text), strings.TrimSpace(rows.cell(rows.Complaint)), rows.value(rows.Time)
@@ -69,7 +69,7 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 
 // find finds the column of each field in the header, words first.
 func (r *Reader) find() {
-	r.known, r.fields = len(r.rows.in.Header()), nil
+	r.known, r.fields = len(r.rows.in.Header), nil
 	names := []string{"sex", "site", "age", "acuity"}
 	for _, vital := range msg.VitalNames() {
 		names = append(names, "vitals."+vital)
@@ -94,7 +94,7 @@ func (r *Reader) column(name string) string {
 	if r.rows.in.Index(name) >= 0 {
 		return name
 	}
-	for _, column := range r.rows.in.Header() {
+	for _, column := range r.rows.in.Header {
 		if strings.EqualFold(column, name) {
 			return column
 		}

@@ -5,9 +5,8 @@
 // is C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, with scores W n×k in [0,1] and loadings Q m×k, Qc m×c.
 //
 //	answers    a file of answers and its codebook → a table
-//	fit        a table → a model; the number of factors
+//	fit        a table → a model; the number of factors; new answers → scores
 //	model      the stored model
-//	score      new answers → scores
 //	responses  one message of the stream → scores
 //	meta       several fits → a second stage, and a compact set of items
 //	evaluate   prediction of labels and stability of loadings on held-out participants

@@ -117,8 +117,6 @@ func (p *parquetRows) next() (row Row, err error) {
 	return Row{p.number, p.cells}, nil
 }
 
-func (p *parquetRows) close() error { return p.rows.Close() }
-
 // speller returns how values of a type are spelled.
 func speller(t parquet.Type) func(parquet.Value) string {
 	var logical format.LogicalTypeValue

@@ -78,17 +78,20 @@ var (
 
 // Reader reads a table row by row. It is not safe for concurrent use.
 type Reader struct {
-	file       string
-	header     []string
-	headerLine int
-	index      map[string]int // of the columns with a name
-	format     fileFormat
-	rows       interface{ next() (Row, error) }
-	ahead      []Row // read by Open, not yet returned
-	behind     error // what follows them, if not nil
-	any        bool  // a row was read, or found bad
-	raw        io.Reader
-	closers    []func() error
+	File string // its name
+	// Header names the columns, without spaces around them; no two names are the same, but several may be empty. Rows of JSON
+	// lines may bring columns that are appended to it.
+	Header     []string
+	HeaderLine int // that of the first row in JSON lines; 0 in Parquet
+
+	index   map[string]int // of the columns with a name
+	format  fileFormat
+	rows    interface{ next() (Row, error) }
+	ahead   []Row // read by Open, not yet returned
+	behind  error // what follows them, if not nil
+	any     bool  // a row was read, or found bad
+	raw     io.Reader
+	closers []func() error
 }
 
 type fileFormat int
@@ -139,7 +142,7 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	if _, compression := Extensions(path); formatOf(path) != parquetFormat || compression != "" {
 		return New(f, path, o)
 	}
-	r := &Reader{file: path, format: parquetFormat}
+	r := &Reader{File: path, format: parquetFormat}
 	if o.Hash != nil {
 		if _, err := io.Copy(o.Hash, f); err != nil {
 			return nil, r.at(err)
@@ -149,13 +152,13 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, r.at(err)
 	}
-	r.rows, r.closers = rows, append(r.closers, rows.close)
+	r.rows, r.closers = rows, append(r.closers, rows.rows.Close)
 	return r, r.setHeader(rows.header)
 }
 
 // New is Open for a reader of text that stands for a file of that name.
 func New(in io.Reader, name string, o Options) (*Reader, error) {
-	r := &Reader{file: name, format: formatOf(name), raw: in}
+	r := &Reader{File: name, format: formatOf(name), raw: in}
 	if r.format == parquetFormat {
 		return nil, r.at(fmt.Errorf("%w: it must be a plain file", ErrParquet))
 	}
@@ -169,7 +172,7 @@ func New(in io.Reader, name string, o Options) (*Reader, error) {
 }
 
 func (r *Reader) openText(o Options) error {
-	plain, err := Decompress(r.raw, r.file)
+	plain, err := Decompress(r.raw, r.File)
 	if err != nil {
 		return err
 	}
@@ -187,7 +190,7 @@ func (r *Reader) openText(o Options) error {
 	if err != nil {
 		return err
 	}
-	r.headerLine = first.Line
+	r.HeaderLine = first.Line
 	first.Cells = slices.Clone(first.Cells)
 	if r.format == objectFormat {
 		rows := []Row{first}
@@ -216,7 +219,7 @@ func (r *Reader) setHeader(names []string) error {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if _, twice := r.index[name]; twice && name != "" {
-			return &Error{File: r.file, Line: r.headerLine, Column: name, Err: ErrColumnTwice}
+			return &Error{File: r.File, Line: r.HeaderLine, Column: name, Err: ErrColumnTwice}
 		}
 		r.addColumn(name)
 	}
@@ -224,23 +227,13 @@ func (r *Reader) setHeader(names []string) error {
 }
 
 func (r *Reader) addColumn(name string) int {
-	i := len(r.header)
-	r.header = append(r.header, name)
+	i := len(r.Header)
+	r.Header = append(r.Header, name)
 	if name != "" {
 		r.index[name] = i
 	}
 	return i
 }
-
-// File returns the name of the file.
-func (r *Reader) File() string { return r.file }
-
-// Header returns the names of the columns, without spaces around them; no two are the same, but several may be empty. Rows
-// of JSON lines may bring columns that are appended to it.
-func (r *Reader) Header() []string { return r.header }
-
-// HeaderLine returns the line of the header, of JSON lines that of the first row; 0 in Parquet.
-func (r *Reader) HeaderLine() int { return r.headerLine }
 
 // Grows reports whether later rows may bring columns, as those of JSON lines do.
 func (r *Reader) Grows() bool { return r.format == objectFormat }
@@ -260,7 +253,7 @@ func (r *Reader) Next() (Row, error) {
 	case len(r.ahead) > 0:
 		row := r.ahead[0]
 		r.ahead = r.ahead[1:]
-		row.Cells = append(row.Cells, make([]string, len(r.header)-len(row.Cells))...)
+		row.Cells = append(row.Cells, make([]string, len(r.Header)-len(row.Cells))...)
 		return row, nil
 	case r.behind != nil:
 		return Row{}, r.behind
@@ -289,10 +282,10 @@ func (r *Reader) Next() (Row, error) {
 // at returns err as an *Error of the file.
 func (r *Reader) at(err error) error {
 	if at, ok := errors.AsType[*Error](err); ok {
-		at.File = r.file
+		at.File = r.File
 		return at
 	}
-	return &Error{File: r.file, Err: err}
+	return &Error{File: r.File, Err: err}
 }
 
 // Close releases the file.

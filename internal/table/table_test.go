@@ -64,7 +64,7 @@ func readAll(t *testing.T, path string, o Options) (header []string, rows []Row)
 	for {
 		row, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return r.Header(), rows
+			return r.Header, rows
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestNextGoesOn(t *testing.T) {
 			}
 			good = append(good, row.Line)
 		}
-		if first := r.HeaderLine(); len(good) != 2 || len(bad) != 3 || good[1] != bad[2]+1 || first != 1 {
+		if first := r.HeaderLine; len(good) != 2 || len(bad) != 3 || good[1] != bad[2]+1 || first != 1 {
 			t.Errorf("%s: rows of lines %v, bad ones %v", file, good, bad)
 		}
 	}
@@ -393,8 +393,8 @@ func check(t *testing.T, r *Reader, err error) {
 		if err != nil {
 			break
 		}
-		if row.Line <= last || len(row.Cells) > len(r.Header()) || !r.Grows() && len(row.Cells) != len(r.Header()) {
-			t.Fatalf("row %d of %d cells behind %d, %d columns", row.Line, len(row.Cells), last, len(r.Header()))
+		if row.Line <= last || len(row.Cells) > len(r.Header) || !r.Grows() && len(row.Cells) != len(r.Header) {
+			t.Fatalf("row %d of %d cells behind %d, %d columns", row.Line, len(row.Cells), last, len(r.Header))
 		}
 		last = row.Line
 		for _, cell := range row.Cells {

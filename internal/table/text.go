@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -137,13 +138,7 @@ func separator(head []byte) rune {
 			count[i]++
 		}
 	}
-	best := 0
-	for i := range count {
-		if count[i] > count[best] {
-			best = i
-		}
-	}
-	return rune(candidates[best])
+	return rune(candidates[slices.Index(count[:], slices.Max(count[:]))])
 }
 
 func (s *separated) next() (Row, error) {
@@ -208,7 +203,7 @@ func (o *objects) next() (Row, error) {
 	if o.err == nil && o.in.doubtful && !utf8.ValidString(o.text) {
 		o.err = o.fail("", ErrEncoding)
 		if i := o.in.invalid(o.cells); i >= 0 {
-			o.err = o.fail(o.table.header[i], ErrEncoding)
+			o.err = o.fail(o.table.Header[i], ErrEncoding)
 		}
 	}
 	return Row{o.line, o.cells}, o.err
@@ -247,7 +242,7 @@ func (o *objects) set(name, cell string) {
 	i := o.table.Index(name)
 	switch {
 	case i >= 0:
-	case len(o.table.header) == maxFields:
+	case len(o.table.Header) == maxFields:
 		o.err = &Error{Err: ErrManyFields}
 		return
 	default:

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -36,14 +37,14 @@ const wordsSuffix = "+words"
 //
 // It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no rank, or a
 // configuration would appear twice.
-func Configurations(methods []string, weightings []textproc.Weighting, ranks []int) ([]Configuration, error) {
+func Configurations(names []string, weightings []textproc.Weighting, ranks []int) ([]Configuration, error) {
 	for _, k := range ranks {
 		if k < 1 {
 			return nil, fmt.Errorf("%w: rank %d is less than 1", ErrSettings, k)
 		}
 	}
 	var all []Configuration
-	for _, name := range methods {
+	for _, name := range names {
 		base, words := strings.CutSuffix(name, wordsSuffix)
 		c := Configuration{Method: Method(base), Words: words}
 		if c.Method == Majority && !words {
@@ -51,7 +52,7 @@ func Configurations(methods []string, weightings []textproc.Weighting, ranks []i
 			continue
 		}
 		if !c.Method.known() || words && (c.Method == BagOfWords || c.Method.Supervised()) {
-			return nil, fmt.Errorf("%w: method %q is none of %s, %s; those with topics but %s may end in %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), supervisedNames(" and "), wordsSuffix)
+			return nil, fmt.Errorf("%w: method %q is none of %s, %s; those with topics but %s may end in %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), strings.Join(methods.Supervised(), " and "), wordsSuffix)
 		}
 		rows, err := c.Method.rows(weightings)
 		if err != nil {
@@ -217,7 +218,11 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				if err := ctx.Err(); err != nil {
 					return err // before the texts of thousands of splits are read
 				}
-				t := newTrial(d, split, c.Settings.Text.MinDF)
+				on := d.subset(split.Train)
+				t := &trial{
+					data: on, train: newRows(on, c.Settings.Text.MinDF), test: take(d.Rows, split.Test),
+					texts: map[trialText]*text{},
+				}
 				for i, configuration := range c.Configurations {
 					p, rank, err := t.run(ctx, configuration, c.Settings)
 					if err != nil {
@@ -334,12 +339,6 @@ type trial struct {
 type trialText struct {
 	Configuration
 	rich bool
-}
-
-func newTrial(d Data, split Split, minVisits int) *trial {
-	test := take(d.Rows, split.Test)
-	d = d.subset(split.Train)
-	return &trial{data: d, train: newRows(d, minVisits), test: test, texts: map[trialText]*text{}}
 }
 
 // run returns the predictions of the test rows and the number of topics that were used.

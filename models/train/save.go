@@ -8,23 +8,6 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Champion returns the version of a model that is in use, nil if there is none. The error holds a *models.FileError if it
-// is damaged.
-func Champion(ctx context.Context, store *models.Store, model string) (*models.Bundle, error) {
-	version, err := store.Champion(ctx, model)
-	if errors.Is(err, models.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking for the champion of model %q: %w", model, err)
-	}
-	b, err := store.Load(ctx, model, version)
-	if err != nil {
-		return nil, fmt.Errorf("reading the champion of model %q: %w", model, err)
-	}
-	return b, nil
-}
-
 // Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer has
 // a model of its own is retired; complaints without any note keep theirs.
 func (t *Trained) Save(ctx context.Context, store *models.Store, by string) error {

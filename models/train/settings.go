@@ -38,10 +38,6 @@ func (m Method) Supervised() bool { return slices.Contains(methods.Supervised(),
 
 func (m Method) known() bool { return slices.Contains(Methods(), string(m)) }
 
-func supervisedNames(between string) string {
-	return strings.Join(methods.Supervised(), between)
-}
-
 // binary reports whether the method takes rows of 0 and 1 alone.
 func (m Method) binary() bool { return methods.Domain(string(m)) == solver.Binary }
 
@@ -183,7 +179,7 @@ func (s *Settings) check() error {
 func (s *Settings) supervisedProblem() string {
 	if !s.Method.Supervised() {
 		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == smf.Balanced {
-			return fmt.Sprintf("xi, ridge, class weights and several ranks apply only to %s, not to method %q", supervisedNames(" and "), s.Method)
+			return fmt.Sprintf("xi, ridge, class weights and several ranks apply only to %s, not to method %q", strings.Join(methods.Supervised(), " and "), s.Method)
 		}
 		return ""
 	}
@@ -211,7 +207,7 @@ func (s *Settings) supervisedProblem() string {
 func (s *Settings) checkClasses(classes int) error {
 	switch {
 	case classes > 0 && !s.Method.Supervised():
-		return fmt.Errorf("%w: method %q predicts only yes or no: several classes need %s", ErrSettings, s.Method, supervisedNames(" or "))
+		return fmt.Errorf("%w: method %q predicts only yes or no: several classes need %s", ErrSettings, s.Method, strings.Join(methods.Supervised(), " or "))
 	case classes > 2 && s.Calibration == models.Isotonic:
 		return fmt.Errorf("%w: calibration %q is for yes and no only, not for %d classes", ErrSettings, s.Calibration, classes)
 	}

@@ -29,9 +29,8 @@ type supervised struct {
 
 func newSupervised(r *rows, t *text, s *Settings) *supervised {
 	m := &supervised{rows: r, Settings: s, text: t}
-	m.data = smf.Data{Labels: r.classes, Classes: r.kappa() + 1}
+	m.data = smf.Data{Labels: r.classes, Classes: r.kappa() + 1, Weights: s.ClassWeights.Weights(r.classes)}
 	m.data.Aux, m.auxScale = r.denseAux()
-	m.data.Weights = s.ClassWeights.Weights(r.classes)
 	return m
 }
 
@@ -177,8 +176,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle
 		order[t] = t
 	}
 	if earlier != nil {
-		f.Topics, order, f.Alignment = aligned(earlier, f.Topics)
-		f.Alignment.Version, f.Alignment.WarmStart = previous.Version, start != nil
+		f.Topics, order, f.Alignment = aligned(earlier, f.Topics, previous.Version, start != nil)
 	}
 	for c := range m.kappa() {
 		h := classifier.Head{Beta: make([]float64, len(order)), Gamma: slices.Clone(m.auxScale), Intercept: result.Head.Intercept[c]}

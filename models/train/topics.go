@@ -60,8 +60,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	with.topics = with.solver.Topics
 	unitColumns(with.topics)
 	if earlier != nil {
-		with.topics, _, with.alignment = aligned(earlier, with.topics)
-		with.alignment.Version, with.alignment.WarmStart = previous.Version, start != nil
+		with.topics, _, with.alignment = aligned(earlier, with.topics, previous.Version, start != nil)
 	}
 	with.scores = mat.NewDense(n, k, nil)
 	linalg.OperatorOf(t.x, 0).MulTo(with.scores, with.topics)
@@ -167,10 +166,10 @@ func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, er
 
 // aligned returns topics with their columns in the order of the earlier ones, p×l, that they are nearest to; topics that
 // are near to none take the free places. The permutation holds the former place of each column.
-func aligned(earlier, topics *mat.Dense) (*mat.Dense, []int, *Alignment) {
+func aligned(earlier, topics *mat.Dense, version string, warm bool) (*mat.Dense, []int, *Alignment) {
 	p, k := topics.Dims()
 	_, l := earlier.Dims()
-	a := &Alignment{Of: min(k, l)}
+	a := &Alignment{Version: version, WarmStart: warm, Of: min(k, l)}
 	permutation, cosines := align.Topics(earlier, topics)
 	out := mat.NewDense(p, k, nil)
 	for t, from := range permutation {

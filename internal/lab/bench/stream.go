@@ -110,7 +110,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	return report, nil
 }
 
-// firstNote calls started when the first note is handled.
+// firstNote calls started, which does its work once, when a note is handled.
 type firstNote struct {
 	ingest.Handler
 	started func()
@@ -123,14 +123,10 @@ func (f *firstNote) NewWorker() ingest.Worker {
 type firstNoteWorker struct {
 	ingest.Worker
 	started func()
-	told    bool
 }
 
 func (w *firstNoteWorker) Handle(r *ingest.Record, out *ingest.Output) error {
-	if !w.told {
-		w.told = true
-		w.started()
-	}
+	w.started()
 	return w.Worker.Handle(r, out)
 }
 

@@ -95,7 +95,7 @@ func (s *source) defaultID() (string, error) {
 	if s.Index(DefaultID) >= 0 {
 		return DefaultID, nil
 	}
-	alike := slices.DeleteFunc(slices.Clone(s.Header()), func(name string) bool { return !strings.EqualFold(name, DefaultID) })
+	alike := slices.DeleteFunc(slices.Clone(s.Header), func(name string) bool { return !strings.EqualFold(name, DefaultID) })
 	switch len(alike) {
 	case 0:
 		return "", nil
@@ -170,7 +170,7 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 // items returns the items that patterns and codebook pick among the columns that are not taken, in the order of the file.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
-	for i, name := range s.Header() {
+	for i, name := range s.Header {
 		if !slices.Contains(taken, i) && name != "" {
 			candidates = append(candidates, name)
 		}
@@ -185,7 +185,7 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 			}
 		}
 	}
-	if err := pick(picked, c.Items, candidates, s.Header()); err != nil {
+	if err := pick(picked, c.Items, candidates, s.Header); err != nil {
 		return nil, err
 	}
 	var items []questionnaire.Item
@@ -206,7 +206,7 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 		return nil, fmt.Errorf("%w %q", questionnaire.ErrNoItem, strings.Join(c.Items, ","))
 	}
 	reversed := make([]bool, len(items))
-	if err := pick(reversed, c.Reversed, questionnaire.Names(items), s.Header()); err != nil {
+	if err := pick(reversed, c.Reversed, questionnaire.Names(items), s.Header); err != nil {
 		return nil, err
 	}
 	for j := range items {
@@ -215,15 +215,8 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	return items, nil
 }
 
-// The columns of a codebook. Only the first must be there.
-const (
-	codebookItem     = "item"
-	codebookText     = "text"
-	codebookSubscale = "subscale"
-	codebookMin      = "min"
-	codebookMax      = "max"
-	codebookReverse  = "reverse"
-)
+// codebookItem is the column of a codebook that must be there.
+const codebookItem = "item"
 
 // ReadCodebook reads the description of items from a file that package table reads: a row for each item with the columns item
 // (its name in the answers), text, subscale, min and max (the range of its answers; both or none) and reverse (1, yes or
@@ -236,9 +229,9 @@ func ReadCodebook(path string) (items []questionnaire.Item, ignored []string, er
 		return nil, nil, err
 	}
 	defer func() { _ = src.Close() }() // it was only read
-	at, ignored, err := codebookColumns(src.Header())
+	at, ignored, err := codebookColumns(src.Header)
 	if err != nil {
-		return nil, nil, src.at(src.HeaderLine(), err)
+		return nil, nil, src.at(src.HeaderLine, err)
 	}
 	missing := &questionnaire.Missing{}
 	for {
@@ -268,7 +261,7 @@ func ReadCodebook(path string) (items []questionnaire.Item, ignored []string, er
 
 // codebookColumns finds the columns of a codebook, and names all others.
 func codebookColumns(header []string) (at map[string]int, ignored []string, err error) {
-	known := []string{codebookItem, codebookText, codebookSubscale, codebookMin, codebookMax, codebookReverse}
+	known := []string{codebookItem, "text", "subscale", "min", "max", "reverse"}
 	at = map[string]int{}
 	for i, name := range header {
 		lower := strings.ToLower(name)
@@ -298,21 +291,21 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 
 // describe returns the item of a row.
 func describe(cells map[string]string) (item *questionnaire.Item, err error) {
-	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells[codebookText], Subscale: cells[codebookSubscale]}
+	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells["text"], Subscale: cells["subscale"]}
 	if item.Name == "" {
 		return nil, inColumn(codebookItem, errors.New("an item without a name"))
 	}
-	if low, high := cells[codebookMin], cells[codebookMax]; low != "" || high != "" {
+	if low, high := cells["min"], cells["max"]; low != "" || high != "" {
 		if item.Range, err = questionnaire.NewRange(low, high); err != nil {
-			return nil, inColumn(codebookMin, err)
+			return nil, inColumn("min", err)
 		}
 	}
-	switch strings.ToLower(cells[codebookReverse]) {
+	switch strings.ToLower(cells["reverse"]) {
 	case "", "0", "no", "false":
 	case "1", "yes", "true":
 		item.Reversed = true
 	default:
-		return nil, inColumn(codebookReverse, errors.New("must be 0, 1, no, yes, false or true"))
+		return nil, inColumn("reverse", errors.New("must be 0, 1, no, yes, false or true"))
 	}
 	return item, nil
 }

@@ -68,13 +68,13 @@ type leftOut struct {
 func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Table, error) {
 	l, err := columns.layout(src, items)
 	if err != nil {
-		return nil, src.at(src.HeaderLine(), err)
+		return nil, src.at(src.HeaderLine, err)
 	}
 	r := &reader{layout: l}
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
-	r.Table = Table{File: src.File(), Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.Table = Table{File: src.File, Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
 	var out []leftOut
 	lineOf := map[string]int{}
 	for rows := 1; ; rows++ {
@@ -92,9 +92,9 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 			first, again := lineOf[id]
 			switch {
 			case l.Cell(id):
-				err = inColumn(src.Header()[l.id], questionnaire.ErrNoID)
+				err = inColumn(src.Header[l.id], questionnaire.ErrNoID)
 			case again && !l.visits:
-				err = inColumn(src.Header()[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
+				err = inColumn(src.Header[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
 			}
 			lineOf[id] = row.Line
 		}
@@ -116,7 +116,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	if len(r.IDs) == 0 {
 		return nil, src.at(slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), questionnaire.ErrNoAnswers)
 	}
-	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), src.sum()
+	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), hex.EncodeToString(src.hash.Sum(nil))
 	return &r.Table, nil
 }
 
@@ -235,7 +235,7 @@ func (s *source) at(line int, err error) error {
 	if !ok {
 		at = &table.Error{Err: err}
 	}
-	at.File, at.Line = s.File(), line
+	at.File, at.Line = s.File, line
 	return at
 }
 
@@ -250,9 +250,6 @@ func (s *source) find(name string) (int, error) {
 	}
 	return at, nil
 }
-
-// sum returns the SHA-256 of the file in hexadecimal, once all rows are read.
-func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
 // clean returns a trimmed copy of a cell.
 func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }

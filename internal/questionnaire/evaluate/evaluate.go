@@ -100,16 +100,12 @@ type Measure struct {
 
 // MarshalJSON writes null for what too few values do not define.
 func (m Measure) MarshalJSON() ([]byte, error) {
-	var out struct {
-		Count     int      `json:"count"`
-		Mean      *float64 `json:"mean"`
-		Deviation *float64 `json:"standard_deviation"`
-	}
-	if out.Count = m.Count; m.Count > 0 {
-		out.Mean = &m.Mean
+	out := map[string]any{"count": m.Count, "mean": nil, "standard_deviation": nil}
+	if m.Count > 0 {
+		out["mean"] = m.Mean
 	}
 	if m.Count > 1 {
-		out.Deviation = &m.Deviation
+		out["standard_deviation"] = m.Deviation
 	}
 	return json.Marshal(out)
 }

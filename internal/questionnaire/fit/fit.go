@@ -1,4 +1,4 @@
-// Package fit learns the factors of a table of answers, and chooses their number by cross-validation.
+// Package fit learns the factors of a table of answers, chooses their number by cross-validation, and scores new participants.
 package fit
 
 import (
@@ -48,13 +48,10 @@ type Options struct {
 	Recorder solver.Recorder
 }
 
-// mostFactors is the largest number of DefaultFactors.
-const mostFactors = 20
-
 // DefaultFactors are the candidates for the number of factors of that many items: 1 to 20, but at most half of the items.
 func DefaultFactors(items int) []int {
 	var all []int
-	for k := 1; k <= max(1, min(mostFactors, items/2)); k++ {
+	for k := 1; k <= max(1, min(20, items/2)); k++ {
 		all = append(all, k)
 	}
 	return all
@@ -414,4 +411,48 @@ func largestFirst(scores, loadings *mat.Dense) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
 	return order
+}
+
+// Scored are the scores of the participants in a file.
+type Scored struct {
+	model.Scores
+	answers.Remarks
+	// Beyond tells of confounds outside the range of training, which count as its nearest end.
+	Beyond []answers.Beyond
+}
+
+// Score scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
+// and other columns may be. id names the column of ids if it is not that of the fit; missing are more codes of missing
+// entries. A participant's scores depend on that participant's row alone.
+//
+// The errors are those of answers.ReadItems, and a level of a confound that was not in training.
+func Score(m *model.Model, path, id string, missing []string) (*Scored, error) {
+	t, err := Answers(m, path, answers.Columns{ID: id, Missing: missing})
+	if err != nil {
+		return nil, err
+	}
+	known, beyond, err := t.Encode(m.Confounds)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scored{model.Scores{IDs: t.IDs}, t.Remarks, beyond}
+	if s.Values, err = m.ICQF.Score(t.Answers, known); err != nil {
+		return nil, fmt.Errorf("scoring %q: %w", path, err)
+	}
+	return s, nil
+}
+
+// Answers reads the items and confounds of the model, which fills in what the columns leave out.
+func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
+	items := m.Items
+	if m.Visits != nil {
+		items = m.VisitItems
+	}
+	columns.ID, columns.Missing = cmp.Or(columns.ID, m.ID), slices.Concat(columns.Missing, m.Missing)
+	columns.Confounds, columns.Visits, columns.FromLow = m.Confounds, m.Visits, m.FromLow
+	t, err := answers.ReadItems(path, &columns, items)
+	if err != nil || m.Visits == nil {
+		return t, err
+	}
+	return t, t.Keep(questionnaire.Names(m.Items))
 }

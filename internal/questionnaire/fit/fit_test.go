@@ -24,7 +24,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 )
 
 // numbers reads a table that was written.
@@ -197,7 +196,7 @@ func TestFromLow(t *testing.T) {
 	}
 	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
 	m := questionnairetest.Reload(t, &got.Model)
-	s, err := score.File(m, path, "", nil)
+	s, err := fit.Score(m, path, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-// Package folder writes the output folder of a fit: the files of its model and of its report, all of them or none.
+// Package folder writes the output folder of a fit: the files of its model and of its report, all of them or none. It also
+// writes the scores of new participants.
 //
 // Each file is complete or not there, and result.json comes last: if it is there, it describes the files next to it.
 package folder
@@ -128,7 +129,7 @@ func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
 
 func writeAll(dir string, contents map[string][]byte) error {
 	for name, data := range contents {
-		if err := writeFile(filepath.Join(dir, name), data); err != nil {
+		if err := write(filepath.Join(dir, name), func(f *table.File) error { _, err := f.Write(data); return err }); err != nil {
 			return err
 		}
 	}
@@ -167,13 +168,21 @@ func from(dir, path string) string {
 	return path
 }
 
-// writeFile writes a file so that it is complete or not there.
-func writeFile(path string, data []byte) error {
+// WriteScores writes scores into a file in the format of its name, as CSV if the name tells none. The file is complete or not
+// there.
+func WriteScores(path string, s *model.Scores) error {
+	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView) })
+}
+
+// write writes a file so that it is complete or not there.
+func write(path string, contents func(*table.File) error) error {
 	f, err := table.CreateAny(path)
 	if err == nil {
 		defer func() { _ = f.Abort() }() // nothing is left to remove after Commit
-		_, err = f.Write(data)
-		err = errors.Join(err, f.Commit())
+		err = contents(f)
+	}
+	if err == nil {
+		err = f.Commit()
 	}
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", path, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 // names returns those of the files in a folder, in ascending order.
@@ -236,7 +238,7 @@ func TestWriteErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(t.TempDir(), "none", "x.csv"), taken} {
-		err := writeFile(path, []byte("x"))
+		err := write(path, func(f *table.File) error { _, err := io.WriteString(f, "x"); return err })
 		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("writing %q: ", path)) || strings.Contains(err.Error(), "."+filepath.Base(path)) {
 			t.Errorf("error %v, want one of writing %q", err, path)
 		}

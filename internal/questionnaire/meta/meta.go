@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -21,7 +22,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -106,7 +106,7 @@ func join(stages []stage) (*answers.Table, error) {
 	width := len(t.Items)
 	for _, s := range stages {
 		path := filepath.Join(s.dir, model.ScoresFile)
-		scores, err := score.Read(path, s.Summary.Factors)
+		scores, err := readScores(path, s.Summary.Factors)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +128,48 @@ func join(stages []stage) (*answers.Table, error) {
 	return t, checkShared(t)
 }
 
-// missing returns a row of missing answers.
-func missing(width int) []float64 {
-	row := make([]float64, width)
-	for j := range row {
-		row[j] = math.NaN()
+// readScores reads a table that Scores.CSV gave for that many factors.
+func readScores(path string, factors int) (*model.Scores, error) {
+	r, err := table.Open(path, table.Options{})
+	if err != nil {
+		return nil, err
 	}
-	return row
+	defer func() { _ = r.Close() }() // it was only read
+	if width := len(r.Header); width != factors+1 {
+		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf("%d columns, must be %d", width, factors+1)}
+	}
+	s := &model.Scores{}
+	seen := map[string]bool{}
+	var values []float64
+	for {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			s.Values = mat.NewDense(len(s.IDs), factors, values)
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		id := strings.Clone(row.Cells[0])
+		if seen[id] {
+			return nil, &table.Error{File: path, Line: row.Line, Err: questionnaire.ErrSameID}
+		}
+		seen[id], s.IDs = true, append(s.IDs, id)
+		for c, cell := range row.Cells[1:] {
+			v, err := questionnaire.Number(cell)
+			if err == nil && !(v >= 0 && v <= 1) {
+				err = questionnaire.ErrOutOfRange
+			}
+			if err != nil {
+				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header[c+1], Err: err}
+			}
+			values = append(values, v)
+		}
+	}
 }
+
+// missing returns so many missing answers.
+func missing(count int) []float64 { return slices.Repeat([]float64{math.NaN()}, count) }
 
 // theme names the items that load on a factor most.
 func theme(items []model.Loading) string {
@@ -185,7 +219,7 @@ func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table,
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(s.dir, path)
 		}
-		t, err := score.Answers(s.Model, path, answers.Columns{OmitIncomplete: true})
+		t, err := fit.Answers(s.Model, path, answers.Columns{OmitIncomplete: true})
 		if err == nil && t.SHA256 != s.Summary.Settings.InputSHA256 {
 			err = &table.Error{File: path, Err: questionnaire.ErrOtherAnswers}
 		}

@@ -103,11 +103,10 @@ func (m *Model) Files() (map[string][]byte, error) {
 // Files returns the files of the model and ScoresFile.
 func (f *Fitted) Files() (map[string][]byte, error) {
 	files, err := f.Model.Files()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		files[ScoresFile] = f.Scores.CSV()
 	}
-	files[ScoresFile] = f.Scores.CSV()
-	return files, nil
+	return files, err
 }
 
 func indented(v any) ([]byte, error) {
@@ -379,20 +378,14 @@ type Settings struct {
 	Learning
 }
 
-// Learning are the options of the solver. Zero values mean what the fields say.
+// Learning are the options of the solver, with the help of their flags. Ridge is the weight β₂ of half the squares of scores
+// and, times (n/m)·max, loadings. Zero values of Inner and MaxIter mean icqf.CoordinateDescent and icqf.DefaultMaxIter.
 type Learning struct {
-	// Ridge is the weight β₂ of half the squares of scores and, times (n/m)·max, loadings, in addition to β.
-	Ridge float64 `json:"ridge"`
-	// BoundLoadings keeps loadings within the largest answer.
-	BoundLoadings bool `json:"bound_loadings"`
-	// Inner is the algorithm within an update; "" means icqf.CoordinateDescent.
-	Inner icqf.Inner `json:"inner"`
-	Seed  uint64     `json:"seed"`
-	// MaxIter is the largest number of updates of a fit; 0 means icqf.DefaultMaxIter.
-	MaxIter int `json:"max_iter"`
-	// RelTol ends a fit at this relative change of the objective; 0 is off. Commands offer solver.DefaultRelTol. The fits of
-	// a cross-validation end at rank.ICQFRelTol if that is larger.
-	RelTol float64 `json:"rel_tol"`
-	// Threads is the largest number of goroutines that compute, at most 1024; 0 means GOMAXPROCS.
-	Threads int `json:"threads"`
+	Ridge         float64    `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool       `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	Inner         icqf.Inner `json:"inner" help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
+	Seed          uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
+	MaxIter       int        `json:"max_iter" help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
+	RelTol        float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
+	Threads       int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
 }

@@ -259,24 +259,19 @@ func stability(e *evaluate.Evaluation) (*drawing, error) {
 // mostAges is the largest number of items in a panel of AgesPlot.
 const mostAges = 7
 
-// ages are the loadings of an item on a factor over the numbers of the bins; a bin that left the item out has none.
-type ages struct {
-	item string
-	plotter.XYs
-}
-
-// largest returns the largest loading, 0 without any.
-func (a *ages) largest() float64 {
-	_, _, _, top := plotter.XYRange(a)
+// largest returns the largest y, 0 without any.
+func (s *series) largest() float64 {
+	_, _, _, top := plotter.XYRange(s)
 	return max(top, 0)
 }
 
-// ages returns the curves of a factor, in the order of the items.
-func (m sheet) ages(factor int) []ages {
+// ages returns a line for each item, in their order: its loadings on a factor over the numbers of the bins. A bin that left
+// the item out has no point.
+func (m sheet) ages(factor int) lines {
 	names := questionnaire.Names(m.Items)
-	var curves []ages
+	var curves lines
 	for _, item := range m.VisitItems {
-		curve := ages{item: item.Name}
+		curve := &series{name: item.Name}
 		for b := range m.Visits.Bins() {
 			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
 				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: m.ICQF.Loadings.At(j, factor)})
@@ -294,7 +289,7 @@ func (m sheet) agesTable() []byte {
 		for _, curve := range m.ages(t) {
 			for _, p := range curve.XYs {
 				bin := int(p.X)
-				rows = append(rows, []string{name, curve.item, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)})
+				rows = append(rows, []string{name, curve.name, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)})
 			}
 		}
 	}
@@ -328,11 +323,11 @@ func (m sheet) agePanel(factor int) (*drawing, error) {
 	}
 	c.X.Tick.Marker = plot.ConstantTicks(ticks)
 	curves := m.ages(factor)
-	slices.SortStableFunc(curves, func(a, b ages) int { return cmp.Compare(b.largest(), a.largest()) })
+	slices.SortStableFunc(curves, func(a, b *series) int { return cmp.Compare(b.largest(), a.largest()) })
 	var all lines
 	for _, curve := range curves[:min(len(curves), mostAges)] {
 		if largest := curve.largest(); largest > 0 && largest >= model.TopShare*curves[0].largest() {
-			all = append(all, &series{name: curve.item, XYs: curve.XYs})
+			all = append(all, curve)
 		}
 	}
 	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.ICQF.Loadings)

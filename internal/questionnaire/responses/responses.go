@@ -21,8 +21,9 @@ var ErrVisits = errors.New("a model of several visits, from `questionnaire longi
 
 // Instrument is a questionnaire whose responses are scored by a model. It is safe for concurrent use.
 type Instrument struct {
-	model     *model.Model
-	info      msg.Model
+	Model *model.Model
+	Info  msg.Model // names it in the scores: by the instrument, its version, its method and the SHA-256 of its SHA256SUMS
+
 	items     map[string]int // by their names
 	confounds map[string]int
 	levels    [][]float64 // of each confound as numbers, NaN for a level that is none
@@ -37,7 +38,7 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 		return nil, ErrVisits
 	}
 	in := &Instrument{
-		model: m, info: msg.Model{Name: name, Version: version, Method: m.Summary.Method, SHA256: m.SHA256},
+		Model: m, Info: msg.Model{Name: name, Version: version, Method: m.Summary.Method, SHA256: m.SHA256},
 		items: make(map[string]int), confounds: make(map[string]int), levels: make([][]float64, len(m.Confounds)), missing: questionnaire.NewMissing(m.Missing),
 	}
 	for j, item := range m.Items {
@@ -65,8 +66,8 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 // loadings returns the items that load on a factor most.
 func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	all := []msg.Loading{}
-	for j, item := range in.model.Items {
-		if q := in.model.ICQF.Loadings.At(j, factor); q > 0 {
+	for j, item := range in.Model.Items {
+		if q := in.Model.ICQF.Loadings.At(j, factor); q > 0 {
 			all = append(all, msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
 		}
 	}
@@ -77,15 +78,9 @@ func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	return slices.Clip(all)
 }
 
-// Info names the model in the scores: by the instrument, its version, its method and the SHA-256 of its SHA256SUMS.
-func (in *Instrument) Info() msg.Model { return in.info }
-
-// Model returns the model.
-func (in *Instrument) Model() *model.Model { return in.model }
-
 // Scorer returns a scorer of responses to the instrument.
 func (in *Instrument) Scorer() *Scorer {
-	m := in.model
+	m := in.Model
 	return &Scorer{
 		Instrument: in, factors: m.ICQF.NewScorer(), answers: make([]float64, len(m.Items)), given: make([]msg.Confound, len(m.Confounds)),
 		known: make([]float64, len(questionnaire.Columns(m.Confounds))), values: make([]float64, len(in.scores)), scores: slices.Clone(in.scores),
@@ -104,7 +99,7 @@ type Scorer struct {
 	beyond  []string
 }
 
-// Score writes the scores of a response into s. They are those of score.File for a row with the same answers and confounds, to
+// Score writes the scores of a response into s. They are those of fit.Score for a row with the same answers and confounds, to
 // the last bit. Items are found by their names; answers to other items do not matter. An item without an answer is missing, and
 // so is a code of missing entries. A number is the level of a categorical confound that reads as that number. s holds strings
 // of r, and shares its lists with the scorer until the next response. Score allocates nothing in the steady state.
@@ -126,8 +121,8 @@ func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 		sc.scores[t].Score = v
 	}
 	*s = msg.Scores{
-		ResponseID: r.ResponseID, ParticipantID: r.ParticipantID, Instrument: sc.info.Name, AnsweredAt: r.AnsweredAt, ScoredAt: scoredAt,
-		Model: sc.info, Scores: sc.scores, Answered: answered, Items: len(sc.answers), UnknownItems: unknown, Beyond: sc.beyond,
+		ResponseID: r.ResponseID, ParticipantID: r.ParticipantID, Instrument: sc.Info.Name, AnsweredAt: r.AnsweredAt, ScoredAt: scoredAt,
+		Model: sc.Info, Scores: sc.scores, Answered: answered, Items: len(sc.answers), UnknownItems: unknown, Beyond: sc.beyond,
 	}
 	return nil
 }
@@ -155,14 +150,14 @@ func (sc *Scorer) read(answers []msg.Answer) (answered, unknown int, err error) 
 		if v != v {
 			continue
 		}
-		item := &sc.model.Items[j]
+		item := &sc.Model.Items[j]
 		if math.IsInf(v, 0) {
 			return 0, 0, &msg.Error{Reason: msg.WrongType, Field: "answers." + item.Name}
 		}
 		if !item.Range.Holds(v) {
 			return 0, 0, &msg.Error{Reason: msg.OutOfRange, Field: "answers." + item.Name}
 		}
-		sc.answers[j] = item.Orient(v, sc.model.FromLow)
+		sc.answers[j] = item.Orient(v, sc.Model.FromLow)
 		answered++
 	}
 	if answered == 0 {
@@ -182,8 +177,8 @@ func (sc *Scorer) encode(confounds []msg.Confound) error {
 		}
 	}
 	rest := sc.known
-	for k := range sc.model.Confounds {
-		c := &sc.model.Confounds[k]
+	for k := range sc.Model.Confounds {
+		c := &sc.Model.Confounds[k]
 		refuse := func(why msg.Reason) error { return &msg.Error{Reason: why, Field: "confounds." + c.Name} }
 		v, isNumber := sc.given[k].Value.Number()
 		level, isText := sc.given[k].Value.Text()

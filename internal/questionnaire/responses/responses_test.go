@@ -20,7 +20,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 )
 
 const scoredAt = "2026-11-20T08:01:02.000Z"
@@ -99,7 +98,7 @@ func TestResponsesScoreAsRows(t *testing.T) {
 			change(later, &fit.Options{Columns: columns})
 			age := 1 + questionnairetest.Items
 			later[3][age], later[4][age] = "2", "99"
-			want, err := score.File(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)), "", nil)
+			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)), "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,6 +56,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{Options: o}
+	o.Registry = prometheus.NewRegistry() // of what is made here; the caller's may have it already
 	if c.Models.Store != "" {
 		s, err := newTriage(ctx, &o)
 		if err != nil {
@@ -82,6 +83,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	if a.client, err = ingest.NewClient(connection); err != nil {
 		return nil, fmt.Errorf("configuring the client: %w", err)
+	}
+	if err := a.Registry.Register(o.Registry); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return a, nil
 }
@@ -165,9 +169,6 @@ func (a *App) Run(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// createPause is the pause before topics are created again.
-const createPause = time.Second
-
 // topics creates the KafkaTopics if CreateTopics says so.
 func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
@@ -194,7 +195,7 @@ func (a *App) topics(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(createPause):
+		case <-time.After(time.Second):
 		}
 	}
 }
@@ -216,12 +217,9 @@ func (a *App) checkTopics(ctx context.Context) error {
 	return nil
 }
 
-// readyInterval is how often Ready looks whether the consumers have joined.
-const readyInterval = 20 * time.Millisecond
-
 // Ready waits until all streams are consumed, or returns the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
-	tick := time.NewTicker(readyInterval)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for a.joined() != nil {
 		select {
@@ -245,31 +243,25 @@ func (a *App) announce(ctx context.Context) {
 	a.Logger.InfoContext(ctx, "ready", append(facts, "http", a.Config.HTTP.Listen)...)
 }
 
-// errJoining is why a scorer is not ready.
-var errJoining = errors.New("the consumer has not joined its group")
-
 // joined returns an error that names the first stream that is not consumed yet, or nil.
 func (a *App) joined() error {
 	for _, s := range a.streams {
 		if !s.consumer.Ready() {
-			return fmt.Errorf("%s: %w", s.name, errJoining)
+			return fmt.Errorf("%s: the consumer has not joined its group", s.name)
 		}
 	}
 	return nil
 }
 
-// httpTimeout bounds a request; shutdownTimeout bounds the requests left at the end.
-const (
-	httpTimeout     = 10 * time.Second
-	shutdownTimeout = 2 * time.Second
-)
+// httpTimeout bounds a request.
+const httpTimeout = 10 * time.Second
 
 func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: httpapi.New(a.Registry, a.joined), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(down)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		if server.Shutdown(bounded) != nil {
 			_ = server.Close() // cuts off requests that take too long

@@ -81,16 +81,10 @@ func newModelMetrics(r prometheus.Registerer) *modelMetrics {
 		reloads:  in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to load new models, by result."}, []string{"result"}),
 		reloaded: in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When new models were last loaded."}),
 	}
-	m.reloads.WithLabelValues(resultOK)
-	m.reloads.WithLabelValues(resultFailed)
+	m.reloads.WithLabelValues("ok")
+	m.reloads.WithLabelValues("failed")
 	return m
 }
-
-// The results of a reload.
-const (
-	resultOK     = "ok"
-	resultFailed = "failed"
-)
 
 func (m *modelMetrics) use(models []inUse) {
 	m.info.Reset()
@@ -99,6 +93,6 @@ func (m *modelMetrics) use(models []inUse) {
 		m.info.WithLabelValues(model.Name, model.Version, model.SHA256).Set(1)
 		m.created.WithLabelValues(model.Name).Set(float64(model.created.Unix()))
 	}
-	m.reloads.WithLabelValues(resultOK).Inc()
+	m.reloads.WithLabelValues("ok").Inc()
 	m.reloaded.SetToCurrentTime()
 }

@@ -46,14 +46,14 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 		if err := ctx.Err(); err != nil {
 			return false, []error{err}
 		}
-		folder, old := q.folders[name], set[name]
-		sha256, err := model.ReadSHA256(folder)
-		if err == nil && old != nil && old.Info().SHA256 == sha256 {
+		old := set[name]
+		sha256, err := model.ReadSHA256(q.folders[name])
+		if err == nil && old != nil && old.Info.SHA256 == sha256 {
 			continue
 		}
 		var in *responses.Instrument
 		if err == nil {
-			in, err = loadInstrument(name, folder, q.items)
+			in, err = q.load(name)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("questionnaires.models.%s: %w", name, err))
@@ -67,15 +67,15 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 	return changed, errs
 }
 
-// loadInstrument loads the model in a folder. Its version is named as the model store names versions.
-func loadInstrument(name, folder string, items int) (*responses.Instrument, error) {
-	m, err := model.Load(folder)
+// load loads an instrument. The version of its model is named as the model store names versions.
+func (q *questionnaires) load(name string) (*responses.Instrument, error) {
+	m, err := model.Load(q.folders[name])
 	if err != nil {
 		return nil, err
 	}
-	in, err := responses.New(name, models.VersionName(m.CreatedAt, m.SHA256), m, items)
+	in, err := responses.New(name, models.VersionName(m.CreatedAt, m.SHA256), m, q.items)
 	if err != nil {
-		return nil, fmt.Errorf("loading the model in %q: %w", folder, err)
+		return nil, fmt.Errorf("loading the model in %q: %w", q.folders[name], err)
 	}
 	return in, nil
 }
@@ -83,7 +83,7 @@ func loadInstrument(name, folder string, items int) (*responses.Instrument, erro
 func (q *questionnaires) models() []inUse {
 	var all []inUse
 	for _, in := range *q.set.Load() {
-		all = append(all, inUse{in.Info(), in.Model().CreatedAt})
+		all = append(all, inUse{in.Info, in.Model.CreatedAt})
 	}
 	return all
 }
@@ -109,7 +109,7 @@ func (w *responseWorker) scorer(name string) *responses.Scorer {
 	s := w.scorers[name]
 	if s == nil || s.Instrument != in {
 		s = in.Scorer()
-		w.scorers[in.Info().Name] = s // not by the message's own string, which holds all of the message
+		w.scorers[in.Info.Name] = s // not by the message's own string, which holds all of the message
 	}
 	return s
 }
@@ -126,7 +126,7 @@ func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	now := time.Now().UTC().Format(msg.TimeFormat)
 	s := &w.scores
 	if err := scorer.Score(&w.response, now, s); err != nil {
-		return refused(err, scorer.Info().Version)
+		return refused(err, scorer.Info.Version)
 	}
 	out.Value = s.AppendJSON(out.Value)
 	address(out, r, &event{id: s.ResponseID, model: &s.Model, typ: msg.TypeScores, source: w.source, time: now})

@@ -22,7 +22,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -149,7 +148,7 @@ func (s *site) scored(instrument, table string) map[string][]float64 {
 	if err != nil {
 		s.Fatal(err)
 	}
-	scores, err := score.File(m, table, "", nil)
+	scores, err := fit.Score(m, table, "", nil)
 	if err != nil {
 		s.Fatal(err)
 	}

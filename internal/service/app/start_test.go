@@ -49,6 +49,20 @@ func TestEmbeddedBroker(t *testing.T) {
 	}
 }
 
+// TestMetricsAreRegisteredOnce: a second scorer with the registry of the first is an error.
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.Kafka.Brokers = []string{"127.0.0.1:1"}
+	s.promote(s.save(generation(t, 0))...)
+	if _, err := app.New(t.Context(), s.options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.New(t.Context(), s.options); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+		t.Errorf("New: %v", err)
+	}
+}
+
 // TestHTTP looks at the pages before the broker is there and after.
 func TestHTTP(t *testing.T) {
 	t.Parallel()

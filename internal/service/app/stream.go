@@ -79,7 +79,7 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 		before := refused
 		refused = make(map[string]int)
 		for _, err := range errs {
-			s.metrics.reloads.WithLabelValues(resultFailed).Inc()
+			s.metrics.reloads.WithLabelValues("failed").Inc()
 			why := err.Error()
 			if refused[why] = before[why] + 1; refused[why] == 2 {
 				s.log.ErrorContext(ctx, "new models refused; those in use stay", "err", err)

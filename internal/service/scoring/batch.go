@@ -25,8 +25,6 @@ const (
 	// maxBatchBytes bounds the lines that are held at once.
 	maxBatchBytes = 8 << 20
 	readBuffer    = 256 << 10
-	// byteOrderMark begins what some programs export as UTF-8.
-	byteOrderMark = "\ufeff"
 )
 
 // Batch is notes to score and where their predictions go. One of Lines and Notes is set, and one of Out and Rows.
@@ -223,7 +221,7 @@ func (w *lineWorker) run(batch []line) {
 	for _, l := range batch {
 		text := bytes.TrimRight(l.text, "\r\n")
 		if l.number == 1 {
-			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // the byte order mark of some programs
 		}
 		if l.err == nil && len(bytes.TrimSpace(text)) == 0 {
 			w.counts.Blank++

@@ -158,7 +158,7 @@ func (c cells) open(path string) (mat.Matrix, error) {
 }
 
 func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
-	width := len(rows.Header())
+	width := len(rows.Header)
 	var values []float64
 	for {
 		row, err := rows.Next()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -185,7 +184,8 @@ func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 				return nil, err
 			}
 		}
-		e.add(i-1, j-1, v, m.line)
+		e.rows, e.columns = append(e.rows, int32(i-1)), append(e.columns, int32(j-1))
+		e.values, e.lines = append(e.values, v), append(e.lines, int32(m.line))
 	}
 	if len(e.values) < m.entries {
 		return nil, malformed(m.line, 0, "the file ends after %d of %d entries", len(e.values), m.entries)
@@ -266,21 +266,7 @@ func number(field string, line, column int) (float64, error) {
 type coordinates struct {
 	rows, columns []int32
 	values        []float64
-	lines         []lineOffset
-}
-
-// lineOffset says that entry e stands in line e + offset, for e ≥ from up to the next lineOffset's.
-type lineOffset struct{ from, offset int }
-
-// add appends an entry that stands in the given line.
-func (c *coordinates) add(i, j int, v float64, line int) {
-	e := len(c.values)
-	if len(c.lines) == 0 || line-e != c.lines[len(c.lines)-1].offset {
-		c.lines = append(c.lines, lineOffset{e, line - e})
-	}
-	c.rows = append(c.rows, int32(i))
-	c.columns = append(c.columns, int32(j))
-	c.values = append(c.values, v)
+	lines         []int32 // of the file, before mirror
 }
 
 // mirror adds the entry (j, i) for every (i, j) off the diagonal.
@@ -310,18 +296,12 @@ func (c *coordinates) csr(n, p int) (*matrix.CSR, error) {
 		i, j := c.rows[e], c.columns[e]
 		to := next[i]
 		if to > indptr[i] && indices[to-1] == j {
-			return nil, malformed(c.line(e), 0, "row %d, column %d for the second time", i+1, j+1)
+			return nil, malformed(int(c.lines[e]), 0, "row %d, column %d for the second time", i+1, j+1)
 		}
 		indices[to], values[to] = j, c.values[e]
 		next[i]++
 	}
 	return matrix.NewCSR(n, p, indptr, indices, values)
-}
-
-// line returns the line of entry e.
-func (c *coordinates) line(e int) int {
-	l := sort.Search(len(c.lines), func(l int) bool { return c.lines[l].from > e }) - 1
-	return e + c.lines[l].offset
 }
 
 // starts returns where each of n keys begins when the keys are sorted, and their number at the end.

@@ -1,4 +1,4 @@
-package score_test
+package fit_test
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
-	"github.com/wardcast/wardcast/internal/questionnaire/score"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -26,11 +25,11 @@ func TestScoreAlone(t *testing.T) {
 	m := questionnairetest.Reload(t, &f.Model)
 	later := questionnairetest.Rows(6)
 	path := questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later))
-	all, err := score.File(m, path, "", nil)
+	all, err := fit.Score(m, path, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inMemory, err := score.File(&f.Model, path, "", nil)
+	inMemory, err := fit.Score(&f.Model, path, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +40,7 @@ func TestScoreAlone(t *testing.T) {
 		t.Errorf("scores from %v to %v", mat.Min(all.Values), mat.Max(all.Values))
 	}
 	for _, i := range []int{1, 17, 80} {
-		alone, err := score.File(m, questionnairetest.File(t, "one.csv", questionnairetest.CSV(t, [][]string{later[0], later[i]})), "", nil)
+		alone, err := fit.Score(m, questionnairetest.File(t, "one.csv", questionnairetest.CSV(t, [][]string{later[0], later[i]})), "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +53,7 @@ func TestScoreAlone(t *testing.T) {
 		slices.Reverse(row)
 		later[i] = append(row, "x")
 	}
-	mixed, err := score.File(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(t, later)), "", nil)
+	mixed, err := fit.Score(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(t, later)), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func TestScoreRefuses(t *testing.T) {
 			t.Parallel()
 			rows := questionnairetest.Rows(1)
 			c.change(rows)
-			_, err := score.File(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
+			_, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
 			at, ok := errors.AsType[*table.Error](err)
 			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
@@ -95,7 +94,7 @@ func TestScoreRefuses(t *testing.T) {
 	for j := range questionnairetest.Items {
 		rows[5][1+j] = "NA"
 	}
-	s, err := score.File(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
+	s, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +131,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 		t.Errorf("%d items of %d participants", len(f.Items), len(f.Scores.IDs))
 	}
 	m := questionnairetest.Reload(t, &f.Model)
-	s, err := score.File(m, path, "", nil)
+	s, err := fit.Score(m, path, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 		t.Errorf("scores of the participants of the fit differ by %v from those of the fit", d)
 	}
 	// An early visit alone scores by its own items.
-	early, err := score.File(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, long[:2])), "", nil)
+	early, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, long[:2])), "", nil)
 	if err != nil || !slices.Equal(early.Values.RawRowView(0), s.Values.RawRowView(0)) {
 		t.Errorf("the first participant alone: %v", err)
 	}
@@ -165,7 +164,7 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 	if len(m.VisitItems) != questionnairetest.Items {
 		t.Errorf("items %q of visits", questionnaire.Names(m.VisitItems))
 	}
-	if _, err := score.File(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), "", nil); err != nil {
+	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), "", nil); err != nil {
 		t.Errorf("scoring without the item: %v", err)
 	}
 }
