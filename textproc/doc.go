@@ -20,7 +20,7 @@
 //
 // A mention, exported as Token, is a part of the note that means something, with its terms. A term is a column's name; ':' and '_' occur in
 // those of measurements, statuses and concepts alone. The vocabulary is the terms that have columns. X is n×p: rows are notes,
-// columns terms. n is counted in distinct visits wherever a frequency is meant.
+// columns terms. n is counted in distinct patients wherever a frequency is meant.
 //
 // WithGrams gives words rows of their pieces too, for what no term tells; Parts shares out what moved a prediction over the places of
 // the note.
@@ -40,6 +40,6 @@
 // immutable and safe for concurrent use; a Transformer belongs to one goroutine. The time of a row is linear in its text: what a
 // trigger or a sense may search around itself is bounded. Errors never quote notes or the terms of a vocabulary.
 //
-// Terms come from patients' notes. MinDF counts distinct visits, and a surface form is kept only if as many visits use it, so that
+// Terms come from patients' notes. MinDF counts distinct patients, and a surface form is kept only if as many patients use it, so that
 // neither holds a word that fewer patients share.
 package textproc

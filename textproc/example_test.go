@@ -11,9 +11,9 @@ func ExampleFit() {
 	settings := textproc.DefaultSettings()
 	settings.MinDF = 2
 	vectorizer, x, err := textproc.Fit([]textproc.Document{
-		{Visit: "V1", Text: "78F fell at home, L hip pain"},
-		{Visit: "V2", Text: "CP since this am, denies SOB"},
-		{Visit: "V3", Text: "fall from bed, hips hurt, no chest pain. 81 yo woman"},
+		{Patient: "V1", Text: "78F fell at home, L hip pain"},
+		{Patient: "V2", Text: "CP since this am, denies SOB"},
+		{Patient: "V3", Text: "fall from bed, hips hurt, no chest pain. 81 yo woman"},
 	}, settings)
 	if err != nil {
 		fmt.Println(err)

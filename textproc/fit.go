@@ -15,21 +15,21 @@ const maxSurfaces = 3
 
 // Document is a note to learn the vocabulary from.
 type Document struct {
-	Visit string // notes of one visit count once in every frequency; "" is a visit of its own
+	Patient string // notes of one patient count once in every frequency; "" is a patient of its own
 	Text  string
 }
 
-// tally counts distinct visits, whose notes are read one visit after the other.
+// tally counts distinct patients, whose notes are read one patient after the other.
 type tally struct {
-	visits   int
-	last     int // the visit counted last
+	patients   int
+	last     int // the patient counted last
 	surfaces map[string]*tally
 }
 
-func (c *tally) count(visit int) {
-	if c.visits == 0 || c.last != visit {
-		c.visits++
-		c.last = visit
+func (c *tally) count(patient int) {
+	if c.patients == 0 || c.last != patient {
+		c.patients++
+		c.last = patient
 	}
 }
 
@@ -43,15 +43,15 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tallies, visits := countVisits(docs, draft)
-	vocabulary := choose(tallies, visits, s)
+	tallies, patients := countPatients(docs, draft)
+	vocabulary := choose(tallies, patients, s)
 	if len(vocabulary) == 0 {
-		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d visits none is in at least %d visits and in at most a share of %v of them",
-			ErrEmptyVocabulary, len(tallies), len(docs), visits, s.MinDF, s.MaxDF)
+		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients and in at most a share of %v of them",
+			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MaxDF)
 	}
 	idf := make([]float64, len(vocabulary))
 	for j, t := range vocabulary {
-		idf[j] = s.IDF.value(visits, t.DF)
+		idf[j] = s.IDF.value(patients, t.DF)
 	}
 	v, err := New(draft.settings, vocabulary, idf)
 	if err != nil {
@@ -64,10 +64,10 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	return v, v.Transform(texts), nil
 }
 
-// countVisits returns, for every term of docs and each of its surface forms, the number of distinct visits that have
-// it, and the number of visits.
-func countVisits(docs []Document, v *Vectorizer) (map[string]*tally, int) {
-	order, visit, visits := byVisit(docs)
+// countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that have
+// it, and the number of patients.
+func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
+	order, patient, patients := byPatient(docs)
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
 	t.bound = math.MaxInt
@@ -80,12 +80,12 @@ func countVisits(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 				c = &tally{surfaces: make(map[string]*tally)}
 				tallies[string(t.key)] = c
 			}
-			c.count(visit[i])
+			c.count(patient[i])
 			form := t.surfaceText(from, to)
 			if c.surfaces[form] == nil {
 				c.surfaces[form] = &tally{}
 			}
-			c.surfaces[form].count(visit[i])
+			c.surfaces[form].count(patient[i])
 		}
 		for k := range t.mentions {
 			m := &t.mentions[k]
@@ -98,34 +98,34 @@ func countVisits(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 			t.grams(count)
 		}
 	}
-	return tallies, visits
+	return tallies, patients
 }
 
-// byVisit numbers the visits of docs and returns the documents in the order of their visits, the visit of each, and how many there are.
-func byVisit(docs []Document) (order, visit []int, visits int) {
+// byPatient numbers the patients of docs and returns the documents in the order of their patients, the patient of each, and how many there are.
+func byPatient(docs []Document) (order, patient []int, patients int) {
 	number := make(map[string]int, len(docs))
-	visit = make([]int, len(docs))
+	patient = make([]int, len(docs))
 	order = make([]int, len(docs))
 	for i, d := range docs {
-		n, seen := number[d.Visit]
-		if !seen || d.Visit == "" {
-			n = visits
-			number[d.Visit] = n
-			visits++
+		n, seen := number[d.Patient]
+		if !seen || d.Patient == "" {
+			n = patients
+			number[d.Patient] = n
+			patients++
 		}
-		visit[i], order[i] = n, i
+		patient[i], order[i] = n, i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(visit[a], visit[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(patient[a], patient[b]) })
 
-	return order, visit, visits
+	return order, patient, patients
 }
 
 // choose returns the vocabulary by MinDF, MaxDF and MaxTerms.
-func choose(tallies map[string]*tally, visits int, s Settings) []Term {
+func choose(tallies map[string]*tally, patients int, s Settings) []Term {
 	var vocabulary []Term
 	for text, c := range tallies {
-		if c.visits >= s.MinDF && float64(c.visits) <= s.MaxDF*float64(visits) {
-			vocabulary = append(vocabulary, Term{Text: text, DF: c.visits})
+		if c.patients >= s.MinDF && float64(c.patients) <= s.MaxDF*float64(patients) {
+			vocabulary = append(vocabulary, Term{Text: text, DF: c.patients})
 		}
 	}
 	byText := func(a, b Term) int { return cmp.Compare(a.Text, b.Text) }
@@ -140,14 +140,14 @@ func choose(tallies map[string]*tally, visits int, s Settings) []Term {
 	return vocabulary
 }
 
-// commonest returns the surface forms of most visits, at least minDF, ties by the alphabet; or the term itself if there
+// commonest returns the surface forms of most patients, at least minDF, ties by the alphabet; or the term itself if there
 // is none.
 func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 	forms := slices.SortedFunc(maps.Keys(surfaces), func(a, b string) int {
-		return cmp.Or(cmp.Compare(surfaces[b].visits, surfaces[a].visits), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(surfaces[b].patients, surfaces[a].patients), cmp.Compare(a, b))
 	})
 	n := 0
-	for n < len(forms) && n < maxSurfaces && surfaces[forms[n]].visits >= minDF {
+	for n < len(forms) && n < maxSurfaces && surfaces[forms[n]].patients >= minDF {
 		n++
 	}
 	if n == 0 {
@@ -171,7 +171,7 @@ func (t *Transformer) surfaceText(from, to int32) string {
 	return string(text)
 }
 
-// value returns the idf of a term of df among n visits.
+// value returns the idf of a term of df among n patients.
 func (f IDF) value(n, df int) float64 {
 	switch f {
 	case PlainIDF:

@@ -98,11 +98,11 @@ func TestWeights(t *testing.T) {
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	docs := []textproc.Document{
-		{Visit: "1", Text: "hip Smith"},
-		{Visit: "2", Text: "hip pain"},
-		{Visit: "1", Text: "knee pain Smith"},
-		{Visit: "", Text: "hip rash"},
-		{Visit: "", Text: "rash"},
+		{Patient: "1", Text: "hip Smith"},
+		{Patient: "2", Text: "hip pain"},
+		{Patient: "1", Text: "knee pain Smith"},
+		{Patient: "", Text: "hip rash"},
+		{Patient: "", Text: "rash"},
 	}
 	for _, c := range []struct {
 		name   string

@@ -60,7 +60,7 @@ func drawSettings(t *rapid.T) Settings {
 func drawDocuments(t *rapid.T) []Document {
 	docs := make([]Document, rapid.IntRange(1, 8).Draw(t, "notes"))
 	for i := range docs {
-		docs[i] = Document{Visit: rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "visit"), Text: drawNote(t, "note")}
+		docs[i] = Document{Patient: rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "visit"), Text: drawNote(t, "note")}
 	}
 	return docs
 }
@@ -205,7 +205,7 @@ func TestFitByDefinition(t *testing.T) {
 		visits := make(map[string]map[string]bool) // term → visits
 		all := make(map[string]bool)
 		for i, d := range docs {
-			visit := cmp.Or(d.Visit, string(rune('0'+i)))
+			visit := cmp.Or(d.Patient, string(rune('0'+i)))
 			all[visit] = true
 			for _, term := range columnsOf(reader, d.Text) {
 				if visits[term] == nil {

@@ -32,15 +32,15 @@ const (
 	Binary Weighting = "binary"
 )
 
-// IDF names an inverse document frequency by its formula. N is the number of distinct visits that Fit saw, df
+// IDF names an inverse document frequency by its formula. N is the number of distinct patients that Fit saw, df
 // the number of those that have the term.
 type IDF string
 
 // The inverse document frequencies.
 const (
-	PlainIDF   IDF = "ln(N/df)" // 0 for a term of every visit
+	PlainIDF   IDF = "ln(N/df)" // 0 for a term of every patient
 	PlusOneIDF IDF = "ln(N/df)+1"
-	SmoothIDF  IDF = "ln((1+N)/(1+df))+1" // as if one more visit had every term
+	SmoothIDF  IDF = "ln((1+N)/(1+df))+1" // as if one more patient had every term
 )
 
 // Norm names the length that a tf-idf row is divided by.
@@ -68,8 +68,8 @@ type Settings struct {
 	IDF         IDF       `json:"idf"`
 	SublinearTF bool      `json:"sublinear_tf"`
 	Norm        Norm      `json:"norm"`
-	MinDF       int       `json:"min_df"`     // least number of distinct visits with the term, ≥ 1
-	MaxDF       float64   `json:"max_df"`     // greatest share of distinct visits with the term, in (0,1]
+	MinDF       int       `json:"min_df"`     // least number of distinct patients with the term, ≥ 1
+	MaxDF       float64   `json:"max_df"`     // greatest share of distinct patients with the term, in (0,1]
 	MaxTerms    int       `json:"max_terms"`  // keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
 	NGrams      int       `json:"n_grams"`    // longest phrase in terms, 1 to 3
 	Status      bool      `json:"status"`     // what is denied, possible, past or another person's becomes a term of its own
@@ -85,7 +85,7 @@ type Settings struct {
 }
 
 // DefaultSettings returns smooth tf-idf of single words, sublinear and of Euclidean length 1, with the built-in
-// concepts and stop words, statuses, numbers, ages and spelling, and terms of at least five visits.
+// concepts and stop words, statuses, numbers, ages and spelling, and terms of at least five patients.
 func DefaultSettings() Settings {
 	return Settings{
 		Weighting:   TFIDF,

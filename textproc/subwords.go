@@ -96,7 +96,7 @@ func (t *Transformer) gramNorm() float64 {
 func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error) {
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
-	order, visit, visits := byVisit(docs)
+	order, patient, patients := byPatient(docs)
 	seen := make(map[*word][]*tally)
 	for _, i := range order {
 		t.analyze(docs[i].Text)
@@ -116,14 +116,14 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 				seen[w] = own
 			}
 			for _, c := range own {
-				c.count(visit[i])
+				c.count(patient[i])
 			}
 		}
 	}
 	var grams []Gram
 	for g, c := range tallies {
-		if c.visits >= v.settings.MinDF {
-			grams = append(grams, Gram{g, SmoothIDF.value(visits, c.visits)})
+		if c.patients >= v.settings.MinDF {
+			grams = append(grams, Gram{g, SmoothIDF.value(patients, c.patients)})
 		}
 	}
 	slices.SortFunc(grams, func(a, b Gram) int {

@@ -17,7 +17,7 @@ import (
 type Term struct {
 	Text    string   `json:"term"`    // stem, concept or measurement with the prefix of its status, or several joined by spaces
 	Surface []string `json:"surface"` // its commonest forms in the notes, folded, commonest first; at least one
-	DF      int      `json:"df"`      // distinct visits that have it
+	DF      int      `json:"df"`      // distinct patients that have it
 }
 
 // Vectorizer turns notes into rows over a fixed vocabulary. It is immutable and safe for concurrent use.

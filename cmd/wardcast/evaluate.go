@@ -189,7 +189,7 @@ func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train
 	}
 	repeats, dropped, err := train.Holdout(g.Rows, inTraining)
 	if dropped > 0 {
-		d.Log.Warn("test notes of visits that are also in training are left out", "notes", dropped)
+		d.Log.Warn("test notes of patients who are also in training are left out", "notes", dropped)
 	}
 	return repeats, err
 }

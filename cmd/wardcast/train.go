@@ -59,8 +59,8 @@ func trimmed(names []string) []string {
 
 // head is the flags for text rows and classifiers that training and evaluation share.
 type head struct {
-	MinDF       int      `name:"min-df" help:"Drop terms in fewer visits than this." default:"${minDF}"`
-	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of visits than this." default:"1"`
+	MinDF       int      `name:"min-df" help:"Drop terms of fewer patients than this; 0 is 5, or 10 where there are 5,000 notes." default:"0"`
+	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of patients than this." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
 	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 lets cross-validation choose, with --stop-words." default:"0"`
 	Concepts    string   `help:"File of concepts that add to the built-in ones or replace those of their names: concept, surfaces, kind and note, separated by tabs." type:"existingfile" placeholder:"FILE"`
@@ -227,8 +227,8 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	if err != nil {
 		return train.Data{}, err
 	}
-	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Visit == "" }) {
-		d.Log.Warn("rows without a visit id count as separate visits: words that several notes of one patient share may become terms")
+	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Patient == "" && r.Visit == "" }) {
+		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one patient share may become terms")
 	}
 	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
 }

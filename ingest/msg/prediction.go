@@ -249,11 +249,16 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 		dst = appendList(dst, `,"words":[`, p.Words, (*Word).appendJSON)
 	}
 	dst = appendList(dst, `,"aux":[`, p.Aux, (*Aux).appendJSON)
-	dst = appendList(dst, `,"evidence":[`, p.Evidence, (*Evidence).appendJSON)
+	dst = p.AppendEvidence(append(dst, `,"evidence":`...))
 	dst = appendNumber(dst, `,"known_term_share":`, p.KnownTermShare)
 	dst = strconv.AppendBool(append(dst, `,"abstained":`...), p.Abstained)
 	dst = appendText(dst, `,"abstain_reason":`, p.AbstainReason)
 	return append(dst, '}')
+}
+
+// AppendEvidence appends the list of evidence as a JSON array to dst.
+func (p *Prediction) AppendEvidence(dst []byte) []byte {
+	return appendList(dst, `[`, p.Evidence, (*Evidence).appendJSON)
 }
 
 func (m *Model) appendJSON(dst []byte) []byte {

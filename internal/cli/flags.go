@@ -19,13 +19,14 @@ type NoteColumns struct {
 	ComplaintColumn string `help:"Column of the presenting complaint (default: complaint, if there)." placeholder:"NAME"`
 	TimeColumn      string `help:"Column of the arrival (default: arrived_at, if there)." placeholder:"NAME"`
 	IDColumn        string `name:"id-column" help:"Column of the visit (default: visit_id, if there)." placeholder:"NAME"`
+	PatientColumn   string `help:"Column of the patient (default: patient_id, if there): counts, folds and splits go by patient. It is in no model." placeholder:"NAME"`
 	AuxColumns      string `help:"Auxiliary columns, as in age:numeric,Gender:categorical=sex: column, kind, and the note's field if its name differs." placeholder:"LIST"`
 }
 
 // Columns returns what the flags say of the columns.
 func (c *NoteColumns) Columns() (notes.Columns, error) {
 	aux, err := notes.ParseAux(c.AuxColumns)
-	return notes.Columns{Text: c.TextColumn, Complaint: c.ComplaintColumn, Time: c.TimeColumn, ID: c.IDColumn, Aux: aux}, err
+	return notes.Columns{Text: c.TextColumn, Complaint: c.ComplaintColumn, Time: c.TimeColumn, ID: c.IDColumn, Patient: c.PatientColumn, Aux: aux}, err
 }
 
 // Notes is the flags that say where labelled notes are and what their columns mean.

@@ -13,7 +13,7 @@ import (
 const DefaultPositive = "1"
 
 // Columns says what the columns of a table mean. An empty name stands for the default: text, label, complaint, arrived_at,
-// visit_id. The default complaint, time and id columns may be absent; a column that is named must be there.
+// visit_id, patient_id. The default complaint, time, id and patient columns may be absent; a column that is named must be there.
 type Columns struct {
 	Text      string `json:"text,omitempty"`
 	Label     string `json:"label,omitempty"`
@@ -21,6 +21,7 @@ type Columns struct {
 	Complaint string `json:"complaint,omitempty"`
 	Time      string `json:"time,omitempty"`
 	ID        string `json:"id,omitempty"`
+	Patient   string `json:"patient,omitempty"`
 	Aux       []Aux  `json:"aux,omitempty"`
 	// Classes are the label's values that are outcomes of their own, the reference first. The single value AutoClasses
 	// stands for all values, the commonest first. Without Classes there are two outcomes, Positive and all else.
@@ -83,5 +84,6 @@ func (c Columns) named() Columns {
 	c.Complaint = cmp.Or(c.Complaint, "complaint")
 	c.Time = cmp.Or(c.Time, "arrived_at")
 	c.ID = cmp.Or(c.ID, "visit_id")
+	c.Patient = cmp.Or(c.Patient, "patient_id")
 	return c
 }

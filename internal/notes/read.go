@@ -112,7 +112,7 @@ func (t *Table) read(in *table.Reader, columns *Columns) error {
 }
 
 func (t *Table) add(r *records) error {
-	row := Row{Visit: r.cell(r.ID), Text: r.cell(r.Text)}
+	row := Row{Patient: r.value(r.Patient), Visit: r.cell(r.ID), Text: r.cell(r.Text)}
 	if r.Complaint != r.Label { // a complaint that is the label would give it away
 		row.Complaint = strings.TrimSpace(r.cell(r.Complaint))
 	}

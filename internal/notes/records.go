@@ -28,7 +28,7 @@ func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, erro
 		required = required[:1]
 	}
 	always := len(required)
-	required = append(required, columns.Complaint, columns.Time, columns.ID)
+	required = append(required, columns.Complaint, columns.Time, columns.ID, columns.Patient)
 	for _, a := range columns.Aux {
 		required = append(required, a.Column)
 	}

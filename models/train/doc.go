@@ -8,13 +8,13 @@
 //	F (p×k)  = topics of X by a solver method, columns of length 1, in the order of the version before
 //	Z (n×k)  = X·F                        the scores that prediction computes (paper section 6)
 //	head     = elastic-net path over [Z | X, if words are features | auxiliary features],
-//	           λ by cross-validation in stratified folds that never split a visit
+//	           λ by cross-validation in stratified folds that never split a patient
 //	map      = Platt or isotonic calibration of the out-of-fold logits
 //	cut      = threshold chosen on the calibrated out-of-fold probabilities
 //
 // Supervised factorizations (smf-w, smf-h) find topics and coefficients together, for yes and no or for κ+1 classes:
 //
-//	ξ, ν, k  = by the log loss held out in stratified folds that never split a visit, unless given
+//	ξ, ν, k  = by the log loss held out in stratified folds that never split a patient, unless given
 //	F (p×k)  = topics of X by package smf with auxiliary features of unit variance, all rows, in the gauge in which codes
 //	           are X·F; scales of X folded into them, columns of length 1
 //	heads    = the coefficients of each class except the reference, on the scores X·F

@@ -219,12 +219,14 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 					return err // before the texts of thousands of splits are read
 				}
 				on := d.subset(split.Train)
+				settings := c.Settings
+				settings.Text.MinDF = settings.minDF(len(on.Rows))
 				t := &trial{
-					data: on, train: newRows(on, c.Settings.Text.MinDF), test: take(d.Rows, split.Test),
+					data: on, train: newRows(on, settings.Text.MinDF), test: take(d.Rows, split.Test),
 					texts: map[trialText]*text{},
 				}
 				for i, configuration := range c.Configurations {
-					p, rank, err := t.run(ctx, configuration, c.Settings)
+					p, rank, err := t.run(ctx, configuration, settings)
 					if err != nil {
 						return fmt.Errorf("%s, %s, rank %d: %w", configuration, configuration.Weighting, configuration.Rank, err)
 					}

@@ -48,6 +48,7 @@ type Fitted struct {
 
 // Row is one labelled note.
 type Row struct {
+	Patient   string // "" if unknown: the visit then stands for the patient
 	Visit     string // "" makes the row a visit of its own
 	Complaint string
 	Text      string
@@ -90,8 +91,9 @@ type rows struct {
 	y       []bool
 	classes []int // of each row: an index into names, or 1 for admission
 	names   []string
+	pooled  bool // the rows are those of all complaints
 	beds    []bool // which of names count as admitted
-	visits  []string
+	patients []string // of the rows, as far as they are known
 	docs    []textproc.Document
 	columns []models.AuxColumn
 	values  [][]msg.Value // by auxiliary column, then row
@@ -100,16 +102,16 @@ type rows struct {
 
 func newRows(d Data, minVisits int) *rows {
 	all := d.Rows
-	r := &rows{all: all, y: labels(all), names: d.Classes, beds: d.Admission, classes: d.labels(), visits: visits(all)}
+	r := &rows{all: all, y: labels(all), names: d.Classes, pooled: d.Pooled, beds: d.Admission, classes: d.labels(), patients: patients(all)}
 	for i := range all {
-		r.docs = append(r.docs, textproc.Document{Visit: r.visits[i], Text: all[i].Text})
+		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})
 	}
 	add := func(name string, kind models.AuxKind, leastLevels int, value func(Row) msg.Value) {
 		values := make([]msg.Value, len(all))
 		for i := range values {
 			values[i] = value(all[i])
 		}
-		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.visits, MinVisits: minVisits})
+		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.patients, MinVisits: minVisits})
 		if len(column.Levels) < leastLevels {
 			return
 		}
@@ -138,14 +140,40 @@ func (d *Data) labels() []int {
 	return out
 }
 
+// stratum is what folds hold the same share of. Folds of the model of all complaints hold the same share of each, too: its
+// estimates are else too low where a complaint is rare.
+type stratum struct {
+	class     int
+	complaint string
+}
+
+// strata returns the stratum of each row.
+func (r *rows) strata() []stratum {
+	all := make([]stratum, len(r.all))
+	for i := range all {
+		all[i].class = r.classes[i]
+		if r.pooled {
+			complaint, _ := classifier.Complaint(r.all[i].Complaint).Text()
+			all[i].complaint = complaint
+		}
+	}
+	return all
+}
+
 // kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// visits returns the visit of each row. A row without a visit is one of its own.
-func visits(all []Row) []string {
+// patients returns who each row is about: the patient, or the visit of an unknown one. A row without either is about somebody of
+// its own.
+func patients(all []Row) []string {
 	out := make([]string, len(all))
 	for i, r := range all {
-		if out[i] = r.Visit; r.Visit == "" {
+		switch {
+		case r.Patient != "":
+			out[i] = "patient " + r.Patient
+		case r.Visit != "":
+			out[i] = "visit " + r.Visit
+		default:
 			out[i] = fmt.Sprintf("row %d", i)
 		}
 	}
@@ -257,7 +285,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
-	foldOf, err := eval.StratifiedFolds(r.y, r.visits, s.Folds, s.Seed)
+	foldOf, err := eval.StratifiedFolds(r.strata(), r.patients, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
@@ -363,6 +391,7 @@ const headTolerance = 1e-6
 
 // Fit trains one model.
 func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
+	s.Text.MinDF = s.minDF(len(d.Rows))
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}

@@ -231,5 +231,19 @@ func (s Settings) rich() Settings {
 // chooses reports whether there are two texts to choose from.
 func (s *Settings) chooses() bool { return s.ChooseText && s.words() && !s.Method.Supervised() }
 
+// minDF returns the least number of patients of a term for n notes.
+func (s *Settings) minDF(n int) int {
+	switch {
+	case s.Text.MinDF > 0:
+		return s.Text.MinDF
+	case n >= manyNotes:
+		return 10
+	}
+	return 5
+}
+
+// manyNotes is the number of notes from which on a term needs ten patients.
+const manyNotes = 5000
+
 // words reports whether single words are features.
 func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }

@@ -7,13 +7,13 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// Split holds the rows that models are trained on and those that they are tested on. No visit is in both.
+// Split holds the rows that models are trained on and those that they are tested on. No patient is in both.
 type Split struct{ Train, Test []int }
 
 // Repeats holds for each repetition the splits that together test every row once.
 type Repeats [][]Split
 
-// CrossValidation returns k stratified folds for each repetition, which never split a visit.
+// CrossValidation returns k stratified folds for each repetition, which never split a patient.
 func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 	type outcome struct {
 		class    int
@@ -25,7 +25,7 @@ func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 	}
 	out := make(Repeats, repeats)
 	for r := range out {
-		of, err := eval.StratifiedFolds(outcomes, visits(all), k, seed+uint64(r))
+		of, err := eval.StratifiedFolds(outcomes, patients(all), k, seed+uint64(r))
 		if err != nil {
 			return nil, fmt.Errorf("choosing folds: %w", err)
 		}
@@ -38,20 +38,20 @@ func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 }
 
 // Holdout returns one split that trains on the rows that inTraining selects and tests on the others, except those whose
-// visit is trained on; dropped counts these. It is an error if either part is empty.
+// patient is trained on; dropped counts these. It is an error if either part is empty.
 func Holdout(all []Row, inTraining func(i int) bool) (_ Repeats, dropped int, err error) {
 	var split Split
-	visits, trained := visits(all), map[string]bool{}
-	for i, visit := range visits {
+	who, trained := patients(all), map[string]bool{}
+	for i, patient := range who {
 		if inTraining(i) {
 			split.Train = append(split.Train, i)
-			trained[visit] = true
+			trained[patient] = true
 		}
 	}
-	for i, visit := range visits {
+	for i, patient := range who {
 		switch {
 		case inTraining(i):
-		case trained[visit]:
+		case trained[patient]:
 			dropped++
 		default:
 			split.Test = append(split.Test, i)

@@ -38,7 +38,7 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
 	m := newSupervised(r, t, s)
 	m.progress = d.progress
-	folds, err := eval.StratifiedFolds(m.classes, m.visits, m.Folds, m.Seed)
+	folds, err := eval.StratifiedFolds(m.classes, m.patients, m.Folds, m.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}

@@ -259,10 +259,10 @@ func (p predictions) subset(at []int) predictions {
 }
 
 // measure sets the metrics of predictions of the rows and returns their log loss, over all classes if there are several.
-// Intervals treat the notes of a visit as one.
+// Intervals treat the notes of a patient as one.
 func (o *Outcome) measure(d *Data, p predictions) (logLoss float64, err error) {
-	visits := visits(d.Rows)
-	m, err := eval.Measure(labels(d.Rows), p.admission, p.threshold, visits)
+	who := patients(d.Rows)
+	m, err := eval.Measure(labels(d.Rows), p.admission, p.threshold, who)
 	if err != nil {
 		return 0, fmt.Errorf("measuring predictions: %w", err)
 	}
@@ -270,7 +270,7 @@ func (o *Outcome) measure(d *Data, p predictions) (logLoss float64, err error) {
 	if p.classes == nil {
 		return m.LogLoss, nil
 	}
-	all, err := eval.MeasureClasses(d.labels(), p.classes, d.Classes, visits)
+	all, err := eval.MeasureClasses(d.labels(), p.classes, d.Classes, who)
 	if err != nil {
 		return 0, fmt.Errorf("measuring predictions: %w", err)
 	}

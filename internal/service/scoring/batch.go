@@ -57,6 +57,7 @@ type Row struct {
 	Model       string   `parquet:"model,optional"`
 	Version     string   `parquet:"version,optional"`
 	Abstained   *bool    `parquet:"abstained,optional"`
+	Evidence    string   `parquet:"evidence,optional"` // JSON, as in the message
 	Error       string   `parquet:"error,optional"`
 }
 
@@ -239,7 +240,7 @@ func (w *lineWorker) run(batch []line) {
 		}
 		w.counts.Scored++
 		if p := &w.prediction; w.rowed {
-			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), ""})
+			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), string(p.AppendEvidence(nil)), ""})
 		} else {
 			w.out = append(p.AppendJSON(w.out), '\n')
 		}

@@ -179,7 +179,7 @@ const (
 func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row, c train.Configuration) (*solver.Result, error) {
 	docs := make([]textproc.Document, len(rows))
 	for i, r := range rows {
-		docs[i] = textproc.Document{Visit: cmp.Or(r.Visit, fmt.Sprint("row ", i)), Text: r.Text}
+		docs[i] = textproc.Document{Patient: cmp.Or(r.Visit, fmt.Sprint("row ", i)), Text: r.Text}
 	}
 	text := t.settings().Text
 	text.Weighting = c.Weighting
