@@ -1,6 +1,9 @@
 package classifier
 
 import (
+	"math"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +78,50 @@ func TestFeaturesAreCentred(t *testing.T) {
 			if sum > 1e-15 || sum < -1e-15 {
 				t.Errorf("%s: feature %d sums to %v", kind, f, sum)
 			}
+		}
+	}
+}
+
+// TestSpline: a number counts as it is, its curves are 0 up to the first knot and straight behind the last, and nothing moves
+// outside the range of training.
+func TestSpline(t *testing.T) {
+	t.Parallel()
+	a := AuxValues{Name: "age", Kind: models.Numeric, MinVisits: 3}
+	for age := range 100 {
+		a.Values, a.Visits = append(a.Values, msg.Number(float64(age))), append(a.Visits, strconv.Itoa(age))
+	}
+	c := NewAuxColumn(a)
+	if err := checkAux(&c); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]float64{2, 97}, c.Range); d != "" || len(c.Knots) != 5 || len(c.Mean) != 4 {
+		t.Fatalf("range %v, knots %v, means %v", c.Range, c.Knots, c.Mean)
+	}
+	at := func(x float64) []float64 {
+		f := make([]float64, 4)
+		rawTo(f, &c, msg.Number(x))
+		return f
+	}
+	if d := cmp.Diff([]float64{4, 0, 0, 0}, at(4)); d != "" {
+		t.Errorf("before the first knot: %s", d)
+	}
+	for f := range 4 {
+		if bend := at(95.5)[f] - 2*at(96)[f] + at(96.5)[f]; math.Abs(bend) > 1e-9 {
+			t.Errorf("feature %d bends by %v behind the last knot", f, bend)
+		}
+	}
+	if !slices.Equal(at(97), at(400)) || !slices.Equal(at(2), at(-1)) {
+		t.Error("values outside the range of training are told apart")
+	}
+	for name, change := range map[string]func(*models.AuxColumn){
+		"two knots":        func(c *models.AuxColumn) { c.Knots = c.Knots[:2] },
+		"falling knots":    func(c *models.AuxColumn) { c.Knots = []float64{1, 3, 2, 4, 5} },
+		"a range of three": func(c *models.AuxColumn) { c.Range = []float64{1, 2, 3} },
+		"no number":        func(c *models.AuxColumn) { c.Range = []float64{1, math.NaN()} },
+	} {
+		bad := c
+		if change(&bad); checkAux(&bad) == nil {
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }

@@ -35,6 +35,32 @@ func vectorizer(tb testing.TB) *textproc.Vectorizer {
 	return v
 }
 
+// withPieces returns a vectorizer that knows the pieces of the words of v too.
+func withPieces(t fataler, v *textproc.Vectorizer) *textproc.Vectorizer {
+	t.Helper()
+	var docs []textproc.Document
+	for _, term := range v.Vocabulary() {
+		docs = append(docs, textproc.Document{Text: term.Surface[0]})
+	}
+	with, _, err := v.WithGrams(docs)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return with
+}
+
+// pieceParts are smallParts with pieces of words.
+func pieceParts(tb testing.TB) Parts {
+	tb.Helper()
+	parts := smallParts(tb)
+	parts.Vectorizer = withPieces(tb, parts.Vectorizer)
+	parts.Heads[0].Grams = make([]float64, len(parts.Vectorizer.Grams()))
+	for i := range parts.Heads[0].Grams {
+		parts.Heads[0].Grams[i] = float64(i%7-3) / 8
+	}
+	return parts
+}
+
 // smallParts are parts with everything that a model can have.
 func smallParts(tb testing.TB) Parts {
 	tb.Helper()
@@ -227,7 +253,7 @@ func TestWeightsAndLabel(t *testing.T) {
 	parts.Topics.Set(0, 2, -0.2)
 	parts.Topics.Set(1, 2, -0.3)
 	m = newModel(t, parts)
-	for at, want := range []string{"pain cough fever", "cough", "chest ankle"} {
+	for at, want := range []string{"pain, cough, fever", "cough", "chest, ankle"} {
 		if got := m.labels[at]; got != want {
 			t.Errorf("label %q, want %q", got, want)
 		}

@@ -48,6 +48,48 @@ func checkSums(t fataler, p *msg.Prediction) {
 	if math.Abs(total-p.Logit) > sumTolerance {
 		t.Fatalf("contributions sum to %v, logit %v", total, p.Logit)
 	}
+	total = p.Intercept
+	for _, e := range p.Evidence {
+		total += e.Contribution
+	}
+	for _, a := range p.Aux {
+		total += a.Contribution
+	}
+	if math.Abs(total-p.Logit) > sumTolerance {
+		t.Fatalf("intercept, evidence and auxiliary values sum to %v, logit %v", total, p.Logit)
+	}
+}
+
+// checkPlaces holds the positions of evidence against the text.
+func checkPlaces(t fataler, text string, p *msg.Prediction) {
+	t.Helper()
+	runes := []rune(text)
+	taken := make([]bool, len(runes))
+	for i, e := range p.Evidence {
+		if e.End == 0 {
+			if i < len(p.Evidence)-1 || e.Text != "" || len(e.Terms) > 0 {
+				t.Fatalf("the rest is %+v at %d of %d", e, i, len(p.Evidence))
+			}
+			continue
+		}
+		if e.Start < 0 || e.Start >= e.End || e.End > len(runes) {
+			t.Fatalf("evidence at %d to %d of %d characters", e.Start, e.End, len(runes))
+		}
+		for c := e.Start; c < e.End; c++ {
+			if taken[c] {
+				t.Fatalf("character %d counts twice", c)
+			}
+			taken[c] = true
+		}
+		if e.Text != "" && e.Text != string(runes[e.Start:e.End]) {
+			t.Fatalf("evidence prints %q for %q", e.Text, string(runes[e.Start:e.End]))
+		}
+		for _, unknown := range []string{"zebra", "quokka"} {
+			if strings.Contains(e.Text, unknown) || slices.Contains(e.Terms, unknown) {
+				t.Fatalf("evidence prints a word that the model lacks: %+v", e)
+			}
+		}
+	}
 }
 
 // drawParts draws a model over the vectorizer: any rank, with or without words and auxiliary columns, of yes and no or of
@@ -56,7 +98,11 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	// Eighths meet in ties and cancel; a full range does not.
 	value := rapid.OneOf(rapid.Just(0.0), rapid.Map(rapid.IntRange(-24, 24), func(i int) float64 { return float64(i) / 8 }), rapid.Float64Range(-5, 5))
 	values := func(n int, name string) []float64 { return rapid.SliceOfN(value, n, n).Draw(t, name) }
-	p := len(v.Vocabulary())
+	p, g := len(v.Vocabulary()), 0
+	if rapid.Bool().Draw(t, "pieces") {
+		v = withPieces(t, v)
+		g = len(v.Grams())
+	}
 	parts := Parts{Vectorizer: v, Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
 	n := rapid.SampledFrom([]int{0, 2, 3, 4}).Draw(t, "classes")
 	if n > 0 {
@@ -82,6 +128,9 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 		h := Head{Intercept: value.Draw(t, "intercept"), Beta: values(k, "beta")}
 		if words {
 			h.Words = values(p, "words")
+		}
+		if g > 0 {
+			h.Grams = values(g, "pieces")
 		}
 		if parts.Aux != nil {
 			h.Gamma = values(6, "gamma")
@@ -118,6 +167,9 @@ func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 	}
 	for j, w := range h.Words {
 		logit += w * x[j]
+	}
+	if h.Grams != nil {
+		logit += mat.Dot(mat.NewVecDense(len(h.Grams), h.Grams), mat.DenseCopyOf(parts.Vectorizer.TransformGrams([]string{text})).RowView(0))
 	}
 	at := 0
 	for i, c := range parts.Aux {
@@ -157,6 +209,7 @@ func TestExplanationSumsToLogit(t *testing.T) {
 		var full, capped msg.Prediction
 		m.Scorer(options).Score(text, aux, &full)
 		checkSums(t, &full)
+		checkPlaces(t, text, &full)
 		logOdds := make([]float64, len(parts.Heads))
 		for c := range logOdds {
 			logOdds[c] = naive(&parts, &parts.Heads[c], text, aux)
@@ -174,10 +227,11 @@ func TestExplanationSumsToLogit(t *testing.T) {
 		}
 
 		limit := rapid.IntRange(0, 4)
-		limits := Limits{Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"), Words: limit.Draw(t, "words shown")}
+		limits := Limits{Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"), Words: limit.Draw(t, "words shown"), Evidence: limit.Draw(t, "parts shown")}
 		options.Limits = limits
 		m.Scorer(options).Score(text, aux, &capped)
 		checkSums(t, &capped)
+		checkPlaces(t, text, &capped)
 		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Class != capped.Class || full.Decision != capped.Decision {
 			t.Fatalf("limits changed the prediction")
 		}
@@ -452,7 +506,7 @@ func TestDecisionAtThreshold(t *testing.T) {
 
 // TestScoreAllocatesNothing is not parallel: it counts the allocations of the process.
 func TestScoreAllocatesNothing(t *testing.T) {
-	limited := Limits{Topics: 1, Terms: 1, Words: 1}
+	limited := Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 2}
 	for name, c := range map[string]struct {
 		parts  Parts
 		limits Limits
@@ -460,6 +514,7 @@ func TestScoreAllocatesNothing(t *testing.T) {
 		"all":              {smallParts(t), Limits{}},
 		"limited":          {smallParts(t), limited},
 		"several outcomes": {severalParts(t), limited},
+		"pieces of words":  {pieceParts(t), limited},
 	} {
 		s := newModel(t, c.parts).Scorer(Options{Limits: c.limits})
 		aux := []msg.Value{msg.Number(83), msg.Text("F")}

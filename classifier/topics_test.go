@@ -21,7 +21,7 @@ func TestTopics(t *testing.T) {
 		return TopicTerm{Term: text, Surface: []string{surface}, Weight: weight}
 	}
 	want := []Topic{
-		{Topic: 1, Label: "pain cough fever", Coefficient: 1.5, Prevalence: &half, Direction: TowardAdmission, Terms: []TopicTerm{
+		{Topic: 1, Label: "pain, cough, fever", Coefficient: 1.5, Prevalence: &half, Direction: TowardAdmission, Terms: []TopicTerm{
 			// Two of each sign; cough before fever, of equal weight, by column.
 			term("chest", "chest", -0.9), term("pain", "pain", 0.7), term("cough", "cough", 0.5), term("wound", "wound", -0.3),
 		}},

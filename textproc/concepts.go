@@ -76,6 +76,16 @@ var builtin = sync.OnceValue(func() *Concepts {
 	return &c
 })
 
+// WithoutConcepts returns the triggers alone: words then stand for themselves.
+func (c *Concepts) WithoutConcepts() *Concepts {
+	plain := &Concepts{}
+	for _, t := range c.Triggers {
+		t.Concept = ""
+		plain.Triggers = append(plain.Triggers, t)
+	}
+	return plain
+}
+
 // With returns the concepts with those of a site's table, which has the form of the built-in concepts/concepts.tsv: tab-separated
 // columns concept, surfaces, kind and note. A concept that is there replaces the one of its name, and a surface goes from every
 // concept that had it. An error names the line.

@@ -136,19 +136,22 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := out.gramRows(docs)
-	return out, x, err
+	texts := make([]string, len(docs))
+	for i, d := range docs {
+		texts[i] = d.Text
+	}
+	return out, out.TransformGrams(texts), nil
 }
 
-// gramRows returns the rows of pieces of words.
-func (v *Vectorizer) gramRows(docs []Document) (*matrix.CSR, error) {
+// TransformGrams returns the rows of pieces of words of texts, n×G, on one thread.
+func (v *Vectorizer) TransformGrams(texts []string) *matrix.CSR {
 	t := v.Transformer()
-	indptr := make([]int, 1, len(docs)+1)
+	indptr := make([]int, 1, len(texts)+1)
 	var indices []int32
 	var values []float64
 	row := make([]float64, len(v.grams))
-	for _, d := range docs {
-		t.analyze(d.Text)
+	for _, text := range texts {
+		t.analyze(text)
 		norm := t.gramNorm()
 		from := len(indices)
 		for k := range t.lex {
@@ -171,5 +174,9 @@ func (v *Vectorizer) gramRows(docs []Document) (*matrix.CSR, error) {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	return matrix.NewCSR(len(docs), len(v.grams), indptr, indices, values)
+	x, err := matrix.NewCSR(len(texts), len(v.grams), indptr, indices, values)
+	if err != nil {
+		panic("textproc: " + err.Error()) // rows are ascending by construction
+	}
+	return x
 }

@@ -19,7 +19,7 @@ import (
 
 type tokensCmd struct {
 	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)."`
-	Concepts string     `help:"File of concepts that add to the built-in ones or replace those of their names." type:"existingfile" placeholder:"FILE" xor:"settings"`
+	Concepts string     `help:"File of concepts that add to the built-in ones or replace those of their names; none reads words alone." placeholder:"FILE|none" xor:"settings"`
 	ModelDir string     `help:"Model store: read the text with the settings of a champion." placeholder:"DIR" xor:"settings"`
 	Model    string     `help:"Model of --model-dir." default:"_other" placeholder:"NAME"`
 	Output   cli.Format `help:"Format: table for people, or json for one line a note." enum:"table,json" default:"table" short:"o"`
@@ -107,8 +107,11 @@ func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 
 // concepts returns the built-in concepts with those of a file, nil for no file.
 func concepts(path string) (*textproc.Concepts, error) {
-	if path == "" {
+	switch path {
+	case "":
 		return nil, nil
+	case "none":
+		return textproc.Builtin().WithoutConcepts(), nil
 	}
 	f, err := os.Open(path)
 	if err != nil {

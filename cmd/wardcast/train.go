@@ -63,7 +63,7 @@ type head struct {
 	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of patients than this." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
 	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 lets cross-validation choose, with --stop-words." default:"0"`
-	Concepts    string   `help:"File of concepts that add to the built-in ones or replace those of their names: concept, surfaces, kind and note, separated by tabs." type:"existingfile" placeholder:"FILE"`
+	Concepts    string   `help:"File of concepts that add to the built-in ones or replace those of their names: concept, surfaces, kind and note, separated by tabs; none reads words alone." placeholder:"FILE|none"`
 	Status      bool     `help:"Make what is denied, possible, past or another person's a term of its own." default:"true" negatable:""`
 	Numbers     bool     `help:"Make vital signs, scores, doses and durations in the text terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Read misspelled words of the concepts as they were meant." default:"true" negatable:""`

@@ -289,7 +289,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
-	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, Turn: true, NLambda: 50}
+	settings := s.path()
 	if s.FreeAux {
 		_, all := design.Dims()
 		settings.PenaltyFactors = make([]float64, all)
@@ -385,6 +385,15 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	}
 	return p, nil
 }
+
+// path returns the settings of the head's path without its penalty factors.
+func (s *Settings) path() elasticnet.Settings {
+	return elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true}
+}
+
+// headLambdas is half of glmnet's number of λ between the largest and its ten-thousandth part: neighbours differ by a sixth, and
+// their held-out deviances by less than their standard error.
+const headLambdas = 50
 
 // headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
 const headTolerance = 1e-6

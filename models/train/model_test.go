@@ -192,6 +192,7 @@ func TestScorerIsTheHead(t *testing.T) {
 			t.Parallel()
 			s := small()
 			change(&s)
+			s.ChooseText = false
 			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
 			f, err := Fit(t.Context(), d, s)
 			if err != nil {
@@ -259,13 +260,21 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 		parts = append(parts, tx.x)
 		_, p := tx.x.Dims()
 		before += p
+		_, pieces, err := tx.vectorizer.WithGrams(r.docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, g := pieces.Dims(); g > 0 && s.Pieces {
+			parts = append(parts, pieces)
+			before += g
+		}
 	}
 	_, width := aux.Dims()
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance}
+	settings := s.path()
 	if s.FreeAux {
 		settings.PenaltyFactors = append(slices.Repeat([]float64{1}, before), make([]float64, width)...)
 	}

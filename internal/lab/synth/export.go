@@ -10,13 +10,15 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// WriteJSONL writes the next n notes, one object per line: the fields of the message, label (0 or 1) and
-// true_probability.
+// WriteJSONL writes the next n notes, one object per line: the fields of the message, patient_id, label (0 or 1)
+// and true_probability.
 func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
 		dst = note.AppendJSON(dst)
-		dst = append(dst[:len(dst)-1], `,"label":`...)
+		dst = append(dst[:len(dst)-1], `,"patient_id":"`...)
+		dst = append(dst, note.Patient...)
+		dst = append(dst, `","label":`...)
 		dst = append(dst, label(&note))
 		dst = append(dst, `,"true_probability":`...)
 		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)
@@ -26,7 +28,7 @@ func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 
 // csvHeader names the columns of WriteCSV: first those that training reads by default, then the vital signs, which are
 // nested in the message.
-const csvHeader = "visit_id,arrived_at,site,complaint,text,age,sex,acuity,vitals.sbp,vitals.dbp,vitals.hr,vitals.rr,vitals.temp_c,vitals.spo2,label,true_probability\n"
+const csvHeader = "visit_id,patient_id,arrived_at,site,complaint,text,age,sex,acuity,vitals.sbp,vitals.dbp,vitals.hr,vitals.rr,vitals.temp_c,vitals.spo2,label,true_probability\n"
 
 // WriteCSV writes a line of column names and the next n notes, one per line. A number that was not taken is an empty
 // cell.
@@ -37,7 +39,7 @@ func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
 		v := &note.Vitals
-		for _, s := range []string{note.VisitID, note.ArrivedAt, note.Site, note.Complaint} {
+		for _, s := range []string{note.VisitID, note.Patient, note.ArrivedAt, note.Site, note.Complaint} {
 			dst = append(append(dst, s...), ',')
 		}
 		dst = append(dst, '"') // no text holds a quotation mark

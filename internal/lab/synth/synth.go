@@ -11,6 +11,8 @@
 // Here m[t] counts the phrases of topic t in the note. Phrases that are denied ("denies …", "no …") count for nothing.
 // Around the phrases are age and sex, durations, vital signs and empty words, in shorthand and with typing errors.
 //
+// Every seventh visit or so is of a patient who was there before, with the same complaint; Note.Patient tells.
+//
 // Note i is a function of the settings and of i alone, so that generators can run in parallel. A Generator is safe for
 // concurrent use, except Next.
 package synth
@@ -50,6 +52,7 @@ const defaultInterval = 10 * time.Minute
 // Note is a note with what is known about it.
 type Note struct {
 	msg.Note
+	Patient     string // who may have been there before
 	Admitted    bool
 	Probability float64 // of Admitted, before it was drawn
 }
@@ -150,7 +153,8 @@ type said struct {
 func (g *Generator) At(i int) Note { return g.visit(i).n }
 
 func (g *Generator) visit(i int) *visit {
-	v := &visit{Rand: rand.New(rand.NewPCG(g.settings.Seed, (uint64(i)+1)*golden)), counts: make([]int, len(g.topics))}
+	patient := g.patient(i)
+	v := &visit{Rand: g.random(patient), counts: make([]int, len(g.topics))}
 	v.c = &g.complaints[draw(v.Rand, g.pick)]
 	v.n.SchemaVersion = msg.SchemaVersion
 	v.n.VisitID = "S" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(i)
@@ -160,12 +164,39 @@ func (g *Generator) visit(i int) *visit {
 	v.n.ArrivedAt = arrival.UTC().Format(time.RFC3339)
 
 	age := v.person()
+	v.n.Patient = "P" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(patient)
+	if patient != i { // the same person with the same complaint, but all else is of today
+		v.Rand = g.random(i)
+	}
 	g.choose(v, age)
 	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure()
 	v.n.Probability = 1 / (1 + math.Exp(-logit))
 	v.n.Admitted = v.Float64() < v.n.Probability
 	v.n.Text = g.write(v)
 	return v
+}
+
+// random returns the random numbers of visit i.
+func (g *Generator) random(i int) *rand.Rand {
+	return rand.New(rand.NewPCG(g.settings.Seed, (uint64(i)+1)*golden))
+}
+
+// comeback is the share of visits by patients who were there before, lately at most that many visits ago.
+const (
+	comeback = 0.15
+	lately   = 2000
+)
+
+// patient returns the first visit of the patient of visit i.
+func (g *Generator) patient(i int) int {
+	for i > 0 {
+		r := rand.New(rand.NewPCG(^g.settings.Seed, (uint64(i)+1)*golden))
+		if r.Float64() >= comeback {
+			break
+		}
+		i -= 1 + r.IntN(min(i, lately))
+	}
+	return i
 }
 
 // person draws age and sex and returns the age in years.
@@ -382,8 +413,20 @@ func (w *writer) person() {
 }
 
 func (w *writer) vitals() {
-	if v := w.n.Vitals; v.HR.Set {
-		w.b = fmt.Appendf(w.b, ". bp %.0f/%.0f hr %.0f t %.1f o2 %.0f%% ra", v.SBP.Value, v.DBP.Value, v.HR.Value, v.TempC.Value, v.SpO2.Value)
+	v := w.n.Vitals
+	if !v.HR.Set {
+		return
+	}
+	sbp, dbp, hr, rr, temp, spo2 := v.SBP.Value, v.DBP.Value, v.HR.Value, v.RR.Value, v.TempC.Value, v.SpO2.Value
+	switch w.IntN(4) {
+	case 0:
+		w.b = fmt.Appendf(w.b, ". bp %.0f/%.0f hr %.0f t %.1f o2 %.0f%% ra", sbp, dbp, hr, temp, spo2)
+	case 1:
+		w.b = fmt.Appendf(w.b, ". HR %.0f, BP %.0f/%.0f, RR %.0f, SpO2 %.0f%% RA, T %.1fF", hr, sbp, dbp, rr, spo2, 32+1.8*temp)
+	case 2:
+		w.b = fmt.Appendf(w.b, ". sats %.0f on room air, pulse %.0f", spo2, hr)
+	default:
+		w.b = fmt.Appendf(w.b, ". vs: %.0f/%.0f p %.0f r %.0f t %.1f", sbp, dbp, hr, rr, temp)
 	}
 }
 
