@@ -114,7 +114,7 @@ func TestCrossValidationNeverPartsAVisit(t *testing.T) {
 
 // checkSplit looks for visits on both sides.
 func checkSplit(t interface{ Fatalf(string, ...any) }, rows []Row, s Split) {
-	visits, trained := visits(rows), map[string]bool{}
+	visits, trained := patients(rows), map[string]bool{}
 	for _, i := range s.Train {
 		trained[visits[i]] = true
 	}
