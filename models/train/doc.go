@@ -1,6 +1,6 @@
 // Package train trains models from labelled notes: text rows, topics, the logistic head over them, and its calibration. It
-// trains one model for all complaints and a separate one wherever that beats it, and cross-validates models against each
-// other.
+// trains one model for all complaints, and a separate model for a complaint wherever it beats the pooled one. It also
+// compares methods by cross-validation.
 //
 // The stages of one model of n notes, p terms, k topics:
 //
