@@ -21,5 +21,5 @@
 //	map, cut = as above, from the log-odds of the folds' own topics: F has seen the labels
 //
 // All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal bits,
-// whatever GOMAXPROCS is, and with or without the vector kernels of linalg.
+// whatever GOMAXPROCS is. Without the vector kernels of linalg the bits may be others.
 package train
