@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkSharedCases times the cross-validation that TestSpeedBesideR compares with glmnet's.
+// BenchmarkSharedCases times the cross-validation that TestBesideR compares with glmnet's.
 func BenchmarkSharedCases(b *testing.B) {
 	for _, name := range []string{"bow_tfidf", "proj_K50", "proj_K150"} {
 		b.Run(name, func(b *testing.B) {

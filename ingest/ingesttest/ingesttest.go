@@ -1,4 +1,4 @@
-// Package ingesttest is what the tests of streams share: a broker, a client of another family, metrics and logs.
+// Package ingesttest holds what the tests of streams share: a broker, a client of another family, metrics and logs.
 package ingesttest
 
 import (

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
@@ -82,7 +83,10 @@ func Digits(v *float64, decimals int) string {
 }
 
 // Progress is a progress bar on a terminal; elsewhere it shows nothing. It is safe for concurrent use.
-type Progress struct{ bar *progressbar.ProgressBar }
+type Progress struct {
+	mu  sync.Mutex // the bar's own lock does not cover the whole of its Set
+	bar *progressbar.ProgressBar
+}
 
 // NewProgress returns a bar on w if w is a terminal, otherwise one that shows nothing.
 func NewProgress(w io.Writer, what string) *Progress {
@@ -108,6 +112,8 @@ func (p *Progress) Set(done, total int) {
 	if p.bar == nil {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -60,5 +63,30 @@ func TestFormat(t *testing.T) {
 	}
 	if _, err := parser.Parse([]string{"file", "--output", "json"}); err != nil || !g.File.JSON() {
 		t.Errorf("--output json: %v", err)
+	}
+}
+
+// slow is a terminal that takes its time, so that goroutines meet.
+type slow struct{}
+
+func (slow) Write(b []byte) (int, error) {
+	<-time.After(2 * time.Millisecond)
+	return len(b), nil
+}
+
+// TestProgressOfSeveralGoroutines: the bar stands where one of the goroutines put it.
+func TestProgressOfSeveralGoroutines(t *testing.T) {
+	t.Parallel()
+	at := []int{3, 50, 97}
+	for range 20 {
+		p := NewBar(slow{}, "training")
+		var work sync.WaitGroup
+		for i := range 9 {
+			work.Go(func() { p.Set(at[i%len(at)], 1000) })
+		}
+		work.Wait()
+		if n := int(p.bar.State().CurrentNum); !slices.Contains(at, n) {
+			t.Fatalf("the bar stands at %d, must be one of %v", n, at)
+		}
 	}
 }

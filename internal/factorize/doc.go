@@ -1,5 +1,5 @@
-// Package factorize is what `wardcast factorize` and `wardcast rank` do: a matrix file in; two factors and a report out, or the
-// number of topics that a criterion chooses.
+// Package factorize does the work of `wardcast factorize` and `wardcast rank`. It reads a matrix file. The first command writes
+// two factors and a report; the second chooses the number of topics by a criterion.
 //
 // Run writes into the output folder
 //

@@ -1,6 +1,6 @@
 // Package train trains models from labelled notes: text rows, topics, the logistic head over them, and its calibration. It
-// trains one model for all complaints and a separate one wherever that beats it, and cross-validates models against each
-// other.
+// trains one model for all complaints, and a separate model for a complaint wherever it beats the pooled one. It also
+// compares methods by cross-validation.
 //
 // The stages of one model of n notes, p terms, k topics:
 //
@@ -21,5 +21,5 @@
 //	map, cut = as above, from the log-odds of the folds' own topics: F has seen the labels
 //
 // All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal bits,
-// whatever GOMAXPROCS is, and with or without the vector kernels of linalg.
+// whatever GOMAXPROCS is. Without the vector kernels of linalg the bits may be others.
 package train

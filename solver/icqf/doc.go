@@ -29,9 +29,9 @@
 //     50). If it is cut, multipliers grow until the fit keeps the range, and the Lagrangian rises by at most ρ(z − r)² of each
 //     such cell.
 //   - FISTA advances its t, and shrinks by the whole weight; algorithm 1 of the paper shrinks by half.
-//   - ρ is adapted by the balance of the residuals, not by the spectral rule. Where no more than the data hold the answers, it
-//     is √2, at which a fit takes about half of the updates that it takes at 3.
-//   - A fit ends after three small changes of the objective in a row: at the plateaus of a fit one change of 1e-3 is no end.
+//   - ρ is adapted by the balance of the residuals, not by the spectral rule. It rises if the range is
+//     violated, and falls to √2 otherwise. At √2 a fit takes about half of the updates that it takes at 3.
+//   - A fit ends after three small changes of the objective in a row: one change of 1e-3 may be just a plateau.
 //   - New participants are scored by the exact minimum of their own problem, not by updates of all at once from a neighbour's
 //     scores.
 //

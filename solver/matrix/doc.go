@@ -6,10 +6,10 @@
 //
 //   - *mat.Dense is used without a copy;
 //   - *CSR stays sparse;
-//   - an Operator is known by its products, and by its rows if it also implements Rows;
+//   - an Operator is used through its products, and through its rows if it also implements Rows;
 //   - gonum's transpose of a *CSR is used as the sparse matrix CSR.Transpose;
-//   - any other matrix is read once through At and held as a dense copy: n·p numbers. So is an Operator without Rows by
-//     the few methods that look at single entries.
+//   - any other matrix is read once through At and held as a dense copy: n·p numbers. The few methods that look
+//     at single entries treat an Operator without Rows in the same way.
 //
 // A CSR is immutable and safe for concurrent use.
 package matrix

@@ -6,7 +6,7 @@
 //	BiCrossValidate  error in held-out rows and columns (Owen and Perry 2009)         any method
 //	BIC1             information criterion (Stoica and Selén 2004)                    least squares
 //	Stabilities      agreement of repeated runs (Brunet et al.; Kim and Park)         non-negative scores
-//	Parallel         eigenvalues beside those of noise (Horn 1965)                    factor analysis
+//	Parallel         eigenvalues compared with noise (Horn 1965)                      factor analysis
 //	MAP              mean squared partial correlation (Velicer 1976)                  factor analysis
 //
 // A matrix is n×p: rows are documents (participants), columns are terms (items). Equal input, settings and seed give equal

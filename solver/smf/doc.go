@@ -19,8 +19,8 @@
 //	ξ, ν, τ            Settings.Xi, Ridge, Step     the loss is a sum: all three scale with n
 //	r                  solver.Settings.Rank         k
 //
-// The problem is convex in Θ, which stacks A and B = Scores·Topicsᵀ, and Γ, but for rank(Θ) ≤ k. Both variants are one
-// problem for a d×e matrix X̂, which is Xᵀ for SMF-W and X for SMF-H, and Θ = [A, B] = Q·[b, Yᵀ] with an orthonormal
+// Let Θ stack A and B = Scores·Topicsᵀ. Without the constraint rank(Θ) ≤ k the problem is convex in Θ and Γ. Both variants
+// are one problem for a d×e matrix X̂, which is Xᵀ for SMF-W and X for SMF-H, and Θ = [A, B] = Q·[b, Yᵀ] with an orthonormal
 // d×k basis Q: of the topics for SMF-W, of the scores for SMF-H. X is only multiplied, never made dense.
 //
 // Results have the gauge of the singular value decomposition Θ = U·S·Vᵀ, both factors scaled by √S: strongest topic

@@ -1,4 +1,4 @@
-// Package sample is what the demo and the benchmarks share: models trained on generated notes, notes sent at a rate,
+// Package sample holds what the demo and the benchmarks share: models trained on generated notes, notes sent at a rate,
 // and reading the answers.
 package sample
 

@@ -1,4 +1,4 @@
-// Package questionnairetest plants questionnaires with known factors for the tests of the rooms of package questionnaire.
+// Package questionnairetest makes questionnaires with known factors, for the tests of the packages in questionnaire.
 package questionnairetest
 
 import (
