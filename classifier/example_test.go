@@ -40,5 +40,5 @@ func ExampleModel_Scorer() {
 		fmt.Printf(" + %.2f for %s", a.Contribution, a.Name)
 	}
 	fmt.Println()
-	// Output: admit at 0.83, logit 1.58 = -1.00 + 1.98 for "hip rotated" + 0.60 for age
+	// Output: admit at 0.83, logit 1.58 = -1.00 + 1.98 for "hip, rotated" + 0.60 for age
 }

@@ -345,9 +345,9 @@ func TestYesNoBundleBytes(t *testing.T) {
 			t.Errorf("the manifest's hash became %s", b.SHA256)
 		}
 	}
-	check("9f65376acf93baee0225303bc6e621dde602bc6d2bd6d1021392212bcb52f953")
+	check("322a3872e5dee0e5c7ce88684849a5e66a6762dfd879223fe734c0d599ea6a00")
 	parts.Topics, parts.Prevalence, parts.Heads = nil, nil, []Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
-	check("2e052627b88d473a9a20be7ab00d9054bbf478c4d5a0d0c40779988e35a4c23e")
+	check("7e1493b27500e4874255e3a83aa635e83500e4b42864cf9d3fa06126a2d423a6")
 }
 
 // answer is the bytes that a fresh scorer of the model sends.

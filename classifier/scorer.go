@@ -247,7 +247,7 @@ func next[T any](list *[]T) *T {
 
 func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 	m := s.model
-	if h.Words == nil {
+	if h.Words == nil && h.Grams == nil {
 		p.Words = nil
 		return
 	}
@@ -255,19 +255,26 @@ func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 		p.Words = []msg.Word{}
 	}
 	s.terms = s.terms[:0]
-	for c, j := range row.Columns {
-		s.terms = append(s.terms, h.Words[j]*row.Values[c])
+	if h.Words != nil {
+		for c, j := range row.Columns {
+			s.terms = append(s.terms, h.Words[j]*row.Values[c])
+		}
+	}
+	words := len(s.terms)
+	if h.Grams != nil {
+		s.terms = append(s.terms, s.text.GramSum(h.Grams))
 	}
 	shown, rest, more := s.termRank.largest(s.terms, s.limits.Words)
 	for _, c := range shown {
-		j := row.Columns[c]
-		p.Words = append(p.Words, msg.Word{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Contribution: msg.Round(s.terms[c]), Head: m.heads[j]})
+		word := msg.Word{Term: Pieces, Contribution: msg.Round(s.terms[c])}
+		if c < words {
+			j := row.Columns[c]
+			word.Term, word.Surface, word.Head = m.terms[j].Text, m.terms[j].Surface, m.heads[j]
+		}
+		p.Words = append(p.Words, word)
 	}
 	if more {
 		p.Words = append(p.Words, msg.Word{Term: Other, Contribution: rest})
-	}
-	if h.Grams != nil {
-		p.Words = append(p.Words, msg.Word{Term: Pieces, Contribution: msg.Round(s.text.GramSum(h.Grams))})
 	}
 }
 

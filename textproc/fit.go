@@ -16,12 +16,12 @@ const maxSurfaces = 3
 // Document is a note to learn the vocabulary from.
 type Document struct {
 	Patient string // notes of one patient count once in every frequency; "" is a patient of its own
-	Text  string
+	Text    string
 }
 
 // tally counts distinct patients, whose notes are read one patient after the other.
 type tally struct {
-	patients   int
+	patients int
 	last     int // the patient counted last
 	surfaces map[string]*tally
 }

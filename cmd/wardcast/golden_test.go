@@ -55,7 +55,7 @@ var golden = map[string]string{
 		train --input dispositions.csv --model-dir classes-h --method smf-h --rank 3 --min-df 3 --per-complaint never --classes home,ward,other --positive-label ward --xi 2 --ridge 0.1
 
 		# Settings of the text, the elastic net and the calibration.
-		train --input notes.csv --model-dir text --rank 4 --min-df 3 --max-df 0.5 --max-terms 200 --n-grams 2 --negation --weighting binary --per-complaint never --words none
+		train --input notes.csv --model-dir text --rank 4 --min-df 3 --max-df 0.5 --max-terms 200 --n-grams 2 --no-status --no-spelling --stop-words keep --concepts none --weighting binary --per-complaint never --words none
 		train --input notes.csv --model-dir lasso --rank 6 --min-df 3 --alpha 1 --lambda 1se --standardize --calibration none --threshold youden --per-complaint never
 		train --input notes.csv --model-dir ridge --rank 6 --min-df 3 --alpha 0 --free-aux --calibration isotonic --seed 7 --per-complaint never --aux-columns age:numeric,vitals.hr:numeric
 

@@ -255,10 +255,10 @@ func TestTrainRefusesStore(t *testing.T) {
 func TestTrainFlags(t *testing.T) {
 	t.Parallel()
 	notes := clitest.File(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
-	synonyms := clitest.File(t, "synonyms.txt", "pt = patient\n")
+	concepts := clitest.File(t, "concepts.tsv", "concept\tsurfaces\tkind\tnote\nphysical_therapy\tpt\ttreatment\there\n")
 	dir := filepath.Join(t.TempDir(), "models")
 	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--method", "svd", "--rank", "3", "--words", "none", "--weighting", "binary", "--per-complaint", "never",
-		"--min-df", "2", "--max-df", ".9", "--max-terms", "200", "--n-grams", "2", "--negation", "--synonyms", synonyms, "--alpha", ".5", "--standardize", "--free-aux", "--lambda", "1se",
+		"--min-df", "2", "--max-df", ".9", "--max-terms", "200", "--n-grams", "2", "--no-status", "--no-numbers", "--no-spelling", "--no-pieces", "--stop-words", "keep", "--concepts", concepts, "--alpha", ".5", "--standardize", "--free-aux", "--lambda", "1se",
 		"--calibration", "isotonic", "--threshold", "youden", "--seed", "9", "--aux-columns", "age:numeric,acuity:numeric=vitals.hr")
 	manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
 	part := func(name string, keys ...string) map[string]any {
@@ -270,7 +270,7 @@ func TestTrainFlags(t *testing.T) {
 		return some
 	}
 	for name, want := range map[string]map[string]any{
-		"text":        {"weighting": "binary", "min_df": 2., "max_df": .9, "max_terms": 200., "n_grams": 2., "negation": true, "synonyms": map[string]any{"pt": "patient"}},
+		"text":        {"weighting": "binary", "min_df": 2., "max_df": .9, "max_terms": 200., "n_grams": 2., "status": false, "numbers": false, "age": true, "spelling": false, "keep_stop_words": true},
 		"head":        {"method": "svd", "rank": 3., "words": false, "alpha": .5, "standardize": true, "free_aux": true, "one_se": true, "threshold": "youden", "per_complaint": "never", "seed": 9.},
 		"calibration": {"kind": "isotonic"},
 	} {

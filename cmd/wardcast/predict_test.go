@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -157,13 +158,23 @@ func TestPredictFiles(t *testing.T) {
 				model := p["model"].(map[string]any)
 				if d := cmp.Diff(map[string]string{
 					"visit_id": p["visit_id"].(string), "probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string), "logit": fmt.Sprint(p["logit"]),
-					"model": model["name"].(string), "version": model["version"].(string), "abstained": fmt.Sprint(p["abstained"]), "error": "",
+					"model": model["name"].(string), "version": model["version"].(string), "abstained": fmt.Sprint(p["abstained"]), "evidence": evidence(t, line), "error": "",
 				}, predicted[i]); d != "" {
 					t.Errorf("%s to %s, row %d: %s", in, name, i, d)
 				}
 			}
 		}
 	}
+}
+
+// evidence returns the text of the evidence in a prediction.
+func evidence(t *testing.T, line string) string {
+	t.Helper()
+	var p struct{ Evidence json.RawMessage }
+	if err := json.Unmarshal([]byte(line), &p); err != nil {
+		t.Fatal(err)
+	}
+	return string(p.Evidence)
 }
 
 // A file without a column that the models use is scored, and the log names the column.

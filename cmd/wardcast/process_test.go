@@ -113,7 +113,7 @@ func (p *process) stop() {
 // TestInterrupt: a command that is not done says that a signal ended it, not in which of its loops.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	input := clitest.File(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 14)+"0,0\n")
+	input := clitest.File(t, "notes.csv", synthetic(t, "400", "csv")+strings.Repeat(",", 15)+"0,0\n")
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
 	p.signal(os.Interrupt)

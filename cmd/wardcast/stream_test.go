@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -179,17 +178,14 @@ func TestDemo(t *testing.T) {
 	clitest.WantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
 }
 
-// TestWords adds up a word's contributions over topics and leaves the rest out.
+// TestWords shows the nurse's words, whether they count as said, and neither names nor the rest.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	p := msg.Prediction{
-		Topics: []msg.Topic{
-			{Terms: []msg.Term{{Term: "hip", Surface: []string{"hips"}, Contribution: 1}, {Term: classifier.Other, Contribution: 9}}},
-			{Terms: []msg.Term{{Term: "hip", Contribution: -.25}, {Term: "fall", Contribution: -2}}},
-		},
-		Words: []msg.Word{{Term: "glf", Contribution: .5}, {Term: "fall", Contribution: .75}, {Term: "pain", Contribution: .1}, {Term: "knee", Contribution: -.05}},
-	}
-	if got, want := words(&p), "fall -1.25, hips +0.75, glf +0.50, pain +0.10"; got != want {
+	p := msg.Prediction{Evidence: []msg.Evidence{
+		{End: 3, Text: "glf", Status: "affirmed", Contribution: -1.25}, {Start: 4, End: 9, Status: "affirmed", Contribution: 1},
+		{Start: 10, End: 13, Text: "sob", Status: "negated", Contribution: .75}, {Contribution: .5},
+	}}
+	if got, want := words(&p), "glf -1.25, sob (negated) +0.75"; got != want {
 		t.Errorf("words are %q, want %q", got, want)
 	}
 	if got := words(&msg.Prediction{}); got != "" {

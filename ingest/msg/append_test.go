@@ -41,6 +41,9 @@ func contractPrediction() Prediction {
 		}}},
 		Words:          []Word{{Term: "shorten", Surface: []string{"shortened"}, Contribution: 0.12}},
 		Aux:            []Aux{{"age", Number(78), 0.55}, {"sex", Text("F"), -1e-7}, {"acuity", Value{}, 0}},
+		Evidence: []Evidence{
+			{0, 12, "hip \"rotated\"", "affirmed", 3.02, []string{"hip", "rotat"}}, {17, 26, "", "negated", 0.12, []string{}}, {Contribution: -0.08},
+		},
 		KnownTermShare: 0.91,
 	}
 }
@@ -99,7 +102,7 @@ func predictionGen() *rapid.Generator[Prediction] {
 		surface := func() []string { return rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "surface") }
 		p := Prediction{
 			SchemaVersion: "1", VisitID: str(), ArrivedAt: str(), ScoredAt: str(), Complaint: str(), Model: Model{str(), str(), str(), str()},
-			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{},
+			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{}, Evidence: []Evidence{},
 			KnownTermShare: num(), Abstained: rapid.Bool().Draw(t, "abstained"), AbstainReason: str(),
 		}
 		if rapid.Bool().Draw(t, "several outcomes") {
@@ -128,6 +131,13 @@ func predictionGen() *rapid.Generator[Prediction] {
 		for range some() {
 			v := rapid.SampledFrom([]Value{{}, Number(num()), Text(str())}).Draw(t, "value")
 			p.Aux = append(p.Aux, Aux{str(), v, num()})
+		}
+		for range some() {
+			start := rapid.IntRange(0, 1<<16).Draw(t, "start")
+			p.Evidence = append(p.Evidence, Evidence{Start: start, End: start + 1 + some(), Text: str(), Status: str(), Contribution: num(), Terms: surface()})
+		}
+		if rapid.Bool().Draw(t, "has a rest") {
+			p.Evidence = append(p.Evidence, Evidence{Contribution: num()})
 		}
 		return p
 	})

@@ -47,10 +47,10 @@ type Prediction struct {
 	Aux                  []Aux    `json:"aux"`
 	// Evidence is the same sum by place, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by |Contribution|, largest
 	// first, the rest last.
-	Evidence []Evidence `json:"evidence"`
-	KnownTermShare       float64  `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
-	Abstained            bool     `json:"abstained"`
-	AbstainReason        string   `json:"abstain_reason"`
+	Evidence       []Evidence `json:"evidence"`
+	KnownTermShare float64    `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
+	Abstained      bool       `json:"abstained"`
+	AbstainReason  string     `json:"abstain_reason"`
 }
 
 // Class is one outcome of several with its calibrated probability.
@@ -118,39 +118,16 @@ type Aux struct {
 // Evidence is what one part of the note adds to the logit, through topics, single terms, phrases and pieces of words together. Parts do
 // not overlap. An entry without a position, with End 0, is the sum of all others.
 type Evidence struct {
-	Start        int      // Unicode code points of the note's text
-	End          int
-	Text         string   // as the note has it; empty where the vocabulary lacks the words, so that a name is a position alone
-	Status       string   // affirmed, negated, uncertain, historical or other-person
-	Terms        []string // of the part; may be empty
-	Contribution float64
-}
-
-// evidence is the JSON of Evidence.
-type evidence struct {
-	Start        *int     `json:"start,omitempty"`
-	End          *int     `json:"end,omitempty"`
-	Text         string   `json:"text,omitempty"`
-	Status       string   `json:"status,omitempty"`
+	Start        int      `json:"start"` // Unicode code points of the note's text
+	End          int      `json:"end"`
+	Text         string   `json:"text"`   // as the note has it; empty where the vocabulary lacks the words, so that a name is a position alone
+	Status       string   `json:"status"` // affirmed, negated, uncertain, historical or other-person
 	Contribution float64  `json:"contribution"`
-	Terms        []string `json:"terms,omitempty"`
+	Terms        []string `json:"terms"` // of the part; may be empty
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler: an entry without a position is its contribution alone.
 func (e Evidence) MarshalJSON() ([]byte, error) { return e.appendJSON(nil), nil }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *Evidence) UnmarshalJSON(data []byte) error {
-	var v evidence
-	if err := json.Unmarshal(data, &v); err != nil {
-		return err
-	}
-	*e = Evidence{Text: v.Text, Status: v.Status, Terms: v.Terms, Contribution: v.Contribution}
-	if v.Start != nil && v.End != nil {
-		e.Start, e.End = *v.Start, *v.End
-	}
-	return nil
-}
 
 func (e *Evidence) appendJSON(dst []byte) []byte {
 	if e.End == 0 {

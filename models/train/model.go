@@ -87,17 +87,17 @@ func (d Data) subset(at []int) Data {
 
 // rows holds the data in the form that the stages take.
 type rows struct {
-	all     []Row
-	y       []bool
-	classes []int // of each row: an index into names, or 1 for admission
-	names   []string
-	pooled  bool // the rows are those of all complaints
-	beds    []bool // which of names count as admitted
+	all      []Row
+	y        []bool
+	classes  []int // of each row: an index into names, or 1 for admission
+	names    []string
+	pooled   bool     // the rows are those of all complaints
+	beds     []bool   // which of names count as admitted
 	patients []string // of the rows, as far as they are known
-	docs    []textproc.Document
-	columns []models.AuxColumn
-	values  [][]msg.Value // by auxiliary column, then row
-	width   int           // number of auxiliary features
+	docs     []textproc.Document
+	columns  []models.AuxColumn
+	values   [][]msg.Value // by auxiliary column, then row
+	width    int           // number of auxiliary features
 }
 
 func newRows(d Data, minVisits int) *rows {
@@ -284,6 +284,9 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
+	}
+	if !slices.Contains(r.y, !r.y[0]) {
+		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
 	}
 	foldOf, err := eval.StratifiedFolds(r.strata(), r.patients, s.Folds, s.Seed)
 	if err != nil {

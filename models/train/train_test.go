@@ -204,7 +204,7 @@ func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
 
 // TestTrainSameBits is not parallel: it changes GOMAXPROCS.
 func TestTrainSameBits(t *testing.T) {
-	rows, _ := generated(t, 0, 300)
+	rows, _ := generated(t, 0, 450)
 	s := small()
 	s.PerComplaint, s.MinDocuments, s.Rank, s.Folds = Always, 30, 3, 2
 	run := func(processors int) *Trained {

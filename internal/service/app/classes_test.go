@@ -16,7 +16,7 @@ func severalOutcomes(t *testing.T, b *models.Bundle) *models.Bundle {
 	t.Helper()
 	c := *b
 	c.Tensors = maps.Clone(b.Tensors)
-	for _, name := range []string{"coefficients", "word_coefficients", "aux_coefficients", "intercept"} {
+	for _, name := range []string{"coefficients", "word_coefficients", "gram_coefficients", "aux_coefficients", "intercept"} {
 		first := b.Tensors[name].Data
 		if first == nil {
 			t.Fatalf("no tensor %s", name)

@@ -326,7 +326,7 @@ func (s *site) predicted(records []*kgo.Record) map[string]string {
 		in.Write(r.Value)
 		in.WriteByte('\n')
 	}
-	options := classifier.Options{Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words}, Class: s.config.Predictions.Class}
+	options := classifier.Options{Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words, Evidence: s.config.Scoring.Evidence}, Class: s.config.Predictions.Class}
 	if _, err := set.Predict(s.Context(), options, scoring.Batch{Lines: &in, Out: &out}); err != nil {
 		s.Fatal(err)
 	}
