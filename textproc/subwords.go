@@ -61,6 +61,9 @@ func (v *Vectorizer) cut(w *word) {
 		return
 	}
 	w.grams, w.weight = nil, 0
+	if v.drops(w) {
+		return
+	}
 	eachGram(w.raw, func(g string) {
 		if j, found := v.gramColumns[g]; found {
 			w.grams = append(w.grams, j)
@@ -68,6 +71,12 @@ func (v *Vectorizer) cut(w *word) {
 		}
 	})
 	w.scale = 1 / math.Sqrt(float64(max(len(w.grams), 1)))
+}
+
+// drops reports whether a word is a stop word that is no term.
+func (v *Vectorizer) drops(w *word) bool {
+	_, stop := v.stops[w.raw]
+	return stop && !v.settings.KeepStopWords
 }
 
 // Grams returns the pieces of words that have weights of their own. They must not be changed.
@@ -102,7 +111,7 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 		t.analyze(docs[i].Text)
 		for k := range t.lex {
 			w := t.lex[k].word
-			if w == nil || t.lex[k].kind != letters {
+			if w == nil || t.lex[k].kind != letters || v.drops(w) {
 				continue
 			}
 			own, found := seen[w]

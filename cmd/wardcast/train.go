@@ -184,6 +184,11 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := trained.Save(ctx, store, "train"); err != nil {
 		return err
 	}
+	for _, o := range trained.Outcomes {
+		if o.SmallestPenalty {
+			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better", "model", o.Model)
+		}
+	}
 	return c.print(d, trained.Outcomes)
 }
 

@@ -39,8 +39,8 @@ func contractPrediction() Prediction {
 		Topics: []Topic{{1, "hip rotate glf", 2.1, 1.4, 2.94, []Term{
 			{Term: "hip", Surface: []string{"hip", "hips"}, Weight: 0.62, Contribution: 1.63}, {Term: "rotat", Surface: []string{"rotated"}, Weight: 0.5, Contribution: 1.31},
 		}}},
-		Words:          []Word{{Term: "shorten", Surface: []string{"shortened"}, Contribution: 0.12}},
-		Aux:            []Aux{{"age", Number(78), 0.55}, {"sex", Text("F"), -1e-7}, {"acuity", Value{}, 0}},
+		Words: []Word{{Term: "shorten", Surface: []string{"shortened"}, Contribution: 0.12}},
+		Aux:   []Aux{{"age", Number(78), 0.55}, {"sex", Text("F"), -1e-7}, {"acuity", Value{}, 0}},
 		Evidence: []Evidence{
 			{0, 12, "hip \"rotated\"", "affirmed", 3.02, []string{"hip", "rotat"}}, {17, 26, "", "negated", 0.12, []string{}}, {Contribution: -0.08},
 		},

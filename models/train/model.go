@@ -38,8 +38,8 @@ type Fitted struct {
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
 	Features int
-	// Turned tells that cross-validation tried λ below the best; false means that a smaller one might be better.
-	Turned bool
+	// SmallestPenalty tells that the λ chosen is the smallest of the path: a smaller one might be better.
+	SmallestPenalty bool
 	// Solver tells how the topics were found; nil for a bag of words.
 	Solver *solver.Result
 	// Alignment tells how the topics got their order; nil without an earlier version.
@@ -308,7 +308,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if s.OneSE {
 		at = cv.Index1SE
 	}
-	f := &Fitted{Lambda: cv.Lambda[at], Turned: cv.Turned(), Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
+	f := &Fitted{Lambda: cv.Lambda[at], SmallestPenalty: !cv.Turned(), Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
 	beta := cv.Dense(at)
 	f.Vectorizer, f.Topics, f.Aux = vectorizer, t.topics, r.columns
 	if t.topics != nil {

@@ -30,8 +30,10 @@ type Outcome struct {
 	// all classes.
 	Classes   *eval.ClassMetrics `json:"classes,omitempty"`
 	Alignment *Alignment         `json:"alignment,omitempty"`
-	Version   string             `json:"version,omitempty"`
-	Seconds   float64            `json:"seconds"`
+	// SmallestPenalty tells that cross-validation chose the smallest penalty that it tried: a smaller one might be better.
+	SmallestPenalty bool    `json:"smallest_penalty,omitempty"`
+	Version         string  `json:"version,omitempty"`
+	Seconds         float64 `json:"seconds"`
 }
 
 // Trained is a set of models that score every complaint.
@@ -182,7 +184,7 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	rows := t.data.Rows
 	o := Outcome{Model: models.Other, Documents: len(rows), Positives: positives(rows), Kept: true, Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds}
 	loss, err := o.measure(&t.data, a.fitted.heldOut())
-	o.LogLoss, o.Pooled = &loss, loss
+	o.LogLoss, o.Pooled, o.SmallestPenalty = &loss, loss, a.fitted.SmallestPenalty
 	return o, err
 }
 
@@ -199,7 +201,7 @@ func (t *training) judge(g *Group, pooled *Fitted, own *attempt) (o Outcome, err
 	}
 	o.LogLoss = &loss
 	if o.Kept, o.Why = verdict(t.settings.PerComplaint, loss, o.Pooled); o.Kept {
-		o.Metrics, o.Classes, o.Alignment = mine.Metrics, mine.Classes, own.fitted.Alignment
+		o.Metrics, o.Classes, o.Alignment, o.SmallestPenalty = mine.Metrics, mine.Classes, own.fitted.Alignment, own.fitted.SmallestPenalty
 	}
 	return o, nil
 }
