@@ -50,6 +50,7 @@ type Scorer struct {
 	topics              []float64 // contributions of the topics
 	terms               []float64 // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
+	pieces              float64 // what the pieces of words add
 	parts               []textproc.Part
 	positions           []int
 }
@@ -82,41 +83,31 @@ func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 	return min(sum, 1)
 }
 
-// read computes scores and features of a note. It returns the log-odds of the first head and the row of the text, which is
+// read reads a note: its auxiliary features and the log-odds of the first head. It returns them and the row of the text, which is
 // valid until the next call.
 func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
-	m := s.model
-	h := &m.parts.Heads[0]
 	row := s.text.Row(text)
-	clear(s.scores)
-	logit := h.Intercept
-	for c, j := range row.Columns {
-		x := row.Values[c]
-		weights := m.topics[int(j)*m.rank : int(j)*m.rank+m.rank]
-		scores := s.scores[:len(weights)]
-		for t, w := range weights {
-			scores[t] += x * w
-		}
-		if h.Words != nil {
-			logit += h.Words[j] * x
-		}
-	}
-	for t, b := range h.Beta {
-		logit += b * s.scores[t]
-	}
-	if h.Grams != nil {
-		logit += s.text.GramSum(h.Grams)
-	}
 	at := 0
-	for i := range m.parts.Aux {
-		column := &m.parts.Aux[i]
+	for i := range s.model.parts.Aux {
+		column := &s.model.parts.Aux[i]
 		width := len(column.Mean)
-		features := s.aux[at : at+width]
-		FeaturesTo(features, column, aux[i])
-		logit += dot(h.Gamma[at:at+width], features)
+		FeaturesTo(s.aux[at:at+width], column, aux[i])
 		at += width
 	}
-	return logit, row
+	return s.logOdd(&s.model.parts.Heads[0], row), row
+}
+
+// logOdd returns the log-odds by a head for the note that was read.
+func (s *Scorer) logOdd(h *Head, row textproc.Row) float64 {
+	logit := h.Intercept + dot(h.Gamma, s.aux)
+	for c, j := range row.Columns {
+		logit += h.columns[j] * row.Values[c]
+	}
+	if h.Grams != nil {
+		s.pieces = s.text.GramSum(h.Grams)
+		logit += s.pieces
+	}
+	return logit
 }
 
 // calibrate computes the log-odds and probabilities of all classes for the note that was read; first is the log-odds of the
@@ -124,17 +115,7 @@ func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	s.logOdds[0] = first
 	for c := 1; c < len(s.logOdds); c++ {
-		h := &s.model.parts.Heads[c]
-		logit := h.Intercept + dot(h.Beta, s.scores) + dot(h.Gamma, s.aux)
-		if h.Words != nil {
-			for c, j := range row.Columns {
-				logit += h.Words[j] * row.Values[c]
-			}
-		}
-		if h.Grams != nil {
-			logit += s.text.GramSum(h.Grams)
-		}
-		s.logOdds[c] = logit
+		s.logOdds[c] = s.logOdd(&s.model.parts.Heads[c], row)
 	}
 	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
 }
@@ -152,6 +133,9 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	} else {
 		s.calibrate(logit, row)
 		h = s.chooseClass(p)
+		if h.Grams != nil {
+			s.pieces = s.text.GramSum(h.Grams)
+		}
 	}
 	p.Intercept, p.Threshold = msg.Round(h.Intercept), parts.Threshold
 	p.KnownTermShare = 0
@@ -207,6 +191,10 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	m := s.model
 	beta := h.Beta
 	p.Topics = p.Topics[:0]
+	clear(s.scores)
+	for c, j := range row.Columns {
+		floats.AddScaled(s.scores, row.Values[c], m.topics[int(j)*m.rank:][:m.rank])
+	}
 	for t, b := range beta {
 		s.topics[t] = b * s.scores[t]
 	}
@@ -262,7 +250,7 @@ func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 	words := len(s.terms)
 	if h.Grams != nil {
-		s.terms = append(s.terms, s.text.GramSum(h.Grams))
+		s.terms = append(s.terms, s.pieces)
 	}
 	shown, rest, more := s.termRank.largest(s.terms, s.limits.Words)
 	for _, c := range shown {
@@ -284,7 +272,7 @@ func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Pr
 	for c, j := range row.Columns {
 		s.terms = append(s.terms, h.columns[j]*row.Values[c])
 	}
-	s.parts = s.text.Parts(s.parts, s.terms, h.Grams)
+	s.parts = s.text.Parts(s.parts, s.terms)
 	s.terms = s.terms[:0]
 	for i := range s.parts {
 		s.terms = append(s.terms, s.parts[i].Contribution)

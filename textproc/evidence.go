@@ -14,10 +14,10 @@ type Part struct {
 }
 
 // Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in equal shares to
-// its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what weights give the pieces of a word to the
-// word. weights has one value per gram, or is nil. The parts are in the order of the note, do not overlap, and add up to
-// Σ contributions + GramSum(weights) but for rounding. They are appended to dst[:0], whose memory is reused.
-func (t *Transformer) Parts(dst []Part, contributions, weights []float64) []Part {
+// its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the last GramSum found in the pieces of a
+// word to the word. The parts are in the order of the note, do not overlap, and add up to Σ contributions + GramSum but for rounding.
+// They are appended to dst[:0], whose memory is reused.
+func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	t.shares = append(t.shares[:0], make([]float64, len(t.mentions))...)
 	t.counts = append(t.counts[:0], make([]int32, len(contributions))...)
 	distinct := t.columns[:len(contributions)]
@@ -45,16 +45,13 @@ func (t *Transformer) Parts(dst []Part, contributions, weights []float64) []Part
 		}
 	}
 	dst = dst[:0]
-	norm, next := 0.0, 0
-	if weights != nil {
-		norm = t.gramNorm()
-	}
+	next := 0
 	for k := 0; k < len(t.lex); {
 		if next < len(t.mentions) && int32(k) >= t.mentions[next].first {
 			m := &t.mentions[next]
 			sum := t.shares[next]
 			for ; k < int(m.last); k++ {
-				sum += t.gramSum(k, norm, weights)
+				sum += t.gramSum(k)
 			}
 			next++
 			start, n := int(m.start), len(dst)
@@ -71,7 +68,7 @@ func (t *Transformer) Parts(dst []Part, contributions, weights []float64) []Part
 			}
 			continue
 		}
-		if sum := t.gramSum(k, norm, weights); sum != 0 {
+		if sum := t.gramSum(k); sum != 0 {
 			start, end := t.noteSpan(k)
 			if n := len(dst); n > 0 && dst[n-1].End >= end {
 				dst[n-1].Contribution += sum
@@ -128,24 +125,28 @@ func (t *Transformer) noteSpan(k int) (start, end int) {
 	return int(l.start), int(l.end)
 }
 
-// gramSum returns what the pieces of the word of lexeme k add.
-func (t *Transformer) gramSum(k int, norm float64, weights []float64) float64 {
-	w := t.lex[k].word
-	if norm == 0 || w == nil || len(w.grams) == 0 {
-		return 0
+// gramSum returns what the last GramSum found in the pieces of the word of lexeme k.
+func (t *Transformer) gramSum(k int) float64 {
+	if k < len(t.gramSums) {
+		return t.gramSums[k]
 	}
-	sum := 0.0
-	for _, g := range w.grams {
-		sum += weights[g]
-	}
-	return sum * norm * w.weight * w.scale
+	return 0
 }
 
 // GramSum returns the inner product of weights, one per gram, with the row of pieces of words of the last note.
 func (t *Transformer) GramSum(weights []float64) float64 {
-	norm, sum := t.gramNorm(), 0.0
+	norm, total := t.gramNorm(), 0.0
+	t.gramSums = t.gramSums[:0]
 	for k := range t.lex {
-		sum += t.gramSum(k, norm, weights)
+		sum := 0.0
+		if w := t.lex[k].word; w != nil && w.weight != 0 {
+			for _, g := range w.grams {
+				sum += weights[g]
+			}
+			sum *= norm * w.weight * w.scale
+			total += sum
+		}
+		t.gramSums = append(t.gramSums, sum)
 	}
-	return sum
+	return total
 }

@@ -54,13 +54,14 @@ type Transformer struct {
 	folded bool // the scanned text is folder.text
 	folder folder
 
-	hits    []hit
-	shares  []float64 // of mentions
-	counts  []int32   // of the row's columns
-	units   []gramUnit
-	columns []int32
-	values  []float64
-	key     []byte
+	hits     []hit
+	shares   []float64 // of mentions
+	counts   []int32   // of the row's columns
+	gramSums []float64 // of the lexemes, by the last GramSum; empty before it
+	units    []gramUnit
+	columns  []int32
+	values   []float64
+	key      []byte
 }
 
 // hit is an occurrence of a column in a note.
@@ -111,7 +112,7 @@ func (t *Transformer) lookup(raw []byte) *word {
 
 // analyze fills t.mentions in the order of the note.
 func (t *Transformer) analyze(text string) {
-	t.folded, t.text = false, text
+	t.folded, t.text, t.gramSums = false, text, t.gramSums[:0]
 	if !t.scan(text) {
 		t.folder.run(text)
 		t.folded, t.text = true, string(t.folder.text)

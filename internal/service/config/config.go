@@ -119,7 +119,7 @@ func Default() Config {
 			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
-		Scoring: Scoring{Topics: 3, Terms: 4, Words: 5, Evidence: 8, Source: "/wardcast"},
+		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
 		Questionnaires: Questionnaires{
 			Group:  "wardcast-questionnaires",
 			Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "questionnaire.scores", DeadLetters: "questionnaire.responses.dlq"},
