@@ -85,6 +85,9 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(err)
 	}
 	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
+	if errors.Is(err, scoring.ErrNoChampion) {
+		return fmt.Errorf("--model-dir %s: %w", c.ModelDir, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -253,18 +256,24 @@ type summand struct {
 	contribution float64
 }
 
-// wordSums returns what each word adds over all topics and as a single word, the largest first.
+// wordSums returns what each word adds over all topics and as a single word, the largest first. An abbreviation that stands
+// for several terms, such as glf for ground level fall, is one word.
 func wordSums(p *msg.Prediction) []summand {
-	at := map[string]int{}
+	byTerm, byWord := map[string]int{}, map[string]int{}
 	var all []summand
 	add := func(term string, surface []string, contribution float64) {
-		i, ok := at[term]
+		i, ok := byTerm[term]
 		if !ok {
-			i = len(all)
-			at[term] = i
-			if all = append(all, summand{what: term}); len(surface) > 0 {
-				all[i].what = surface[0]
+			word := term
+			if len(surface) > 0 {
+				word = surface[0]
 			}
+			if i, ok = byWord[word]; !ok {
+				i = len(all)
+				byWord[word] = i
+				all = append(all, summand{what: word})
+			}
+			byTerm[term] = i
 		}
 		all[i].contribution += contribution
 	}

@@ -179,7 +179,7 @@ func TestDemo(t *testing.T) {
 	clitest.WantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
 }
 
-// TestWords adds up a word's contributions over topics and leaves the rest out.
+// TestWords adds up a word's contributions over topics and over the terms that it stands for, and leaves the rest out.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	p := msg.Prediction{
@@ -187,9 +187,9 @@ func TestWords(t *testing.T) {
 			{Terms: []msg.Term{{Term: "hip", Surface: []string{"hips"}, Contribution: 1}, {Term: classifier.Other, Contribution: 9}}},
 			{Terms: []msg.Term{{Term: "hip", Contribution: -.25}, {Term: "fall", Contribution: -2}}},
 		},
-		Words: []msg.Word{{Term: "glf", Contribution: .5}, {Term: "fall", Contribution: .75}, {Term: "pain", Contribution: .1}, {Term: "knee", Contribution: -.05}},
+		Words: []msg.Word{{Term: "glf", Contribution: .5}, {Term: "fall", Contribution: .75}, {Term: "pain", Contribution: .1}, {Term: "knee", Contribution: -.05}, {Term: "joint", Surface: []string{"hips"}, Contribution: .25}},
 	}
-	if got, want := words(&p), "fall -1.25, hips +0.75, glf +0.50, pain +0.10"; got != want {
+	if got, want := words(&p), "fall -1.25, hips +1.00, glf +0.50, pain +0.10"; got != want {
 		t.Errorf("words are %q, want %q", got, want)
 	}
 	if got := words(&msg.Prediction{}); got != "" {
