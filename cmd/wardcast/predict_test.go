@@ -278,6 +278,8 @@ func TestPredictOneNote(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", " ", "--output", "table"}, "empty_text")
+	none := t.TempDir()
+	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", none, "--text", "fall"}, "--model-dir "+none+": no champion in the model store")
 	// A spelling that the model does not know counts as missing, and the table says so.
 	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--sex", "female", "--output", "table")
 	for _, part := range []string{"sex female (unknown to the model)\n", "age unknown\n", "no word that the model knows"} {
