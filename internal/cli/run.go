@@ -160,7 +160,7 @@ func (p *Program) fail(err error, code int) int {
 func refuseRepeated(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, p := range command.Path {
-		if f := p.Flag; f != nil && !f.IsCumulative() && f.Tag.Type == "existingfile" {
+		if f := p.Flag; f != nil && !f.IsCumulative() && (f.Tag.Type == "existingfile" || f.PlaceHolder == "FILE") {
 			if seen[f] {
 				return fmt.Errorf("--%s takes one file", f.Name)
 			}
