@@ -121,7 +121,9 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		"no command":              {nil, "\"wardcast --help\" lists the commands"},
-		"unknown command":         {[]string{"frobnicate"}, "frobnicate"},
+		"unknown command":         {[]string{"frobnicate"}, "frobnicate; \"wardcast --help\" lists the commands"},
+		"help as a command":       {[]string{"help", "train"}, "\"wardcast --help\" lists the commands"},
+		"version as a flag":       {[]string{"--version"}, "\"wardcast --help\" lists the commands"},
 		"part of a command":       {[]string{"models"}, "expected one of"},
 		"mistyped command":        {[]string{"trian"}, `did you mean "train"?`},
 		"mistyped subcommand":     {[]string{"models", "lst"}, `did you mean "list"?`},

@@ -86,6 +86,9 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(err)
 	}
 	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
+	if errors.Is(err, scoring.ErrNoChampion) {
+		return fmt.Errorf("--model-dir %s: %w", c.ModelDir, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -186,7 +189,10 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		return nil
 	}
 	if c.Input == "" {
-		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored)
+		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored, "first_line", counts.Line, "reason", counts.Why)
+		if counts.Scored == 0 && strings.HasPrefix(counts.Why, string(msg.NotJSON)) {
+			d.Log.Warn("standard input takes notes as JSON lines only; --input takes files of other formats")
+		}
 	} else {
 		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", counts.Line, "reason", counts.Why)
 	}

@@ -253,6 +253,7 @@ func TestPredictRefuses(t *testing.T) {
 		"an unknown vital":      {[]string{"--text", "fall", "--vitals", "hr=90,pulse=90"}, cli.ExitUsage, `unknown vital "pulse": the known ones are sbp, dbp, hr, rr, temp_c, spo2`},
 		"a bad vital":           {[]string{"--text", "fall", "--vitals", "hr=fast"}, cli.ExitUsage, "hr=fast is not a number"},
 		"a vital of NaN":        {[]string{"--text", "fall", "--vitals", "hr=NaN"}, cli.ExitUsage, "hr=NaN is not a number"},
+		"two files":             {[]string{"--input", in, "--input", in}, cli.ExitUsage, "--input takes one file"},
 		"no file":               {[]string{"--input", in + "x", "--out", out}, cli.ExitFailed, "in.csvx: no such file"},
 		"no text column":        {[]string{"--input", clitest.File(t, "note.csv", "note\nx\n"), "--out", out}, cli.ExitFailed, `note.csv, line 1, column "text": no such column`},
 		"two text columns":      {[]string{"--input", clitest.File(t, "two.csv", "text,text\nx,y\n"), "--out", out}, cli.ExitFailed, `two.csv, line 1, column "text": two columns`},
@@ -267,6 +268,15 @@ func TestPredictRefuses(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{"models", "list", "--model-dir", dir, "--output", "x.json"}, "--output is a format (table or json); to write a file redirect standard output")
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a command that fails leaves %s: %v", out, err)
+	}
+}
+
+// A table on standard input is not JSON lines, and the log says where a table goes.
+func TestPredictTableOnStandardInput(t *testing.T) {
+	t.Parallel()
+	ran := wardcast(t, "visit_id,text\nv1,fall\n", "predict", "--model-dir", trained(t))
+	if ran.Code != cli.ExitFailed || !strings.Contains(ran.Stderr, `"first_line":1,"reason":"not_json: `) || !strings.Contains(ran.Stderr, "--input takes files of other formats") {
+		t.Errorf("exit code %d, log %s", ran.Code, ran.Stderr)
 	}
 }
 
@@ -289,6 +299,8 @@ func TestPredictOneNote(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", " ", "--output", "table"}, "empty_text")
+	none := t.TempDir()
+	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", none, "--text", "fall"}, "--model-dir "+none+": no champion in the model store")
 	// A spelling that the model does not know counts as missing, and the table says so.
 	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--sex", "female", "--output", "table")
 	for _, part := range []string{"sex female (unknown to the model)\n", "age unknown\n", "no word that the model knows"} {

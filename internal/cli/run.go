@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -75,10 +76,7 @@ func (p *Program) Run() int {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
-		if len(os.Args) == 1 {
-			err = fmt.Errorf("%w; \"%s --help\" lists the commands", err, p.Name)
-		}
-		return p.fail(withFileHint(err), ExitUsage)
+		return p.fail(withHelpHint(withFileHint(err), p.Name), ExitUsage)
 	}
 	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)
 	if err != nil {
@@ -100,6 +98,16 @@ func (p *Program) Run() int {
 	default:
 		return p.fail(err, ExitFailed)
 	}
+}
+
+// withHelpHint adds where the commands are listed to an error before any command is named, as in "help" and "--version",
+// unless the error suggests what was meant.
+func withHelpHint(err error, program string) error {
+	parsing, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || parsing.Context.Command() != "" || strings.Contains(err.Error(), "did you mean") {
+		return err
+	}
+	return fmt.Errorf("%w; \"%s --help\" lists the commands", err, program)
 }
 
 // withFileHint adds to an error of --output how to write a file, which is what a user who gave it a path meant to do.
@@ -152,7 +160,7 @@ func (p *Program) fail(err error, code int) int {
 func refuseRepeated(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, p := range command.Path {
-		if f := p.Flag; f != nil && !f.IsCumulative() && f.Tag.Type == "existingfile" {
+		if f := p.Flag; f != nil && !f.IsCumulative() && (f.Tag.Type == "existingfile" || f.PlaceHolder == "FILE") {
 			if seen[f] {
 				return fmt.Errorf("--%s takes one file", f.Name)
 			}

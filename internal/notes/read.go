@@ -81,10 +81,14 @@ func Read(paths []string, columns Columns) (*Table, error) {
 		}
 		return t, nil
 	}
-	if has := func(positive bool) bool {
+	has := func(positive bool) bool {
 		return slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Positive == positive })
-	}; !has(true) || !has(false) {
-		return nil, whole(fmt.Errorf("%w (positive is %q)", ErrOneClass, named.Positive))
+	}
+	switch {
+	case !has(true):
+		return nil, whole(fmt.Errorf("%w: none is the positive label %q", ErrOneClass, named.Positive))
+	case !has(false):
+		return nil, whole(fmt.Errorf("%w: all are the positive label %q", ErrOneClass, named.Positive))
 	}
 	return t, nil
 }

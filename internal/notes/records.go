@@ -38,7 +38,7 @@ func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, erro
 		case in.Grows() && i >= always:
 			r.wanted = append(r.wanted, name)
 		default:
-			return nil, &table.Error{File: in.File, Line: in.HeaderLine, Column: name, Err: table.ErrNoColumn}
+			return nil, in.NoColumn(name)
 		}
 	}
 	return r, nil

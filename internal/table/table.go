@@ -72,8 +72,10 @@ var (
 	ErrOpenQuote   = errors.New("a cell in quotation marks does not end, or text follows it")
 	ErrNotObject   = errors.New("not a JSON object")
 	ErrManyFields  = fmt.Errorf("more than %d names of fields", maxFields)
-	ErrTooLong     = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
-	ErrParquet     = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
+	// ErrCutOff wraps io.ErrUnexpectedEOF.
+	ErrCutOff  = fmt.Errorf("the compressed file is cut off: %w", io.ErrUnexpectedEOF)
+	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
+	ErrParquet = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
 )
 
 // Reader reads a table row by row. It is not safe for concurrent use.
@@ -244,6 +246,22 @@ func (r *Reader) Index(column string) int {
 		return i
 	}
 	return -1
+}
+
+// NoColumn returns the error for a column that the table lacks. It says what a user may have meant instead; of the header it
+// names only a column that differs in capitals, since the first line of a file without a header is a patient's.
+func (r *Reader) NoColumn(column string) error {
+	err := ErrNoColumn
+	for _, name := range r.Header {
+		if name != "" && strings.EqualFold(name, column) {
+			err = fmt.Errorf("%w, but there is %q", ErrNoColumn, name)
+			break
+		}
+	}
+	if r.format == separatedFormat && len(r.Header) == 1 && strings.Contains(r.Header[0], "|") {
+		err = fmt.Errorf("%w: cells must be separated by commas, semicolons or tabs, not by |", ErrNoColumn)
+	}
+	return &Error{File: r.File, Line: r.HeaderLine, Column: column, Err: err}
 }
 
 // Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next goes

@@ -178,6 +178,62 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A compressed file that ends too early says so, once. One without a byte is an empty table.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"x.csv.gz", "x.csv.zst", "x.jsonl.gz"} {
+		path := write(t, name, strings.Repeat("{}\n", 1000))
+		whole, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size, want := range map[int64]error{0: ErrNoRows, 5: ErrCutOff, whole.Size() - 4: ErrCutOff} {
+			if size > whole.Size() {
+				t.Fatalf("%s has only %d bytes", name, whole.Size())
+			}
+			cut := filepath.Join(t.TempDir(), name)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(cut, data[:size], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Open(cut, Options{})
+			for err == nil {
+				_, err = r.Next()
+			}
+			if got := cut + ": " + want.Error(); err.Error() != got || !errors.Is(err, want) {
+				t.Errorf("%d bytes of %s: error %q, want %q", size, name, err, got)
+			}
+		}
+	}
+}
+
+// A column that is not there may be there in other capitals, or not be seen because of the separator. Other names of the
+// header stay out of the error.
+func TestNoColumn(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"Note,SECRET\n1,2\n":  `FILE, line 1, column "note": no such column, but there is "Note"`,
+		"SECRET,x\n1,2\n":     `FILE, line 1, column "note": no such column`,
+		"SECRET|note\n1|2\n":  `FILE, line 1, column "note": no such column: cells must be separated by commas, semicolons or tabs, not by |`,
+		"SECRET\n1\n":         `FILE, line 1, column "note": no such column`,
+		"SECRET|x,y\n1|2,3\n": `FILE, line 1, column "note": no such column`,
+	} {
+		path := write(t, "x.csv", content)
+		r, err := Open(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		err = r.NoColumn("note")
+		if got := strings.ReplaceAll(err.Error(), path, "FILE"); got != want || !errors.Is(err, ErrNoColumn) {
+			t.Errorf("%q: error %q, want %q", content, got, want)
+		}
+	}
+}
+
 // A bad row does not end the table.
 func TestNextGoesOn(t *testing.T) {
 	t.Parallel()

@@ -31,15 +31,42 @@ const (
 func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
 	switch _, compression := Extensions(name); compression {
 	case ".gz":
-		return gzip.NewReader(bufio.NewReaderSize(r, readBuffer))
+		in := bufio.NewReaderSize(r, readBuffer)
+		if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+			return io.NopCloser(in), nil // an empty file holds no data, as with zstd
+		}
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, cutOff(err)
+		}
+		return io.NopCloser(plain{z}), nil // its Close only repeats the error of Read
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
-		return z.IOReadCloser(), nil
+		in := z.IOReadCloser()
+		return struct {
+			io.Reader
+			io.Closer
+		}{plain{in}, in}, nil
 	}
 	return io.NopCloser(r), nil
+}
+
+// plain is the bytes behind a compression. It says so if they end too early.
+type plain struct{ compressed io.Reader }
+
+func (p plain) Read(b []byte) (int, error) {
+	n, err := p.compressed.Read(b)
+	return n, cutOff(err)
+}
+
+func cutOff(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return ErrCutOff
+	}
+	return err
 }
 
 // input is plain text behind a byte order mark. The buffer reads from bounded.
