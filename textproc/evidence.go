@@ -45,41 +45,23 @@ func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 		}
 	}
 	dst = dst[:0]
-	next := 0
-	for k := 0; k < len(t.lex); {
-		if next < len(t.mentions) && int32(k) >= t.mentions[next].first {
-			m := &t.mentions[next]
-			sum := t.shares[next]
-			for ; k < int(m.last); k++ {
-				sum += t.gramSum(k)
-			}
-			next++
-			start, n := int(m.start), len(dst)
-			if n > 0 { // one character may hold several words
-				start = max(start, dst[n-1].End)
-			}
-			switch {
-			case sum == 0:
-			case start >= int(m.end):
-				dst[n-1].Contribution += sum
-			default:
-				dst = t.part(dst, start, int(m.end), sum)
-				t.describe(&dst[n], m)
-			}
-			continue
+	for i := range t.mentions {
+		m, n := &t.mentions[i], len(dst)
+		sum, start := t.shares[i], int(m.start)
+		if i < len(t.gramSums) {
+			sum += t.gramSums[i]
 		}
-		if sum := t.gramSum(k); sum != 0 {
-			start, end := t.noteSpan(k)
-			if n := len(dst); n > 0 && dst[n-1].End >= end {
-				dst[n-1].Contribution += sum
-			} else {
-				dst = t.part(dst, start, end, sum)
-				w := t.lex[k].word
-				_, stop := t.v.stops[w.raw]
-				dst[len(dst)-1].Printable = stop
-			}
+		if n > 0 { // one character may hold several words
+			start = max(start, dst[n-1].End)
 		}
-		k++
+		switch {
+		case sum == 0:
+		case start >= int(m.end):
+			dst[n-1].Contribution += sum
+		default:
+			dst = t.part(dst, start, int(m.end), sum)
+			t.describe(&dst[n], m)
+		}
 	}
 	return dst
 }
@@ -114,39 +96,4 @@ func (t *Transformer) describe(p *Part, m *mention) {
 	if !p.Printable && m.entry == nil {
 		p.Terms = p.Terms[:0]
 	}
-}
-
-// noteSpan returns the bytes of the note that lexeme k came from.
-func (t *Transformer) noteSpan(k int) (start, end int) {
-	l := &t.lex[k]
-	if t.folded {
-		return t.folder.start[l.start], t.folder.end[l.end-1]
-	}
-	return int(l.start), int(l.end)
-}
-
-// gramSum returns what the last GramSum found in the pieces of the word of lexeme k.
-func (t *Transformer) gramSum(k int) float64 {
-	if k < len(t.gramSums) {
-		return t.gramSums[k]
-	}
-	return 0
-}
-
-// GramSum returns the inner product of weights, one per gram, with the row of pieces of words of the last note.
-func (t *Transformer) GramSum(weights []float64) float64 {
-	norm, total := t.gramNorm(), 0.0
-	t.gramSums = t.gramSums[:0]
-	for k := range t.lex {
-		sum := 0.0
-		if w := t.lex[k].word; w != nil && w.weight != 0 {
-			for _, g := range w.grams {
-				sum += weights[g]
-			}
-			sum *= norm * w.weight * w.scale
-			total += sum
-		}
-		t.gramSums = append(t.gramSums, sum)
-	}
-	return total
 }

@@ -61,9 +61,6 @@ func (v *Vectorizer) cut(w *word) {
 		return
 	}
 	w.grams, w.weight = nil, 0
-	if v.drops(w) {
-		return
-	}
 	eachGram(w.raw, func(g string) {
 		if j, found := v.gramColumns[g]; found {
 			w.grams = append(w.grams, j)
@@ -73,21 +70,17 @@ func (v *Vectorizer) cut(w *word) {
 	w.scale = 1 / math.Sqrt(float64(max(len(w.grams), 1)))
 }
 
-// drops reports whether a word is a stop word that is no term.
-func (v *Vectorizer) drops(w *word) bool {
-	_, stop := v.stops[w.raw]
-	return stop && !v.settings.KeepStopWords
-}
-
 // Grams returns the pieces of words that have weights of their own. They must not be changed.
 func (v *Vectorizer) Grams() []Gram { return v.grams }
 
-// gramNorm returns 1/‖m‖ over the words of the last note, 0 if there are none.
+// gramNorm returns 1/‖m‖ over the words of the last note's mentions, 0 if there are none.
 func (t *Transformer) gramNorm() float64 {
 	var square float64
-	for i := range t.lex {
-		if w := t.lex[i].word; w != nil {
-			square += w.weight * w.weight
+	for i := range t.mentions {
+		for _, l := range t.lexemes(i) {
+			if l.word != nil {
+				square += l.word.weight * l.word.weight
+			}
 		}
 	}
 	if square == 0 {
@@ -96,12 +89,38 @@ func (t *Transformer) gramNorm() float64 {
 	return 1 / math.Sqrt(square)
 }
 
+// lexemes returns those of mention i.
+func (t *Transformer) lexemes(i int) []lexeme { return t.lex[t.mentions[i].first:t.mentions[i].last] }
+
+// GramSum returns the inner product of weights, one per gram, with the row of pieces of words of the last note.
+func (t *Transformer) GramSum(weights []float64) float64 {
+	norm, total := t.gramNorm(), 0.0
+	t.gramSums = t.gramSums[:0]
+	for i := range t.mentions {
+		all := 0.0
+		for _, l := range t.lexemes(i) {
+			if l.word == nil || len(l.word.grams) == 0 {
+				continue
+			}
+			sum := 0.0
+			for _, g := range l.word.grams {
+				sum += weights[g]
+			}
+			all += sum * norm * l.word.weight * l.word.scale
+		}
+		total += all
+		t.gramSums = append(t.gramSums, all)
+	}
+	return total
+}
+
 // WithGrams returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with each, and
 // their rows, n×G. The row of a note is
 //
 //	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
 //
-// over its words w, where g_w counts the pieces of w and m_w is the largest idf among them.
+// over the words w of its mentions, where g_w counts the pieces of w and m_w is the largest idf among them. Words that only lead
+// to what they stand next to, such as "denies" and "c/o", and dropped stop words have no pieces.
 func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error) {
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
@@ -109,23 +128,24 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 	seen := make(map[*word][]*tally)
 	for _, i := range order {
 		t.analyze(docs[i].Text)
-		for k := range t.lex {
-			w := t.lex[k].word
-			if w == nil || t.lex[k].kind != letters || v.drops(w) {
-				continue
-			}
-			own, found := seen[w]
-			if !found {
-				eachGram(w.raw, func(g string) {
-					if tallies[g] == nil {
-						tallies[g] = &tally{}
-					}
-					own = append(own, tallies[g])
-				})
-				seen[w] = own
-			}
-			for _, c := range own {
-				c.count(patient[i])
+		for k := range t.mentions {
+			for _, l := range t.lexemes(k) {
+				if l.word == nil || l.kind != letters {
+					continue
+				}
+				own, found := seen[l.word]
+				if !found {
+					eachGram(l.word.raw, func(g string) {
+						if tallies[g] == nil {
+							tallies[g] = &tally{}
+						}
+						own = append(own, tallies[g])
+					})
+					seen[l.word] = own
+				}
+				for _, c := range own {
+					c.count(patient[i])
+				}
 			}
 		}
 	}
@@ -163,17 +183,18 @@ func (v *Vectorizer) TransformGrams(texts []string) *matrix.CSR {
 		t.analyze(text)
 		norm := t.gramNorm()
 		from := len(indices)
-		for k := range t.lex {
-			w := t.lex[k].word
-			if w == nil {
-				continue
-			}
-			x := norm * w.weight * w.scale
-			for _, g := range w.grams {
-				if row[g] == 0 {
-					indices = append(indices, g)
+		for k := range t.mentions {
+			for _, l := range t.lexemes(k) {
+				if l.word == nil {
+					continue
 				}
-				row[g] += x
+				x := norm * l.word.weight * l.word.scale
+				for _, g := range l.word.grams {
+					if row[g] == 0 {
+						indices = append(indices, g)
+					}
+					row[g] += x
+				}
 			}
 		}
 		slices.Sort(indices[from:])

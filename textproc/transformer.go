@@ -57,7 +57,7 @@ type Transformer struct {
 	hits     []hit
 	shares   []float64 // of mentions
 	counts   []int32   // of the row's columns
-	gramSums []float64 // of the lexemes, by the last GramSum; empty before it
+	gramSums []float64 // of the mentions, by the last GramSum; empty before it
 	units    []gramUnit
 	columns  []int32
 	values   []float64
