@@ -65,6 +65,16 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
+// Transform returns the scores of new participants for a model without confounds: Score of the answers alone. A matrix that
+// is not a *mat.Dense is copied.
+func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
+	dense, ok := answers.(*mat.Dense)
+	if !ok {
+		dense = mat.DenseCopyOf(answers)
+	}
+	return m.Score(dense, nil)
+}
+
 // Scorer scores one participant at a time and allocates nothing for it. It is not safe for concurrent use; several may share a
 // model.
 type Scorer struct {

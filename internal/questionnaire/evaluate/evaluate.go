@@ -338,7 +338,7 @@ func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Eva
 }
 
 func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
-	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factors, o.Threads)
+	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
 	if err != nil {
 		return err
 	}
