@@ -107,13 +107,11 @@ func (b *batch) output(r Record) *Output {
 	return o
 }
 
-// answer adds an answer.
 func (b *batch) answer(o *Output) {
 	b.answers = append(b.answers, o)
 	b.outBytes += o.size()
 }
 
-// deadLetter adds the dead letter of a record of the topic.
 func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
 	for _, h := range [...]struct{ name, value string }{

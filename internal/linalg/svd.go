@@ -103,19 +103,16 @@ type scaled struct {
 	factor float64
 }
 
-// MulTo stores the product with D in dst.
 func (s scaled) MulTo(dst, d *mat.Dense) {
 	s.Products.MulTo(dst, d)
 	dst.Scale(s.factor, dst)
 }
 
-// MulTransTo stores the product of the transposed matrix with D in dst.
 func (s scaled) MulTransTo(dst, d *mat.Dense) {
 	s.Products.MulTransTo(dst, d)
 	dst.Scale(s.factor, dst)
 }
 
-// NormSquared returns the sum of the squares of the entries.
 func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Products.NormSquared()) }
 
 // truncatedSVD is SVD of an X with a norm near 1.
@@ -278,10 +275,7 @@ const maxResidual = 1e-20
 
 // Orthonormalize replaces F (p×k) by the nearest orthonormal matrix unless it is orthonormal to 1e-10.
 func (t Threads) Orthonormalize(f *mat.Dense) error {
-	_, k := f.Dims()
-	gram := mat.NewDense(k, k, nil)
-	t.GramTo(gram, f)
-	if distance := DistanceFromIdentity(gram); distance*distance <= maxResidual {
+	if distance := DistanceFromIdentity(t.Gram(f)); distance*distance <= maxResidual {
 		return nil
 	}
 	return t.PolarTo(f, f)
@@ -324,4 +318,15 @@ func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	vectors = new(mat.Dense)
 	e.VectorsTo(vectors)
 	return e.Values(nil), vectors, true
+}
+
+// Mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
+func Mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
+	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))
+	for t, v := range values {
+		factors[t] = of(v)
+	}
+	ScaleColumns(scaled, scaled, factors)
+	scaled.Mul(scaled, vectors.T())
+	return scaled
 }

@@ -213,7 +213,6 @@ func (r *Reader) openText(o Options) error {
 	return r.setHeader(header)
 }
 
-// setHeader names the columns.
 func (r *Reader) setHeader(names []string) error {
 	r.index = make(map[string]int, len(names))
 	for _, name := range names {

@@ -70,7 +70,6 @@ func varimaxAngle(b *mat.Dense, s, t int) float64 {
 	return math.Atan2(products-2*u*v/n, squares-(u*u-v*v)/n) / 4
 }
 
-// turn rotates columns s and t by an angle.
 func turn(b *mat.Dense, s, t int, angle float64) {
 	p, _ := b.Dims()
 	sin, cos := math.Sincos(angle)

@@ -25,9 +25,6 @@ func (NMF) Name() string { return "nmf" }
 // descent has improved, at the cost of about sixty updates. Zeros, which no update changes, are raised to 1e-10 of the factor's
 // largest entry unless both factors are given.
 func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
-	if err := solver.NonNegative.Check(p.X); err != nil {
-		return nil, err
-	}
 	s, err := startNonNegative(ctx, p, 0, 0)
 	if err != nil {
 		return nil, err
@@ -51,7 +48,6 @@ type multiplicative struct {
 	topicsFit, scoresFit *mat.Dense // F·GᵀG, p×k and G·FᵀF, n×k
 }
 
-// Update makes one update.
 func (s *multiplicative) Update() solver.Status {
 	s.x.MulTo(s.scoresCross, s.topics)
 	s.multiply(s.scores, s.scoresCross, s.topicsGram, s.scoresFit)

@@ -187,8 +187,7 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 // those of least length.
 func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	_, k := m.Dims()
-	gram := mat.NewDense(k, k, nil)
-	serial.GramTo(gram, m)
+	gram := serial.Gram(m)
 	if nonNegative {
 		serial.NonNegative(products, gram)
 		return nil

@@ -203,7 +203,6 @@ func binned(strata *mat.Dense) [][]int {
 	return out
 }
 
-// held reports whether a fold holds a cell out.
 func (cv *blockwise) held(i, j, fold int) bool {
 	return (cv.rowGroup[i]+cv.columnGroup[j])%len(cv.folds) == fold
 }
@@ -259,7 +258,6 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	return nil
 }
 
-// prepareFold returns the fitter of a fold.
 func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 	training := mat.DenseCopyOf(cv.x)
 	for i := range cv.rowGroup {

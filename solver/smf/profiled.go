@@ -142,7 +142,6 @@ func (s *profiledState) total(image *mat.Dense) float64 {
 	return s.Xi * (s.squared - linalg.Dot(image, image))
 }
 
-// Update makes one update.
 func (s *profiledState) Update() solver.Status {
 	if s.exact != nil {
 		s.fit()
@@ -446,7 +445,7 @@ func (s *profiledState) straighten() {
 	if !ok || !(values[width-1] > 0) {
 		return // not finite; the objective shows it too
 	}
-	root := mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
+	root := linalg.Mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
 		turned := mat.NewDense(rows, width, nil)

@@ -73,7 +73,6 @@ type binaryIterate struct {
 // Objective returns f.
 func (it *binaryIterate) Objective() float64 { return it.at.Objective }
 
-// Factors returns the iterate.
 func (it *binaryIterate) Factors() (topics, scores *mat.Dense) { return it.at.Topics, it.at.Scores }
 
 // Finish returns the factors and evaluates the objective once more.
@@ -151,13 +150,11 @@ type affine struct {
 	factor, shift float64
 }
 
-// MulTo stores the product with D in dst.
 func (a affine) MulTo(dst, d *mat.Dense) {
 	a.Operator.MulTo(dst, d)
 	a.complete(dst, d)
 }
 
-// MulTransTo stores the product of the transposed matrix with D in dst.
 func (a affine) MulTransTo(dst, d *mat.Dense) {
 	a.Operator.MulTransTo(dst, d)
 	a.complete(dst, d)

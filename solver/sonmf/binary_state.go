@@ -135,7 +135,6 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	return s
 }
 
-// Update makes one update.
 func (s *quasiNewtonState) Update() solver.Status {
 	s.precondition()
 	for {
@@ -154,7 +153,6 @@ func (s *quasiNewtonState) Update() solver.Status {
 	}
 }
 
-// forget drops the pairs.
 func (s *quasiNewtonState) forget() {
 	s.spare = append(s.spare, s.pairs...)
 	s.pairs = s.pairs[:0]
@@ -225,10 +223,7 @@ func (s *quasiNewtonState) precondition() {
 		s.small.Set(t, t, s.small.At(t, t)+lift)
 	}
 	if err := s.inverse.Inverse(s.small); err != nil {
-		s.inverse.Zero()
-		for t := range k {
-			s.inverse.Set(t, t, 1)
-		}
+		s.inverse.Copy(linalg.Identity(k))
 	}
 }
 

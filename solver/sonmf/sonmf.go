@@ -96,7 +96,6 @@ func newIterate(x matrix.Operator, topics *mat.Dense) (it iterate, projected *ma
 // Objective returns ‖X − G·Fᵀ‖².
 func (it *iterate) Objective() float64 { return it.objective }
 
-// Factors returns the iterate.
 func (it *iterate) Factors() (topics, scores *mat.Dense) { return it.topics, it.scores }
 
 // Finish refreshes the scores from the topics and recomputes the objective.

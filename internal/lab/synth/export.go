@@ -68,7 +68,6 @@ func appendCell(dst []byte, o msg.Optional) []byte {
 	return append(dst, ',')
 }
 
-// export writes n lines.
 func export(ctx context.Context, w io.Writer, n int, line func([]byte) []byte) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	var buf []byte

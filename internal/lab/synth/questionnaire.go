@@ -62,7 +62,6 @@ type construct struct {
 	Items           []surveyItem
 }
 
-// surveyItem is one question.
 type surveyItem struct {
 	Text     string
 	Own      float64

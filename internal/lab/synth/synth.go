@@ -316,7 +316,6 @@ const (
 	allCapitals  = 0.06
 )
 
-// write returns the text of a note.
 func (g *Generator) write(v *visit) string {
 	var room [1024]byte
 	w := &writer{visit: v, b: room[:0], misspelling: g.settings.Misspelling}

@@ -140,7 +140,6 @@ func (w *lane) evaluate(l *Loss, at *Point) {
 // bounds is a tile of cells: rows [top, bottom) and columns [left, right).
 type bounds struct{ top, bottom, left, right int }
 
-// visit adds up one tile.
 func (w *lane) visit(l *Loss, at *Point, b bounds) {
 	rows, columns := b.bottom-b.top, b.right-b.left
 	k, _ := l.transposed.Dims()

@@ -86,7 +86,6 @@ func (t *Table) ends(item int, rows []int) (low, high float64) {
 	return low, high
 }
 
-// all returns the rows of all participants.
 func (t *Table) all() []int {
 	rows := make([]int, len(t.IDs))
 	for i := range rows {
@@ -165,7 +164,6 @@ func (t *Table) Keep(names []string) error {
 
 func answered(v float64) bool { return !math.IsNaN(v) }
 
-// picked returns these elements.
 func picked[T any](all []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, j := range at {

@@ -200,7 +200,6 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: putBack(scores, s.Order)}, Input: o.Input}, nil
 }
 
-// factorFits describes the scores.
 func factorFits(scores *mat.Dense) []model.FactorFit {
 	rows, k := scores.Dims()
 	n, fits := float64(rows), make([]model.FactorFit, k)

@@ -127,7 +127,6 @@ func (m sheet) heatMap() *heatMap {
 	return h
 }
 
-// label names an item.
 func (h *heatMap) label(j int) string {
 	s := shorten(h.Items[j].Name, longestName)
 	if h.Items[j].Reversed {
@@ -142,7 +141,6 @@ func (h *heatMap) unit() string {
 	return fmt.Sprintf("loading, on the scale of the answers, %v to %v", r.Low, r.High)
 }
 
-// paint draws.
 func (h *heatMap) paint(c draw.Canvas) {
 	box := func(x, y, w, height vg.Length, fill color.Color) {
 		c.FillPolygon(fill, []vg.Point{{X: x, Y: y}, {X: x + w, Y: y}, {X: x + w, Y: y + height}, {X: x, Y: y + height}})

@@ -257,7 +257,6 @@ func (w *lineWorker) score(text []byte, err error) error {
 	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
 }
 
-// write hands the answers on.
 func (w *lineWorker) write(b Batch) error {
 	if w.rowed {
 		return b.Rows(w.rows)
