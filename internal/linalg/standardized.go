@@ -3,6 +3,7 @@ package linalg
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -115,10 +116,7 @@ func (s *Standardized) MulTo(dst, d *mat.Dense) {
 	}
 	s.by.MulTo(dst, scaled)
 	for i := range n {
-		row := dst.RawRowView(i)
-		for t, v := range offset {
-			row[t] -= v
-		}
+		floats.Sub(dst.RawRowView(i), offset)
 	}
 }
 

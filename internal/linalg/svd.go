@@ -1,10 +1,12 @@
 package linalg
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -118,13 +120,7 @@ func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Products
 // truncatedSVD is SVD of an X with a norm near 1.
 func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
-	oversampling, iterations := s.Oversampling, s.PowerIterations
-	if oversampling == 0 {
-		oversampling = defaultOversampling + s.Rank/oversamplingShare
-	}
-	if iterations == 0 {
-		iterations = defaultPowerIterations
-	}
+	oversampling := cmp.Or(s.Oversampling, defaultOversampling+s.Rank/oversamplingShare)
 	width := s.Rank + max(0, oversampling)
 	if width >= min(n, p) {
 		return exactSVD(x, s)
@@ -138,7 +134,7 @@ func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 		omega[i] = random.NormFloat64()
 	}
 	x.MulTo(q, b)
-	q = s.Threads.sharpen(x, q, b, iterations)
+	q = s.Threads.sharpen(x, q, b, cmp.Or(s.PowerIterations, defaultPowerIterations))
 	x.MulTransTo(b, q)
 	v, sigma, w, err := s.Threads.thinSVD(b)
 	if err != nil {
@@ -185,10 +181,7 @@ func smallestSingular(r *mat.Dense) float64 {
 		}
 	}
 	upper := blas64.Triangular{N: raw.Rows, Stride: raw.Stride, Data: raw.Data, Uplo: blas.Upper, Diag: blas.NonUnit}
-	v := blas64.Vector{N: raw.Rows, Inc: 1, Data: make([]float64, raw.Rows)}
-	for i := range v.Data {
-		v.Data[i] = 1
-	}
+	v := blas64.Vector{N: raw.Rows, Inc: 1, Data: slices.Repeat([]float64{1}, raw.Rows)}
 	var squared float64
 	for range inversePowers {
 		blas64.Scal(1/blas64.Nrm2(v), v)

@@ -66,9 +66,7 @@ func (p *inner) improve(x, c *mat.Dense, count int) {
 	shift := p.l1 / p.rho
 	for t := range x.RawMatrix().Rows {
 		row, dead := c.RawRowView(t)[:count], p.box.Gram.At(t, t) == 0
-		for i := range row {
-			row[i] -= shift
-		}
+		floats.AddConst(-shift, row)
 		// An entry that fits nothing is best at 0 for its penalty.
 		if dead && p.l1 > 0 {
 			clear(x.RawRowView(t))

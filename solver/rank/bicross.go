@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -135,10 +136,7 @@ func part(x mat.Matrix, rows, columns []int) (mat.Matrix, error) {
 		return out, nil
 	}
 	_, p := x.Dims()
-	place := make([]int32, p)
-	for j := range place {
-		place[j] = -1
-	}
+	place := slices.Repeat([]int32{-1}, p)
 	for c, j := range columns {
 		place[j] = int32(c)
 	}

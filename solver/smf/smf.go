@@ -1,6 +1,7 @@
 package smf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,10 +111,7 @@ func (d *Data) check() error {
 		}
 		largest = max(largest, y)
 	}
-	if d.Classes == 0 {
-		d.Classes = largest + 1
-	}
-	if d.Classes < 2 || largest >= d.Classes {
+	if d.Classes = cmp.Or(d.Classes, largest+1); d.Classes < 2 || largest >= d.Classes {
 		return fmt.Errorf("%w: %d classes, largest label %d", ErrLabels, d.Classes, largest)
 	}
 	if d.Weights != nil && len(d.Weights) != len(d.Labels) {
@@ -229,7 +227,11 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	t.d, t.e = t.side.Dims()
 	t.rank = min(t.k, t.d)
 	t.labels = labels{of: m.data.Labels, weights: m.data.Weights}
-	t.z = withOnes(m.data.Aux, n)
+	t.z = mat.NewDense(n, 1, slices.Repeat([]float64{1}, n))
+	if aux, ones := m.data.Aux, t.z; aux != nil {
+		t.z = new(mat.Dense)
+		t.z.Augment(ones, aux)
+	}
 	_, t.aux = t.z.Dims()
 	t.rounding = noise * (t.Xi*t.squared + float64(n))
 	return t, t.checkHead()
@@ -256,16 +258,6 @@ func shape(a *mat.Dense) (rows, columns int) {
 		return 0, 0
 	}
 	return a.Dims()
-}
-
-// withOnes returns [1 | aux].
-func withOnes(aux *mat.Dense, n int) *mat.Dense {
-	ones, z := mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)), new(mat.Dense)
-	if aux == nil {
-		return ones
-	}
-	z.Augment(ones, aux)
-	return z
 }
 
 // transposed is Xᵀ.

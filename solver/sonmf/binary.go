@@ -46,11 +46,8 @@ type Binary struct{ settings BinarySettings }
 
 // NewBinary returns the method. It returns an error for an unknown step and for an Eta that is negative or not finite.
 func NewBinary(s BinarySettings) (*Binary, error) {
-	switch s.Step {
-	case "":
-		s.Step = BinaryStepQuasiNewton
-	case BinaryStepQuasiNewton, BinaryStepFixed:
-	default:
+	s.Step = cmp.Or(s.Step, BinaryStepQuasiNewton)
+	if s.Step != BinaryStepQuasiNewton && s.Step != BinaryStepFixed {
 		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed", solver.ErrSettings, s.Step)
 	}
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -211,11 +212,7 @@ func (s *quasiNewtonState) precondition() {
 	}
 	for i, c := range s.curvature {
 		s.curvature[i] = max(c, minCurvature*mean, leastMean)
-		root := math.Sqrt(s.curvature[i])
-		row := s.weighted.RawRowView(i)
-		for t, score := range s.at.Scores.RawRowView(i) {
-			row[t] = root * score
-		}
+		floats.ScaleTo(s.weighted.RawRowView(i), math.Sqrt(s.curvature[i]), s.at.Scores.RawRowView(i))
 	}
 	s.threads.GramTo(s.small, s.weighted)
 	lift := minCurvature * mat.Trace(s.small) / float64(k)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -393,9 +394,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			}
 		}
 	}
-	for at := range sums {
-		sums[at] /= counts[at] // 0/0 is missing
-	}
+	floats.Div(sums, counts) // 0/0 is missing
 	w.Answers = mat.NewDense(len(w.IDs), width, sums)
 	return w, nil
 }

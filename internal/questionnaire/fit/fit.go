@@ -197,7 +197,11 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	warn(&m, scores, s.Inferred)
-	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: putBack(scores, s.Order)}, Input: o.Input}, nil
+	inFile := linalg.NewLike(scores)
+	for row, i := range s.Order {
+		inFile.SetRow(i, scores.RawRowView(row))
+	}
+	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: inFile}, Input: o.Input}, nil
 }
 
 func factorFits(scores *mat.Dense) []model.FactorFit {
@@ -390,15 +394,6 @@ func (s *Study) Without(items []int) string {
 		return ""
 	}
 	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
-}
-
-// putBack returns the rows in the order of the file: row r is that of participant order[r].
-func putBack(a *mat.Dense, order []int) *mat.Dense {
-	row := make([]int, len(order))
-	for r, i := range order {
-		row[i] = r
-	}
-	return linalg.SelectRows(a, row)
 }
 
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.
