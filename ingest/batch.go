@@ -16,8 +16,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// maxKeptInput bounds the input storage that a batch keeps for its next use: a full batch and the record that filled
-// it.
+// maxKeptInput bounds the input that a batch keeps room for: a full batch and the record that filled it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
 // batch collects what becomes of records until it is written. The next batch uses its storage again.

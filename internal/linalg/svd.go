@@ -301,8 +301,7 @@ func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 	return s.Threads.Orthonormalize(topics)
 }
 
-// Eigen returns the eigenvalues of A in ascending order and the eigenvectors in columns; ok is false if the iteration does not
-// converge.
+// Eigen returns the eigenvalues of A, ascending, and the eigenvectors in columns; ok is false without convergence.
 func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	var e mat.EigenSym
 	if !e.Factorize(a, true) {

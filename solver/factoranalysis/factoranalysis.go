@@ -137,7 +137,7 @@ func complete(c *Correlations, k int) (*extraction, error) {
 
 // rotate sets loadings and factor correlations.
 func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
-	p, k := loadings.Dims()
+	_, k := loadings.Dims()
 	phi := linalg.Identity(k)
 	switch rotation {
 	case RotatePromax:
@@ -157,21 +157,13 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(accounted.At(b, b), accounted.At(a, a))
 	})
+	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order), linalg.SelectRows(linalg.SelectColumns(phi, order), order)
 	signs := make([]float64, k)
 	for t := range signs {
-		if signs[t] = 1; mat.Sum(loadings.ColView(t)) < 0 {
-			signs[t] = -1
-		}
+		signs[t] = math.Copysign(1, mat.Sum(m.Loadings.ColView(t)))
 	}
-	m.Loadings, m.Phi = mat.NewDense(p, k, nil), mat.NewDense(k, k, nil)
-	for to, from := range order {
-		for i := range p {
-			m.Loadings.Set(i, to, signs[from]*loadings.At(i, from))
-		}
-		for s, other := range order {
-			m.Phi.Set(to, s, signs[from]*signs[other]*phi.At(from, other))
-		}
-	}
+	linalg.ScaleColumns(m.Loadings, m.Loadings, signs)
+	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)
 }
 
 // structure returns the correlations of items with factors, ΛΦ.

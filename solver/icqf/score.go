@@ -75,8 +75,7 @@ func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
 	return m.Score(dense, nil)
 }
 
-// Scorer scores one participant at a time and allocates nothing for it. It is not safe for concurrent use; several may share a
-// model.
+// Scorer scores one participant at a time and allocates nothing. It is for one goroutine; several may share a model.
 type Scorer struct {
 	model *Model
 	lasso *boxLasso
@@ -148,7 +147,7 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	if !(m.L1 >= 0) || !(m.L2 >= 0) || math.IsInf(m.L1, 1) || math.IsInf(m.L2, 1) {
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, m.L1, m.L2)
 	}
-	if err := finite(m.Loadings); err != nil {
+	if err := solver.CheckFinite(m.Loadings); err != nil {
 		return fmt.Errorf("loadings: %w", err)
 	}
 	if (confounds == nil) != (m.ConfoundLoadings == nil) {
@@ -162,27 +161,14 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	if known != items {
 		return fmt.Errorf("%w: loadings of %d items, confounds' of %d", solver.ErrShape, items, known)
 	}
-	if err := finite(m.ConfoundLoadings); err != nil {
+	if err := solver.CheckFinite(m.ConfoundLoadings); err != nil {
 		return fmt.Errorf("confounds' loadings: %w", err)
 	}
 	if rows, c := confounds.Dims(); rows != n || c != want {
 		return fmt.Errorf("%w: %d×%d confounds in place of %d×%d", solver.ErrShape, rows, c, n, want)
 	}
-	if at, ok := errors.AsType[*solver.NonFiniteError](finite(confounds)); ok {
+	if at, ok := errors.AsType[*solver.NonFiniteError](solver.CheckFinite(confounds)); ok {
 		return fmt.Errorf("%w: row %d, column %d is %v", ErrConfounds, at.Row, at.Col, at.Value)
-	}
-	return nil
-}
-
-// finite returns a *solver.NonFiniteError for the first entry that is NaN or infinite.
-func finite(a *mat.Dense) error {
-	rows, _ := a.Dims()
-	for i := range rows {
-		for j, v := range a.RawRowView(i) {
-			if v-v != 0 {
-				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
-			}
-		}
 	}
 	return nil
 }

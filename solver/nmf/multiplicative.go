@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// negligible is a share of the largest entry of a factor. Smaller entries count as 0, because subnormal numbers would only
-// slow the products.
+// negligible is a share of a factor's largest entry. Smaller ones count as 0: subnormal numbers slow the products.
 const negligible = 1e-150
 
 // NMF is the non-negative matrix factorization by multiplicative updates.

@@ -12,8 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// maxCondition is the condition number of a Gram matrix, with columns near length one, above which a solution ignores
-// directions.
+// maxCondition is the condition number of a Gram matrix of columns near length one above which directions are ignored.
 const maxCondition = 1e12
 
 // maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.

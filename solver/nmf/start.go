@@ -70,8 +70,7 @@ func repeat(ctx context.Context, rounds int, round func()) {
 	}
 }
 
-// complete makes the factors of a new state a start. A factor that is not given becomes nearly the best one for the other, by
-// coordinate descent.
+// complete makes a start: by coordinate descent, a factor that is not given becomes nearly the best one for the other.
 func (s *state) complete(ctx context.Context, p *solver.Problem) {
 	switch topics, scores := given(p); {
 	case topics && scores:

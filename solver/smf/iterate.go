@@ -71,8 +71,7 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	return topics, scores, it.recompute(topics, scores)
 }
 
-// rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal. The longest
-// column comes first.
+// rotate makes the columns of [b, Yᵀ]ᵀ orthogonal, the longest first, by an orthogonal matrix on Q, Y and b, κ×r.
 func (it *iterate) rotate(coef *mat.Dense) {
 	gram := it.threads.Gram(it.image)
 	gram.Add(gram, it.threads.Gram(coef))

@@ -434,10 +434,8 @@ func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
 	gram := s.threads.Gram(directions)
-	drift := mat.DenseCopyOf(gram)
-	for i := range width {
-		drift.Set(i, i, drift.At(i, i)-1)
-	}
+	var drift mat.Dense
+	drift.Sub(gram, linalg.Identity(width))
 	if floats.Norm(drift.RawMatrix().Data, math.Inf(1)) <= maxDrift {
 		return
 	}

@@ -104,13 +104,10 @@ func (d *Data) check() error {
 	if len(d.Labels) == 0 {
 		return fmt.Errorf("%w: there are none", ErrLabels)
 	}
-	largest := 0
-	for i, y := range d.Labels {
-		if y < 0 {
-			return fmt.Errorf("%w: label %d of document %d", ErrLabels, y, i)
-		}
-		largest = max(largest, y)
+	if i := slices.IndexFunc(d.Labels, func(y int) bool { return y < 0 }); i >= 0 {
+		return fmt.Errorf("%w: label %d of document %d", ErrLabels, d.Labels[i], i)
 	}
+	largest := slices.Max(d.Labels)
 	if d.Classes = cmp.Or(d.Classes, largest+1); d.Classes < 2 || largest >= d.Classes {
 		return fmt.Errorf("%w: %d classes, largest label %d", ErrLabels, d.Classes, largest)
 	}
@@ -163,8 +160,8 @@ func checkAux(aux *mat.Dense, n int) error {
 	if rows != n {
 		return fmt.Errorf("%w: auxiliary features for %d documents, must be %d", solver.ErrShape, rows, n)
 	}
-	if at, ok := errors.AsType[*solver.DomainError](solver.Real.Check(aux)); ok {
-		return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value})
+	if err := solver.CheckFinite(aux); err != nil {
+		return fmt.Errorf("reading the auxiliary features: %w", err)
 	}
 	return nil
 }

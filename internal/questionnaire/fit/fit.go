@@ -30,8 +30,7 @@ type Options struct {
 	Input   string
 	Table   *answers.Table
 	Columns answers.Columns
-	// Factors and Betas are the candidates that cross-validation chooses from; a single one is taken as it is. Empty means
-	// DefaultFactors and DefaultBetas.
+	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means DefaultFactors and DefaultBetas.
 	Factors []int
 	Betas   []float64
 	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
