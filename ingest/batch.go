@@ -16,8 +16,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// maxKeptInput bounds the input storage that a batch keeps for its next use: a full batch and the record that filled
-// it.
+// maxKeptInput bounds the input that a batch keeps room for: a full batch and the record that filled it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
 // batch collects what becomes of records until it is written. The next batch uses its storage again.
@@ -107,13 +106,11 @@ func (b *batch) output(r Record) *Output {
 	return o
 }
 
-// answer adds an answer.
 func (b *batch) answer(o *Output) {
 	b.answers = append(b.answers, o)
 	b.outBytes += o.size()
 }
 
-// deadLetter adds the dead letter of a record of the topic.
 func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
 	for _, h := range [...]struct{ name, value string }{

@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request and its answer. kafka-go gives the broker half of it, so that the broker gives
-	// up first.
+	// requestTimeout bounds one request and its answer. The broker gets half of it, so that it gives up first.
 	requestTimeout = 10 * time.Second
 	// metadataTTL bounds how long requests go to a broker that no longer leads its partition.
 	metadataTTL = 2 * time.Second

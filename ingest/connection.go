@@ -136,8 +136,7 @@ func (c Connection) Dialer() (*kafka.Dialer, error) {
 	return &kafka.Dialer{ClientID: "wardcast", Timeout: dialTimeout, KeepAlive: 30 * time.Second, TLS: tlsConfig, SASLMechanism: mechanism}, nil
 }
 
-// Probe connects to the first broker that answers and logs in. Its error names the broker and, for a known symptom, the
-// likely cause.
+// Probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely cause.
 func (c Connection) Probe(ctx context.Context) error {
 	d, err := c.Dialer()
 	if err != nil {

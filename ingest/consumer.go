@@ -80,8 +80,7 @@ type Consumer struct {
 	metrics *metrics
 	client  *Client
 	answers *Producer
-	// letters compresses: a dead letter is a record that its own topic accepted and a few headers, and brokers measure
-	// it compressed.
+	// letters compresses: a dead letter is an accepted record and some headers, and brokers measure it compressed.
 	letters *Producer
 	ready   atomic.Bool
 	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
@@ -223,8 +222,7 @@ type rateLimit struct {
 	count atomic.Int64
 }
 
-// allow reports whether to log this event, and how many events there were since the last one logged, including this
-// one.
+// allow reports whether to log this event, and how many there were since the last one logged, with this one.
 func (r *rateLimit) allow() (int64, bool) {
 	n := r.count.Add(1)
 	last, now := r.last.Load(), time.Now().UnixNano()

@@ -10,8 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// commitInterval is how often progress is committed. After a crash the next owner answers the records of this interval
-// again.
+// commitInterval is how often progress is committed. After a crash the next owner repeats the answers of an interval.
 const commitInterval = 100 * time.Millisecond
 
 // generation is one assignment of partitions. Its workers mark progress and its committer commits it; neither does

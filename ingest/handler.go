@@ -75,8 +75,7 @@ func (o *Output) size() int {
 
 // Handler makes the workers that answer records.
 type Handler interface {
-	// NewWorker returns a worker for one partition. It is called whenever a partition is assigned, and after a panic of
-	// the former worker.
+	// NewWorker returns a worker for one partition, whenever one is assigned and after a panic of the former worker.
 	NewWorker() Worker
 }
 
@@ -130,8 +129,7 @@ func Disposition(err error) Verdict {
 	return v
 }
 
-// isCode reports whether s can be a fixed code: a short lower-case word with underscores. Any other text could hold a
-// patient's words.
+// isCode reports whether s is a short lower-case word with underscores. Other text could hold a patient's words.
 func isCode(s string) bool {
 	return len(s) >= 3 && len(s) <= 31 && !slices.ContainsFunc([]byte(s), func(b byte) bool {
 		return (b < 'a' || b > 'z') && b != '_' && (b < '0' || b > '9')

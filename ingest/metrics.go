@@ -90,7 +90,6 @@ const (
 	commitFailed = "failed"
 )
 
-// deadLetter counts one dead letter.
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]
 	if !ok {

@@ -21,8 +21,7 @@ const (
 	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
 	fetchMaxBytes = 1 << 20
-	// fetchMaxWait is how long the broker holds a fetch while there is nothing to read; it answers at once when a
-	// record comes.
+	// fetchMaxWait is how long the broker holds a fetch until a record comes.
 	fetchMaxWait = 500 * time.Millisecond
 )
 

@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxBatchBytes bounds one batch of a produce request, before compression. Brokers accept 1 MiB (1048588 bytes) by
-// default.
+// maxBatchBytes bounds one batch before compression. Brokers accept 1 MiB (1048588 bytes) by default.
 const maxBatchBytes = 900 << 10
 
 // TooLargeError is the broker's refusal of a message because of its size.
@@ -122,8 +121,7 @@ func (p *Producer) toPartition(ctx context.Context, topic string, partition int,
 	return nil
 }
 
-// batch writes one batch and retries until it is acknowledged. A batch of several messages that is too large for the
-// topic is halved.
+// batch writes one batch and retries until it is acknowledged. Several messages too large for the topic are halved.
 func (p *Producer) batch(ctx context.Context, topic string, partition int, messages []*Output) error {
 	for attempt := 0; ; attempt++ {
 		res, err := p.client.kafka.Produce(ctx, &kafka.ProduceRequest{

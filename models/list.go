@@ -50,7 +50,6 @@ func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	return list, errors.Join(errs...)
 }
 
-// listModel is List of one model.
 func listModel(ctx context.Context, s *Store, model string) ([]VersionInfo, error) {
 	versions, err := s.Versions(ctx, model)
 	if err != nil {

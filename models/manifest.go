@@ -85,8 +85,7 @@ const (
 	Categorical AuxKind = "categorical"
 )
 
-// ComplaintColumn is the auxiliary column by which a model of all complaints knows the complaint of a note. It is added
-// automatically.
+// ComplaintColumn is the auxiliary column, always added, by which a model of all complaints knows that of a note.
 const ComplaintColumn = "complaint"
 
 // AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical one

@@ -244,7 +244,6 @@ func (s *Store) point(model string, e Event) error {
 	return nil
 }
 
-// record adds e to the history.
 func (s *Store) record(model string, e Event) error {
 	e.Time = time.Now().UTC()
 	line, err := json.Marshal(e)

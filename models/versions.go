@@ -175,8 +175,7 @@ func addVersion(ctx context.Context, dir, version string, files map[string][]byt
 	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 }
 
-// encode returns the files of the bundle by name, and sets the fields that depend on them: format, hashes, files and
-// version.
+// encode returns the bundle's files by name, and sets the fields that depend on them: format, hashes, files, version.
 func (b *Bundle) encode() (map[string][]byte, error) {
 	m := &b.Manifest
 	vocabulary, err := json.Marshal(b.Vocabulary)

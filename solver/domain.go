@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -50,8 +51,7 @@ var domains = [...]struct {
 // String returns what an entry of the domain is.
 func (d Domain) String() string { return domains[d].name }
 
-// Check returns a *DomainError for the first entry of X outside the domain, nil if there is none. It reads each stored
-// entry once.
+// Check returns a *DomainError for the first stored entry of X outside the domain, nil if there is none.
 func (d Domain) Check(x mat.Matrix) error {
 	row, holds := linalg.RowsOf(x), domains[d].holds
 	n, _ := x.Dims()
@@ -75,8 +75,13 @@ func checkFinite(x matrix.Operator) error {
 	if norm := x.NormSquared(); norm-norm == 0 {
 		return nil
 	}
+	return cmp.Or(CheckFinite(x), fmt.Errorf("%w: the sum of squares overflows", ErrNonFinite))
+}
+
+// CheckFinite returns a *NonFiniteError for the first entry of X that is NaN or infinite, nil if there is none.
+func CheckFinite(x mat.Matrix) error {
 	if at, ok := errors.AsType[*DomainError](Real.Check(x)); ok {
 		return &NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value}
 	}
-	return fmt.Errorf("%w: the sum of squares overflows", ErrNonFinite)
+	return nil
 }

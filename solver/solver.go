@@ -22,12 +22,7 @@ const (
 )
 
 // TolOrOff turns a tolerance that 0 switches off, as on the command line, into the RelTol of Settings.
-func TolOrOff(tol float64) float64 {
-	if tol == 0 {
-		return -1
-	}
-	return tol
-}
+func TolOrOff(tol float64) float64 { return cmp.Or(tol, -1) }
 
 // MaxThreads is the largest number of threads that the commands accept. Solve has no such limit; far more threads than
 // processors only cost memory and time.

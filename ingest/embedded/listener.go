@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// listener is a listener with another host in its address: kfake tells clients to connect to the address of its
-// listener.
+// listener has another host in its address, to which kfake tells clients to connect.
 type listener struct {
 	net.Listener
 	host string

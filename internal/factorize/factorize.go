@@ -194,7 +194,6 @@ func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Setti
 	return result, err
 }
 
-// report describes a result.
 func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Result) *Report {
 	settings := *o
 	settings.Documents, settings.Terms = x.Dims()
@@ -257,7 +256,6 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 	return method, supervised, err
 }
 
-// load reads the files.
 func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, error) {
 	settings := solver.Settings{
 		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol, Threads: o.Threads, Recorder: recorder,

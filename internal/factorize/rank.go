@@ -171,7 +171,6 @@ func (o *RankOptions) jobs() rank.Jobs {
 	return rank.Jobs{Seed: o.Seed, Threads: o.Threads, Progress: o.Progress}
 }
 
-// check refuses options without meaning.
 func (o *RankOptions) check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", solver.ErrSettings, fmt.Sprintf(format, args...))

@@ -191,7 +191,7 @@ func (o *Options) readData(input string, n int, labels, aux string) (d smf.Data,
 	if err != nil {
 		return d, err
 	}
-	d.Aux = dense(x)
+	d.Aux = mat.DenseCopyOf(x)
 	if got, _ := x.Dims(); got != n {
 		return d, fmt.Errorf("reading %q: %w: auxiliary features of %d documents (%s), %q has %d", aux, solver.ErrShape, got, o.Orientation, input, n)
 	}
@@ -210,7 +210,7 @@ func readLabels(path string) ([]int, error) {
 	if rows, cols := x.Dims(); rows != 1 && cols != 1 {
 		return nil, fmt.Errorf("reading %q: %w: labels are one line or one column, not %d×%d", path, solver.ErrShape, rows, cols)
 	}
-	values := dense(x).RawMatrix().Data
+	values := mat.DenseCopyOf(x).RawMatrix().Data
 	labels := make([]int, len(values))
 	for i, v := range values {
 		switch {
@@ -226,7 +226,6 @@ func readLabels(path string) ([]int, error) {
 	return labels, nil
 }
 
-// labelError is about the i-th label of a file.
 func labelError(path string, i int, format string, args ...any) error {
 	at := &matrixio.Error{Path: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1, fmt.Sprintf(format, args...))}
 	if at.Line = matrixio.LineOf(path, i); at.Line == 0 { // the labels are one line, or not in a CSV file
@@ -357,7 +356,6 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 	return err
 }
 
-// accuracy returns the share of documents whose class is predicted.
 func accuracy(predicted, labels []int) *float64 {
 	right := 0.0
 	for i, y := range labels {
@@ -366,12 +364,4 @@ func accuracy(predicted, labels []int) *float64 {
 		}
 	}
 	return new(right / float64(len(labels)))
-}
-
-// dense returns the matrix of a file as a dense one.
-func dense(x mat.Matrix) *mat.Dense {
-	if d, ok := x.(*mat.Dense); ok {
-		return d
-	}
-	return mat.DenseCopyOf(x)
 }

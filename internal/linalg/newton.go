@@ -1,5 +1,7 @@
 package linalg
 
+import "gonum.org/v1/gonum/floats"
+
 // Newton minimizes a convex function of a few unknowns θ by Newton's method with halved steps. It is for logistic regressions
 // with one or a few coefficients.
 type Newton struct {
@@ -35,9 +37,7 @@ func (n *Newton) Minimize(theta []float64) (converged bool) {
 				next[i] = v + size*step[i]
 			}
 			if loss := n.Loss(next); loss <= current*(1+n.Rounding) {
-				for i := range step {
-					step[i] *= size
-				}
+				floats.Scale(size, step)
 				copy(theta, next)
 				current = loss
 				break

@@ -118,7 +118,6 @@ func clearLower(a *mat.Dense) {
 	}
 }
 
-// product returns A·B.
 func (t Threads) product(a, b *mat.Dense) *mat.Dense {
 	n, _ := a.Dims()
 	_, k := b.Dims()

@@ -3,6 +3,7 @@ package linalg
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -18,8 +19,7 @@ type Standardized struct {
 	norm   float64
 }
 
-// NewStandardized returns the matrix for p means and p scales, which it keeps. For new documents, pass the means and scales of
-// the training documents.
+// NewStandardized returns the matrix for p means and p scales, which it keeps. New documents take those of training.
 func NewStandardized(x mat.Matrix, means, scales []float64) *Standardized {
 	n, p := x.Dims()
 	if len(means) != p || len(scales) != p {
@@ -115,10 +115,7 @@ func (s *Standardized) MulTo(dst, d *mat.Dense) {
 	}
 	s.by.MulTo(dst, scaled)
 	for i := range n {
-		row := dst.RawRowView(i)
-		for t, v := range offset {
-			row[t] -= v
-		}
+		floats.Sub(dst.RawRowView(i), offset)
 	}
 }
 

@@ -1,10 +1,12 @@
 package linalg
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -103,31 +105,22 @@ type scaled struct {
 	factor float64
 }
 
-// MulTo stores the product with D in dst.
 func (s scaled) MulTo(dst, d *mat.Dense) {
 	s.Products.MulTo(dst, d)
 	dst.Scale(s.factor, dst)
 }
 
-// MulTransTo stores the product of the transposed matrix with D in dst.
 func (s scaled) MulTransTo(dst, d *mat.Dense) {
 	s.Products.MulTransTo(dst, d)
 	dst.Scale(s.factor, dst)
 }
 
-// NormSquared returns the sum of the squares of the entries.
 func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Products.NormSquared()) }
 
 // truncatedSVD is SVD of an X with a norm near 1.
 func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
-	oversampling, iterations := s.Oversampling, s.PowerIterations
-	if oversampling == 0 {
-		oversampling = defaultOversampling + s.Rank/oversamplingShare
-	}
-	if iterations == 0 {
-		iterations = defaultPowerIterations
-	}
+	oversampling := cmp.Or(s.Oversampling, defaultOversampling+s.Rank/oversamplingShare)
 	width := s.Rank + max(0, oversampling)
 	if width >= min(n, p) {
 		return exactSVD(x, s)
@@ -141,7 +134,7 @@ func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 		omega[i] = random.NormFloat64()
 	}
 	x.MulTo(q, b)
-	q = s.Threads.sharpen(x, q, b, iterations)
+	q = s.Threads.sharpen(x, q, b, cmp.Or(s.PowerIterations, defaultPowerIterations))
 	x.MulTransTo(b, q)
 	v, sigma, w, err := s.Threads.thinSVD(b)
 	if err != nil {
@@ -188,10 +181,7 @@ func smallestSingular(r *mat.Dense) float64 {
 		}
 	}
 	upper := blas64.Triangular{N: raw.Rows, Stride: raw.Stride, Data: raw.Data, Uplo: blas.Upper, Diag: blas.NonUnit}
-	v := blas64.Vector{N: raw.Rows, Inc: 1, Data: make([]float64, raw.Rows)}
-	for i := range v.Data {
-		v.Data[i] = 1
-	}
+	v := blas64.Vector{N: raw.Rows, Inc: 1, Data: slices.Repeat([]float64{1}, raw.Rows)}
 	var squared float64
 	for range inversePowers {
 		blas64.Scal(1/blas64.Nrm2(v), v)
@@ -278,10 +268,7 @@ const maxResidual = 1e-20
 
 // Orthonormalize replaces F (p×k) by the nearest orthonormal matrix unless it is orthonormal to 1e-10.
 func (t Threads) Orthonormalize(f *mat.Dense) error {
-	_, k := f.Dims()
-	gram := mat.NewDense(k, k, nil)
-	t.GramTo(gram, f)
-	if distance := DistanceFromIdentity(gram); distance*distance <= maxResidual {
+	if distance := DistanceFromIdentity(t.Gram(f)); distance*distance <= maxResidual {
 		return nil
 	}
 	return t.PolarTo(f, f)
@@ -314,8 +301,7 @@ func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 	return s.Threads.Orthonormalize(topics)
 }
 
-// Eigen returns the eigenvalues of A in ascending order and the eigenvectors in columns; ok is false if the iteration does not
-// converge.
+// Eigen returns the eigenvalues of A, ascending, and the eigenvectors in columns; ok is false without convergence.
 func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	var e mat.EigenSym
 	if !e.Factorize(a, true) {
@@ -324,4 +310,15 @@ func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	vectors = new(mat.Dense)
 	e.VectorsTo(vectors)
 	return e.Values(nil), vectors, true
+}
+
+// Mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
+func Mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
+	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))
+	for t, v := range values {
+		factors[t] = of(v)
+	}
+	ScaleColumns(scaled, scaled, factors)
+	scaled.Mul(scaled, vectors.T())
+	return scaled
 }

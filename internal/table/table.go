@@ -125,8 +125,7 @@ func Extensions(name string) (ext, compression string) {
 	return compression, ""
 }
 
-// Open opens the table in a file; the caller must close it. It reads the header, of JSON lines the first row. Errors are
-// *Error.
+// Open opens the table in a file, which the caller must close, and reads its header or first row. Errors are *Error.
 func Open(path string, o Options) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -215,7 +214,6 @@ func (r *Reader) openText(o Options) error {
 	return r.setHeader(header)
 }
 
-// setHeader names the columns.
 func (r *Reader) setHeader(names []string) error {
 	r.index = make(map[string]int, len(names))
 	for _, name := range names {

@@ -264,7 +264,6 @@ func (o *objects) object(prefix string, depth int) bool {
 	})
 }
 
-// set sets a cell of the row.
 func (o *objects) set(name, cell string) {
 	i := o.table.Index(name)
 	switch {

@@ -46,8 +46,7 @@ func Create(path string) (*File, error) {
 	return f, err
 }
 
-// CreateAny is Create for a name that may tell no format: the file is then one of separated values. Its errors do not name the
-// file.
+// CreateAny is Create for names without a format too: they get separated values. Its errors do not name the file.
 func CreateAny(path string) (*File, error) {
 	_, compression := Extensions(path)
 	if formatOf(path) == parquetFormat && compression != "" {

@@ -146,8 +146,7 @@ func pearson(x *mat.Dense, threads linalg.Threads) (r *mat.SymDense, unknown [][
 			}
 		}
 	}
-	products := mat.NewDense(p, p, nil)
-	threads.GramTo(products, z)
+	products := threads.Gram(z)
 	r = mat.NewSymDense(p, nil)
 	if complete {
 		for i := range p {
@@ -158,8 +157,7 @@ func pearson(x *mat.Dense, threads linalg.Threads) (r *mat.SymDense, unknown [][
 		}
 		return r, nil
 	}
-	counts, sums, squares := mat.NewDense(p, p, nil), mat.NewDense(p, p, nil), mat.NewDense(p, p, nil)
-	threads.GramTo(counts, known)
+	counts, sums, squares := threads.Gram(known), mat.NewDense(p, p, nil), mat.NewDense(p, p, nil)
 	threads.InnerTo(sums, z, known)
 	z.MulElem(z, z)
 	threads.InnerTo(squares, z, known)

@@ -178,7 +178,7 @@ func TestCorrelateSmooths(t *testing.T) {
 			t.Errorf("item %d correlates %v with itself", i, c.R.At(i, i))
 		}
 	}
-	if _, err := factoranalysis.Fit(x, 1, 0); err != nil {
+	if _, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: 1}); err != nil {
 		t.Errorf("factoring it: %v", err)
 	}
 	complete, err := factoranalysis.Correlate(randomNormal(50, 3), factoranalysis.Pearson, 0)

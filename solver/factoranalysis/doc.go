@@ -1,5 +1,5 @@
 // Package factoranalysis fits the exploratory factor analysis that is common for questionnaires: correlations, minimum residual
-// factors, promax and regression scores. Package rank chooses the number of factors.
+// factors, a rotation and regression scores. Package rank chooses the number of factors.
 //
 // X is n×p, rows are participants, columns are items, NaN is a missing answer. For k factors
 //

@@ -41,7 +41,7 @@ func BenchmarkCorrelate(b *testing.B) {
 func BenchmarkFit(b *testing.B) {
 	each(b, func(b *testing.B, x *mat.Dense, k int) {
 		for b.Loop() {
-			if _, err := factoranalysis.Fit(x, k, 0); err != nil {
+			if _, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: k}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -50,7 +50,7 @@ func BenchmarkFit(b *testing.B) {
 
 func BenchmarkScores(b *testing.B) {
 	each(b, func(b *testing.B, x *mat.Dense, k int) {
-		m := fit(b, x, k)
+		m := fit(b, x, factoranalysis.Settings{Factors: k})
 		for b.Loop() {
 			if _, err := m.Scores(x); err != nil {
 				b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -65,7 +66,7 @@ func punched(x *mat.Dense, share float64) *mat.Dense {
 	return out
 }
 
-// The planted loadings and factor correlations come back, also with missing answers.
+// The planted loadings and factor correlations come back, from normal, categorical and missing answers.
 func TestFitRecoversFactors(t *testing.T) {
 	t.Parallel()
 	x, truth := planted(4000, 18, 3, 0.3)
@@ -73,10 +74,18 @@ func TestFitRecoversFactors(t *testing.T) {
 	for j := range rows {
 		rows[j] = truth.RawRowView(j)
 	}
-	for name, x := range map[string]*mat.Dense{"complete": x, "missing": punched(x, 0.2)} {
+	for name, c := range map[string]struct {
+		x    *mat.Dense
+		kind factoranalysis.Kind
+	}{
+		"normal":             {x, factoranalysis.Pearson},
+		"missing":            {punched(x, 0.2), factoranalysis.Pearson},
+		"categories":         {likert(x, -1, 0.5, 1.5), factoranalysis.Polychoric},
+		"missing categories": {punched(likert(x, -1, 0.5, 1.5), 0.2), factoranalysis.Polychoric},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := fit(t, x, 3)
+			m := fit(t, c.x, factoranalysis.Settings{Factors: 3, Correlation: c.kind})
 			if !m.Converged || slices.Min(m.Uniquenesses) == 0.005 || m.Correlations.Smoothed() {
 				t.Fatalf("converged %v, uniquenesses %v, smoothed %v", m.Converged, m.Uniquenesses, m.Correlations.Smoothed())
 			}
@@ -99,22 +108,24 @@ func TestFitRecoversFactors(t *testing.T) {
 func TestFitConventions(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(300, 12, 3, 0.4)
-	m := fit(t, x, 3)
-	var structure, accounted, communalities mat.Dense
-	structure.Mul(m.Loadings, m.Phi)
-	accounted.Mul(structure.T(), m.Loadings)
-	communalities.Mul(&structure, m.Loadings.T())
-	for k := range 3 {
-		if mat.Sum(m.Loadings.ColView(k)) < 0 || m.Phi.At(k, k) != 1 {
-			t.Errorf("factor %d has the other sign, or correlates %v with itself", k, m.Phi.At(k, k))
+	for _, rotation := range []factoranalysis.Rotation{factoranalysis.RotatePromax, factoranalysis.RotateVarimax, factoranalysis.RotateNone} {
+		m := fit(t, x, factoranalysis.Settings{Factors: 3, Rotation: rotation})
+		var structure, accounted, communalities mat.Dense
+		structure.Mul(m.Loadings, m.Phi)
+		accounted.Mul(structure.T(), m.Loadings)
+		communalities.Mul(&structure, m.Loadings.T())
+		for k := range 3 {
+			if mat.Sum(m.Loadings.ColView(k)) < 0 || m.Phi.At(k, k) != 1 {
+				t.Errorf("%s: factor %d has the other sign, or correlates %v with itself", rotation, k, m.Phi.At(k, k))
+			}
+			if k > 0 && accounted.At(k, k) > accounted.At(k-1, k-1) {
+				t.Errorf("%s: factor %d accounts for %v, the one before for %v", rotation, k, accounted.At(k, k), accounted.At(k-1, k-1))
+			}
 		}
-		if k > 0 && accounted.At(k, k) > accounted.At(k-1, k-1) {
-			t.Errorf("factor %d accounts for %v, the one before for %v", k, accounted.At(k, k), accounted.At(k-1, k-1))
-		}
-	}
-	for j, psi := range m.Uniquenesses {
-		if d := communalities.At(j, j) + psi - 1; math.Abs(d) > 1e-8 {
-			t.Errorf("communality and uniqueness of item %d sum to 1 %+.1g", j, d)
+		for j, psi := range m.Uniquenesses {
+			if d := communalities.At(j, j) + psi - 1; math.Abs(d) > 1e-8 {
+				t.Errorf("%s: communality and uniqueness of item %d sum to 1 %+.1g", rotation, j, d)
+			}
 		}
 	}
 }
@@ -128,7 +139,7 @@ func TestFitOfHeywoodCases(t *testing.T) {
 	for i := range 500 {
 		wide.Set(i, 6, x.At(i, 0)+1e-3*x.At(i, 1))
 	}
-	m := fit(t, wide, 2)
+	m := fit(t, wide, factoranalysis.Settings{Factors: 2})
 	if least := slices.Min(m.Uniquenesses); !m.Converged || least != 0.005 {
 		t.Errorf("converged %v, least uniqueness %v", m.Converged, least)
 	}
@@ -148,7 +159,7 @@ func TestFitPlannedMissing(t *testing.T) {
 			x.Set(i, from+j, math.NaN())
 		}
 	}
-	m := fit(t, x, 2)
+	m := fit(t, x, factoranalysis.Settings{Factors: 2, Rotation: factoranalysis.RotateVarimax})
 	if len(m.Correlations.Unknown) != 16 {
 		t.Fatalf("%d unknown pairs, want 16", len(m.Correlations.Unknown))
 	}
@@ -159,11 +170,39 @@ func TestFitPlannedMissing(t *testing.T) {
 	order, signs := match(m.Loadings, rows)
 	near(t, "loadings", columns(m.Loadings, order, signs), rows, 0.07)
 	var model mat.Dense
-	model.Product(m.Loadings, m.Phi, m.Loadings.T())
+	model.Mul(m.Loadings, m.Loadings.T())
 	for _, pair := range m.Correlations.Unknown {
 		if d := m.Correlations.R.At(pair[0], pair[1]) - model.At(pair[0], pair[1]); math.Abs(d) > 1e-6 {
 			t.Errorf("pair %v: %v from what the factors say", pair, d)
 		}
+	}
+	// The residuals are of the 50 pairs that somebody answered, whose correlations are recomputed here.
+	var squares, pairs float64
+	for i := range 12 {
+		for j := range i {
+			var a, b []float64
+			for row := range 6000 {
+				if v, w := x.At(row, i), x.At(row, j); !math.IsNaN(v + w) {
+					a, b = append(a, v), append(b, w)
+				}
+			}
+			if len(a) > 0 {
+				d := stat.Correlation(a, b, nil) - model.At(i, j)
+				squares, pairs = squares+d*d, pairs+1
+			}
+		}
+	}
+	if want := math.Sqrt(squares / pairs); pairs != 50 || math.Abs(m.RMSR-want) > 1e-12 {
+		t.Errorf("root of the mean squared residual %v, want %v of %v pairs", m.RMSR, want, pairs)
+	}
+}
+
+// TestResidualOfNoPair: where no pair of items has a correlation, none can be off.
+func TestResidualOfNoPair(t *testing.T) {
+	t.Parallel()
+	x := mat.NewDense(4, 2, []float64{0, math.NaN(), 1, math.NaN(), math.NaN(), 0, math.NaN(), 1})
+	if m := fit(t, x, factoranalysis.Settings{Factors: 1}); !math.IsNaN(m.RMSR) {
+		t.Errorf("root of the mean squared residual %v of no pair, want NaN", m.RMSR)
 	}
 }
 
@@ -171,7 +210,7 @@ func TestFitPlannedMissing(t *testing.T) {
 func TestScores(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(300, 9, 2, 0.2)
-	m := fit(t, x, 2)
+	m := fit(t, x, factoranalysis.Settings{Factors: 2})
 	fresh := punched(mat.DenseCopyOf(x.Slice(0, 50, 0, 9)), 0.3)
 	for j := range 9 {
 		fresh.Set(7, j, math.NaN())
@@ -261,40 +300,23 @@ func TestFitRefuses(t *testing.T) {
 	constant.Set(4, 3, math.NaN())
 	infinite.Set(2, 1, math.Inf(-1))
 	for name, c := range map[string]struct {
-		x       *mat.Dense
-		factors int
-		want    error
-		text    string
+		x        *mat.Dense
+		settings factoranalysis.Settings
+		want     error
+		text     string
 	}{
-		"no factor":       {x, 0, solver.ErrSettings, "0 factors for 5 items"},
-		"too many":        {x, 5, solver.ErrSettings, "5 factors for 5 items"},
-		"constant item":   {constant, 1, nil, "item 4 has fewer than two different answers"},
-		"infinite":        {infinite, 1, solver.ErrNonFinite, "row 2, column 1"},
-		"one participant": {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), 1, solver.ErrShape, "two participants, not 5 and 1"},
+		"no factor":         {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
+		"too many":          {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
+		"rotation":          {x, factoranalysis.Settings{Factors: 1, Rotation: "oblimin"}, solver.ErrSettings, `rotation "oblimin"`},
+		"kind":              {x, factoranalysis.Settings{Factors: 1, Correlation: "spearman"}, solver.ErrSettings, `correlation "spearman"`},
+		"constant item":     {constant, factoranalysis.Settings{Factors: 1}, nil, "item 4 has fewer than two different answers"},
+		"constant category": {constant, factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item 4 has fewer"},
+		"many categories":   {mat.DenseCopyOf(randomNormal(40, 5)), factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item 1 has more than 30"},
+		"infinite":          {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
+		"one participant":   {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
 	} {
-		_, err := factoranalysis.Fit(c.x, c.factors, 0)
+		_, err := factoranalysis.Fit(c.x, c.settings)
 		if c.want != nil && !errors.Is(err, c.want) || !containsText(err, c.text) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.text)
-		}
-	}
-}
-
-func TestCorrelateRefuses(t *testing.T) {
-	t.Parallel()
-	constant := randomNormal(40, 5)
-	for i := range 40 {
-		constant.Set(i, 3, 2)
-	}
-	for name, c := range map[string]struct {
-		x    *mat.Dense
-		kind factoranalysis.Kind
-		text string
-	}{
-		"kind":              {randomNormal(40, 5), "spearman", `correlation "spearman"`},
-		"constant category": {constant, factoranalysis.Polychoric, "item 4 has fewer"},
-		"many categories":   {randomNormal(40, 5), factoranalysis.Polychoric, "item 1 has more than 30"},
-	} {
-		if _, err := factoranalysis.Correlate(c.x, c.kind, 0); !containsText(err, c.text) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.text)
 		}
 	}
@@ -306,20 +328,18 @@ func TestFitIsDeterministic(t *testing.T) {
 	x = punched(likert(x, -1, 0, 1), 0.1)
 	kept := mat.DenseCopyOf(x)
 	var first *factoranalysis.Model
-	var polychoric *factoranalysis.Correlations
 	var scores *mat.Dense
 	for _, threads := range []int{1, 4} {
 		previous := runtime.GOMAXPROCS(threads)
-		m := fit(t, x, 3)
+		m := fit(t, x, factoranalysis.Settings{Factors: 3, Correlation: factoranalysis.Polychoric})
 		s, err := m.Scores(x)
-		c, failed := factoranalysis.Correlate(x, factoranalysis.Polychoric, 0)
 		runtime.GOMAXPROCS(previous)
-		if err != nil || failed != nil {
-			t.Fatal(err, failed)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if first == nil {
-			first, scores, polychoric = m, s, c
-		} else if !mat.Equal(c.R, polychoric.R) || !mat.Equal(m.Loadings, first.Loadings) || !mat.Equal(m.Phi, first.Phi) || !mat.Equal(s, scores) {
+			first, scores = m, s
+		} else if !mat.Equal(m.Loadings, first.Loadings) || !mat.Equal(m.Phi, first.Phi) || !mat.Equal(s, scores) {
 			t.Error("other threads, other bits")
 		}
 	}
@@ -334,7 +354,7 @@ func TestScoresOfSmoothedCorrelations(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(25, 40, 2, 0)
 	for name, x := range map[string]*mat.Dense{"few participants": x, "contradictory": punched(x, 0.4)} {
-		m := fit(t, x, 2)
+		m := fit(t, x, factoranalysis.Settings{Factors: 2})
 		if !m.Correlations.Smoothed() {
 			t.Errorf("%s: least eigenvalue %v", name, m.Correlations.LeastEigenvalue)
 		}
@@ -345,5 +365,25 @@ func TestScoresOfSmoothedCorrelations(t *testing.T) {
 		if largest := mat.Max(scores); !(largest > 0.5 && largest < 6) || !(mat.Min(scores) > -6) {
 			t.Errorf("%s: scores from %v to %v", name, mat.Min(scores), largest)
 		}
+	}
+}
+
+// Transform scores rows of any matrix like Scores.
+func TestTransform(t *testing.T) {
+	t.Parallel()
+	x, _ := planted(100, 6, 2, 0)
+	m := fit(t, x, factoranalysis.Settings{Factors: 2, Rotation: factoranalysis.RotateVarimax})
+	rows := x.Slice(10, 20, 0, 6).(*mat.Dense)
+	want, err := m.Scores(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []mat.Matrix{rows, rows.T().T(), mat.DenseCopyOf(rows.T()).T(), struct{ mat.Matrix }{rows}} {
+		if got, err := m.Transform(x); err != nil || !mat.Equal(got, want) {
+			t.Errorf("%T: %v, error %v, want %v", x, got, err, want)
+		}
+	}
+	if _, err := m.Transform(x.Slice(0, 3, 0, 5)); !errors.Is(err, solver.ErrShape) {
+		t.Errorf("five of six items: error %v", err)
 	}
 }

@@ -136,8 +136,7 @@ func descent(gradient []float64, free []int) []float64 {
 	return step
 }
 
-// search returns the first of the points ψ + step, ψ + step/2 …, each clipped to the bounds, that lowers f enough; nil if
-// none does.
+// search returns the first of ψ + step, ψ + step/2 …, each clipped to the bounds, that lowers f enough, or nil.
 func search(at *reduced, r *mat.SymDense, step, gradient []float64) (*reduced, error) {
 	length, start := 1.0, at.objective()
 	for range maxHalvings {

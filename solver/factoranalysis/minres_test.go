@@ -150,7 +150,7 @@ func TestRotations(t *testing.T) {
 	for j := range 4 {
 		loadings.Set(5, j, 0) // an item without communality has no direction
 	}
-	rotated, rotation := varimax(loadings)
+	rotated, rotation := Varimax(loadings)
 	var identity mat.Dense
 	identity.Mul(rotation.T(), rotation)
 	for s := range 4 {
@@ -176,7 +176,7 @@ func TestRotations(t *testing.T) {
 			}
 		}
 	}
-	pattern, phi := promax(loadings)
+	pattern, phi := Promax(loadings)
 	var fit, want mat.Dense
 	fit.Product(pattern, phi, pattern.T())
 	want.Mul(loadings, loadings.T())
@@ -207,8 +207,8 @@ func varimaxCriterion(loadings *mat.Dense) float64 {
 func TestPromaxOfDependentColumns(t *testing.T) {
 	t.Parallel()
 	loadings := mat.NewDense(4, 2, []float64{0.5, 0, 0.6, 0, 0.4, 0, 0.7, 0})
-	pattern, phi := promax(loadings)
-	rotated, _ := varimax(loadings)
+	pattern, phi := Promax(loadings)
+	rotated, _ := Varimax(loadings)
 	if !mat.Equal(pattern, rotated) || phi.At(0, 1) != 0 || phi.At(0, 0) != 1 {
 		t.Errorf("pattern %v, correlations %v", mat.Formatted(pattern), mat.Formatted(phi))
 	}

@@ -38,8 +38,7 @@ type item struct {
 
 const missing = math.MaxUint8
 
-// categories returns the columns as categories. The different known values of a column, in ascending order, are its
-// categories.
+// categories returns the columns with their different known values, in ascending order, as categories.
 func categories(x *mat.Dense) ([]item, error) {
 	n, p := x.Dims()
 	items := make([]item, p)

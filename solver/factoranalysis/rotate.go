@@ -17,7 +17,7 @@ const (
 	angleTol  = 1e-10
 )
 
-// varimax returns the loadings Λ (p×k) rotated by the orthonormal T (k×k) that maximizes
+// Varimax returns the loadings Λ (p×k) rotated by the orthonormal T (k×k) that maximizes
 //
 //	Σ_t [ Σⱼ b_jt⁴/p − (Σⱼ b_jt²/p)² ],  B = H⁻¹ΛT, H the lengths of the rows of Λ,
 //
@@ -26,7 +26,7 @@ const (
 //
 // Pairs of columns are rotated in their plane by the angle that is best for them, until none turns by more than 1e-10:
 // H. F. Kaiser, "The varimax criterion for analytic rotation in factor analysis", 1958. The maximum is a local one.
-func varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
+func Varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
 	p, k := loadings.Dims()
 	rotated = mat.DenseCopyOf(loadings)
 	for i := range p {
@@ -70,7 +70,6 @@ func varimaxAngle(b *mat.Dense, s, t int) float64 {
 	return math.Atan2(products-2*u*v/n, squares-(u*u-v*v)/n) / 4
 }
 
-// turn rotates columns s and t by an angle.
 func turn(b *mat.Dense, s, t int, angle float64) {
 	p, _ := b.Dims()
 	sin, cos := math.Sincos(angle)
@@ -81,7 +80,7 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 	}
 }
 
-// promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
+// Promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
 // towards the powers of their varimax rotation B:
 //
 //	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = BU.
@@ -89,9 +88,9 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 // A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
 // power 4. The varimax is Kaiser-normalized, the fit to the target is not. If B has dependent columns, it is returned with
 // Φ = I.
-func promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
+func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	_, k := loadings.Dims()
-	pattern, _ = varimax(loadings)
+	pattern, _ = Varimax(loadings)
 	var target, u, inverse mat.Dense
 	target.Apply(func(_, _ int, v float64) float64 { return v * math.Pow(math.Abs(v), promaxPower-1) }, pattern)
 	phi = linalg.Identity(k)

@@ -12,6 +12,9 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
+// Transform is Scores, under the name that every factorization has.
+func (m *Model) Transform(x mat.Matrix) (*mat.Dense, error) { return m.Scores(x) }
+
 // Scores returns the factor scores, n×k, of the participants of x, n×p, by regression (L. L. Thurstone, 1935): for answers
 // z, standardized by the means and standard deviations of the fitted sample,
 //
@@ -23,7 +26,7 @@ import (
 //
 // A score does not depend on who else is in x. It returns an error that wraps solver.ErrShape for another number of items
 // and a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
-func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
+func (m *Model) Scores(x mat.Matrix) (*mat.Dense, error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()
 	if p != items {
@@ -62,7 +65,7 @@ func (m *Model) Scores(x *mat.Dense) (*mat.Dense, error) {
 }
 
 // score fills the rows of the participants who answered exactly the known items.
-func (m *Model) score(scores, x, structure *mat.Dense, known string, rows []int) error {
+func (m *Model) score(scores *mat.Dense, x mat.Matrix, structure *mat.Dense, known string, rows []int) error {
 	p, k := structure.Dims()
 	var items []int
 	for j := range p {

@@ -33,7 +33,6 @@ type admm struct {
 	residualSquared, outside float64
 }
 
-// Name returns "icqf".
 func (*admm) Name() string { return "icqf" }
 
 // state is one run: the ADMM of section 3.2 in the letters of the paper, with D = [W, C] and B = [Q, Qc].
@@ -128,7 +127,6 @@ func columns(a *mat.Dense, from, to int) *mat.Dense {
 	return a.Slice(0, a.RawMatrix().Rows, from, to).(*mat.Dense)
 }
 
-// Update makes one update.
 func (s *state) Update() solver.Status {
 	s.d, s.next = s.next, s.d
 	for i := range s.chunks {
@@ -245,7 +243,6 @@ func transposeTo(dst, a *mat.Dense, rows int) {
 	}
 }
 
-// Objective returns the objective of the iterate.
 func (s *state) Objective() float64 { return s.squared/2 + s.penalty() }
 
 func (s *state) penalty() float64 {

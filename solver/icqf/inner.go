@@ -1,6 +1,7 @@
 package icqf
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -27,15 +28,11 @@ type inner struct {
 	box    linalg.Box
 }
 
-// newInner returns the problem of k entries whose penalties weigh so much more than the settings say. An upper bound of 0 is
-// none.
+// newInner returns the problem of k entries whose penalties weigh so much more than in the settings. 0 is no upper bound.
 func newInner(s *Settings, k int, weight, upper float64) *inner {
-	if upper == 0 {
-		upper = math.Inf(1)
-	}
 	return &inner{
 		kind: s.Inner, l1: s.L1 * weight, l2: s.L2 * weight,
-		box: linalg.Box{Gram: mat.NewDense(k, k, nil), Upper: upper, Rounds: rounds},
+		box: linalg.Box{Gram: mat.NewDense(k, k, nil), Upper: cmp.Or(upper, math.Inf(1)), Rounds: rounds},
 	}
 }
 
@@ -60,15 +57,12 @@ func (p *inner) prepare(rho float64) {
 	}
 }
 
-// improve improves the first count columns of X for those of C, which it overwrites. What becomes of a column does not depend
-// on the others.
+// improve improves the first count columns of X, each by itself, for those of C, which it overwrites.
 func (p *inner) improve(x, c *mat.Dense, count int) {
 	shift := p.l1 / p.rho
 	for t := range x.RawMatrix().Rows {
 		row, dead := c.RawRowView(t)[:count], p.box.Gram.At(t, t) == 0
-		for i := range row {
-			row[i] -= shift
-		}
+		floats.AddConst(-shift, row)
 		// An entry that fits nothing is best at 0 for its penalty.
 		if dead && p.l1 > 0 {
 			clear(x.RawRowView(t))

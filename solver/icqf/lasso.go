@@ -157,8 +157,7 @@ func (b *boxLasso) add(t int) {
 	b.free, b.isFree[t] = append(b.free, t), true
 }
 
-// toFree makes the direction in which the last free score moves and the others keep their gradient, and returns the length of the step
-// to the minimum.
+// toFree directs the last free score, keeping the gradients of the others, and returns the length of the step to the minimum.
 func (b *boxLasso) toFree() float64 {
 	k, last := len(b.linear), len(b.free)-1
 	g := b.gradient[b.free[last]]

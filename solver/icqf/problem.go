@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -42,11 +43,7 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 	}
 	p.answers = mat.DenseCopyOf(data.Answers).RawMatrix().Data
 	p.filled = linalg.Filled(data.Answers, linalg.ColumnMeans(data.Answers))
-	for _, v := range p.answers {
-		if v == v {
-			p.observed++
-		}
-	}
+	p.observed = floats.Count(func(v float64) bool { return v == v }, p.answers)
 	n, items := data.Answers.Dims()
 	if s.Rank < 1 || s.Rank > items {
 		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors for %d items", solver.ErrRank, s.Rank, items)
@@ -163,9 +160,7 @@ func (p *Problem) checkSettings(s *Settings) error {
 	if prepared := p.svd.V.RawMatrix().Cols; s.Rank > prepared && prepared < min(n, items) {
 		return fmt.Errorf("%w: %d factors, prepared for %d", solver.ErrRank, s.Rank, prepared)
 	}
-	if s.Inner == "" {
-		s.Inner = CoordinateDescent
-	}
+	s.Inner = cmp.Or(s.Inner, CoordinateDescent)
 	switch {
 	case s.Inner != CoordinateDescent && s.Inner != FISTA:
 		return fmt.Errorf("%w: inner algorithm %q is none of cd, fista", solver.ErrSettings, s.Inner)

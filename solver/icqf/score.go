@@ -65,8 +65,17 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// Scorer scores one participant at a time and allocates nothing for it. It is not safe for concurrent use; several may share a
-// model.
+// Transform returns the scores of new participants for a model without confounds: Score of the answers alone. A matrix that
+// is not a *mat.Dense is copied.
+func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
+	dense, ok := answers.(*mat.Dense)
+	if !ok {
+		dense = mat.DenseCopyOf(answers)
+	}
+	return m.Score(dense, nil)
+}
+
+// Scorer scores one participant at a time and allocates nothing. It is for one goroutine; several may share a model.
 type Scorer struct {
 	model *Model
 	lasso *boxLasso
@@ -138,7 +147,7 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	if !(m.L1 >= 0) || !(m.L2 >= 0) || math.IsInf(m.L1, 1) || math.IsInf(m.L2, 1) {
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, m.L1, m.L2)
 	}
-	if err := finite(m.Loadings); err != nil {
+	if err := solver.CheckFinite(m.Loadings); err != nil {
 		return fmt.Errorf("loadings: %w", err)
 	}
 	if (confounds == nil) != (m.ConfoundLoadings == nil) {
@@ -152,27 +161,14 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	if known != items {
 		return fmt.Errorf("%w: loadings of %d items, confounds' of %d", solver.ErrShape, items, known)
 	}
-	if err := finite(m.ConfoundLoadings); err != nil {
+	if err := solver.CheckFinite(m.ConfoundLoadings); err != nil {
 		return fmt.Errorf("confounds' loadings: %w", err)
 	}
 	if rows, c := confounds.Dims(); rows != n || c != want {
 		return fmt.Errorf("%w: %d×%d confounds in place of %d×%d", solver.ErrShape, rows, c, n, want)
 	}
-	if at, ok := errors.AsType[*solver.NonFiniteError](finite(confounds)); ok {
+	if at, ok := errors.AsType[*solver.NonFiniteError](solver.CheckFinite(confounds)); ok {
 		return fmt.Errorf("%w: row %d, column %d is %v", ErrConfounds, at.Row, at.Col, at.Value)
-	}
-	return nil
-}
-
-// finite returns a *solver.NonFiniteError for the first entry that is NaN or infinite.
-func finite(a *mat.Dense) error {
-	rows, _ := a.Dims()
-	for i := range rows {
-		for j, v := range a.RawRowView(i) {
-			if v-v != 0 {
-				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
-			}
-		}
 	}
 	return nil
 }

@@ -124,8 +124,7 @@ func (x *CSR) SelectRows(rows []int) *CSR {
 	return newCSR(len(rows), x.p, indptr, indices, values)
 }
 
-// Transpose returns Xᵀ, whose row j holds column j of X. It is computed once and shared, at O(p + nnz) and as much
-// memory as X.
+// Transpose returns Xᵀ, whose row j holds column j of X, computed once, at O(p + nnz) and as much memory as X.
 func (x *CSR) Transpose() *CSR { return x.transposed() }
 
 func (x *CSR) transpose() *CSR {

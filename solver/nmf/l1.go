@@ -57,9 +57,6 @@ func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 // Start returns the state at the start factors; without any it starts as NMF does, with the penalties. It returns a
 // *solver.DomainError for a negative entry of X.
 func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
-	if err := solver.NonNegative.Check(p.X); err != nil {
-		return nil, err
-	}
 	topics, scores := m.Weights(p.X, p.Settings.Rank)
 	s, err := startNonNegative(ctx, p, topics, scores)
 	if err != nil {
@@ -73,7 +70,6 @@ func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error)
 // the objective.
 type penalized struct{ *state }
 
-// Update makes one update.
 func (s *penalized) Update() solver.Status {
 	s.projectOnTopics()
 	s.improveScores()

@@ -103,7 +103,6 @@ func (s *logNMF) target(e, a, q *mat.Dense) {
 	s.threads.AddMulTo(e, a, q)
 }
 
-// Update makes one update.
 func (s *logNMF) Update() solver.Status {
 	s.updateScores()
 	s.updateTopics()
@@ -139,7 +138,6 @@ func (s *logNMF) Transform() solver.Transform {
 // Objective returns Σ log(1 + eᵐ) − x·m.
 func (s *logNMF) Objective() float64 { return s.forScores.Objective }
 
-// Factors returns the iterate.
 func (s *logNMF) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
 
 // Finish returns the iterate. Its objective needs no recomputation.

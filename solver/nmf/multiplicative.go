@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// negligible is a share of the largest entry of a factor. Smaller entries count as 0, because subnormal numbers would only
-// slow the products.
+// negligible is a share of a factor's largest entry. Smaller ones count as 0: subnormal numbers slow the products.
 const negligible = 1e-150
 
 // NMF is the non-negative matrix factorization by multiplicative updates.
@@ -25,9 +24,6 @@ func (NMF) Name() string { return "nmf" }
 // descent has improved, at the cost of about sixty updates. Zeros, which no update changes, are raised to 1e-10 of the factor's
 // largest entry unless both factors are given.
 func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
-	if err := solver.NonNegative.Check(p.X); err != nil {
-		return nil, err
-	}
 	s, err := startNonNegative(ctx, p, 0, 0)
 	if err != nil {
 		return nil, err
@@ -51,7 +47,6 @@ type multiplicative struct {
 	topicsFit, scoresFit *mat.Dense // F·GᵀG, p×k and G·FᵀF, n×k
 }
 
-// Update makes one update.
 func (s *multiplicative) Update() solver.Status {
 	s.x.MulTo(s.scoresCross, s.topics)
 	s.multiply(s.scores, s.scoresCross, s.topicsGram, s.scoresFit)

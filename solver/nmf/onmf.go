@@ -99,7 +99,6 @@ func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) 
 	return o, nil
 }
 
-// Update makes one update.
 func (s *orthogonal) Update() solver.Status {
 	s.projectOnScores()
 	s.topicsCross.Scale(1/s.unit, s.topicsCross)

@@ -12,8 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// maxCondition is the condition number of a Gram matrix, with columns near length one, above which a solution ignores
-// directions.
+// maxCondition is the condition number of a Gram matrix of columns near length one above which directions are ignored.
 const maxCondition = 1e12
 
 // maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
@@ -61,7 +60,6 @@ type semi struct {
 	fitPlus, fitMinus   *mat.Dense // G times these, n×k
 }
 
-// Update makes one update.
 func (s *semi) Update() solver.Status {
 	s.x.MulTo(s.scoresCross, s.topics)
 	k, _ := s.topicsGram.Dims()
@@ -137,24 +135,18 @@ func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 		linalg.ScaleColumns(dst, dst, scale)
 		return
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(scaled, true) {
+	values, vectors, ok := linalg.Eigen(scaled)
+	if !ok {
 		return
 	}
-	var vectors, weighted, inverse mat.Dense
-	eigen.VectorsTo(&vectors)
-	values := eigen.Values(nil)
-	weights := make([]float64, k)
-	for t, value := range values {
-		if value > values[k-1]/maxCondition {
-			weights[t] = 1 / value
+	inverse := linalg.Mapped(values, vectors, func(v float64) float64 {
+		if v > values[k-1]/maxCondition {
+			return 1 / v
 		}
-	}
-	weighted.CloneFrom(&vectors)
-	linalg.ScaleColumns(&weighted, &weighted, weights)
-	inverse.Mul(&weighted, vectors.T())
+		return 0
+	})
 	right := linalg.NewLike(c)
 	linalg.ScaleColumns(right, c, scale)
-	threads.MulTo(dst, right, &inverse)
+	threads.MulTo(dst, right, inverse)
 	linalg.ScaleColumns(dst, dst, scale)
 }

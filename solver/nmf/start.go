@@ -30,8 +30,12 @@ func given(p *solver.Problem) (topics, scores bool) {
 // startNonNegative returns the state at the start of a method with F, G ≥ 0 and these weights.
 //
 // If no factor is given, two starts are improved by rounds of coordinate descent on both factors, and the better one is taken:
-// the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms.
+// the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms. It returns a
+// *solver.DomainError for a negative entry of X.
 func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
+	if err := solver.NonNegative.Check(p.X); err != nil {
+		return nil, err
+	}
 	s, err := newState(ctx, p, solver.NonNegative)
 	if err != nil {
 		return nil, err
@@ -66,8 +70,7 @@ func repeat(ctx context.Context, rounds int, round func()) {
 	}
 }
 
-// complete makes the factors of a new state a start. A factor that is not given becomes nearly the best one for the other, by
-// coordinate descent.
+// complete makes a start: by coordinate descent, a factor that is not given becomes nearly the best one for the other.
 func (s *state) complete(ctx context.Context, p *solver.Problem) {
 	switch topics, scores := given(p); {
 	case topics && scores:

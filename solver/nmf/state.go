@@ -83,7 +83,6 @@ func (s *state) improveTopics() {
 // Objective returns ‖X − G·Fᵀ‖².
 func (s *state) Objective() float64 { return s.residual }
 
-// Factors returns the iterate.
 func (s *state) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
 
 // Finish recomputes the objective.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,12 +15,10 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Fit factorizes a matrix, n×p, with the given number of factors and the given seed of the start. It must be safe for
-// concurrent use.
+// Fit factorizes an n×p matrix with this number of factors and seed of the start. It must be safe for concurrent use.
 type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
-// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say. Seed starts the generator of the groups, and
-// every fit.
+// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say. Seed is that of the groups and of every fit.
 type BiCrossSettings struct {
 	Jobs
 	// Factors are the candidates.
@@ -79,14 +78,14 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 
 	all, count := s.Folds*s.Folds, len(s.Factors)
 	errs := make([]float64, all*count)
-	parts := make([]lazy[*corners], all)
+	parts := make([]func() (*corners, error), all)
 	for f := range parts {
-		parts[f].left = count
+		parts[f] = lent(count, func() (*corners, error) { return split(x, rows, columns, f/s.Folds, f%s.Folds) })
 	}
 	// The jobs go fold by fold, so that few folds are in memory at a time.
 	err := s.each(ctx, len(errs), func(ctx context.Context, job int) error {
 		f, c := job/count, count-1-job%count
-		q, err := parts[f].use(func() (*corners, error) { return split(x, rows, columns, f/s.Folds, f%s.Folds) })
+		q, err := parts[f]()
 		if err != nil {
 			return fmt.Errorf("holding out cells: %w", err)
 		}
@@ -135,10 +134,7 @@ func part(x mat.Matrix, rows, columns []int) (mat.Matrix, error) {
 		return out, nil
 	}
 	_, p := x.Dims()
-	place := make([]int32, p)
-	for j := range place {
-		place[j] = -1
-	}
+	place := slices.Repeat([]int32{-1}, p)
 	for c, j := range columns {
 		place[j] = int32(c)
 	}
@@ -187,8 +183,7 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 // those of least length.
 func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	_, k := m.Dims()
-	gram := mat.NewDense(k, k, nil)
-	serial.GramTo(gram, m)
+	gram := serial.Gram(m)
 	if nonNegative {
 		serial.NonNegative(products, gram)
 		return nil

@@ -114,7 +114,7 @@ type blockwise struct {
 	method                Method
 	candidates            []Candidate // ascending
 	rowGroup, columnGroup []int
-	folds                 []lazy[Fitter]
+	folds                 []func() (Fitter, error)
 	errors                *mat.Dense // candidates×folds
 	unconverged           atomic.Int64
 }
@@ -149,9 +149,9 @@ func (cv *blockwise) prepare() error {
 		return fmt.Errorf("%w: strata for %d rows, must be %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
 	cv.deal(rowGroups, columnGroups)
-	cv.folds = make([]lazy[Fitter], folds)
+	cv.folds = make([]func() (Fitter, error), folds)
 	for f := range cv.folds {
-		cv.folds[f].left = len(cv.candidates)
+		cv.folds[f] = lent(len(cv.candidates), func() (Fitter, error) { return cv.prepareFold(f) })
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
 			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, folds, rest)
 		}
@@ -203,7 +203,6 @@ func binned(strata *mat.Dense) [][]int {
 	return out
 }
 
-// held reports whether a fold holds a cell out.
 func (cv *blockwise) held(i, j, fold int) bool {
 	return (cv.rowGroup[i]+cv.columnGroup[j])%len(cv.folds) == fold
 }
@@ -226,7 +225,7 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 
 // fit stores the error of a candidate in a fold.
 func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
-	fitter, err := cv.folds[f].use(func() (Fitter, error) { return cv.prepareFold(f) })
+	fitter, err := cv.folds[f]()
 	if err != nil {
 		return err
 	}
@@ -259,7 +258,6 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	return nil
 }
 
-// prepareFold returns the fitter of a fold.
 func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 	training := mat.DenseCopyOf(cv.x)
 	for i := range cv.rowGroup {

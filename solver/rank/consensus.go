@@ -51,7 +51,7 @@ func Consensus(clusters [][]int) (Stability, error) {
 	}
 	for a := range weights {
 		for b := range a {
-			d := distances.at(a, b)
+			d := *distances.at(a, b)
 			pairs := weights[a] * weights[b]
 			sum += pairs * d
 			squares += pairs * d * d
@@ -100,15 +100,12 @@ func group(clusters [][]int) (histories [][]int, weights []float64, err error) {
 	return histories, weights, nil
 }
 
-// triangle holds the distances of pairs a > b.
-type triangle struct {
-	values []float64
-	n      int
-}
+// triangle holds the distances of pairs a > b, by a and then by b.
+type triangle []float64
 
-func newTriangle(histories [][]int) *triangle {
+func newTriangle(histories [][]int) triangle {
 	n := len(histories)
-	d := &triangle{values: make([]float64, n*(n-1)/2), n: n}
+	d := make(triangle, 0, n*(n-1)/2)
 	for a := range n {
 		for b := range a {
 			different := 0
@@ -117,21 +114,17 @@ func newTriangle(histories [][]int) *triangle {
 					different++
 				}
 			}
-			d.set(a, b, float64(different)/float64(len(histories[a])))
+			d = append(d, float64(different)/float64(len(histories[a])))
 		}
 	}
 	return d
 }
 
-func (d *triangle) index(a, b int) int {
-	if a < b {
-		a, b = b, a
-	}
-	return a*(a-1)/2 + b
+// at returns the place of the distance of two different rows.
+func (d triangle) at(a, b int) *float64 {
+	a, b = max(a, b), min(a, b)
+	return &d[a*(a-1)/2+b]
 }
-
-func (d *triangle) at(a, b int) float64     { return d.values[d.index(a, b)] }
-func (d *triangle) set(a, b int, v float64) { d.values[d.index(a, b)] = v }
 
 // joined returns the sum over the pairs of rows of the squares of the distance at which average linkage joins them. It
 // overwrites the distances.
@@ -139,11 +132,11 @@ func (d *triangle) set(a, b int, v float64) { d.values[d.index(a, b)] = v }
 // It follows chains of nearest neighbours until two are each other's (F. Murtagh, "A survey of recent advances in
 // hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain is
 // taken, otherwise the first.
-func (d *triangle) joined(weights []float64) float64 {
-	size, alive := slices.Clone(weights), slices.Repeat([]bool{true}, d.n)
+func (d triangle) joined(weights []float64) float64 {
+	size, alive := slices.Clone(weights), slices.Repeat([]bool{true}, len(weights))
 	var sum float64
 	var chain []int
-	for left, first := d.n, 0; left > 1; {
+	for left, first := len(weights), 0; left > 1; {
 		if len(chain) == 0 {
 			for !alive[first] {
 				first++
@@ -154,11 +147,11 @@ func (d *triangle) joined(weights []float64) float64 {
 		nearest, distance := -1, math.Inf(1)
 		if len(chain) > 1 {
 			nearest = chain[len(chain)-2]
-			distance = d.at(top, nearest)
+			distance = *d.at(top, nearest)
 		}
 		for b := range alive {
-			if alive[b] && b != top && d.at(top, b) < distance {
-				nearest, distance = b, d.at(top, b)
+			if alive[b] && b != top && *d.at(top, b) < distance {
+				nearest, distance = b, *d.at(top, b)
 			}
 		}
 		if len(chain) < 2 || nearest != chain[len(chain)-2] {
@@ -170,7 +163,8 @@ func (d *triangle) joined(weights []float64) float64 {
 		alive[top] = false
 		for b := range alive {
 			if alive[b] && b != nearest {
-				d.set(nearest, b, (size[top]*d.at(top, b)+size[nearest]*d.at(nearest, b))/(size[top]+size[nearest]))
+				to := d.at(nearest, b)
+				*to = (size[top]**d.at(top, b) + size[nearest]**to) / (size[top] + size[nearest])
 			}
 		}
 		size[nearest] += size[top]

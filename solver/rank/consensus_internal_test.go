@@ -13,9 +13,9 @@ func TestAverageLinkage(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 20 {
 		const n = 17
-		d := &triangle{values: make([]float64, n*(n-1)/2), n: n}
-		for i := range d.values {
-			d.values[i] = random.Float64()
+		d := make(triangle, n*(n-1)/2)
+		for i := range d {
+			d[i] = random.Float64()
 		}
 		weights := make([]float64, n)
 		for a := range weights {
@@ -29,7 +29,7 @@ func TestAverageLinkage(t *testing.T) {
 }
 
 // naive returns Σh² and Σhd over the pairs of rows.
-func naive(d *triangle, weights []float64) (squares, products float64) {
+func naive(d triangle, weights []float64) (squares, products float64) {
 	var clusters [][]int
 	for a := range weights {
 		clusters = append(clusters, []int{a})
@@ -38,7 +38,7 @@ func naive(d *triangle, weights []float64) (squares, products float64) {
 		var sum, pairs float64
 		for _, i := range a {
 			for _, j := range b {
-				sum += weights[i] * weights[j] * d.at(i, j)
+				sum += weights[i] * weights[j] * *d.at(i, j)
 				pairs += weights[i] * weights[j]
 			}
 		}
@@ -56,7 +56,7 @@ func naive(d *triangle, weights []float64) (squares, products float64) {
 		for _, i := range clusters[x] {
 			for _, j := range clusters[y] {
 				squares += weights[i] * weights[j] * least * least
-				products += weights[i] * weights[j] * least * d.at(i, j)
+				products += weights[i] * weights[j] * least * *d.at(i, j)
 			}
 		}
 		clusters[y] = append(clusters[y], clusters[x]...)

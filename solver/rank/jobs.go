@@ -43,25 +43,17 @@ func (j Jobs) each(ctx context.Context, count int, work func(ctx context.Context
 	return group.Wait()
 }
 
-// lazy is a value that the first of several jobs makes and the last one releases.
-type lazy[T any] struct {
-	mu    sync.Mutex
-	value *T
-	err   error
-	left  int // jobs to come
-}
-
-// use returns the value to one more job.
-func (l *lazy[T]) use(build func() (T, error)) (value T, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.value == nil {
-		value, err = build()
-		l.value, l.err = &value, err
+// lent returns a function that gives a value to several jobs: the first builds it, and it is released with the last.
+func lent[T any](jobs int, build func() (T, error)) func() (T, error) {
+	var mu sync.Mutex
+	once := sync.OnceValues(build)
+	return func() (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		value, err := once()
+		if jobs--; jobs == 0 {
+			once = nil
+		}
+		return value, err
 	}
-	value, err = *l.value, l.err
-	if l.left--; l.left == 0 {
-		l.value = nil
-	}
-	return value, err
 }

@@ -221,7 +221,6 @@ func selectRows(x mat.Matrix, data Data, rows []int) (mat.Matrix, Data) {
 	return linalg.SelectRows(dense, rows), s
 }
 
-// validation is a cross-validation under way.
 type validation struct {
 	Search
 	x          mat.Matrix

@@ -69,7 +69,6 @@ func (s *gradientState) evaluate() {
 	s.objective = s.Xi*residual + loss + s.Ridge*linalg.Dot(s.head, s.head)
 }
 
-// Update makes one update.
 func (s *gradientState) Update() solver.Status {
 	if s.since >= patience {
 		if s.objective-s.lowest <= stillShare*math.Abs(s.lowest) {
@@ -147,7 +146,7 @@ func (s *gradientState) project(half *lifted) bool {
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
 		dense := half.dense()
-		if norm := mat.Norm(dense, 2); math.IsNaN(norm) || math.IsInf(norm, 0) || !svd.Factorize(dense, mat.SVDThin) {
+		if norm := mat.Norm(dense, 2); norm-norm != 0 || !svd.Factorize(dense, mat.SVDThin) {
 			return false
 		}
 		var u, v mat.Dense
@@ -202,7 +201,6 @@ type lifted struct {
 	share float64
 }
 
-// MulTo stores Θ½·D in dst.
 func (l *lifted) MulTo(dst, d *mat.Dense) {
 	rows, m := d.Dims()
 	right := d.Slice(l.kappa, rows, 0, m).(*mat.Dense)
@@ -211,7 +209,6 @@ func (l *lifted) MulTo(dst, d *mat.Dense) {
 	l.threads.AddMulTo(dst, l.a, d.Slice(0, l.kappa, 0, m).(*mat.Dense))
 }
 
-// MulTransTo stores Θ½ᵀ·D in dst.
 func (l *lifted) MulTransTo(dst, d *mat.Dense) {
 	rows, m := dst.Dims()
 	below := dst.Slice(l.kappa, rows, 0, m).(*mat.Dense)
@@ -233,10 +230,7 @@ func (l *lifted) add(dst, left, right, d *mat.Dense) {
 // dense returns Θ½.
 func (l *lifted) dense() *mat.Dense {
 	wide := l.kappa + l.e
-	dst, eye := mat.NewDense(l.d, wide, nil), mat.NewDense(wide, wide, nil)
-	for i := range wide {
-		eye.Set(i, i, 1)
-	}
-	l.MulTo(dst, eye)
+	dst := mat.NewDense(l.d, wide, nil)
+	l.MulTo(dst, linalg.Identity(wide))
 	return dst
 }

@@ -24,7 +24,6 @@ type iterate struct {
 	result    *solver.Head
 }
 
-// Objective returns the objective of the iterate.
 func (it *iterate) Objective() float64 { return it.objective }
 
 // Factors returns the iterate, not in its final gauge.
@@ -72,8 +71,7 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	return topics, scores, it.recompute(topics, scores)
 }
 
-// rotate multiplies Q, Y and b, κ×r, by the orthogonal matrix that makes the columns of [b, Yᵀ]ᵀ orthogonal. The longest
-// column comes first.
+// rotate makes the columns of [b, Yᵀ]ᵀ orthogonal, the longest first, by an orthogonal matrix on Q, Y and b, κ×r.
 func (it *iterate) rotate(coef *mat.Dense) {
 	gram := it.threads.Gram(it.image)
 	gram.Add(gram, it.threads.Gram(coef))
@@ -178,33 +176,16 @@ func widened(a *mat.Dense, k int) *mat.Dense {
 // eigen returns eigenvalues, largest first, and eigenvectors of a symmetric matrix.
 func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 	n, _ := a.Dims()
-	var e mat.EigenSym
-	if norm := mat.Norm(a, 2); math.IsNaN(norm) || math.IsInf(norm, 0) || !e.Factorize(mat.NewSymDense(n, mat.DenseCopyOf(a).RawMatrix().Data), true) {
+	if norm := mat.Norm(a, 2); norm-norm != 0 {
 		return nil, nil, false
 	}
-	values = e.Values(nil)
-	var ascending mat.Dense
-	e.VectorsTo(&ascending)
-	vectors = mat.NewDense(n, n, nil)
-	for i := range n {
-		row, from := vectors.RawRowView(i), ascending.RawRowView(i)
-		for j := range row {
-			row[j] = from[n-1-j]
+	if values, vectors, ok = linalg.Eigen(mat.NewSymDense(n, mat.DenseCopyOf(a).RawMatrix().Data)); ok {
+		slices.Reverse(values)
+		for i := range n {
+			slices.Reverse(vectors.RawRowView(i))
 		}
 	}
-	slices.Reverse(values)
-	return values, vectors, true
-}
-
-// mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
-func mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
-	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))
-	for t, v := range values {
-		factors[t] = of(v)
-	}
-	linalg.ScaleColumns(scaled, scaled, factors)
-	scaled.Mul(scaled, vectors.T())
-	return scaled
+	return values, vectors, ok
 }
 
 // largestEntries returns the entry of largest magnitude of each column, the first of several.

@@ -125,7 +125,7 @@ func pseudoInverse(a *mat.Dense) *mat.Dense {
 	if !ok {
 		return a // not finite; the results computed with it are not finite either
 	}
-	return mapped(values, vectors, func(v float64) float64 {
+	return linalg.Mapped(values, vectors, func(v float64) float64 {
 		if v > negligible*values[0] {
 			return 1 / v
 		}

@@ -142,7 +142,6 @@ func (s *profiledState) total(image *mat.Dense) float64 {
 	return s.Xi * (s.squared - linalg.Dot(image, image))
 }
 
-// Update makes one update.
 func (s *profiledState) Update() solver.Status {
 	if s.exact != nil {
 		s.fit()
@@ -435,10 +434,8 @@ func (s *profiledState) straighten() {
 	width := s.rank + s.previous
 	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
 	gram := s.threads.Gram(directions)
-	drift := mat.DenseCopyOf(gram)
-	for i := range width {
-		drift.Set(i, i, drift.At(i, i)-1)
-	}
+	var drift mat.Dense
+	drift.Sub(gram, linalg.Identity(width))
 	if floats.Norm(drift.RawMatrix().Data, math.Inf(1)) <= maxDrift {
 		return
 	}
@@ -446,7 +443,7 @@ func (s *profiledState) straighten() {
 	if !ok || !(values[width-1] > 0) {
 		return // not finite; the objective shows it too
 	}
-	root := mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
+	root := linalg.Mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
 		rows, _ := a.Dims()
 		turned := mat.NewDense(rows, width, nil)

@@ -171,10 +171,7 @@ func (g *regression) factorize() {
 	g.factor = blas64.Symmetric{N: m, Stride: m, Data: gram.RawMatrix().Data, Uplo: blas.Upper}
 	_, g.factored = lapack64.Potrf(g.factor)
 	if !g.factored { // not finite, or ν = 0 and saturated: no preconditioner
-		gram.Zero()
-		for j := range m {
-			gram.Set(j, j, 1)
-		}
+		gram.Copy(linalg.Identity(m))
 		g.factored = true
 	}
 }

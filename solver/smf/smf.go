@@ -1,6 +1,7 @@
 package smf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,17 +104,11 @@ func (d *Data) check() error {
 	if len(d.Labels) == 0 {
 		return fmt.Errorf("%w: there are none", ErrLabels)
 	}
-	largest := 0
-	for i, y := range d.Labels {
-		if y < 0 {
-			return fmt.Errorf("%w: label %d of document %d", ErrLabels, y, i)
-		}
-		largest = max(largest, y)
+	if i := slices.IndexFunc(d.Labels, func(y int) bool { return y < 0 }); i >= 0 {
+		return fmt.Errorf("%w: label %d of document %d", ErrLabels, d.Labels[i], i)
 	}
-	if d.Classes == 0 {
-		d.Classes = largest + 1
-	}
-	if d.Classes < 2 || largest >= d.Classes {
+	largest := slices.Max(d.Labels)
+	if d.Classes = cmp.Or(d.Classes, largest+1); d.Classes < 2 || largest >= d.Classes {
 		return fmt.Errorf("%w: %d classes, largest label %d", ErrLabels, d.Classes, largest)
 	}
 	if d.Weights != nil && len(d.Weights) != len(d.Labels) {
@@ -165,8 +160,8 @@ func checkAux(aux *mat.Dense, n int) error {
 	if rows != n {
 		return fmt.Errorf("%w: auxiliary features for %d documents, must be %d", solver.ErrShape, rows, n)
 	}
-	if at, ok := errors.AsType[*solver.DomainError](solver.Real.Check(aux)); ok {
-		return fmt.Errorf("reading the auxiliary features: %w", &solver.NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value})
+	if err := solver.CheckFinite(aux); err != nil {
+		return fmt.Errorf("reading the auxiliary features: %w", err)
 	}
 	return nil
 }
@@ -229,7 +224,11 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	t.d, t.e = t.side.Dims()
 	t.rank = min(t.k, t.d)
 	t.labels = labels{of: m.data.Labels, weights: m.data.Weights}
-	t.z = withOnes(m.data.Aux, n)
+	t.z = mat.NewDense(n, 1, slices.Repeat([]float64{1}, n))
+	if aux, ones := m.data.Aux, t.z; aux != nil {
+		t.z = new(mat.Dense)
+		t.z.Augment(ones, aux)
+	}
 	_, t.aux = t.z.Dims()
 	t.rounding = noise * (t.Xi*t.squared + float64(n))
 	return t, t.checkHead()
@@ -256,16 +255,6 @@ func shape(a *mat.Dense) (rows, columns int) {
 		return 0, 0
 	}
 	return a.Dims()
-}
-
-// withOnes returns [1 | aux].
-func withOnes(aux *mat.Dense, n int) *mat.Dense {
-	ones, z := mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)), new(mat.Dense)
-	if aux == nil {
-		return ones
-	}
-	z.Augment(ones, aux)
-	return z
 }
 
 // transposed is Xᵀ.

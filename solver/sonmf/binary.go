@@ -46,11 +46,8 @@ type Binary struct{ settings BinarySettings }
 
 // NewBinary returns the method. It returns an error for an unknown step and for an Eta that is negative or not finite.
 func NewBinary(s BinarySettings) (*Binary, error) {
-	switch s.Step {
-	case "":
-		s.Step = BinaryStepQuasiNewton
-	case BinaryStepQuasiNewton, BinaryStepFixed:
-	default:
+	s.Step = cmp.Or(s.Step, BinaryStepQuasiNewton)
+	if s.Step != BinaryStepQuasiNewton && s.Step != BinaryStepFixed {
 		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed", solver.ErrSettings, s.Step)
 	}
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {
@@ -73,7 +70,6 @@ type binaryIterate struct {
 // Objective returns f.
 func (it *binaryIterate) Objective() float64 { return it.at.Objective }
 
-// Factors returns the iterate.
 func (it *binaryIterate) Factors() (topics, scores *mat.Dense) { return it.at.Topics, it.at.Scores }
 
 // Finish returns the factors and evaluates the objective once more.
@@ -151,13 +147,11 @@ type affine struct {
 	factor, shift float64
 }
 
-// MulTo stores the product with D in dst.
 func (a affine) MulTo(dst, d *mat.Dense) {
 	a.Operator.MulTo(dst, d)
 	a.complete(dst, d)
 }
 
-// MulTransTo stores the product of the transposed matrix with D in dst.
 func (a affine) MulTransTo(dst, d *mat.Dense) {
 	a.Operator.MulTransTo(dst, d)
 	a.complete(dst, d)

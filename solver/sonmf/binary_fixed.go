@@ -47,7 +47,6 @@ func newFixedState(it binaryIterate, eta float64, threads linalg.Threads) *fixed
 	return s
 }
 
-// Update makes one update.
 func (s *fixedState) Update() solver.Status {
 	n, _ := s.at.Scores.Dims()
 	for i := range n {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -135,7 +136,6 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	return s
 }
 
-// Update makes one update.
 func (s *quasiNewtonState) Update() solver.Status {
 	s.precondition()
 	for {
@@ -154,7 +154,6 @@ func (s *quasiNewtonState) Update() solver.Status {
 	}
 }
 
-// forget drops the pairs.
 func (s *quasiNewtonState) forget() {
 	s.spare = append(s.spare, s.pairs...)
 	s.pairs = s.pairs[:0]
@@ -213,11 +212,7 @@ func (s *quasiNewtonState) precondition() {
 	}
 	for i, c := range s.curvature {
 		s.curvature[i] = max(c, minCurvature*mean, leastMean)
-		root := math.Sqrt(s.curvature[i])
-		row := s.weighted.RawRowView(i)
-		for t, score := range s.at.Scores.RawRowView(i) {
-			row[t] = root * score
-		}
+		floats.ScaleTo(s.weighted.RawRowView(i), math.Sqrt(s.curvature[i]), s.at.Scores.RawRowView(i))
 	}
 	s.threads.GramTo(s.small, s.weighted)
 	lift := minCurvature * mat.Trace(s.small) / float64(k)
@@ -225,10 +220,7 @@ func (s *quasiNewtonState) precondition() {
 		s.small.Set(t, t, s.small.At(t, t)+lift)
 	}
 	if err := s.inverse.Inverse(s.small); err != nil {
-		s.inverse.Zero()
-		for t := range k {
-			s.inverse.Set(t, t, 1)
-		}
+		s.inverse.Copy(linalg.Identity(k))
 	}
 }
 

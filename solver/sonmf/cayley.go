@@ -108,7 +108,6 @@ func newCayleyState(x matrix.Operator, topics *mat.Dense, tau float64) *cayleySt
 	return s
 }
 
-// Update makes one update.
 func (s *cayleyState) Update() solver.Status {
 	s.x.MulTo(s.scores, s.topics)
 	positivePart(s.scores, s.scores)

@@ -53,7 +53,6 @@ func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exac
 	}
 }
 
-// Update makes one update.
 func (s *exactState) Update() solver.Status {
 	if s.extrapolate {
 		extrapolatedPart(s.scores, s.projected, s.before, s.weight)

@@ -1,6 +1,7 @@
 package sonmf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -43,11 +44,8 @@ type Method struct{ settings Settings }
 
 // New returns the method. It returns an error for an unknown step and for a Tau that is negative or not finite.
 func New(s Settings) (*Method, error) {
-	switch s.Step {
-	case "":
-		s.Step = StepExtrapolated
-	case StepExtrapolated, StepExact, StepCayley:
-	default:
+	s.Step = cmp.Or(s.Step, StepExtrapolated)
+	if s.Step != StepExtrapolated && s.Step != StepExact && s.Step != StepCayley {
 		return nil, fmt.Errorf("choosing the step of sonmf: %w: %q is none of extrapolated, exact, cayley", solver.ErrSettings, s.Step)
 	}
 	if !(s.Tau >= 0) || math.IsInf(s.Tau, 1) {
@@ -96,7 +94,6 @@ func newIterate(x matrix.Operator, topics *mat.Dense) (it iterate, projected *ma
 // Objective returns ‖X − G·Fᵀ‖².
 func (it *iterate) Objective() float64 { return it.objective }
 
-// Factors returns the iterate.
 func (it *iterate) Factors() (topics, scores *mat.Dense) { return it.topics, it.scores }
 
 // Finish refreshes the scores from the topics and recomputes the objective.

@@ -140,7 +140,6 @@ type streamRun struct {
 	offsets    *kafka.Client
 }
 
-// passed is the result of one pass.
 type passed struct {
 	lost, repeated, dead int
 	rate, bytes          float64

@@ -204,7 +204,6 @@ func (r *run) waiting() int {
 	return len(r.sent)
 }
 
-// note returns the message of note i.
 func (r *run) note(i int) *ingest.Output {
 	n := r.generator.At(sample.Notes + i)
 	r.mu.Lock()

@@ -10,17 +10,12 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// WriteJSONL writes the next n notes, one object per line: the fields of the message, patient_id, label (0 or 1)
-// and true_probability.
+// WriteJSONL writes the next n notes, an object per line: the message's fields, patient_id, label (0 or 1) and true_probability.
 func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
 		dst = note.AppendJSON(dst)
-		dst = append(dst[:len(dst)-1], `,"patient_id":"`...)
-		dst = append(dst, note.Patient...)
-		dst = append(dst, `","label":`...)
-		dst = append(dst, label(&note))
-		dst = append(dst, `,"true_probability":`...)
+		dst = fmt.Appendf(dst[:len(dst)-1], `,"patient_id":%q,"label":%c,"true_probability":`, note.Patient, label(&note))
 		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)
 		return append(dst, '}', '\n')
 	})
@@ -30,8 +25,7 @@ func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 // nested in the message.
 const csvHeader = "visit_id,patient_id,arrived_at,site,complaint,text,age,sex,acuity,vitals.sbp,vitals.dbp,vitals.hr,vitals.rr,vitals.temp_c,vitals.spo2,label,true_probability\n"
 
-// WriteCSV writes a line of column names and the next n notes, one per line. A number that was not taken is an empty
-// cell.
+// WriteCSV writes a line of column names and the next n notes, one per line. A missing number is an empty cell.
 func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	if _, err := io.WriteString(w, csvHeader); err != nil {
 		return fmt.Errorf("writing notes: %w", err)
@@ -70,7 +64,6 @@ func appendCell(dst []byte, o msg.Optional) []byte {
 	return append(dst, ',')
 }
 
-// export writes n lines.
 func export(ctx context.Context, w io.Writer, n int, line func([]byte) []byte) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	var buf []byte

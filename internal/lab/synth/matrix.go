@@ -24,8 +24,7 @@ type MatrixSettings struct {
 	Seed      uint64 `help:"Seed: equal seeds give equal matrices." default:"1"`
 }
 
-// The tokens of a document come from one to three topics, or from the words that all documents share. Both follow
-// Zipf's law.
+// The tokens of a document come from one to three topics, or from words that all share. Both follow Zipf's law.
 const (
 	topicTerms   = 120  // terms of a topic, which topics may share
 	ownTokens    = 0.6  // share of the tokens that come from the document's topics

@@ -62,7 +62,6 @@ type construct struct {
 	Items           []surveyItem
 }
 
-// surveyItem is one question.
 type surveyItem struct {
 	Text     string
 	Own      float64
@@ -168,8 +167,7 @@ func decimals(values []float64) []string {
 	return cells
 }
 
-// participant returns the true scores of participant i and, for each visit, the cells of answers, age, sex and
-// diagnoses.
+// participant returns participant i's true scores and the cells of each visit: answers, age, sex and diagnoses.
 func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []float64, visits [][]string) {
 	random := rand.New(rand.NewPCG(s.Seed, questionnaireStream+uint64(i)))
 	scores = make([]float64, len(all))

@@ -35,8 +35,7 @@ import (
 // Settings describe a stream of notes.
 type Settings struct {
 	Seed uint64
-	// Start is the earliest arrival, and Interval the mean time between arrivals. Zero means 2026-01-01 and ten
-	// minutes.
+	// Start is the earliest arrival, Interval the mean time between two; zero means 2026-01-01 and ten minutes.
 	Start    time.Time
 	Interval time.Duration
 	// Misspelling is the probability that a word of at least five letters has a typing error, from 0 to 1.
@@ -286,8 +285,7 @@ func (g *Generator) mention(v *visit, t, count int) {
 // missing is the probability that acuity, or all vital signs, were not taken.
 const missing = 0.03
 
-// measure draws acuity and vital signs, and returns what they add to the log-odds. They have this effect even if they
-// were not taken.
+// measure draws acuity and vital signs, and returns what they add to the log-odds, even if they were not taken.
 func (v *visit) measure() float64 {
 	acuity := min(max(math.Round(3-0.4*v.effect+0.6*v.NormFloat64()), 1), 5)
 	around := func(mean, sd, low, high float64) float64 {
@@ -347,7 +345,6 @@ const (
 	allCapitals  = 0.06
 )
 
-// write returns the text of a note.
 func (g *Generator) write(v *visit) string {
 	var room [1024]byte
 	w := &writer{visit: v, b: room[:0], misspelling: g.settings.Misspelling}

@@ -10,9 +10,7 @@ func (l *level) box() {
 	l.kernel("box", "func(vectors, k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)",
 		`makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one, of
 each of k ≥ 1 rows of X, for those of C. gram is k×k without gaps.`)
-	rounds := Load(Param("rounds"), GP64())
-	x := Load(Param("x"), GP64())
-	c := Load(Param("c"), GP64())
+	rounds, x, c := param("rounds"), param("x"), param("c")
 	row := bytes("row")
 	SUBQ(x, c)
 	zero, upper, left := l.vector(), l.vector(), l.vector()

@@ -46,9 +46,7 @@ func constant(v float64) operand.Mem {
 func (l *level) logistic() {
 	l.kernel("logistic", "func(n int, dst, m *float64) (softplus float64)",
 		"stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).")
-	n := Load(Param("n"), GP64())
-	dst := Load(Param("dst"), GP64())
-	src := Load(Param("m"), GP64())
+	n, dst, src := param("n"), param("dst"), param("m")
 	sum, other := l.vector(), l.vector() // AVX2 swaps them, AVX-512 needs one
 	l.zero(sum)
 	if l.lanes == 4 {

@@ -49,11 +49,11 @@ func (l *level) kernel(name, signature, doc string) {
 }
 
 // choose writes a body for each value of a parameter, one of these, each of which must return.
-func (l *level) choose(param string, values []int, body func(v int)) {
-	given := Load(Param(param), GP64())
+func (l *level) choose(parameter string, values []int, body func(v int)) {
+	given := Load(Param(parameter), GP64())
 	last := len(values) - 1
 	for _, v := range values[:last] {
-		other := l.label(param)
+		other := l.label(parameter)
 		CMPQ(given, operand.U8(v))
 		JNE(operand.LabelRef(other))
 		body(v)
@@ -78,7 +78,7 @@ func (l *level) powers() (out []int) {
 
 // setMask makes the mask of the last vector from the number of its lanes that count.
 func (l *level) setMask() {
-	lanes := Load(Param("lanes"), GP64())
+	lanes := param("lanes")
 	if l.lanes == 8 {
 		l.mask = reg.K1
 		all := GP64()
@@ -127,9 +127,11 @@ func (l *level) zero(v reg.VecVirtual) {
 	}
 }
 
+func param(name string) reg.Register { return Load(Param(name), GP64()) }
+
 // bytes loads a stride in elements and makes it one in bytes.
 func bytes(name string) reg.Register {
-	r := Load(Param(name), GP64())
+	r := param(name)
 	SHLQ(operand.U8(3), r)
 	return r
 }
@@ -147,12 +149,11 @@ func (l *level) product() {
 vectors, of the last the given lanes. m rows are a positive multiple of those of a tile. Element (i, t) of A is
 a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.`)
 	l.setMask()
-	m := Load(Param("m"), GP64())
-	a := Load(Param("a"), GP64())
+	m, a := param("m"), param("a")
 	aRow, aCol := bytes("aRow"), bytes("aCol")
-	b := Load(Param("b"), GP64())
+	b := param("b")
 	bRow := bytes("bRow")
-	c := Load(Param("c"), GP64())
+	c := param("c")
 	cRow := bytes("cRow")
 	at, at4, aRow3, bt, k := GP64(), GP64(), GP64(), GP64(), GP64()
 	// element returns the address of element i of the column of A that begins at at.
@@ -239,13 +240,9 @@ func (l *level) sparse() {
 		`stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
 indptr points at the start of the first row; indices and values at the entries of the whole matrix.`)
 	l.setMask()
-	rows := Load(Param("rows"), GP64())
-	indptr := Load(Param("indptr"), GP64())
-	indices := Load(Param("indices"), GP64())
-	values := Load(Param("values"), GP64())
-	d := Load(Param("d"), GP64())
+	rows, indptr, indices, values, d := param("rows"), param("indptr"), param("indices"), param("values"), param("d")
 	dRow := bytes("dRow")
-	dst := Load(Param("dst"), GP64())
+	dst := param("dst")
 	dstRow := bytes("dstRow")
 	entry, end, from := GP64(), GP64(), GP64()
 	MOVQ(operand.Mem{Base: indptr}, entry)

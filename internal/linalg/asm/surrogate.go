@@ -16,11 +16,8 @@ const (
 func (l *level) surrogate() {
 	l.kernel("surrogate", "func(n int, answers, fit, multipliers, constants *float64) (squared float64)",
 		"makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and\nthe range.")
-	n := Load(Param("n"), GP64())
-	answers := Load(Param("answers"), GP64())
-	fits := Load(Param("fit"), GP64())
-	multipliers := Load(Param("multipliers"), GP64())
-	constants := Load(Param("constants"), GP64())
+	n, answers, fits := param("n"), param("answers"), param("fit")
+	multipliers, constants := param("multipliers"), param("constants")
 	at := func(i int) reg.VecVirtual {
 		v := l.vector()
 		VBROADCASTSD(operand.Mem{Base: constants, Disp: 8 * i}, v)

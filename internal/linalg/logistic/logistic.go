@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// laneCount is the number of ranges of documents with sums of their own. It is fixed, so that the sums do not depend on
-	// GOMAXPROCS.
+	// laneCount is the number of ranges of documents with sums of their own, fixed, so that GOMAXPROCS does not matter.
 	laneCount = 8
 	// tileRows and tileColumns bound the cells of M that a lane holds at a time, 1 MiB: they stay in the cache.
 	tileRows, tileColumns = 128, 1024
@@ -140,7 +139,6 @@ func (w *lane) evaluate(l *Loss, at *Point) {
 // bounds is a tile of cells: rows [top, bottom) and columns [left, right).
 type bounds struct{ top, bottom, left, right int }
 
-// visit adds up one tile.
 func (w *lane) visit(l *Loss, at *Point, b bounds) {
 	rows, columns := b.bottom-b.top, b.right-b.left
 	k, _ := l.transposed.Dims()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -89,10 +90,7 @@ func (s *rowScorer) minimize(z []float64) {
 		residual := s.residual.RawMatrix().Data
 		for j, v := range s.cells {
 			residual[j] = v - s.row[j]
-			out, root := s.weighted.RawRowView(j), math.Sqrt(v*(1-v))
-			for t, f := range s.topics.RawRowView(j) {
-				out[t] = root * f
-			}
+			floats.ScaleTo(s.weighted.RawRowView(j), math.Sqrt(v*(1-v)), s.topics.RawRowView(j))
 		}
 		serial.InnerTo(s.gradient, s.topics, s.residual)
 		serial.GramTo(s.hessian, s.weighted)
@@ -120,9 +118,7 @@ func (s *rowScorer) newton(z []float64) bool {
 	k := len(z)
 	target := mat.NewDense(1, k, s.next)
 	target.Mul(mat.NewDense(1, k, z), s.hessian)
-	for t := range k {
-		s.next[t] -= s.gradient.At(t, 0)
-	}
+	floats.Sub(s.next, s.gradient.RawMatrix().Data)
 	if s.nonNegative {
 		serial.NonNegative(target, s.hessian)
 		return true

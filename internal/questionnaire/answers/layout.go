@@ -289,7 +289,6 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 	return at, ignored, nil
 }
 
-// describe returns the item of a row.
 func describe(cells map[string]string) (item *questionnaire.Item, err error) {
 	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells["text"], Subscale: cells["subscale"]}
 	if item.Name == "" {

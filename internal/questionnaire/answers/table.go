@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -86,7 +87,6 @@ func (t *Table) ends(item int, rows []int) (low, high float64) {
 	return low, high
 }
 
-// all returns the rows of all participants.
 func (t *Table) all() []int {
 	rows := make([]int, len(t.IDs))
 	for i := range rows {
@@ -165,7 +165,6 @@ func (t *Table) Keep(names []string) error {
 
 func answered(v float64) bool { return !math.IsNaN(v) }
 
-// picked returns these elements.
 func picked[T any](all []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, j := range at {
@@ -395,9 +394,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			}
 		}
 	}
-	for at := range sums {
-		sums[at] /= counts[at] // 0/0 is missing
-	}
+	floats.Div(sums, counts) // 0/0 is missing
 	w.Answers = mat.NewDense(len(w.IDs), width, sums)
 	return w, nil
 }

@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -201,9 +202,7 @@ func (o *Options) check() error {
 	if len(o.Methods) == 0 {
 		o.Methods = []string{MethodICQF}
 	}
-	if o.Repeats == 0 {
-		o.Repeats = DefaultRepeats
-	}
+	o.Repeats = cmp.Or(o.Repeats, DefaultRepeats)
 	for i, m := range o.Methods {
 		if !slices.Contains(Methods(), m) {
 			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(Methods(), ", "))
@@ -338,7 +337,7 @@ func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Eva
 }
 
 func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
-	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factors, o.Threads)
+	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
 	if err != nil {
 		return err
 	}

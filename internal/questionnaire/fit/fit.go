@@ -30,8 +30,7 @@ type Options struct {
 	Input   string
 	Table   *answers.Table
 	Columns answers.Columns
-	// Factors and Betas are the candidates that cross-validation chooses from; a single one is taken as it is. Empty means
-	// DefaultFactors and DefaultBetas.
+	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means DefaultFactors and DefaultBetas.
 	Factors []int
 	Betas   []float64
 	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
@@ -197,10 +196,13 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	warn(&m, scores, s.Inferred)
-	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: putBack(scores, s.Order)}, Input: o.Input}, nil
+	inFile := linalg.NewLike(scores)
+	for row, i := range s.Order {
+		inFile.SetRow(i, scores.RawRowView(row))
+	}
+	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: inFile}, Input: o.Input}, nil
 }
 
-// factorFits describes the scores.
 func factorFits(scores *mat.Dense) []model.FactorFit {
 	rows, k := scores.Dims()
 	n, fits := float64(rows), make([]model.FactorFit, k)
@@ -391,15 +393,6 @@ func (s *Study) Without(items []int) string {
 		return ""
 	}
 	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
-}
-
-// putBack returns the rows in the order of the file: row r is that of participant order[r].
-func putBack(a *mat.Dense, order []int) *mat.Dense {
-	row := make([]int, len(order))
-	for r, i := range order {
-		row[i] = r
-	}
-	return linalg.SelectRows(a, row)
 }
 
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.

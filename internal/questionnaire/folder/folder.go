@@ -168,8 +168,7 @@ func from(dir, path string) string {
 	return path
 }
 
-// WriteScores writes scores into a file in the format of its name, as CSV if the name tells none. The file is complete or not
-// there.
+// WriteScores writes a file of scores, complete or not there, in the format of its name, CSV if the name tells none.
 func WriteScores(path string, s *model.Scores) error {
 	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView) })
 }

@@ -268,8 +268,7 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 	return out
 }
 
-// forward chooses columns of x, one by one: each time the one that leaves the least of ‖Y‖². It ends early if no column tells
-// more.
+// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², until there are enough or none tells more.
 func forward(x, y *mat.Dense, count int) (chosen []int) {
 	const nothing = 1e-9 // of squares: a column that was chosen, or adds nothing of its own
 	rest, left := linalg.Centred(x, nil), linalg.Centred(y, nil)

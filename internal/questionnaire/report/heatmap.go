@@ -35,8 +35,7 @@ type group struct {
 	first, size int
 }
 
-// arrange orders the items by subscale in the order of the file, then by the factor that they load on most, then by falling
-// loading.
+// arrange orders the items by subscale as in the file, then by the factor that they load on most, then by falling loading.
 func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	factor := make([]int, len(m.Items))
@@ -127,7 +126,6 @@ func (m sheet) heatMap() *heatMap {
 	return h
 }
 
-// label names an item.
 func (h *heatMap) label(j int) string {
 	s := shorten(h.Items[j].Name, longestName)
 	if h.Items[j].Reversed {
@@ -142,7 +140,6 @@ func (h *heatMap) unit() string {
 	return fmt.Sprintf("loading, on the scale of the answers, %v to %v", r.Low, r.High)
 }
 
-// paint draws.
 func (h *heatMap) paint(c draw.Canvas) {
 	box := func(x, y, w, height vg.Length, fill color.Color) {
 		c.FillPolygon(fill, []vg.Point{{X: x, Y: y}, {X: x + w, Y: y}, {X: x + w, Y: y + height}, {X: x, Y: y + height}})

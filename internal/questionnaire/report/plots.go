@@ -57,7 +57,6 @@ func (d *drawing) svg() ([]byte, error) {
 	}, document), err
 }
 
-// png returns the drawing as a PNG image.
 func (d *drawing) png() ([]byte, error) {
 	return d.write(vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(imageDPI))})
 }
@@ -282,7 +281,6 @@ func (m sheet) ages(factor int) lines {
 	return curves
 }
 
-// agesTable returns AgesFile.
 func (m sheet) agesTable() []byte {
 	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
 	for t, name := range model.FactorNames(m.ICQF.Loadings) {

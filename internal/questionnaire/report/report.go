@@ -123,7 +123,6 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 	return nil
 }
 
-// page returns the page.
 func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
 	t, err := template.New(File).Funcs(template.FuncMap{"percent": percent, "short": short, "described": func() bool { return described }}).Parse(reportTemplate)

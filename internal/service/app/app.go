@@ -104,14 +104,12 @@ func CheckListen(insecure bool, addresses ...string) error {
 // models of questionnaires that cannot score.
 func Check(ctx context.Context, c *config.Config) error {
 	connection, err := c.Kafka.Connection()
+	if err == nil {
+		_, err = connection.Dialer()
+	}
 	if err != nil {
 		return err
 	}
-	client, err := ingest.NewClient(connection)
-	if err != nil {
-		return err
-	}
-	client.Close()
 	_, err = newQuestionnaires(ctx, c, nil)
 	return err
 }

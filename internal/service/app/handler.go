@@ -43,7 +43,6 @@ func refused(err error, version string) error {
 	return err
 }
 
-// Handle answers one note.
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	h := w.handler
 	if set := h.set.Load(); w.scorer == nil || w.scorer.Set != set {

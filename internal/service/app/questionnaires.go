@@ -88,7 +88,6 @@ func (q *questionnaires) models() []inUse {
 	return all
 }
 
-// NewWorker returns the worker of one partition.
 func (q *questionnaires) NewWorker() ingest.Worker {
 	return &responseWorker{questionnaires: q, scorers: make(map[string]*responses.Scorer)}
 }
@@ -114,7 +113,6 @@ func (w *responseWorker) scorer(name string) *responses.Scorer {
 	return s
 }
 
-// Handle answers one response.
 func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	if err := msg.DecodeResponse(r.Value, &w.response); err != nil {
 		return err

@@ -103,7 +103,13 @@ func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) 
 		workers := l.score()
 		for i := range workers {
 			w := &workers[i]
-			if err := w.write(b); err != nil {
+			var err error
+			if w.rowed {
+				err = b.Rows(w.rows)
+			} else {
+				_, err = b.Out.Write(w.out)
+			}
+			if err != nil {
 				return counts, fmt.Errorf("writing predictions: %w", err)
 			}
 			counts.add(&w.counts)
@@ -256,15 +262,6 @@ func (w *lineWorker) score(text []byte, err error) error {
 		return err
 	}
 	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
-}
-
-// write hands the answers on.
-func (w *lineWorker) write(b Batch) error {
-	if w.rowed {
-		return b.Rows(w.rows)
-	}
-	_, err := b.Out.Write(w.out)
-	return err
 }
 
 // reason is why a note was refused.

@@ -22,8 +22,7 @@ type Set struct {
 // ErrNoChampion means that no model of the store has a champion.
 var ErrNoChampion = errors.New("no champion in the model store")
 
-// Load reads and checks every champion of the store. If one cannot be read, the error names its file, and no set is
-// returned.
+// Load reads and checks every champion of the store. If one cannot be read, the error names its file.
 func Load(ctx context.Context, store *models.Store) (*Set, error) {
 	versions, err := store.Champions(ctx)
 	if err != nil {

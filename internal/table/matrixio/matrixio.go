@@ -147,7 +147,6 @@ func (c cells) isHeader(fields []string) bool {
 	return false
 }
 
-// open reads the table in a file.
 func (c cells) open(path string) (mat.Matrix, error) {
 	rows, err := table.Open(path, c.options())
 	if err != nil {

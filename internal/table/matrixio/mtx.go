@@ -85,7 +85,6 @@ func (m *mtxReader) lines(yield func(fields [][]byte, err error) bool) {
 	}
 }
 
-// readHeader reads the first line.
 func (m *mtxReader) readHeader() error {
 	banner, err := m.in.ReadSlice('\n')
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
@@ -250,7 +249,6 @@ func (m *mtxReader) value(field []byte, column int) (float64, error) {
 	return float64(v), nil
 }
 
-// number parses a finite number.
 func number(field string, line, column int) (float64, error) {
 	v, err := strconv.ParseFloat(field, 64)
 	switch {
