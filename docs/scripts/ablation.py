@@ -2,12 +2,15 @@
 
     pip install numpy scipy scikit-learn
     python3 docs/scripts/ablation.py ./wardcast neiss.csv 2020-01-01
+    python3 docs/scripts/ablation.py ./wardcast ktas.csv 5 --min-df 1
 
-Each line is compared with the first, the defaults with the text that cross-validation chose, on the same notes. The
-difference in AUROC has its 95 % interval by DeLong for paired scores.
+The second argument is a date, or a number of folds. Each line is compared with the first, the defaults with the text
+that cross-validation chose, on the same notes. The difference in AUROC has its 95 % interval by DeLong for paired
+scores. Notes a second are those of `bench score` on one core, with explanations; run it on a quiet machine.
 """
 import csv
 import json
+import random
 import re
 import subprocess
 import sys
@@ -59,28 +62,44 @@ def wardcast(program, train, test, folder, flags):
              for row in test]
     lines = subprocess.run([program, "predict", "--model-dir", folder + "/models"], check=True, text=True,
                            input="".join(json.dumps(n) + "\n" for n in notes), stdout=subprocess.PIPE).stdout
-    card = subprocess.run([program, "models", "show", "--model-dir", folder + "/models", "_other", "--output", "json"],
+    with open(folder + "/test.jsonl", "w") as f:
+        f.writelines(json.dumps(n) + "\n" for n in notes)
+    card = subprocess.run([program, "models", "show", "--model-dir", folder + "/models", "_other"],
                           check=True, text=True, stdout=subprocess.PIPE).stdout
     return np.array([json.loads(line)["probability"] for line in lines.splitlines()]), card
 
 
+def speed(program, folder):
+    report = subprocess.run([program, "bench", "score", "--model-dir", folder + "/models", "--input", folder + "/test.jsonl",
+                             "--notes", "20000", "--output", "json"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return json.loads(report)["json_per_second"]
+
+
 def columns(card):
-    found = re.search(r'"vocabulary": *(\d+)|vocabulary: (\d+)', card)
-    return found and (found.group(1) or found.group(2)) or "?"
+    terms = re.search(r"vocabulary: (\d+) terms", card).group(1)
+    pieces = re.search(r"(\d+) pieces of words", card)
+    return terms + (" + " + pieces.group(1) if pieces else "")
 
 
-program, path, date = sys.argv[1:]
+program, path, until, *more = sys.argv[1:]
 rows = [row for row in csv.DictReader(open(path)) if re.search(r"\w\w", row["text"])]
-train, test = [r for r in rows if r["arrived_at"] < date], [r for r in rows if r["arrived_at"] >= date]
-labels = np.array([int(row["label"]) for row in test])
-print(f"{len(train)} notes to learn from, {len(test)} to test on\n")
-print("| reading | AUROC | difference | log loss | terms |\n| --- | --- | --- | --- | --- |")
+if until.isdigit():
+    random.Random(1).shuffle(rows)
+    k = int(until)
+    splits = [([r for i, r in enumerate(rows) if i % k != f], rows[f::k]) for f in range(k)]
+else:
+    splits = [([r for r in rows if r["arrived_at"] < until], [r for r in rows if r["arrived_at"] >= until])]
+labels = np.array([int(row["label"]) for _, test in splits for row in test])
+print(f"{len(splits[0][0])} notes to learn from, {len(labels)} to test on\n")
+print("| reading | AUROC | difference | log loss | columns | notes/s |\n| --- | --- | --- | --- | --- | --- |")
 first = None
 with tempfile.TemporaryDirectory() as folder:
     for name, flags in VARIANTS.items():
-        scores, card = wardcast(program, train, test, folder, flags)
+        parts = [wardcast(program, train, test, folder, [*flags, *more]) for train, test in splits]
+        scores = np.concatenate([p for p, _ in parts])
         first = scores if first is None else first
         less, half = difference(labels, scores, first)
         area = placements(labels, scores)[0].mean()
         loss = log_loss(labels, np.clip(scores, 1e-6, 1 - 1e-6))
-        print(f"| {name} | {area:.4f} | {less:+.4f} ± {half:.4f} | {loss:.4f} | {columns(card)} |", flush=True)
+        print(f"| {name} | {area:.4f} | {less:+.4f} ± {half:.4f} | {loss:.4f} | {columns(parts[-1][1])} "
+              f"| {speed(program, folder):,.0f} |", flush=True)

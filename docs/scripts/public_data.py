@@ -1,11 +1,12 @@
-"""Writes neiss.csv and vaers.csv, the tables behind docs/results.md, from the public files.
+"""Writes neiss.csv, vaers.csv and ktas.csv, the tables behind docs/results.md, from the public files.
 
-    python3 docs/scripts/public_data.py neiss_2017_2020.csv vaers_er_1990_1996.csv
+    python3 docs/scripts/public_data.py neiss_2017_2020.csv vaers_er_1990_1996.csv ktas_75.csv
 
 Words that give the outcome away are removed. A NEISS narrative is cut at "DX": diagnosis and disposition are written
 after triage.
 """
 import csv
+import itertools
 import re
 import sys
 
@@ -14,7 +15,7 @@ HEADER = ["visit_id", "arrived_at", "complaint", "text", "age", "sex", "label"]
 
 def cut(path, out, text, columns, giveaway, until=None):
     pattern = re.compile(giveaway, re.I)
-    with open(path) as source, open(out, "w", newline="") as target:
+    with open(path, errors="replace") as source, open(out, "w", newline="") as target:
         table = csv.writer(target)
         table.writerow(HEADER)
         for row in csv.DictReader(source):
@@ -37,3 +38,6 @@ def vaers(row):
 cut(sys.argv[1], "neiss.csv", "Narrative", neiss,
     r"\b(ADM\w*|HOSP\w*|DISCH\w*|TRANSF\w*|DIED|DECEASED|EXPIRED|ICU)\b", "DX")
 cut(sys.argv[2], "vaers.csv", "SYMPTOM_TEXT", vaers, r"\b(hosp\w*|admit\w*|admis\w*|discharg\w*)\b")
+visits = itertools.count()
+cut(sys.argv[3], "ktas.csv", "Chief_complain", lambda row: [f"k{next(visits)}", "2017-01-01", "", row["Age"], row["Sex"],
+                                                            row["admit"]], r"(?!)")

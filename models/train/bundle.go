@@ -8,6 +8,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
+	"gonum.org/v1/gonum/floats"
 )
 
 // bundle returns the version that a store keeps.
@@ -64,13 +65,10 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
 		return nil, err
 	}
-	words := 0
-	for _, w := range f.Heads[0].Words {
-		if w != 0 {
-			words++
-		}
+	nonzero := func(values []float64) int {
+		return len(values) - floats.Count(func(v float64) bool { return v == 0 }, values)
 	}
-	b.Card = card(b, &o, words)
+	b.Card = card(b, &o, nonzero(f.Heads[0].Words), nonzero(f.Heads[0].Grams))
 	return b, nil
 }
 

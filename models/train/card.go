@@ -10,9 +10,9 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// card describes a model in Markdown to those who decide on its use, with the sections of the CHAI applied model card. words is the
-// number of single words next to the topics.
-func card(b *models.Bundle, o *Outcome, words int) string {
+// card describes a model in Markdown to those who decide on its use, with the sections of the CHAI applied model card. words and
+// pieces are the numbers of terms and of pieces of words that count next to the topics.
+func card(b *models.Bundle, o *Outcome, words, pieces int) string {
 	m, metrics := &b.Manifest, o.Metrics
 	var w strings.Builder
 	write := func(format string, args ...any) { fmt.Fprintf(&w, format, args...) }
@@ -44,9 +44,12 @@ The outcomes are %s; log-odds are against %q. Counted as admitted: %s.
 	if words > 0 {
 		features = append(features, fmt.Sprintf("%d single words", words))
 	}
+	if pieces > 0 {
+		features = append(features, fmt.Sprintf("%d pieces of words", pieces))
+	}
 	write("Logistic regression")
 	validated := "Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold"
-	if on := strings.Join(features, " and "); Method(m.Method).Supervised() {
+	if on := strings.Join(features, ", "); Method(m.Method).Supervised() {
 		write(" on %s, topics and coefficients made together from text and outcomes (supervised factorization), their", on)
 		validated = "The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor outcome; weights of the factorization and threshold"
 	} else {

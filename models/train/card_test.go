@@ -53,7 +53,7 @@ func TestCardGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := card(&c.bundle, &Outcome{Metrics: &c.metrics, Classes: c.classes}, c.words)
+			got := card(&c.bundle, &Outcome{Metrics: &c.metrics, Classes: c.classes}, c.words, 4*c.words)
 			golden := filepath.Join("testdata", "card-"+name+".golden.md")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {

@@ -15,6 +15,6 @@ func ExampleGenerator_At() {
 	fmt.Println(n.Text)
 	fmt.Printf("%.3f %t\n", n.Probability, n.Admitted)
 	// Output:
-	// 18yo F with low back pain + hx chronic back pain + after lifting + out of pain meds + old mvc injury + otherwise healthy + immunizations utd + denies palpitations. bp 119/68 hr 105 t 37.1 o2 98% ra
+	// 18yo F with low back pain + hx chronic back pain + after lifting + out of pain meds + old mvc injury + otherwise healthy + immunizations utd + denies palpitations. vs: 119/68 p 105 r 13 t 37.1
 	// 0.001 false
 }
