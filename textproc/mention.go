@@ -55,6 +55,11 @@ func (t *Transformer) word(i int) int {
 			return next
 		}
 	}
+	if w.class&month != 0 {
+		if next := t.date(i); next > i {
+			return next
+		}
+	}
 	if w.unit != noUnit {
 		if next := t.unitAlone(i); next > i {
 			return next

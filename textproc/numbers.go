@@ -34,6 +34,38 @@ func (t *Transformer) value(i int) (low, high float64, next int) {
 	return low, high, next
 }
 
+// date reads a day beside a month, and a year after them: 12SEP96, jan 5, 2020. They mean nothing. It returns the lexeme after them, or
+// 0 if none begins at i. "may" and "dec" are words too: they need a year, or a number that touches them.
+func (t *Transformer) date(i int) int {
+	name := i
+	if t.isNumber(i) {
+		name++
+	}
+	if !t.isClass(name, month) {
+		return 0
+	}
+	touching := name > i && t.lex[name].glued || t.isNumber(name+1) && t.lex[name+1].glued
+	day, end := i, name+1
+	if name == i {
+		day, end = name+1, name+2
+	}
+	if !t.isNumber(day) || t.lex[day].value > 31 && !touching {
+		return 0
+	}
+	year := end
+	if t.isMark(year, ',') {
+		year++
+	}
+	dated := t.isNumber(year) && (t.lex[year].value >= 1900 && t.lex[year].value < 2100 || t.lex[year].glued)
+	if dated {
+		end = year + 1
+	}
+	if !touching && !dated && t.is(name, "may", "dec") {
+		return 0
+	}
+	return end
+}
+
 // digits reads what begins with the number at i and returns the lexeme after it.
 func (t *Transformer) digits(i int) int {
 	l := &t.lex[i]
@@ -46,6 +78,9 @@ func (t *Transformer) digits(i int) int {
 	}
 	if t.isMark(i+1, '/') && t.isNumber(i+2) {
 		return t.fraction(i, i, l.value)
+	}
+	if end := t.date(i); end > 0 {
+		return end
 	}
 	low, high, next := t.value(i)
 	if t.isMark(next, '/') && t.isNumber(next+1) && t.lex[next+1].value == 10 {
