@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/textproc"
 )
 
 type benchCmd struct {
@@ -191,9 +191,9 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	out := bufio.NewWriter(d.Out) // keeps the first error
 	show := func(_ *msg.Prediction, value []byte) { line(out, "%s\n", value) }
 	if !c.JSON() {
-		head := fmt.Sprintf("%-9s %-26s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
+		head := fmt.Sprintf("%-9s %-30s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
 		show = func(p *msg.Prediction, _ []byte) {
-			line(out, "%s%-9s %-26s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
+			line(out, "%s%-9s %-30s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
 			head = ""
 		}
 	}
@@ -221,18 +221,24 @@ func line(w *bufio.Writer, format string, args ...any) {
 // shownWords is how many parts of a note the table names.
 const shownWords = 4
 
-// words returns the parts of a note that moved its prediction most, as the nurse wrote them.
+// words returns the parts of a note that moved its prediction most, as the nurse wrote them. What she wrote twice stands once.
 func words(p *msg.Prediction) string {
-	var texts []string
+	var parts []summand
 	for _, e := range p.Evidence {
-		if e.Text == "" || len(texts) == shownWords {
+		if e.Text == "" {
 			continue
 		}
-		said := ""
-		if e.Status != textproc.Affirmed.String() {
-			said = " (" + e.Status + ")"
+		what := e.Text + said(e.Status)
+		if i := slices.IndexFunc(parts, func(s summand) bool { return s.what == what }); i >= 0 {
+			parts[i].contribution += e.Contribution
+		} else {
+			parts = append(parts, summand{what, e.Contribution})
 		}
-		texts = append(texts, fmt.Sprintf("%s%s %+.2f", e.Text, said, e.Contribution))
+	}
+	sortLargest(parts)
+	var texts []string
+	for _, s := range parts[:min(len(parts), shownWords)] {
+		texts = append(texts, fmt.Sprintf("%s %+.2f", s.what, s.contribution))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -104,8 +104,8 @@ func TestModels(t *testing.T) {
 		t.Errorf("models list prints %q, want a line for each version", table)
 	}
 
-	if got := succeed(t, "", "models", "show", "--model-dir", dir, "_other"); !strings.Contains(got, version) || !strings.Contains(got, `"rank"`) {
-		t.Errorf("models show prints %q, want card and manifest of the champion", got)
+	if got := succeed(t, "", "models", "show", "--model-dir", dir, "_other"); !strings.Contains(got, version) || !strings.Contains(got, `"rank"`) || strings.Contains(got, `"surfaces"`) {
+		t.Errorf("models show prints %q, want card and manifest of the champion without its concepts", got)
 	}
 	shown := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", version, "--output=json"))
 	clitest.WantFields(t, "models show", shown, "version", "sha256", "manifest")

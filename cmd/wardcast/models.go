@@ -58,12 +58,31 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if _, err := fmt.Fprintln(d.Out, b.Card); err != nil {
 		return err
 	}
-	manifest, err := json.MarshalIndent(b.Manifest, "", "  ")
+	m := b.Manifest
+	if m.Text, err = withoutTables(m.Text); err != nil {
+		return fmt.Errorf("reading the manifest: %w", err)
+	}
+	manifest, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	_, err = fmt.Fprintf(d.Out, "## Manifest of %s\n\n%s\n", b.Version, manifest)
+	_, err = fmt.Fprintf(d.Out, "## Manifest of %s, without the tables of its text\n\n%s\n", b.Version, manifest)
 	return err
+}
+
+// withoutTables returns text settings without concepts, stop words and pieces of words, which are thousands of lines.
+func withoutTables(text json.RawMessage) (json.RawMessage, error) {
+	if text == nil {
+		return nil, nil
+	}
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(text, &settings); err != nil {
+		return nil, err
+	}
+	for _, table := range []string{"concepts", "stop_words", "grams"} {
+		delete(settings, table)
+	}
+	return json.Marshal(settings)
 }
 
 // loadBundle returns a version of a model; "" is the champion.

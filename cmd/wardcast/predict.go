@@ -272,12 +272,21 @@ func places(p *msg.Prediction, text string) []summand {
 		if e.Text == "" && len(e.Terms) > 0 { // misspelled
 			what += " (" + strings.ReplaceAll(e.Terms[0], "_", " ") + ")"
 		}
-		if e.Status != textproc.Affirmed.String() && e.End > 0 {
-			what += " (" + e.Status + ")"
-		}
-		all = append(all, summand{what, e.Contribution})
+		all = append(all, summand{what + said(e.Status), e.Contribution})
 	}
 	return all
+}
+
+// said returns how the note means a part, in the words that labels of topics use; "" if it affirms it.
+func said(status string) string {
+	word := map[string]string{
+		textproc.Negated.String(): "denied", textproc.Uncertain.String(): "possible",
+		textproc.Historical.String(): "past", textproc.OtherPerson.String(): "another's",
+	}[status]
+	if word == "" {
+		return ""
+	}
+	return " (" + word + ")"
 }
 
 // sortLargest sorts by |contribution|, the largest first.

@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 		return nil, err
 	}
 	s := &Summary{Models: len(trained.Bundles), TrainingSecs: time.Since(began).Seconds()}
-	o.Say("%d models trained in %.1f s: one for all complaints and %d that do better on their own.", s.Models, s.TrainingSecs, s.Models-1)
+	o.Say("Training took %.1f s: a model for all complaints, and %d more for complaints that do better with their own.", s.TrainingSecs, s.Models-1)
 
 	broker, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
 	if err != nil {
