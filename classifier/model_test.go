@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -355,6 +356,16 @@ func answer(m *Model, text string, aux []msg.Value) string {
 	var p msg.Prediction
 	m.Scorer(Options{}).Score(text, aux, &p)
 	return string(p.AppendJSON(nil))
+}
+
+// TestLoadEarlierFormat refuses a model whose columns mean something else, and says what to do.
+func TestLoadEarlierFormat(t *testing.T) {
+	t.Parallel()
+	b := bundleOf(t, smallParts(t))
+	b.Manifest.Text = bytes.Replace(b.Manifest.Text, []byte(textproc.Tokenizer), []byte("wardcast-1"), 1)
+	if m, err := Load(b); m != nil || !errors.Is(err, ErrVersion) || !strings.HasSuffix(err.Error(), "train it again with wardcast train") {
+		t.Errorf("Load: %v", err)
+	}
 }
 
 func TestLoadRefuses(t *testing.T) {
