@@ -70,7 +70,7 @@ type Settings struct {
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the run when |f − f′| ≤ RelTol·|f| for three updates in a row, f and f′ the objective before and
-	// after. 0 means DefaultRelTol; a negative one is off.
+	// after. 0 means DefaultRelTol, 1e-6; a negative one is off.
 	RelTol float64
 	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
 	// objective. 0 and negative ones are off.

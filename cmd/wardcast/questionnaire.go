@@ -141,7 +141,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
 	}
 	if r := of.Inferred; r != nil {
-		d.Log.Info("items without a range get that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
 			d.Log.Warn("answers are far from all others and may be codes of missing entries", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
@@ -244,7 +244,7 @@ type questionnaireMetaCmd struct {
 	Models []string `arg:"" help:"Output folders of fits, each of another questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
 	learning
 	result
-	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
+	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the files of answers must not have moved since the fits." default:"0" placeholder:"N"`
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -356,7 +356,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	// An item that varies in the smallest share varies in all others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that do not vary among the participants trained on are left out there", "file", c.Input, "items", items)
+		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}

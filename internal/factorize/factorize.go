@@ -29,8 +29,8 @@ const (
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Options says what Run does. What has help is a flag of the command. What has a name in JSON stands in the report, with its
-// default filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a tolerance of 0
+// Options says what Run does. Fields with help are flags. Fields with a JSON name are written to the report, with their
+// defaults filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a tolerance of 0
 // is off. Run sets Documents, Terms, SeedKept, the seed of the start whose result is kept, and Starts, their number.
 type Options struct {
 	Method      string      `json:"-" help:"${methods}." enum:"${methods}" default:"sonmf"`
