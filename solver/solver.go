@@ -191,6 +191,9 @@ type Seconds struct {
 // the errors of the method's start, among them a *DomainError for an entry that the method does not take.
 func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) (*Result, error) {
 	begin := time.Now()
+	if method == nil {
+		return nil, fmt.Errorf("%w: no method", ErrSettings)
+	}
 	problem := &Problem{X: linalg.OperatorOf(x, linalg.Threads(settings.Threads)), Settings: settings}
 	if err := problem.check(); err != nil {
 		return nil, fmt.Errorf("solving by %s: %w", method.Name(), err)

@@ -160,6 +160,9 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	} else {
 		err = o.rankTopics(ctx, x, r)
 	}
+	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
+		err = fmt.Errorf("item %d has %s", at.Col+1, at.Has)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ranking %q by %s: %w", o.Input, o.Criterion, err)
 	}

@@ -46,19 +46,31 @@ const leastDeviation = 1e-150
 // leastEigenvalue replaces smaller eigenvalues. It is far above rounding and far below anything visible in a correlation.
 const leastEigenvalue = 1e-8
 
+// ItemError tells the first item, counted from 0, that cannot be correlated, and what it has.
+type ItemError struct {
+	Col int
+	Has string
+}
+
+// Error returns the column and the reason.
+func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d has %s", e.Col, e.Has) }
+
 // Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where both
 // columns are known.
 //
 // Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is smoothed:
 // smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
 //
-// It returns a *solver.NonFiniteError for an infinite answer, an error that counts items from 1 for one with fewer than two
-// different answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
-// solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind.
+// It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different answers,
+// one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps solver.ErrShape for
+// fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a negative number of threads.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
 // normal probabilities as the inner corners of its table.
 func Correlate(x *mat.Dense, kind Kind, threads int) (*Correlations, error) {
+	if threads < 0 {
+		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
+	}
 	if err := check(x); err != nil {
 		return nil, err
 	}
@@ -98,13 +110,13 @@ func check(x *mat.Dense) error {
 			}
 		}
 		if least >= greatest {
-			return fmt.Errorf("item %d has fewer than two different answers", j+1)
+			return &ItemError{j, "fewer than two different answers"}
 		}
 	}
 	_, deviations := moments(x)
 	for j, d := range deviations {
 		if !(d >= leastDeviation && d <= math.MaxFloat64) {
-			return fmt.Errorf("item %d has answers whose squares overflow or vanish; change its unit", j+1)
+			return &ItemError{j, "answers whose squares overflow or vanish; change its unit"}
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package factoranalysis
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -54,7 +53,7 @@ func categories(x *mat.Dense) ([]item, error) {
 			}
 		}
 		if len(shares) >= maxCategories {
-			return nil, fmt.Errorf("item %d has more than 30 different answers, too many for polychoric correlations", j+1)
+			return nil, &ItemError{j, "more than 30 different answers, too many for polychoric correlations"}
 		}
 		values := slices.Compact(known)
 		codes := make([]uint8, n)
