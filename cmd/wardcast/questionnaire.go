@@ -263,7 +263,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type questionnaireScoreCmd struct {
 	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"File for the scores: CSV, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
+	Out         string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
@@ -274,8 +274,8 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := folder.CheckScores(c.Out, c.Input, c.Model); err != nil {
-			return cli.Usage(err)
+		if err := cmp.Or(table.CheckName(c.Out), folder.CheckScores(c.Out, c.Input, c.Model)); err != nil {
+			return cli.Usage(fmt.Errorf("--out %w", err))
 		}
 	}
 	scores, err := fit.Score(m, c.Input, c.ID, c.MissingCode)

@@ -31,27 +31,30 @@ type File struct {
 	io.Writer
 }
 
-// Create begins a file. The caller must end it with Commit or Abort. It returns ErrName for a name that tells no format.
+// CheckName returns an error that wraps ErrName unless the name of an output file tells its format.
+func CheckName(path string) error {
+	ext, compression := Extensions(path)
+	if format := formatOf(path); format == separatedFormat && ext != ".csv" || format == parquetFormat && compression != "" {
+		return fmt.Errorf("%s: %w", path, ErrName)
+	}
+	return nil
+}
+
+// Create begins a file. The caller must end it with Commit or Abort. It returns the error of CheckName.
 func Create(path string) (*File, error) {
-	if ext, _ := Extensions(path); formatOf(path) == separatedFormat && ext != ".csv" {
-		return nil, fmt.Errorf("%s: %w", path, ErrName)
+	if err := CheckName(path); err != nil {
+		return nil, err
 	}
 	f, err := CreateAny(path)
-	switch {
-	case errors.Is(err, ErrName):
-		err = fmt.Errorf("%s: %w", path, err)
-	case err != nil:
+	if err != nil {
 		err = fmt.Errorf("creating %s: %w", path, err)
 	}
 	return f, err
 }
 
-// CreateAny is Create for names without a format too: they get separated values. Its errors do not name the file.
+// CreateAny is Create for any name. Its errors do not name the file.
 func CreateAny(path string) (*File, error) {
 	_, compression := Extensions(path)
-	if formatOf(path) == parquetFormat && compression != "" {
-		return nil, ErrName
-	}
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
 	if err != nil {
 		return nil, cause(err)
