@@ -280,12 +280,7 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 	if path == "" {
 		return mat.NewDense(kappa, rows, nil), nil
 	}
-	m, err := readFactor(path, rows, kappa)
-	if m != nil && kappa == 1 {
-		if r, c := m.Dims(); r == 1 && c == rows {
-			return m, nil
-		}
-	}
+	m, err := readFactor(path, rows, kappa, true)
 	if err != nil {
 		return nil, err
 	}
