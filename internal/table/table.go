@@ -129,7 +129,7 @@ func Extensions(name string) (ext, compression string) {
 func Open(path string, o Options) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &Error{File: path, Err: cause(err)}
+		return nil, &Error{File: path, Err: Cause(err)}
 	}
 	r, err := open(f, path, o)
 	if err != nil {

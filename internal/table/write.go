@@ -57,7 +57,7 @@ func CreateAny(path string) (*File, error) {
 	_, compression := Extensions(path)
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	f := &File{name: path, file: pending, buffer: bufio.NewWriterSize(pending, readBuffer)}
 	f.Writer = f.buffer
@@ -87,11 +87,11 @@ func (f *File) Commit() error {
 	if err = errors.Join(err, f.buffer.Flush()); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	return cause(f.file.CloseAtomicallyReplace())
+	return Cause(f.file.CloseAtomicallyReplace())
 }
 
-// cause returns the reason alone of an error that names a temporary file.
-func cause(err error) error {
+// Cause returns the reason alone of an error of the file system that names a path.
+func Cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
