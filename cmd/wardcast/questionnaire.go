@@ -30,8 +30,8 @@ type questionnaireCmd struct {
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
-	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
-	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
+	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
+	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
