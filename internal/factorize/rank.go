@@ -161,7 +161,7 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 		err = o.rankTopics(ctx, x, r)
 	}
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
-		err = fmt.Errorf("item %d has %s", at.Col+1, at.Has)
+		err = fmt.Errorf("item %d %s", at.Item+1, at.Reason)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ranking %q by %s: %w", o.Input, o.Criterion, err)

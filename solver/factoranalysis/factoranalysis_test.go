@@ -290,6 +290,19 @@ func regress(m *factoranalysis.Model, sample *mat.Dense, answers []float64) []fl
 	return scores
 }
 
+// A matrix that offers nothing but At is read through it.
+func TestFitOfForeignMatrix(t *testing.T) {
+	t.Parallel()
+	x, _ := planted(100, 6, 1, 0)
+	want, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := factoranalysis.Fit(struct{ mat.Matrix }{x}, factoranalysis.Settings{Factors: 1}); err != nil || !mat.Equal(got.Loadings, want.Loadings) {
+		t.Errorf("error %v, or other loadings", err)
+	}
+}
+
 func TestFitRefuses(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(30, 5, 1, 0)
