@@ -111,7 +111,7 @@ func BundleTopics(b *models.Bundle) (*mat.Dense, error) {
 	return mat.NewDense(p, k, topics), nil
 }
 
-// Load returns the model of a bundle. The error wraps ErrModel, or is one of textproc or models.
+// Load returns the model of a bundle. The error wraps ErrModel or ErrVersion, or is one of textproc or models.
 func Load(b *models.Bundle) (*Model, error) {
 	m := &b.Manifest
 	fail := func(err error) (*Model, error) {
@@ -122,7 +122,7 @@ func Load(b *models.Bundle) (*Model, error) {
 		return fail(fmt.Errorf("reading text settings: %w", err))
 	}
 	if text.Tokenizer != textproc.Tokenizer {
-		return fail(fmt.Errorf("%w: it reads notes as another version of wardcast does (%q, here %q): train it again with wardcast train", ErrModel, text.Tokenizer, textproc.Tokenizer))
+		return fail(fmt.Errorf("%w: it reads notes as %q does, this program as %q: train it again with wardcast train", ErrVersion, text.Tokenizer, textproc.Tokenizer))
 	}
 	vocabulary := make([]textproc.Term, len(b.Vocabulary))
 	for j, t := range b.Vocabulary {

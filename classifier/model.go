@@ -15,8 +15,12 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// ErrModel is returned for parts of a model that do not fit together.
-var ErrModel = errors.New("malformed model")
+var (
+	// ErrModel is returned for parts of a model that do not fit together.
+	ErrModel = errors.New("malformed model")
+	// ErrVersion is returned for a model whose columns mean something else, because it read notes in another way.
+	ErrVersion = errors.New("made by another version of wardcast")
+)
 
 // Parts is all that a model is made of.
 type Parts struct {

@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -331,8 +332,10 @@ func TestYesNoBundleBytes(t *testing.T) {
 	for j := range idf {
 		idf[j] = 1 + float64(j)/4
 	}
+	settings := parts.Vectorizer.Settings()
+	settings.Concepts = &textproc.Concepts{} // the manifest holds the table
 	var err error
-	if parts.Vectorizer, err = textproc.New(parts.Vectorizer.Settings(), parts.Vectorizer.Vocabulary(), idf); err != nil {
+	if parts.Vectorizer, err = textproc.New(settings, parts.Vectorizer.Vocabulary(), idf); err != nil {
 		t.Fatal(err)
 	}
 	check := func(want string) {
@@ -345,9 +348,9 @@ func TestYesNoBundleBytes(t *testing.T) {
 			t.Errorf("the manifest's hash became %s", b.SHA256)
 		}
 	}
-	check("322a3872e5dee0e5c7ce88684849a5e66a6762dfd879223fe734c0d599ea6a00")
+	check("9c542bf2a8918b260f5fbe2bec437301f67b977e68152f5bff71d91e1b6e9812")
 	parts.Topics, parts.Prevalence, parts.Heads = nil, nil, []Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
-	check("7e1493b27500e4874255e3a83aa635e83500e4b42864cf9d3fa06126a2d423a6")
+	check("65485b2ae0773cb7f0d6f5ba93674be9561e766db2e6c89defc42b3ac6e2210a")
 }
 
 // answer is the bytes that a fresh scorer of the model sends.
@@ -355,6 +358,16 @@ func answer(m *Model, text string, aux []msg.Value) string {
 	var p msg.Prediction
 	m.Scorer(Options{}).Score(text, aux, &p)
 	return string(p.AppendJSON(nil))
+}
+
+// TestLoadEarlierFormat refuses a model whose columns mean something else, and says what to do.
+func TestLoadEarlierFormat(t *testing.T) {
+	t.Parallel()
+	b := bundleOf(t, smallParts(t))
+	b.Manifest.Text = bytes.Replace(b.Manifest.Text, []byte(textproc.Tokenizer), []byte("wardcast-1"), 1)
+	if m, err := Load(b); m != nil || !errors.Is(err, ErrVersion) || !strings.HasSuffix(err.Error(), "train it again with wardcast train") {
+		t.Errorf("Load: %v", err)
+	}
 }
 
 func TestLoadRefuses(t *testing.T) {

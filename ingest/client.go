@@ -142,11 +142,11 @@ func (c *Client) DeleteTopics(ctx context.Context, names ...string) error {
 	return failed("deleting", res.Errors, nil)
 }
 
-// failed returns the errors of topics but for those that are fine.
-func failed(doing string, topics map[string]error, fine error) error {
+// failed joins the errors of the topics, except the expected one.
+func failed(doing string, topics map[string]error, expected error) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
-		if err := topics[name]; err != nil && !errors.Is(err, fine) {
+		if err := topics[name]; err != nil && !errors.Is(err, expected) {
 			errs = append(errs, fmt.Errorf("%s topic %q: %w", doing, name, err))
 		}
 	}

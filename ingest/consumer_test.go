@@ -33,7 +33,8 @@ func TestDisposition(t *testing.T) {
 		"unknown":       {errors.New("x"), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
 		"all":           {refusal(ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}), ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}},
 		"wrapped":       {fmt.Errorf("scoring: %w", refusal(ingest.Verdict{Reason: "no_model", Stage: "route"})), ingest.Verdict{Reason: "no_model", Stage: "route"}},
-		"not a code":    {refusal(ingest.Verdict{Reason: "78F fell", Stage: strings.Repeat("x", 40)}), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
+		"field":         {refusal(ingest.Verdict{Reason: "wrong_type", Field: "age", Stage: "decode"}), ingest.Verdict{Reason: "wrong_type", Field: "age", Stage: "decode"}},
+		"not a code":    {refusal(ingest.Verdict{Reason: "78F fell", Field: "78F fell", Stage: strings.Repeat("x", 40)}), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
 		"message error": {fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText, Field: "text"}), ingest.Verdict{Reason: "empty_text", Field: "text", Stage: "decode"}},
 	} {
 		t.Run(name, func(t *testing.T) {

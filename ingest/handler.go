@@ -107,8 +107,8 @@ func (v *Verdict) Error() string {
 
 func (v *Verdict) Unwrap() error { return v.Err }
 
-// Disposition returns what the dead letter of the record says that err belongs to. A *msg.Error in its chain gives its reason
-// and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason and stage. Without either the
+// Disposition returns what goes into the dead letter of a record that failed with err. A *msg.Error in its chain gives its reason
+// and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason, field and stage. Without either the
 // reason is scoring_failed and the stage handle. Neither the error's text nor the record's content is written anywhere.
 func Disposition(err error) Verdict {
 	v := Verdict{Reason: ReasonScoringFailed, Stage: "handle"}
@@ -120,11 +120,13 @@ func Disposition(err error) Verdict {
 		return v
 	}
 	v.ModelVersion = own.ModelVersion
-	if isCode(own.Reason) {
-		v.Reason = own.Reason
-	}
-	if isCode(own.Stage) {
-		v.Stage = own.Stage
+	for _, code := range [...]struct {
+		own string
+		to  *string
+	}{{own.Reason, &v.Reason}, {own.Field, &v.Field}, {own.Stage, &v.Stage}} {
+		if isCode(code.own) {
+			*code.to = code.own
+		}
 	}
 	return v
 }

@@ -93,7 +93,7 @@ const (
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]
 	if !ok {
-		c = m.reasons["other"] // than those of the contract
+		c = m.reasons["other"] // the reason is not in ingest/msg
 	}
 	c.Inc()
 	m.dead.Inc()

@@ -65,11 +65,15 @@ func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, dam
 		if ctx.Err() != nil {
 			return b, damaged
 		}
-		data, err := readFile(filepath.Join(dir, name), b.Manifest.Files[name].Size)
-		if err == nil && fileOf(data) != b.Manifest.Files[name] {
+		want := b.Manifest.Files[name]
+		data, err := readFile(filepath.Join(dir, name), limits[name])
+		switch {
+		case err != nil:
+		case int64(len(data)) != want.Size:
+			err = fmt.Errorf("%d bytes, the manifest says %d", len(data), want.Size)
+		case fileOf(data) != want:
 			err = errChanged
-		}
-		if err == nil {
+		default:
 			err = b.parse(name, data)
 		}
 		if err != nil {
@@ -128,12 +132,10 @@ func (s *Store) Save(ctx context.Context, b *Bundle) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
-	return b.Version, s.locked(ctx, b.Manifest.Name, func() error {
-		if err := addVersion(ctx, dir, b.Version, files); err != nil {
-			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
-		}
-		return nil
-	})
+	if err := s.locked(ctx, b.Manifest.Name, func() error { return addVersion(ctx, dir, b.Version, files) }); err != nil {
+		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
+	}
+	return b.Version, nil
 }
 
 // addVersion writes the files under a temporary name and renames the folder.

@@ -12,9 +12,9 @@
 // Iteration 0 is the start; iteration t is the state after t updates. How a run ends is a Status; an error means that the
 // input cannot be solved at all. An ended context ends the run within one update, and so may a Recorder.
 //
-// Equal input, settings and seed give equal bits for any number of threads, on one GOARCH and GOAMD64 level, with the vector
-// kernels or without. The bits of these two may differ. A run keeps all its state to itself, so methods and matrices may be shared by concurrent
-// runs.
+// Equal input, settings and seed give equal bits for any number of threads. Bits may differ between architectures, GOAMD64
+// levels, and runs with and without vector kernels. A run keeps all its state to itself, so methods and matrices may be shared
+// by concurrent runs.
 //
 // The methods, each a package with its paper: sonmf (Li et al.), nmf (Lee and Seung; Kimura et al.; Ding et al.; Tomé et al.;
 // Cichocki and Phan), smf (Lee, Lyu and Yao), svd (Halko, Martinsson and Tropp). Packages icqf and factoranalysis fit

@@ -19,11 +19,12 @@ type DomainError struct {
 	Row, Col int
 	Value    float64
 	Domain   Domain
+	Range    string // of a method that takes answers in a range, in place of Domain
 }
 
 // Error returns the position, the value and what is taken.
 func (e *DomainError) Error() string {
-	return fmt.Sprintf("entry in row %d, column %d is %v, not %v", e.Row, e.Col, e.Value, e.Domain)
+	return fmt.Sprintf("entry in row %d, column %d is %v, not %v", e.Row, e.Col, e.Value, cmp.Or(e.Range, e.Domain.String()))
 }
 
 // Unwrap returns ErrDomain.
@@ -49,7 +50,12 @@ var domains = [...]struct {
 }
 
 // String returns what an entry of the domain is.
-func (d Domain) String() string { return domains[d].name }
+func (d Domain) String() string {
+	if d < 0 || int(d) >= len(domains) {
+		return unknown.name
+	}
+	return domains[d].name
+}
 
 // Check returns a *DomainError for the first stored entry of X outside the domain, nil if there is none.
 func (d Domain) Check(x mat.Matrix) error {

@@ -43,6 +43,15 @@ func TestDomains(t *testing.T) {
 	}
 }
 
+func TestUnknownDomain(t *testing.T) {
+	t.Parallel()
+	for _, d := range []solver.Domain{-1, 7} {
+		if d.String() != "unknown" {
+			t.Errorf("domain %d is %q", int(d), d)
+		}
+	}
+}
+
 // A matrix that offers nothing but At is read through it.
 func TestDomainOfForeignMatrix(t *testing.T) {
 	t.Parallel()

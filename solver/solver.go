@@ -70,7 +70,7 @@ type Settings struct {
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the run when |f − f′| ≤ RelTol·|f| for three updates in a row, f and f′ the objective before and
-	// after. 0 means DefaultRelTol; a negative one is off.
+	// after. 0 means DefaultRelTol, 1e-6; a negative one is off.
 	RelTol float64
 	// AbsTol ends the run when |f − f′| ≤ AbsTol·n·p for three updates in a row: the absolute change of the mean
 	// objective. 0 and negative ones are off.
@@ -191,6 +191,9 @@ type Seconds struct {
 // the errors of the method's start, among them a *DomainError for an entry that the method does not take.
 func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) (*Result, error) {
 	begin := time.Now()
+	if method == nil {
+		return nil, fmt.Errorf("%w: no method", ErrSettings)
+	}
 	problem := &Problem{X: linalg.OperatorOf(x, linalg.Threads(settings.Threads)), Settings: settings}
 	if err := problem.check(); err != nil {
 		return nil, fmt.Errorf("solving by %s: %w", method.Name(), err)

@@ -2,6 +2,7 @@ package solver_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -89,6 +90,13 @@ func TestZeroSettingsConverge(t *testing.T) {
 		if err != nil || r.Status != want {
 			t.Errorf("tolerance %v: %v, %v, want %v", relTol, r.Status, err, want)
 		}
+	}
+}
+
+func TestNoMethod(t *testing.T) {
+	t.Parallel()
+	if _, err := solver.Solve(t.Context(), mat.NewDense(1, 1, []float64{1}), solver.Settings{Rank: 1}, nil); !errors.Is(err, solver.ErrSettings) {
+		t.Errorf("error %v, want %v", err, solver.ErrSettings)
 	}
 }
 

@@ -36,8 +36,8 @@ type Transforming interface {
 //
 // Nonnegative least squares end at a relative change of 1e-9, and the logistic problems when a Newton step promises no more
 // than 1e-12 of the objective, or after 100 steps: a row that the topics separate has no minimum. Each row is scored by itself,
-// and the bits do not depend on Settings.Threads. Of fitted rows, the scores are those of the result where the fit converged,
-// but for smf, whose fitted scores followed the labels. The cost is one product of Y with k columns and what the method adds: k²
+// and the bits do not depend on Settings.Threads. For the fitted rows of a converged run these are the scores of the result,
+// except for smf, whose fitted scores followed the labels. The cost is one product of Y with k columns and what the method adds: k²
 // multiply-adds for each round of least squares, p·k² for each Newton step of a row.
 //
 // It returns an error that wraps ErrShape unless Y has p columns and at least one row, a *NonFiniteError for an entry that

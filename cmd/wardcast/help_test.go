@@ -57,8 +57,6 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "wardcast.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const fit = "wardcast questionnaire fit other.csv --items '*_?' --factors 4 --beta 0.1 --out other-fit"
-	shell(t, dir, "wardcast synth questionnaire --seed 2 > other.csv; "+fit+"; wardcast synth questionnaire --visits 3 > visits.csv")
 	for _, name := range names {
 		example := commands[name].Tag.Get(cli.Example)
 		switch name {

@@ -30,8 +30,8 @@ type questionnaireCmd struct {
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
-	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
-	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
+	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
+	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
@@ -141,7 +141,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
 	}
 	if r := of.Inferred; r != nil {
-		d.Log.Info("items without a range get that of the answers", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
 			d.Log.Warn("answers are far from all others and may be codes of missing entries", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
@@ -244,7 +244,7 @@ type questionnaireMetaCmd struct {
 	Models []string `arg:"" help:"Output folders of fits, each of another questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
 	learning
 	result
-	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the answers of the fits must be where they were." default:"0" placeholder:"N"`
+	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the files of answers must not have moved since the fits." default:"0" placeholder:"N"`
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -263,7 +263,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type questionnaireScoreCmd struct {
 	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"File for the scores: CSV, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
+	Out         string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 }
@@ -274,8 +274,8 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := folder.CheckScores(c.Out, c.Input, c.Model); err != nil {
-			return cli.Usage(err)
+		if err := cmp.Or(table.CheckName(c.Out), folder.CheckScores(c.Out, c.Input, c.Model)); err != nil {
+			return cli.Usage(fmt.Errorf("--out %w", err))
 		}
 	}
 	scores, err := fit.Score(m, c.Input, c.ID, c.MissingCode)
@@ -356,7 +356,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	// An item that varies in the smallest share varies in all others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that do not vary among the participants trained on are left out there", "file", c.Input, "items", items)
+		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}

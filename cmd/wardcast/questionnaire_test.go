@@ -94,13 +94,15 @@ func TestQuestionnaire(t *testing.T) {
 		t.Errorf("%d rows of scores: %v", len(rows), err)
 	}
 
-	for _, name := range []string{"scores.parquet", "scores.jsonl", "scores.tsv", "scores.csv.gz", "scores.txt"} {
+	for _, name := range []string{"scores.parquet", "scores.jsonl", "scores.tsv", "scores.csv.gz"} {
 		out := filepath.Join(t.TempDir(), name)
 		succeed(t, "", "questionnaire", "score", "--model", dir, "--out", out, path)
 		if got, want := cells(t, out), cells(t, clitest.File(t, "scores.csv", stdout)); !cmp.Equal(got, want) {
 			t.Errorf("%s does not hold the scores of stdout:\n%s", name, cmp.Diff(want, got))
 		}
 	}
+
+	fail(t, cli.ExitUsage, []string{"questionnaire", "score", "--model", dir, "--out", "scores.txt", path}, "--out scores.txt", ".parquet")
 
 	ranked := clitest.Object(t, succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
 	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil || ranked["seconds"] == nil || ranked["beta"] != 0.1 {

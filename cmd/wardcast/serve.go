@@ -51,7 +51,7 @@ func logLevelGiven(command *kong.Context) bool {
 
 type brokerCmd struct {
 	Dir      string `help:"Folder for the data, created if missing." required:"" placeholder:"DIR"`
-	Listen   string `help:"Address to listen on." default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
+	Listen   string `help:"Address to listen on; clients are told to connect to it." default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
 	Sync     bool   `help:"Wait for the disk at every write, so that acknowledged records survive a power failure."`
 	Insecure bool   `help:"Allow a non-loopback address, although it has no TLS or login."`
 }

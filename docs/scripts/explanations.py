@@ -6,35 +6,19 @@
 The model learns from the notes before the date, or from all but one of so many folds. The given number of the other
 notes is drawn by a fixed seed.
 """
-import csv
-import json
 import random
-import re
-import subprocess
 import sys
 import tempfile
 import textwrap
 
+import trial
+
 program, path, until, count, *more = sys.argv[1:]
-rows = [row for row in csv.DictReader(open(path)) if re.search(r"\w\w", row["text"])]
-if until.isdigit():
-    random.Random(1).shuffle(rows)
-    train, test = [r for i, r in enumerate(rows) if i % int(until)], rows[::int(until)]
-else:
-    train, test = [r for r in rows if r["arrived_at"] < until], [r for r in rows if r["arrived_at"] >= until]
+rows, test = trial.splits(path, until)[0]
+drawn = random.Random(1).sample(test, int(count))
 with tempfile.TemporaryDirectory() as folder:
-    with open(folder + "/train.csv", "w", newline="") as f:
-        table = csv.DictWriter(f, train[0].keys())
-        table.writeheader()
-        table.writerows(train)
-    subprocess.run([program, "train", "--input", folder + "/train.csv", "--model-dir", folder + "/models",
-                    "--aux-columns", "age:numeric,sex:categorical", *more], check=True, stdout=subprocess.DEVNULL)
-    for number, row in enumerate(random.Random(1).sample(test, int(count)), 1):
-        note = {"schema_version": "1", **{k: v for k, v in row.items() if k not in ("label", "age")},
-                "arrived_at": row["arrived_at"] + "T12:00:00Z", "age": float(row["age"]) if row["age"] else None}
-        line = subprocess.run([program, "predict", "--model-dir", folder + "/models"], check=True, text=True,
-                              input=json.dumps(note) + "\n", stdout=subprocess.PIPE).stdout
-        said = json.loads(line)
+    trial.train(program, rows, folder, more)
+    for number, (row, said) in enumerate(zip(drawn, trial.predict(program, drawn, folder)), 1):
         outcome = "admitted" if row["label"] == "1" else "not admitted"
         print(f"**{number}. {said['probability']:.0%}, {outcome}**\n\n> {' '.join(row['text'].split())[:600]}\n")
         points = []

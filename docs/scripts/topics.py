@@ -7,10 +7,8 @@ NPMI is the mean over topics of the normalized pointwise mutual information of p
 notes in which they occur together (Lau, Newman & Baldwin 2014). Diversity is the share of different terms among the
 heaviest ten of all topics.
 """
-import csv
 import itertools
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,11 +17,13 @@ import numpy as np
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
+import trial
+
 TOPICS, TERMS = 30, 10
 PREFIX = {"affirmed": "", "negated": "not:", "uncertain": "maybe:", "historical": "past:", "other-person": "other:"}
 
 program, path, date = sys.argv[1:4]
-rows = [r for r in csv.DictReader(open(path)) if r["arrived_at"] < date and re.search(r"\w\w", r["text"])]
+rows = trial.splits(path, date)[0][0]
 
 
 def run(*args, text=""):
@@ -31,12 +31,7 @@ def run(*args, text=""):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    with open(folder + "/train.csv", "w", newline="") as f:
-        table = csv.DictWriter(f, rows[0].keys())
-        table.writeheader()
-        table.writerows(rows)
-    run("train", "--input", folder + "/train.csv", "--model-dir", folder + "/models", "--rank", str(TOPICS),
-        "--aux-columns", "age:numeric,sex:categorical", "--per-complaint", "never", *sys.argv[4:])
+    trial.train(program, rows, folder, ["--rank", str(TOPICS), "--per-complaint", "never"])
     shown = json.loads(run("topics", "show", "--model-dir", folder + "/models", "_other", "--terms", "100", "--output", "json"))
     lines = run("tokens", "--model-dir", folder + "/models", "--output=json",
                 text="".join(json.dumps({"text": r["text"]}) + "\n" for r in rows)).splitlines()

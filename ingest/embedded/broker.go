@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -52,7 +51,7 @@ func Start(cfg Config) (*Broker, error) {
 		return nil, fmt.Errorf("reading listen address: %w", err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return nil, errors.New("a broker that listens on all addresses needs one to advertise")
+		return nil, fmt.Errorf("cannot listen on %q: listen on one address, such as 10.0.0.5:9092; clients are told to connect to it", cfg.Listen)
 	}
 	b := &Broker{}
 	opts := []kfake.Opt{

@@ -65,7 +65,7 @@ func TestListenAddress(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1", ":9092", "0.0.0.0:9092", "[::]:9092"} {
 		if b, err := embedded.Start(embedded.Config{Listen: listen}); err == nil {
 			b.Close()
-			t.Errorf("a broker that listens on %q and advertises nothing is started", listen)
+			t.Errorf("a broker that listens on %q is started: where are clients to connect?", listen)
 		}
 	}
 	b := start(t, embedded.Config{Listen: "localhost:0"})

@@ -12,7 +12,7 @@ type listener struct {
 	host string
 }
 
-// Addr returns the advertised host and the port listened on.
+// Addr returns the host of Config.Listen, where clients are told to connect, and the port listened on.
 func (l listener) Addr() net.Addr {
 	_, port, _ := net.SplitHostPort(l.Listener.Addr().String())
 	return address(net.JoinHostPort(l.host, port))

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -76,7 +77,7 @@ func (p *Program) Run() int {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
-		return p.fail(withHelpHint(withFileHint(err), p.Name), ExitUsage)
+		return p.fail(plain(withHelpHint(withFileHint(err), p.Name)), ExitUsage)
 	}
 	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)
 	if err != nil {
@@ -122,6 +123,39 @@ func withFileHint(err error) error {
 		}
 	}
 	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
+}
+
+// jargon is what kong says of values that are missing or of another kind, and the same in plain words.
+var jargon = []struct {
+	kong  *regexp.Regexp
+	plain string
+}{
+	{regexp.MustCompile(`: (expected \w+ value but got|missing value,).*`), " needs a value"},
+	{regexp.MustCompile(`expected a valid \d+ bit uint but got ("[^"]*").*`), "$1 is not a whole number from 0"},
+	{regexp.MustCompile(`expected an? (?:valid \d+ bit )?int but got ("[^"]*").*`), "$1 is not a whole number"},
+	{regexp.MustCompile(`expected a float but got ("[^"]*").*`), "$1 is not a number"},
+	{regexp.MustCompile(`expected duration but got ("[^"]*").*`), "$1 is not a duration, such as 30s or 5m"},
+	{regexp.MustCompile(`^expected "(<.*)"`), "$1 is missing"},
+}
+
+// plain returns an error of kong in plain words, with the values that a missing argument may have.
+func plain(err error) error {
+	parsing, ok := errors.AsType[*kong.ParseError](err)
+	if !ok {
+		return err
+	}
+	text := err.Error()
+	for _, j := range jargon {
+		text = j.kong.ReplaceAllString(text, j.plain)
+	}
+	if node := parsing.Context.Selected(); node != nil {
+		for _, p := range node.Positional {
+			if values := enum(p); values != nil && text == "<"+p.Name+"> is missing" {
+				text += ": one of " + strings.Join(values, ", ")
+			}
+		}
+	}
+	return errors.New(text)
 }
 
 // Example is the tag of a command in the grammar that holds a command line to try. Help ends with it.

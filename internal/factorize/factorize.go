@@ -29,8 +29,8 @@ const (
 // ErrOptions is returned for options without meaning.
 var ErrOptions = errors.New("option out of range")
 
-// Options says what Run does. What has help is a flag of the command. What has a name in JSON stands in the report, with its
-// default filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a tolerance of 0
+// Options says what Run does. Fields with help are flags. Fields with a JSON name are written to the report, with their
+// defaults filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a tolerance of 0
 // is off. Run sets Documents, Terms, SeedKept, the seed of the start whose result is kept, and Starts, their number.
 type Options struct {
 	Method      string      `json:"-" help:"${methods}." enum:"${methods}" default:"sonmf"`
@@ -268,10 +268,10 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	if o.Rank > p {
 		return nil, settings, fmt.Errorf("%w: factorizing %q: %w: %d topics of %d terms", ErrOptions, o.Input, solver.ErrRank, o.Rank, p)
 	}
-	if settings.StartTopics, err = readFactor(o.StartTopics, p, o.Rank); err != nil {
+	if settings.StartTopics, err = readFactor(o.StartTopics, p, o.Rank, false); err != nil {
 		return nil, settings, err
 	}
-	if settings.StartScores, err = readFactor(o.StartScores, n, o.Rank); err != nil {
+	if settings.StartScores, err = readFactor(o.StartScores, n, o.Rank, false); err != nil {
 		return nil, settings, err
 	}
 	return x, settings, o.checkSigns(&settings)
@@ -315,8 +315,8 @@ func (o *Options) read(path string) (mat.Matrix, error) {
 	return x, err
 }
 
-// readFactor reads a dense rows×cols matrix, nil for no path. A matrix of another size is returned with the error.
-func readFactor(path string, rows, cols int) (*mat.Dense, error) {
+// readFactor reads a dense rows×cols matrix, nil for no path. If line is true, a line may stand for a single column.
+func readFactor(path string, rows, cols int, line bool) (*mat.Dense, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -328,8 +328,12 @@ func readFactor(path string, rows, cols int) (*mat.Dense, error) {
 	if !ok {
 		return nil, fmt.Errorf("reading %q: %w: start factors are dense", path, ErrOptions)
 	}
-	if r, c := x.Dims(); r != rows || c != cols {
-		return dense, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, cols)
+	r, c := x.Dims()
+	if line && cols == 1 && r == 1 && c == rows {
+		return mat.DenseCopyOf(dense.T()), nil
+	}
+	if r != rows || c != cols {
+		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, cols)
 	}
 	return dense, nil
 }

@@ -46,9 +46,9 @@ const (
 	defaultMost = 20
 )
 
-// RankOptions says what Rank does. Zero values mean what the fields say, or the defaults of the flags, which have help; RelTol 0 is off. What
-// has a name in JSON stands in the report where the criterion uses it, with its default filled in. Rank sets Documents and
-// Terms.
+// RankOptions says what Rank does. A field with help is a flag, and its zero value means the flag's default. RelTol 0 is off.
+// Fields with a JSON name are written to the report if the criterion uses them, with their defaults filled in. Rank sets
+// Documents and Terms.
 type RankOptions struct {
 	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
 	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .npy, .csv, .tsv, .jsonl or .parquet; all but .parquet also as .gz or .zst. For fa, cells of a table may be empty, NA, NaN or a dot." required:"" type:"existingfile" placeholder:"FILE"`
@@ -159,6 +159,9 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 		err = o.rankFactors(ctx, x, r)
 	} else {
 		err = o.rankTopics(ctx, x, r)
+	}
+	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
+		err = fmt.Errorf("item %d %s", at.Item+1, at.Reason)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ranking %q by %s: %w", o.Input, o.Criterion, err)

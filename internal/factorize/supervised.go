@@ -22,8 +22,8 @@ import (
 // Auto lets cross-validation on the training data choose a weight; see smf.Search.
 const Auto = "auto"
 
-// Supervised holds the options of the methods of methods.Supervised, with their flags. In a report those without a flag are
-// set, and XiGiven and RidgeGiven are "". Paths name matrix files, as Input does; "" means none. Labels are 0 … κ, and every
+// Supervised holds the options of the methods of methods.Supervised, with their flags. A report has the fields without flags
+// filled in; XiGiven and RidgeGiven are empty there. Paths name matrix files, as Input does; "" means none. Labels are 0 … κ, and every
 // class must occur. XiGiven and RidgeGiven are ξ and ν, each a number or Auto, as "" is too. Start coefficients belong to
 // StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and "" means zeros.
 type Supervised struct {
@@ -280,12 +280,7 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 	if path == "" {
 		return mat.NewDense(kappa, rows, nil), nil
 	}
-	m, err := readFactor(path, rows, kappa)
-	if m != nil && kappa == 1 {
-		if r, c := m.Dims(); r == 1 && c == rows {
-			return m, nil
-		}
-	}
+	m, err := readFactor(path, rows, kappa, true)
 	if err != nil {
 		return nil, err
 	}

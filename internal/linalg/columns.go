@@ -77,7 +77,7 @@ func ScaleColumns(dst, a *mat.Dense, factors []float64) {
 }
 
 // ColumnMeans returns the mean of the entries that are not NaN in each column, 0 for a column without any.
-func ColumnMeans(a *mat.Dense) []float64 {
+func ColumnMeans(a mat.Matrix) []float64 {
 	rows, cols := a.Dims()
 	means := make([]float64, cols)
 	for j := range means {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/big"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +54,8 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 	if err != nil {
 		return nil, ErrParquet // the library's own words quote the file
 	}
-	rows = &parquetRows{rows: parquet.MultiRowGroup(file.RowGroups()...).Rows(), batch: make([]parquet.Row, batchRows)}
+	groups := slices.DeleteFunc(file.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 }) // its reader fails
+	rows = &parquetRows{rows: parquet.MultiRowGroup(groups...).Rows(), batch: make([]parquet.Row, batchRows)}
 	for _, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
 		name, cell := strings.Join(path, "."), len(rows.header)

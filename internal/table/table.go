@@ -18,7 +18,7 @@ type Options struct {
 	// the columns are named 1, 2, 3.
 	IsHeader func(first []string) bool
 	// Ahead reads JSON lines up to the first bad row when the file is opened, so that Header is complete; each row then has a
-	// cell for every column.
+	// cell for every column, and Next does not go on behind the bad row.
 	Ahead bool
 	// Hash, if not nil, has seen every stored byte of the file when Next returns io.EOF.
 	Hash hash.Hash
@@ -129,7 +129,7 @@ func Extensions(name string) (ext, compression string) {
 func Open(path string, o Options) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &Error{File: path, Err: cause(err)}
+		return nil, &Error{File: path, Err: Cause(err)}
 	}
 	r, err := open(f, path, o)
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *Reader) NoColumn(column string) error {
 }
 
 // Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next goes
-// on behind it. Any other error is final: one of reading, or ErrNoRows for a table without rows.
+// on behind it; with Options.Ahead it is final. So is any other error: one of reading, or ErrNoRows for a table without rows.
 func (r *Reader) Next() (Row, error) {
 	switch {
 	case len(r.ahead) > 0:

@@ -136,6 +136,7 @@ func TestErrors(t *testing.T) {
 		"empty JSON":            {"x.jsonl", "\n \n", `FILE: no rows`},
 		"empty gzip":            {"x.csv.gz", "", `FILE: no rows`},
 		"empty Parquet":         {"x.parquet", "", `FILE: no rows`},
+		"Parquet of no rows":    {"x.parquet", "PAR1\x15\x04\x15\x00\x15\x00L\x15\x00\x15\x00\x12\x00\x00\x15\x04\x19,5\x00\x18\x06schema\x15\x02\x00\x15\x0c%\x02\x18\x01a%\x00L\x1c\x00\x00\x00\x16\x00\x19\x1c\x19\x1c&\x00\x1c\x15\x0c\x19%\x00\x06\x19\x18\x01a\x15\x00\x16\x00\x16\x1c\x16\x1c&\x00&\x08)\x1c\x15\x04\x15\x00\x15\x02\x00\x00\x00\x16\x1c\x16\x00&\x08\x16\x1c\x00( parquet-cpp-arrow version 26.0.1\x19\x1c\x1c\x00\x00\x00z\x00\x00\x00PAR1", `FILE: no rows`}, // by pyarrow: its row group is empty
 		"no Parquet":            {"x.parquet", "PAR1 a,b\n1,2\n", `FILE: ` + ErrParquet.Error()},
 		"compressed Parquet":    {"x.parquet.gz", "", `FILE: ` + ErrParquet.Error() + `: it must be a plain file`},
 		"twice":                 {"x.csv", "a,b, a\n1,2,3\n", `FILE, line 1, column "a": two columns of this name`},

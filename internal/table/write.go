@@ -31,30 +31,33 @@ type File struct {
 	io.Writer
 }
 
-// Create begins a file. The caller must end it with Commit or Abort. It returns ErrName for a name that tells no format.
+// CheckName returns an error that wraps ErrName unless the name of an output file tells its format.
+func CheckName(path string) error {
+	ext, compression := Extensions(path)
+	if format := formatOf(path); format == separatedFormat && ext != ".csv" || format == parquetFormat && compression != "" {
+		return fmt.Errorf("%s: %w", path, ErrName)
+	}
+	return nil
+}
+
+// Create begins a file. The caller must end it with Commit or Abort. It returns the error of CheckName.
 func Create(path string) (*File, error) {
-	if ext, _ := Extensions(path); formatOf(path) == separatedFormat && ext != ".csv" {
-		return nil, fmt.Errorf("%s: %w", path, ErrName)
+	if err := CheckName(path); err != nil {
+		return nil, err
 	}
 	f, err := CreateAny(path)
-	switch {
-	case errors.Is(err, ErrName):
-		err = fmt.Errorf("%s: %w", path, err)
-	case err != nil:
+	if err != nil {
 		err = fmt.Errorf("creating %s: %w", path, err)
 	}
 	return f, err
 }
 
-// CreateAny is Create for names without a format too: they get separated values. Its errors do not name the file.
+// CreateAny is Create for any name. Its errors do not name the file.
 func CreateAny(path string) (*File, error) {
 	_, compression := Extensions(path)
-	if formatOf(path) == parquetFormat && compression != "" {
-		return nil, ErrName
-	}
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	f := &File{name: path, file: pending, buffer: bufio.NewWriterSize(pending, readBuffer)}
 	f.Writer = f.buffer
@@ -84,11 +87,11 @@ func (f *File) Commit() error {
 	if err = errors.Join(err, f.buffer.Flush()); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	return cause(f.file.CloseAtomicallyReplace())
+	return Cause(f.file.CloseAtomicallyReplace())
 }
 
-// cause returns the reason alone of an error that names a temporary file.
-func cause(err error) error {
+// Cause returns the reason alone of an error of the file system that names a path.
+func Cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}

@@ -46,19 +46,31 @@ const leastDeviation = 1e-150
 // leastEigenvalue replaces smaller eigenvalues. It is far above rounding and far below anything visible in a correlation.
 const leastEigenvalue = 1e-8
 
+// ItemError tells the first item, counted from 0, that cannot be correlated, and why.
+type ItemError struct {
+	Item   int
+	Reason string
+}
+
+// Error returns the column and the reason.
+func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", e.Item, e.Reason) }
+
 // Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where both
 // columns are known.
 //
 // Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is smoothed:
 // smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
 //
-// It returns a *solver.NonFiniteError for an infinite answer, an error that counts items from 1 for one with fewer than two
-// different answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
-// solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind.
+// It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different answers,
+// one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps solver.ErrShape for
+// fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a negative number of threads.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
 // normal probabilities as the inner corners of its table.
-func Correlate(x *mat.Dense, kind Kind, threads int) (*Correlations, error) {
+func Correlate(x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
+	if threads < 0 {
+		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
+	}
 	if err := check(x); err != nil {
 		return nil, err
 	}
@@ -81,7 +93,7 @@ func Correlate(x *mat.Dense, kind Kind, threads int) (*Correlations, error) {
 }
 
 // check returns an error if the answers cannot be correlated.
-func check(x *mat.Dense) error {
+func check(x mat.Matrix) error {
 	n, p := x.Dims()
 	if n < 2 || p < 2 {
 		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
@@ -98,20 +110,20 @@ func check(x *mat.Dense) error {
 			}
 		}
 		if least >= greatest {
-			return fmt.Errorf("item %d has fewer than two different answers", j+1)
+			return &ItemError{j, "has fewer than two different answers"}
 		}
 	}
 	_, deviations := moments(x)
 	for j, d := range deviations {
 		if !(d >= leastDeviation && d <= math.MaxFloat64) {
-			return fmt.Errorf("item %d has answers whose squares overflow or vanish; change its unit", j+1)
+			return &ItemError{j, "has answers whose squares overflow or vanish; change its unit"}
 		}
 	}
 	return nil
 }
 
 // moments returns the mean and the standard deviation (divisor n−1) of the known entries of each column.
-func moments(x *mat.Dense) (means, deviations []float64) {
+func moments(x mat.Matrix) (means, deviations []float64) {
 	n, p := x.Dims()
 	means, deviations = linalg.ColumnMeans(x), make([]float64, p)
 	for j, mean := range means {
@@ -132,7 +144,7 @@ const constantShare = 1e-12
 
 // pearson returns the correlations over pairwise known rows. Let Z be the standardized columns, with 0 for unknown entries, and
 // M be 1 for known entries and 0 for others. All sums over common rows are then entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
-func pearson(x *mat.Dense, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
+func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
 	n, p := x.Dims()
 	means, deviations := moments(x)
 	z, known, complete := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil), true

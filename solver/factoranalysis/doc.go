@@ -14,7 +14,7 @@
 // A correlation uses the participants who answered both items. Items may be keyed either way: the loading of a reverse-keyed
 // item has the other sign.
 //
-// Arguments are never modified. Equal input and seed give equal bits for every GOMAXPROCS, on one GOARCH and GOAMD64
+// Arguments are never modified. Equal input gives equal bits for every GOMAXPROCS, on one GOARCH and GOAMD64
 // level. All functions are safe for concurrent use.
 //
 // Sources: H. H. Harman and W. H. Jones, "Factor analysis by minimizing residuals (minres)", 1966. A. E. Hendrickson and

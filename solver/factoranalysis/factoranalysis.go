@@ -75,7 +75,7 @@ const (
 // Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an unknown
 // rotation. Converged reports a search that does not converge, and Correlations.Smoothed a matrix that is not a correlation
 // matrix.
-func Fit(x *mat.Dense, s Settings) (*Model, error) {
+func Fit(x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Rotation, RotatePromax)
 	if s.Rotation != RotatePromax && s.Rotation != RotateVarimax && s.Rotation != RotateNone {
 		return nil, fmt.Errorf("%w: rotation %q is none of %s, %s, %s", solver.ErrSettings, s.Rotation, RotatePromax, RotateVarimax, RotateNone)

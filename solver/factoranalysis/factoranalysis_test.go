@@ -290,6 +290,19 @@ func regress(m *factoranalysis.Model, sample *mat.Dense, answers []float64) []fl
 	return scores
 }
 
+// A matrix that offers nothing but At is read through it.
+func TestFitOfForeignMatrix(t *testing.T) {
+	t.Parallel()
+	x, _ := planted(100, 6, 1, 0)
+	want, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := factoranalysis.Fit(struct{ mat.Matrix }{x}, factoranalysis.Settings{Factors: 1}); err != nil || !mat.Equal(got.Loadings, want.Loadings) {
+		t.Errorf("error %v, or other loadings", err)
+	}
+}
+
 func TestFitRefuses(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(30, 5, 1, 0)
@@ -308,10 +321,11 @@ func TestFitRefuses(t *testing.T) {
 		"no factor":         {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
 		"too many":          {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
 		"rotation":          {x, factoranalysis.Settings{Factors: 1, Rotation: "oblimin"}, solver.ErrSettings, `rotation "oblimin"`},
+		"threads":           {x, factoranalysis.Settings{Factors: 1, Threads: -1}, solver.ErrSettings, "-1 threads"},
 		"kind":              {x, factoranalysis.Settings{Factors: 1, Correlation: "spearman"}, solver.ErrSettings, `correlation "spearman"`},
-		"constant item":     {constant, factoranalysis.Settings{Factors: 1}, nil, "item 4 has fewer than two different answers"},
-		"constant category": {constant, factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item 4 has fewer"},
-		"many categories":   {mat.DenseCopyOf(randomNormal(40, 5)), factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item 1 has more than 30"},
+		"constant item":     {constant, factoranalysis.Settings{Factors: 1}, nil, "item in column 3 has fewer than two different answers"},
+		"constant category": {constant, factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item in column 3 has fewer"},
+		"many categories":   {mat.DenseCopyOf(randomNormal(40, 5)), factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item in column 0 has more than 30"},
 		"infinite":          {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
 		"one participant":   {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
 	} {

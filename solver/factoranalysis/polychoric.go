@@ -1,7 +1,6 @@
 package factoranalysis
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -39,7 +38,7 @@ type item struct {
 const missing = math.MaxUint8
 
 // categories returns the columns with their different known values, in ascending order, as categories.
-func categories(x *mat.Dense) ([]item, error) {
+func categories(x mat.Matrix) ([]item, error) {
 	n, p := x.Dims()
 	items := make([]item, p)
 	column := make([]float64, n)
@@ -54,7 +53,7 @@ func categories(x *mat.Dense) ([]item, error) {
 			}
 		}
 		if len(shares) >= maxCategories {
-			return nil, fmt.Errorf("item %d has more than 30 different answers, too many for polychoric correlations", j+1)
+			return nil, &ItemError{j, "has more than 30 different answers, too many for polychoric correlations"}
 		}
 		values := slices.Compact(known)
 		codes := make([]uint8, n)

@@ -36,8 +36,8 @@ func TestSettingsAndData(t *testing.T) {
 		"all missing":           {with(func(d *Data, _ *Settings) { d.Answers.Scale(nan, d.Answers); d.Max = 0 }), ErrNoAnswers},
 		"above the range":       {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, 5) }), solver.ErrDomain},
 		"below the range":       {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1) }), solver.ErrDomain},
-		"infinite":              {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)) }), solver.ErrDomain},
-		"infinite, no range":    {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)); d.Max = 0 }), solver.ErrSettings},
+		"infinite":              {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)) }), solver.ErrNonFinite},
+		"infinite, no range":    {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)); d.Max = 0 }), solver.ErrNonFinite},
 		"negative, no range":    {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1); d.Max = 0 }), solver.ErrSettings},
 		"all alike, no range": {with(func(d *Data, _ *Settings) {
 			d.Answers.Apply(func(_, _ int, _ float64) float64 { return 1 }, d.Answers)
@@ -66,7 +66,7 @@ func TestSettingsAndData(t *testing.T) {
 	}
 	d, s2 := with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, 5) })()
 	_, err := Fit(t.Context(), d, s2)
-	if err == nil || !strings.Contains(err.Error(), "row 3, column 4 is 5, not in") {
+	if at, ok := errors.AsType[*solver.DomainError](err); !ok || at.Row != 3 || at.Col != 4 || !strings.Contains(err.Error(), "row 3, column 4 is 5, not in 0 … 4") {
 		t.Errorf("got %v, want row 3 and column 4", err)
 	}
 	p, err := Prepare(good, Settings{Rank: 2})

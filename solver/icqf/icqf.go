@@ -68,7 +68,7 @@ type Settings struct {
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 means
-	// solver.DefaultRelTol; a negative one is off.
+	// solver.DefaultRelTol, 1e-6; a negative one is off.
 	RelTol float64
 	// Seed starts the generator of the randomized singular vectors; 0 means solver.DefaultSeed.
 	Seed uint64

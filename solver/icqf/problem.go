@@ -34,8 +34,8 @@ type Problem struct {
 // loadings are what the penalties make of the start.
 //
 // It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
-// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and solver.ErrDomain
-// for an answer outside the range.
+// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and a
+// *solver.NonFiniteError or a *solver.DomainError for an answer that is infinite or outside the range.
 func Prepare(data Data, s Settings) (*Problem, error) {
 	p := &Problem{data: data}
 	if err := p.check(); err != nil {
@@ -70,6 +70,9 @@ func (p *Problem) check() error {
 	if err := checkConfounds(d.Confounds, n); err != nil {
 		return err
 	}
+	if err := checkAnswers(d.Answers); err != nil {
+		return err
+	}
 	if d.Min == 0 && d.Max == 0 {
 		if d.Min, d.Max = d.Range(); d.Min > d.Max {
 			return ErrNoAnswers
@@ -81,7 +84,7 @@ func (p *Problem) check() error {
 	for i := range n {
 		for j, v := range d.Answers.RawRowView(i) {
 			if v < d.Min || v > d.Max {
-				return fmt.Errorf("%w: answer in row %d, column %d is %v, not in %v … %v", solver.ErrDomain, i, j, v, d.Min, d.Max)
+				return &solver.DomainError{Row: i, Col: j, Value: v, Range: fmt.Sprintf("in %v … %v", d.Min, d.Max)}
 			}
 		}
 	}
@@ -106,6 +109,19 @@ func (d Data) Range() (least, greatest float64) {
 		}
 	}
 	return least, greatest
+}
+
+// checkAnswers returns a *solver.NonFiniteError for the first infinite answer.
+func checkAnswers(answers *mat.Dense) error {
+	n, _ := answers.Dims()
+	for i := range n {
+		for j, v := range answers.RawRowView(i) {
+			if math.IsInf(v, 0) {
+				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
+			}
+		}
+	}
+	return nil
 }
 
 func checkConfounds(confounds *mat.Dense, n int) error {

@@ -36,12 +36,8 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	if p != items {
 		return nil, fmt.Errorf("scoring: %w: %d answers of %d items", solver.ErrShape, p, items)
 	}
-	for i := range n {
-		for j, v := range answers.RawRowView(i) {
-			if math.IsInf(v, 0) {
-				return nil, fmt.Errorf("scoring: %w", &solver.NonFiniteError{Row: i, Col: j, Value: v})
-			}
-		}
+	if err := checkAnswers(answers); err != nil {
+		return nil, fmt.Errorf("scoring: %w", err)
 	}
 	scores := mat.NewDense(n, k, nil)
 	failed := make([]error, n)

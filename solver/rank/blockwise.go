@@ -143,7 +143,7 @@ func (cv *blockwise) prepare() error {
 	rowGroups, columnGroups := min(n, blockwiseFolds), min(p, blockwiseFolds)
 	folds := max(rowGroups, columnGroups)
 	switch {
-	case folds < 2 || cv.Threads < 0:
+	case folds < 2:
 		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, folds, rowGroups, columnGroups, n, p)
 	case cv.Strata != nil && cv.Strata.RawMatrix().Rows != n:
 		return fmt.Errorf("%w: strata for %d rows, must be %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)

@@ -3,10 +3,13 @@ package rank
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
 // Jobs says how a criterion makes its fits, or its draws. Zero values mean what the fields say.
@@ -19,8 +22,12 @@ type Jobs struct {
 	Progress func(done, total int)
 }
 
-// each does jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause.
+// each does jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause, or one that
+// wraps solver.ErrSettings for a negative number of threads.
 func (j Jobs) each(ctx context.Context, count int, work func(ctx context.Context, i int) error) error {
+	if j.Threads < 0 {
+		return fmt.Errorf("%w: %d threads", solver.ErrSettings, j.Threads)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(cmp.Or(j.Threads, runtime.GOMAXPROCS(0)))
 	var mu sync.Mutex

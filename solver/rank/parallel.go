@@ -49,7 +49,7 @@ type ParallelAnalysis struct {
 // Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends, its
 // cause is returned. Errors are those of Correlate; a negative number of draws wraps solver.ErrSettings. The cost is that of
 // Correlate and a one-factor solution for each draw.
-func Parallel(ctx context.Context, x *mat.Dense, s ParallelSettings) (*ParallelAnalysis, error) {
+func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelAnalysis, error) {
 	s.Correlation, s.Draws = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Draws, DefaultDraws)
 	if s.Draws < 0 {
 		return nil, fmt.Errorf("%w: %d draws", solver.ErrSettings, s.Draws)
@@ -93,7 +93,7 @@ func eigenvalues(r *mat.SymDense) ([]float64, error) {
 }
 
 // draw returns the eigenvalues of the d-th random data set.
-func (s *ParallelSettings) draw(x *mat.Dense, d int) ([]float64, error) {
+func (s *ParallelSettings) draw(x mat.Matrix, d int) ([]float64, error) {
 	n, p := x.Dims()
 	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))
 	y := mat.DenseCopyOf(x)

@@ -212,7 +212,7 @@ func TestParallelEnds(t *testing.T) {
 	if !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
 	}
-	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Correlation: "kendall"}} {
+	for _, s := range []rank.ParallelSettings{{Draws: -1}, {Correlation: "kendall"}, {Jobs: rank.Jobs{Threads: -3}}} {
 		if _, err := rank.Parallel(t.Context(), x, s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%+v: error %v", s, err)
 		}

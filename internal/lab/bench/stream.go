@@ -110,7 +110,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	return report, nil
 }
 
-// firstNote calls started, which does its work once, when a note is handled.
+// firstNote calls started for every note; only the first call has an effect.
 type firstNote struct {
 	ingest.Handler
 	started func()

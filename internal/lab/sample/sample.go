@@ -68,10 +68,8 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, progres
 
 // Pause waits for d, or returns the error of ctx if that ends first.
 func Pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

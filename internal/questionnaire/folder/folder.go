@@ -168,7 +168,7 @@ func from(dir, path string) string {
 	return path
 }
 
-// WriteScores writes a file of scores, complete or not there, in the format of its name, CSV if the name tells none.
+// WriteScores writes a file of scores, complete or not there, in the format that its name tells: see table.CheckName.
 func WriteScores(path string, s *model.Scores) error {
 	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView) })
 }

@@ -131,10 +131,10 @@ func Load(dir string) (*Model, error) {
 	files := map[string][]byte{}
 	for _, name := range []string{SumsFile, ModelFile, LoadingsFile} {
 		data, err := readBounded(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: no complete fit is there", err)
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("loading the model in %q: no complete fit in this folder: %s is missing", dir, name)
+		case err != nil:
 			return nil, fmt.Errorf("loading the model in %q: %s: %w", dir, name, err)
 		}
 		files[name] = data

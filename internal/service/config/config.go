@@ -261,7 +261,11 @@ func explain(err error) error {
 	for _, line := range t.Errors {
 		errs = append(errs, errors.New(unknownField.ReplaceAllStringFunc(line, func(s string) string {
 			found := unknownField.FindStringSubmatch(s)
-			return fmt.Sprintf("unknown key %q; the nearest known key is %q", found[1], nearest(found[1], keys(reflect.TypeFor[Config](), found[2])))
+			known := keys(reflect.TypeFor[Config](), found[2])
+			if len(known) == 0 { // nothing to suggest: a type without a name of its own
+				return fmt.Sprintf("unknown key %q", found[1])
+			}
+			return fmt.Sprintf("unknown key %q; the nearest known key is %q", found[1], nearest(found[1], known))
 		})))
 	}
 	return errors.Join(errs...)

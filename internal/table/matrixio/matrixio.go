@@ -1,6 +1,7 @@
 package matrixio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,19 +32,16 @@ type Error struct {
 	Err    error
 }
 
-// Error returns, for instance, `reading "x.csv": line 3, column 2: malformed matrix: not a number`.
+// Error returns, for instance, `x.csv, line 3, column 2: malformed matrix: not a number`, as *table.Error does.
 func (e *Error) Error() string {
-	place := "matrix"
-	if e.Path != "" {
-		place = strconv.Quote(e.Path)
-	}
+	place := cmp.Or(e.Path, "matrix")
 	if e.Line > 0 {
-		place += fmt.Sprintf(": line %d", e.Line)
+		place += fmt.Sprintf(", line %d", e.Line)
 	}
 	if e.Line > 0 && e.Column > 0 {
 		place += fmt.Sprintf(", column %d", e.Column)
 	}
-	return "reading " + place + ": " + e.Err.Error()
+	return place + ": " + e.Err.Error()
 }
 
 // Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or what the file system said.
@@ -91,11 +89,8 @@ func (c cells) openAny(path string) (mat.Matrix, error) {
 		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
 	}
 	file, err := os.Open(path)
-	if at, ok := errors.AsType[*os.PathError](err); ok {
-		return nil, at.Err // Error states the path itself
-	}
 	if err != nil {
-		return nil, err
+		return nil, table.Cause(err) // Error states the path itself
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
 	input, err := table.Decompress(file, path)

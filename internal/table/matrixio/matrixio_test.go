@@ -359,7 +359,7 @@ func TestReadByName(t *testing.T) {
 		{write("late.jsonl", `{"x":0}`+"\n"+`{"x":0,"y":1}`), ErrFormat, ""},
 		{write("gap.jsonl", `{"x":0,"y":1}`+"\n"+`{"x":0}`), ErrFormat, ""},
 		{write("twice.csv", "x,y,x\n1,2,3\n"), ErrFormat, ""},
-		{notes, ErrFormat, fmt.Sprintf("reading %q: line 2, column 2: malformed matrix: not a number", notes)},
+		{notes, ErrFormat, notes + ", line 2, column 2: malformed matrix: not a number"},
 		{write("a.txt", mtx), ErrUnsupported, ""},
 		{cut, io.ErrUnexpectedEOF, ""},
 		{filepath.Join(dir, "none.csv"), fs.ErrNotExist, ""},
