@@ -182,9 +182,12 @@ func TestDemo(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	p := msg.Prediction{Evidence: []msg.Evidence{
-		{End: 3, Text: "glf", Status: "affirmed", Contribution: -1.25}, {Start: 4, End: 9, Status: "affirmed", Contribution: 1},
-		{Start: 10, End: 13, Text: "sob", Status: "negated", Contribution: .75}, {Start: 20, End: 23, Text: "glf", Status: "affirmed", Contribution: .25},
-		{Start: 14, End: 17, Text: "hip", Status: "historical", Contribution: .125}, {Contribution: .5},
+		{End: 3, Text: "glf", Status: "affirmed", Contribution: -1.25},
+		{Start: 4, End: 9, Status: "affirmed", Contribution: 1},
+		{Start: 10, End: 13, Text: "sob", Status: "negated", Contribution: .75},
+		{Start: 20, End: 23, Text: "glf", Status: "affirmed", Contribution: .25},
+		{Start: 14, End: 17, Text: "hip", Status: "historical", Contribution: .125},
+		{Contribution: .5},
 	}}
 	if got, want := words(&p), "glf -1.00, sob (denied) +0.75, hip (past) +0.12"; got != want {
 		t.Errorf("words are %q, want %q", got, want)
