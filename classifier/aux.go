@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 )
 
 // AuxValues is the training values of one column, row by row.

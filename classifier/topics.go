@@ -3,6 +3,8 @@ package classifier
 import (
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/textproc"
+
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
@@ -42,6 +44,7 @@ type ClassCoefficient struct {
 type TopicTerm struct {
 	Term    string   `json:"term"`
 	Surface []string `json:"surface"` // forms in the notes, the commonest first
+	Status  string   `json:"status"`  // affirmed, negated, uncertain, historical or other-person
 	Weight  float64  `json:"weight"`  // in the topic, of either sign
 }
 
@@ -63,7 +66,8 @@ func (m *Model) Topics(n int) []Topic {
 			}
 			if *count++; n <= 0 || *count <= n {
 				term := m.terms[w.column]
-				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Weight: msg.Round(w.weight)})
+				status, _ := textproc.StatusOf(term.Text)
+				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Status: status.String(), Weight: msg.Round(w.weight)})
 			}
 		}
 		topics[t] = topic

@@ -2,8 +2,10 @@ package textproc
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -16,11 +18,22 @@ const (
 	edgeOfWord   = ' '
 )
 
-// Gram is a piece of a word: three or four letters, a space where the word begins or ends.
+// Gram is a piece of a word: three or four letters, a space where the word begins or ends. A piece of words that are denied,
+// possible, past or another person's begins with "not:".
 type Gram struct {
 	Text string  `json:"gram"`
 	IDF  float64 `json:"idf"`
 }
+
+// cutting is the pieces of a word. A word has some for where it is affirmed and some for where it is not, so that a denied word never
+// counts as the affirmed one.
+type cutting struct {
+	grams  []int32
+	weight float64 // largest idf among them
+	scale  float64 // 1/√ of their number
+}
+
+var gramPrefixes = [2]string{"", prefixes[Negated]}
 
 // eachGram calls yield with the pieces of a word.
 func eachGram(raw string, yield func(string)) {
@@ -44,7 +57,7 @@ func (v *Vectorizer) setGrams(grams []Gram) error {
 	v.gramColumns = make(map[string]int32, len(grams))
 	for j, g := range grams {
 		_, again := v.gramColumns[g.Text]
-		if n := utf8.RuneCountInString(g.Text); again || n < shortestGram || n > longestGram || !utf8.ValidString(g.Text) || !(g.IDF > 0) || math.IsInf(g.IDF, 1) {
+		if n := utf8.RuneCountInString(strings.TrimPrefix(g.Text, gramPrefixes[1])); again || n < shortestGram || n > longestGram || !utf8.ValidString(g.Text) || !(g.IDF > 0) || math.IsInf(g.IDF, 1) {
 			return fmt.Errorf("%w: piece of words %d is malformed or appears twice", ErrVocabulary, j)
 		}
 		v.gramColumns[g.Text] = int32(j)
@@ -60,27 +73,48 @@ func (v *Vectorizer) cut(w *word) {
 	if len(v.grams) == 0 {
 		return
 	}
-	w.grams, w.weight = nil, 0
-	eachGram(w.raw, func(g string) {
-		if j, found := v.gramColumns[g]; found {
-			w.grams = append(w.grams, j)
-			w.weight = max(w.weight, v.grams[j].IDF)
-		}
-	})
-	w.scale = 1 / math.Sqrt(float64(max(len(w.grams), 1)))
+	for kind, prefix := range gramPrefixes {
+		p := cutting{}
+		eachGram(w.raw, func(g string) {
+			if j, found := v.gramColumns[prefix+g]; found {
+				p.grams = append(p.grams, j)
+				p.weight = max(p.weight, v.grams[j].IDF)
+			}
+		})
+		p.scale = 1 / math.Sqrt(float64(max(len(p.grams), 1)))
+		w.pieces[kind] = p
+	}
 }
 
 // Grams returns the pieces of words that have weights of their own. They must not be changed.
 func (v *Vectorizer) Grams() []Gram { return v.grams }
 
+// pieces returns those of the words of the last note's mention i, in turn, as far as a word has some.
+func (t *Transformer) pieces(i int) iter.Seq[*cutting] {
+	return func(yield func(*cutting) bool) {
+		m, kind := &t.mentions[i], t.pieceKind(i)
+		for k := m.first; k < m.last; k++ {
+			if w := t.lex[k].word; w != nil && len(w.pieces[kind].grams) > 0 && !yield(&w.pieces[kind]) {
+				return
+			}
+		}
+	}
+}
+
+// pieceKind is 0 if mention i is affirmed, else 1.
+func (t *Transformer) pieceKind(i int) int {
+	if t.prefixOf(&t.mentions[i]) == Affirmed {
+		return 0
+	}
+	return 1
+}
+
 // gramNorm returns 1/‖m‖ over the words of the last note's mentions, 0 if there are none.
 func (t *Transformer) gramNorm() float64 {
 	var square float64
 	for i := range t.mentions {
-		for _, l := range t.lexemes(i) {
-			if l.word != nil {
-				square += l.word.weight * l.word.weight
-			}
+		for p := range t.pieces(i) {
+			square += p.weight * p.weight
 		}
 	}
 	if square == 0 {
@@ -89,24 +123,18 @@ func (t *Transformer) gramNorm() float64 {
 	return 1 / math.Sqrt(square)
 }
 
-// lexemes returns those of mention i.
-func (t *Transformer) lexemes(i int) []lexeme { return t.lex[t.mentions[i].first:t.mentions[i].last] }
-
 // GramSum returns the inner product of weights, one per gram, with the row of pieces of words of the last note.
 func (t *Transformer) GramSum(weights []float64) float64 {
 	norm, total := t.gramNorm(), 0.0
 	t.gramSums = t.gramSums[:0]
 	for i := range t.mentions {
 		all := 0.0
-		for _, l := range t.lexemes(i) {
-			if l.word == nil || len(l.word.grams) == 0 {
-				continue
-			}
+		for p := range t.pieces(i) {
 			sum := 0.0
-			for _, g := range l.word.grams {
+			for _, g := range p.grams {
 				sum += weights[g]
 			}
-			all += sum * norm * l.word.weight * l.word.scale
+			all += sum * norm * p.weight * p.scale
 		}
 		total += all
 		t.gramSums = append(t.gramSums, all)
@@ -125,23 +153,30 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
 	order, patient, patients := byPatient(docs)
-	seen := make(map[*word][]*tally)
+	type said struct {
+		word *word
+		kind int
+	}
+	seen := make(map[said][]*tally)
 	for _, i := range order {
 		t.analyze(docs[i].Text)
-		for k := range t.mentions {
-			for _, l := range t.lexemes(k) {
-				if l.word == nil || l.kind != letters {
+		for m := range t.mentions {
+			kind := t.pieceKind(m)
+			for k := t.mentions[m].first; k < t.mentions[m].last; k++ {
+				w := t.lex[k].word
+				if w == nil || t.lex[k].kind != letters {
 					continue
 				}
-				own, found := seen[l.word]
+				own, found := seen[said{w, kind}]
 				if !found {
-					eachGram(l.word.raw, func(g string) {
+					eachGram(w.raw, func(g string) {
+						g = gramPrefixes[kind] + g
 						if tallies[g] == nil {
 							tallies[g] = &tally{}
 						}
 						own = append(own, tallies[g])
 					})
-					seen[l.word] = own
+					seen[said{w, kind}] = own
 				}
 				for _, c := range own {
 					c.count(patient[i])
@@ -183,13 +218,10 @@ func (v *Vectorizer) TransformGrams(texts []string) *matrix.CSR {
 		t.analyze(text)
 		norm := t.gramNorm()
 		from := len(indices)
-		for k := range t.mentions {
-			for _, l := range t.lexemes(k) {
-				if l.word == nil {
-					continue
-				}
-				x := norm * l.word.weight * l.word.scale
-				for _, g := range l.word.grams {
+		for m := range t.mentions {
+			for p := range t.pieces(m) {
+				x := norm * p.weight * p.scale
+				for _, g := range p.grams {
 					if row[g] == 0 {
 						indices = append(indices, g)
 					}

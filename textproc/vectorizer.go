@@ -48,12 +48,10 @@ type word struct {
 	node   *node    // of the surfaces that begin with it
 	class  class
 	unit   unit
-	stop   bool    // dropped, or kept without a status
-	sex    byte    // 'm' or 'f' of a word that says the sex beside an age, else 0
-	value  float64 // of a number written as a word, else 0
-	grams  []int32 // its pieces
-	weight float64 // largest idf among them
-	scale  float64 // 1/√ of their number
+	stop   bool       // dropped, or kept without a status
+	sex    byte       // 'm' or 'f' of a word that says the sex beside an age, else 0
+	value  float64    // of a number written as a word, else 0
+	pieces [2]cutting // affirmed, and not
 }
 
 // term is what can have columns.
@@ -214,20 +212,31 @@ func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
 // Label returns how people read the term of a column: the name of a concept, or the commonest form of a word, and its status.
 func (v *Vectorizer) Label(column int) string {
 	t := &v.vocabulary[column]
-	text, said := t.Text, Affirmed
-	for s := Negated; s < statuses; s++ {
-		if rest, found := strings.CutPrefix(text, prefixes[s]); found {
-			text, said = rest, s
-		}
-	}
+	said, text := StatusOf(t.Text)
 	if !v.names[text] {
 		text = append(t.Surface, text)[0]
 	}
-	text = strings.ReplaceAll(text, "_", " ")
-	if said != Affirmed {
-		text += map[Status]string{Negated: " (denied)", Uncertain: " (possible)", Historical: " (past)", OtherPerson: " (another's)"}[said]
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "_", " "), "side:")
+	return text + Remark(said.String())
+}
+
+// Remark returns a status by its name as people read it behind words, such as " (denied)"; "" for the affirmed one.
+func Remark(status string) string {
+	word := map[string]string{Negated.String(): "denied", Uncertain.String(): "possible", Historical.String(): "past", OtherPerson.String(): "another's"}[status]
+	if word == "" {
+		return ""
 	}
-	return text
+	return " (" + word + ")"
+}
+
+// StatusOf takes the prefix of its status from the text of a term.
+func StatusOf(term string) (Status, string) {
+	for s := Negated; s < statuses; s++ {
+		if text, found := strings.CutPrefix(term, prefixes[s]); found {
+			return s, text
+		}
+	}
+	return Affirmed, term
 }
 
 // Topical reports for each column whether topics should be made of it: not of stop words, phrases, ages and sexes.

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 type benchCmd struct {
@@ -228,7 +229,7 @@ func words(p *msg.Prediction) string {
 		if e.Text == "" {
 			continue
 		}
-		what := e.Text + said(e.Status)
+		what := e.Text + textproc.Remark(e.Status)
 		if i := slices.IndexFunc(parts, func(s summand) bool { return s.what == what }); i >= 0 {
 			parts[i].contribution += e.Contribution
 		} else {

@@ -272,21 +272,9 @@ func places(p *msg.Prediction, text string) []summand {
 		if e.Text == "" && len(e.Terms) > 0 { // misspelled
 			what += " (" + strings.ReplaceAll(e.Terms[0], "_", " ") + ")"
 		}
-		all = append(all, summand{what + said(e.Status), e.Contribution})
+		all = append(all, summand{what + textproc.Remark(e.Status), e.Contribution})
 	}
 	return all
-}
-
-// said returns how the note means a part, in the words that labels of topics use; "" if it affirms it.
-func said(status string) string {
-	word := map[string]string{
-		textproc.Negated.String(): "denied", textproc.Uncertain.String(): "possible",
-		textproc.Historical.String(): "past", textproc.OtherPerson.String(): "another's",
-	}[status]
-	if word == "" {
-		return ""
-	}
-	return " (" + word + ")"
 }
 
 // sortLargest sorts by |contribution|, the largest first.

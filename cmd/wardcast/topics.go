@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 type topicsCmd struct {
@@ -166,7 +167,7 @@ func printTopic(d *cli.Deps, t *classifier.Topic) error {
 		if rows[used[end]] == nil {
 			rows[used[end]] = make([]string, 6)
 		}
-		copy(rows[used[end]][3*end:], []string{strings.Join(w.Surface, ", "), w.Term, cli.Digits(&w.Weight, 3)})
+		copy(rows[used[end]][3*end:], []string{strings.Join(w.Surface, ", ") + textproc.Remark(w.Status), w.Term, cli.Digits(&w.Weight, 3)})
 		used[end]++
 	}
 	rows = rows[:max(used[0], used[1])]

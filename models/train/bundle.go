@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
-	"gonum.org/v1/gonum/floats"
 )
 
 // bundle returns the version that a store keeps.

@@ -21,7 +21,7 @@ import (
 
 func TestModelFindsPlantedTruth(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 2500)
+	rows, _ := generated(t, 0, 3500)
 	fresh, truth := generated(t, 100000, 101500)
 	s := small()
 	s.Rank = 10

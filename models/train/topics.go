@@ -54,7 +54,11 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
-	if with.solver, err = solve(ctx, t.topical(), solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
+	rows, err := t.topical()
+	if err != nil {
+		return nil, fmt.Errorf("choosing the terms of topics: %w", err)
+	}
+	if with.solver, err = solve(ctx, rows, solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
 	with.topics = with.solver.Topics
@@ -68,7 +72,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bund
 }
 
 // topical returns the rows without the terms that no topic is made of. Their weights are 0 in every topic.
-func (t *text) topical() *matrix.CSR {
+func (t *text) topical() (*matrix.CSR, error) {
 	keep := t.vectorizer.Topical()
 	n, p := t.x.Dims()
 	indptr := make([]int, 1, n+1)
@@ -83,11 +87,7 @@ func (t *text) topical() *matrix.CSR {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	x, err := matrix.NewCSR(n, p, indptr, indices, values)
-	if err != nil {
-		panic("train: " + err.Error()) // a part of a valid matrix
-	}
-	return x
+	return matrix.NewCSR(n, p, indptr, indices, values)
 }
 
 // rank returns the number of topics for the number that was asked for: at most the numbers of notes and of terms.

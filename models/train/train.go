@@ -83,11 +83,12 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	if pooled.err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", pooled.err)
 	}
-	text := pooled.fitted.Vectorizer.Settings()
+	text, choose := pooled.fitted.Vectorizer.Settings(), t.settings.ChooseText
 	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = text.KeepStopWords, text.NGrams, false
 	if err := t.tryOwn(ctx, groups, own); err != nil {
 		return nil, err
 	}
+	t.settings.ChooseText = choose // for the manifests
 	out := &Trained{}
 	first, err := t.judgePooled(&pooled)
 	if err != nil {
