@@ -3,9 +3,8 @@ package classifier
 import (
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/textproc"
-
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // Direction says how a positive score on a topic moves a prediction.

@@ -18,7 +18,7 @@ func TestTopics(t *testing.T) {
 	parts.Topics.Set(2, 1, 1)
 	half, quarter, none := 0.5, 0.25, 0.0
 	term := func(text, surface string, weight float64) TopicTerm {
-		return TopicTerm{Term: text, Surface: []string{surface}, Weight: weight}
+		return TopicTerm{Term: text, Surface: []string{surface}, Status: "affirmed", Weight: weight}
 	}
 	want := []Topic{
 		{Topic: 1, Label: "pain, cough, fever", Coefficient: 1.5, Prevalence: &half, Direction: TowardAdmission, Terms: []TopicTerm{
