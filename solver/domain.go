@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -59,7 +60,16 @@ func (d Domain) String() string {
 
 // Check returns a *DomainError for the first stored entry of X outside the domain, nil if there is none.
 func (d Domain) Check(x mat.Matrix) error {
-	row, holds := linalg.RowsOf(x), domains[d].holds
+	if at := outside(x, domains[d].holds); at != nil {
+		at.Domain = d
+		return at
+	}
+	return nil
+}
+
+// outside returns the place of the first stored entry of X that the condition does not hold for, nil if there is none.
+func outside(x mat.Matrix, holds func(v float64) bool) *DomainError {
+	row := linalg.RowsOf(x)
 	n, _ := x.Dims()
 	for i := range n {
 		columns, values := row(i)
@@ -70,7 +80,7 @@ func (d Domain) Check(x mat.Matrix) error {
 			if columns != nil {
 				j = int(columns[j])
 			}
-			return &DomainError{Row: i, Col: j, Value: v, Domain: d}
+			return &DomainError{Row: i, Col: j, Value: v}
 		}
 	}
 	return nil
@@ -85,8 +95,15 @@ func checkFinite(x matrix.Operator) error {
 }
 
 // CheckFinite returns a *NonFiniteError for the first entry of X that is NaN or infinite, nil if there is none.
-func CheckFinite(x mat.Matrix) error {
-	if at, ok := errors.AsType[*DomainError](Real.Check(x)); ok {
+func CheckFinite(x mat.Matrix) error { return nonFinite(x, domains[Real].holds) }
+
+// CheckAnswers is CheckFinite, but NaN is a missing answer.
+func CheckAnswers(x mat.Matrix) error {
+	return nonFinite(x, func(v float64) bool { return !math.IsInf(v, 0) })
+}
+
+func nonFinite(x mat.Matrix, holds func(v float64) bool) error {
+	if at := outside(x, holds); at != nil {
 		return &NonFiniteError{Row: at.Row, Col: at.Col, Value: at.Value}
 	}
 	return nil

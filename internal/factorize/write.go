@@ -89,9 +89,6 @@ func tensors(r *solver.Result) safetensors.Tensors {
 }
 
 func tensor(m *mat.Dense) safetensors.Tensor {
-	raw := m.RawMatrix()
-	if raw.Stride != raw.Cols {
-		raw = mat.DenseCopyOf(m).RawMatrix()
-	}
+	raw := mat.DenseCopyOf(m).RawMatrix()
 	return safetensors.Tensor{Shape: []int{raw.Rows, raw.Cols}, Data: raw.Data}
 }

@@ -12,16 +12,21 @@ import (
 // by the rows of b, unless b is nil, and then by their place.
 func RowOrder(a, b *mat.Dense) []int {
 	rows, _ := a.Dims()
-	order := make([]int, rows)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
+	return Order(rows, func(i, j int) int {
 		if c := slices.Compare(a.RawRowView(i), a.RawRowView(j)); c != 0 || b == nil {
 			return c
 		}
 		return slices.Compare(b.RawRowView(i), b.RawRowView(j))
 	})
+}
+
+// Order returns 0 … n−1 in the order of compare, equal ones by their size.
+func Order(n int, compare func(i, j int) int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, compare)
 	return order
 }
 
@@ -66,6 +71,20 @@ func ColumnSquares(a *mat.Dense) []float64 {
 		}
 	}
 	return squares
+}
+
+// LargestEntries returns the entry of largest magnitude of each column, the first of several.
+func LargestEntries(a *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	largest := make([]float64, cols)
+	for i := range rows {
+		for j, v := range a.RawRowView(i) {
+			if math.Abs(v) > math.Abs(largest[j]) {
+				largest[j] = v
+			}
+		}
+	}
+	return largest
 }
 
 // ScaleColumns stores A·diag(factors) in dst, which may be A.
@@ -115,16 +134,21 @@ func Filled(a *mat.Dense, values []float64) *mat.Dense {
 	return out
 }
 
-// Halves returns the sums of squares of the positive and of the negative entries of a column. Non-negative starts use them to
-// choose the better half of a pair of singular vectors (NNDSVD; Boutsidis and Gallopoulos 2008).
-func Halves(a *mat.Dense, column int) (positive, negative float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		if v := a.At(i, column); v > 0 {
-			positive += v * v
-		} else {
-			negative += v * v
+// MostlyNegative reports whether the product of the sums of squares of the negative entries of a column of A and of B is larger
+// than that of the positive ones. Non-negative starts use it to choose the better half of a pair of singular vectors (NNDSVD;
+// Boutsidis and Gallopoulos 2008).
+func MostlyNegative(a, b *mat.Dense, column int) bool {
+	positive, negative := 1.0, 1.0
+	for _, m := range []*mat.Dense{a, b} {
+		var above, below float64
+		for i := range m.RawMatrix().Rows {
+			if v := m.At(i, column); v > 0 {
+				above += v * v
+			} else {
+				below += v * v
+			}
 		}
+		positive, negative = positive*above, negative*below
 	}
-	return positive, negative
+	return negative > positive
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -178,10 +179,8 @@ func resized(a *mat.Dense, rows, cols int) *mat.Dense {
 // finite reports whether no entry of a is NaN or infinite.
 func finite(a *mat.Dense) bool {
 	for i := range a.RawMatrix().Rows {
-		for _, v := range a.RawRowView(i) {
-			if v-v != 0 {
-				return false
-			}
+		if slices.ContainsFunc(a.RawRowView(i), func(v float64) bool { return v-v != 0 }) {
+			return false
 		}
 	}
 	return true

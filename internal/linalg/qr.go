@@ -30,12 +30,12 @@ func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
 	if rcond < minRcond {
 		return householderQR(a)
 	}
-	q = t.product(a, first.inverse)
+	q = t.Product(a, first.inverse)
 	if rcond >= once {
 		return q, first.r
 	}
 	second.factorize(t, q)
-	return t.product(q, second.inverse), t.product(second.r, first.r)
+	return t.Product(q, second.inverse), t.Product(second.r, first.r)
 }
 
 // cholesky holds R, the upper Cholesky factor of AᵀA, and its inverse, with memory that is kept.
@@ -118,7 +118,8 @@ func clearLower(a *mat.Dense) {
 	}
 }
 
-func (t Threads) product(a, b *mat.Dense) *mat.Dense {
+// Product returns A·B.
+func (t Threads) Product(a, b *mat.Dense) *mat.Dense {
 	n, _ := a.Dims()
 	_, k := b.Dims()
 	dst := mat.NewDense(n, k, nil)

@@ -140,7 +140,7 @@ func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	if err != nil {
 		return nil, err
 	}
-	return truncate(s.Threads.product(q, w), v, sigma, s.Rank), nil
+	return truncate(s.Threads.Product(q, w), v, sigma, s.Rank), nil
 }
 
 // sharpen returns an orthonormal basis of q after the power iterations of SVD. q is n×l; b, p×l, is overwritten.
@@ -225,7 +225,7 @@ func (t Threads) thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.De
 	svd.UTo(&small)
 	v = new(mat.Dense)
 	svd.VTo(v)
-	return t.product(q, &small), svd.Values(nil), v, nil
+	return t.Product(q, &small), svd.Values(nil), v, nil
 }
 
 // truncate returns the first k columns under the sign rule.
@@ -237,13 +237,7 @@ func truncate(u, v *mat.Dense, sigma []float64, k int) *TruncatedSVD {
 		V: mat.DenseCopyOf(v.Slice(0, p, 0, k)),
 		S: sigma[:k:k],
 	}
-	for c := range k {
-		var largest float64
-		for i := range p {
-			if v := t.V.At(i, c); math.Abs(v) > math.Abs(largest) {
-				largest = v
-			}
-		}
+	for c, largest := range LargestEntries(t.V) {
 		if largest < 0 {
 			for _, m := range []*mat.Dense{t.U, t.V} {
 				column := m.ColView(c).(*mat.VecDense)

@@ -212,7 +212,7 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	}
 	p := len(values)
 	root := mat.NewDense(p, p, nil)
-	root.Apply(func(_, j int, v float64) float64 { return v * values[j] }, vectors)
+	linalg.ScaleColumns(root, vectors, values)
 	for i := range p {
 		row := mat.NewVecDense(p, root.RawRowView(i))
 		row.ScaleVec(1/mat.Norm(row, 2), row)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -150,13 +149,7 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	var gram, accounted mat.Dense
 	gram.Mul(loadings.T(), loadings)
 	accounted.Mul(phi, &gram)
-	order := make([]int, k)
-	for t := range order {
-		order[t] = t
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(accounted.At(b, b), accounted.At(a, a))
-	})
+	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted.At(b, b), accounted.At(a, a)) })
 	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order), linalg.SelectRows(linalg.SelectColumns(phi, order), order)
 	signs := make([]float64, k)
 	for t := range signs {

@@ -3,6 +3,7 @@ package factoranalysis
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -240,9 +241,7 @@ func (d *reduced) newton(gradient []float64, free []int) []float64 {
 			}
 			return step
 		}
-		for a := range ridge {
-			ridge[a] = gaussRidge
-		}
+		floats.AddConst(gaussRidge, ridge)
 	}
 	return descent(gradient, free)
 }

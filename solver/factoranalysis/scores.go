@@ -32,18 +32,17 @@ func (m *Model) Scores(x mat.Matrix) (*mat.Dense, error) {
 	if p != items {
 		return nil, fmt.Errorf("%w: %d items, must be %d", solver.ErrShape, p, items)
 	}
+	if err := solver.CheckAnswers(x); err != nil {
+		return nil, err
+	}
 	scores, structure := mat.NewDense(n, k, nil), m.structure()
 	patterns := map[string][]int{} // rows by which items they have
 	var order []string
 	known := make([]byte, p)
 	for i := range n {
 		for j := range p {
-			v := x.At(i, j)
-			if math.IsInf(v, 0) {
-				return nil, &solver.NonFiniteError{Row: i, Col: j, Value: v}
-			}
 			known[j] = 1
-			if math.IsNaN(v) {
+			if math.IsNaN(x.At(i, j)) {
 				known[j] = 0
 			}
 		}

@@ -70,7 +70,7 @@ func (p *Problem) check() error {
 	if err := checkConfounds(d.Confounds, n); err != nil {
 		return err
 	}
-	if err := checkAnswers(d.Answers); err != nil {
+	if err := solver.CheckAnswers(d.Answers); err != nil {
 		return err
 	}
 	if d.Min == 0 && d.Max == 0 {
@@ -109,19 +109,6 @@ func (d Data) Range() (least, greatest float64) {
 		}
 	}
 	return least, greatest
-}
-
-// checkAnswers returns a *solver.NonFiniteError for the first infinite answer.
-func checkAnswers(answers *mat.Dense) error {
-	n, _ := answers.Dims()
-	for i := range n {
-		for j, v := range answers.RawRowView(i) {
-			if math.IsInf(v, 0) {
-				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
-			}
-		}
-	}
-	return nil
 }
 
 func checkConfounds(confounds *mat.Dense, n int) error {
@@ -197,9 +184,7 @@ func (p *Problem) start(d, b *mat.Dense, rank int) {
 	svd := p.svd
 	for t := range min(rank, len(svd.S)) {
 		sign := 1.0
-		positive, negative := linalg.Halves(svd.U, t)
-		positiveLoadings, negativeLoadings := linalg.Halves(svd.V, t)
-		if negative*negativeLoadings > positive*positiveLoadings {
+		if linalg.MostlyNegative(svd.U, svd.V, t) {
 			sign = -1
 		}
 		var largest float64

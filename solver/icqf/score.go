@@ -36,7 +36,7 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	if p != items {
 		return nil, fmt.Errorf("scoring: %w: %d answers of %d items", solver.ErrShape, p, items)
 	}
-	if err := checkAnswers(answers); err != nil {
+	if err := solver.CheckAnswers(answers); err != nil {
 		return nil, fmt.Errorf("scoring: %w", err)
 	}
 	scores := mat.NewDense(n, k, nil)

@@ -140,9 +140,7 @@ func foldTopics(p *solver.Problem, topics *mat.Dense) {
 	scores := mat.NewDense(n, k, nil)
 	p.X.MulTo(scores, topics)
 	for t := range k {
-		positive, negative := linalg.Halves(topics, t)
-		positiveScores, negativeScores := linalg.Halves(scores, t)
-		if negative*negativeScores > positive*positiveScores {
+		if linalg.MostlyNegative(topics, scores, t) {
 			column := topics.ColView(t).(*mat.VecDense)
 			column.ScaleVec(-1, column)
 		}
@@ -156,11 +154,5 @@ func lift(a *mat.Dense) {
 
 // raise replaces entries below the least by it.
 func raise(a *mat.Dense, least float64) {
-	rows, _ := a.Dims()
-	for i := range rows {
-		row := a.RawRowView(i)
-		for t, v := range row {
-			row[t] = max(v, least)
-		}
-	}
+	a.Apply(func(_, _ int, v float64) float64 { return max(v, least) }, a)
 }

@@ -347,12 +347,7 @@ func (c *validation) run(ctx context.Context, t *trial, fold int, first bool) er
 
 // descending returns the indices of the values, largest value first.
 func descending(values []float64) []int {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
-	return order
+	return linalg.Order(len(values), func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 }
 
 // measure fills in the results of a candidate. They are NaN if one of its log-odds is.

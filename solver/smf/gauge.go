@@ -59,10 +59,9 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 		return nil, fmt.Errorf("ordering topics: %w", solver.ErrNonFinite)
 	}
 	turned, head := *r, *r.Head
-	turned.Topics, turned.Scores, head.Coefficients = mat.NewDense(p, k, nil), new(mat.Dense), new(mat.Dense)
 	small.Mul(&u, rotation)
-	serial.MulTo(turned.Topics, basis, small)
-	signs := largestEntries(turned.Topics)
+	turned.Topics, turned.Scores, head.Coefficients = serial.Product(basis, small), new(mat.Dense), new(mat.Dense)
+	signs := linalg.LargestEntries(turned.Topics)
 	for t, v := range signs {
 		signs[t] = math.Copysign(1, v)
 	}

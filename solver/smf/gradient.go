@@ -145,7 +145,8 @@ func (s *gradientState) project(half *lifted) bool {
 	leading := right.Slice(0, wide, 0, found).(*mat.Dense)
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
-		dense := half.dense()
+		dense := mat.NewDense(s.d, wide, nil)
+		half.MulTo(dense, linalg.Identity(wide))
 		if norm := mat.Norm(dense, 2); norm-norm != 0 || !svd.Factorize(dense, mat.SVDThin) {
 			return false
 		}
@@ -186,10 +187,8 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 	if !ok {
 		return false
 	}
-	turned := mat.NewDense(s.d, width, nil)
-	s.threads.MulTo(turned, s.block, vectors)
-	s.block = turned
-	basis.Copy(turned.Slice(0, s.d, 0, r))
+	s.block = s.threads.Product(s.block, vectors)
+	basis.Copy(s.block.Slice(0, s.d, 0, r))
 	s.threads.MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
 	return true
 }
@@ -225,12 +224,4 @@ func (l *lifted) add(dst, left, right, d *mat.Dense) {
 	dst.Scale(l.share, dst)
 	inner.Scale(1-l.share, inner)
 	l.threads.AddMulTo(dst, left, inner)
-}
-
-// dense returns Θ½.
-func (l *lifted) dense() *mat.Dense {
-	wide := l.kappa + l.e
-	dst := mat.NewDense(l.d, wide, nil)
-	l.MulTo(dst, linalg.Identity(wide))
-	return dst
 }

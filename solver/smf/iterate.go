@@ -44,9 +44,9 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	it.rotate(coef)
 	left, right := make([]float64, r), make([]float64, r)
 	images, coefs := columnNorms(it.image), columnNorms(coef)
-	below, beside := largestEntries(it.image), largestEntries(coef)
+	below, beside := linalg.LargestEntries(it.image), linalg.LargestEntries(coef)
 	if it.Variant == VariantW {
-		below, beside = largestEntries(it.basis), make([]float64, r)
+		below, beside = linalg.LargestEntries(it.basis), make([]float64, r)
 	}
 	for t := range r {
 		largest := beside[t] // the first of equals: coefficients stand above topics
@@ -80,10 +80,7 @@ func (it *iterate) rotate(coef *mat.Dense) {
 		return
 	}
 	for _, a := range []*mat.Dense{it.basis, it.image, coef} {
-		rows, cols := a.Dims()
-		turned := mat.NewDense(rows, cols, nil)
-		it.threads.MulTo(turned, a, vectors)
-		a.Copy(turned)
+		a.Copy(it.threads.Product(a, vectors))
 	}
 }
 
@@ -186,20 +183,6 @@ func eigen(a *mat.Dense) (values []float64, vectors *mat.Dense, ok bool) {
 		}
 	}
 	return values, vectors, ok
-}
-
-// largestEntries returns the entry of largest magnitude of each column, the first of several.
-func largestEntries(a *mat.Dense) []float64 {
-	rows, cols := a.Dims()
-	largest := make([]float64, cols)
-	for i := range rows {
-		for j, v := range a.RawRowView(i) {
-			if math.Abs(v) > math.Abs(largest[j]) {
-				largest[j] = v
-			}
-		}
-	}
-	return largest
 }
 
 func columnNorms(a *mat.Dense) []float64 {

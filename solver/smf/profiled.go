@@ -445,9 +445,6 @@ func (s *profiledState) straighten() {
 	}
 	root := linalg.Mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
 	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
-		rows, _ := a.Dims()
-		turned := mat.NewDense(rows, width, nil)
-		s.threads.MulTo(turned, a, root)
-		a.Copy(turned)
+		a.Copy(s.threads.Product(a, root))
 	}
 }

@@ -60,7 +60,7 @@ type StreamReport struct {
 // Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
 // deletes at the end. The visits of the notes are their positions.
 func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
-	report = &StreamReport{Notes: len(messages), Rate: s.Rate, Broker: "kafka"}
+	kind := "kafka"
 	if len(s.Brokers) == 0 {
 		dir, mkErr := os.MkdirTemp("", "wardcast-bench-")
 		if mkErr != nil {
@@ -72,7 +72,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 			return nil, err
 		}
 		defer broker.Close()
-		s.Brokers, report.Broker = []string{broker.Addr()}, "embedded"
+		s.Brokers, kind = []string{broker.Addr()}, "embedded"
 	}
 	run := &streamRun{StreamSettings: s, messages: messages, connection: ingest.Connection{Brokers: s.Brokers}}
 	if run.client, err = ingest.NewClient(run.connection); err != nil {
@@ -83,7 +83,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	defer transport.CloseIdleConnections()
 	run.offsets = &kafka.Client{Addr: kafka.TCP(s.Brokers...), Transport: transport}
 	handler := app.NewHandler(set, classifier.Options{Limits: s.Limits}, "/wardcast/bench")
-	got, err := run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
+	report, err = run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
 		c, err := ingest.New(ingest.Config{Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead, Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression})
 		if err != nil {
 			return err
@@ -93,19 +93,18 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	if err != nil {
 		return nil, fmt.Errorf("streaming through the scorer: %w", err)
 	}
-	report.Lost, report.Repeated, report.DeadLetters = got.lost, got.repeated, got.dead
-	report.PerSecond, report.LatencyMS, report.MessageBytes = got.rate, got.latency, got.bytes
-	payload := bytes.Repeat([]byte{'x'}, int(math.Round(got.bytes)))
-	got, err = run.pass(ctx, "echo", func(ctx context.Context, t topics, started func()) error {
+	report.Notes, report.Rate, report.Broker = len(messages), s.Rate, kind
+	payload := bytes.Repeat([]byte{'x'}, int(math.Round(report.MessageBytes)))
+	bare, err := run.pass(ctx, "echo", func(ctx context.Context, t topics, started func()) error {
 		return echo(ctx, s.Brokers, t, payload, started)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("streaming through the echo loop: %w", err)
 	}
-	if got.lost > 0 {
-		return nil, fmt.Errorf("the echo loop lost %d messages: its rate is no reference", got.lost)
+	if bare.Lost > 0 {
+		return nil, fmt.Errorf("the echo loop lost %d messages: its rate is no reference", bare.Lost)
 	}
-	report.EchoPerSecond, report.EchoLatencyMS = got.rate, got.latency
+	report.EchoPerSecond, report.EchoLatencyMS = bare.PerSecond, bare.LatencyMS
 	report.Ratio = report.PerSecond / report.EchoPerSecond
 	return report, nil
 }
@@ -140,17 +139,11 @@ type streamRun struct {
 	offsets    *kafka.Client
 }
 
-type passed struct {
-	lost, repeated, dead int
-	rate, bytes          float64
-	latency              sample.Latency
-}
-
 // quiet is how long nothing may come before the rest counts as lost.
 const quiet = 30 * time.Second
 
-// pass sends the messages through one consumer.
-func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *passed, err error) {
+// pass sends the messages through one consumer and reports the answers, without the fields that compare two passes.
+func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *StreamReport, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
 	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in}, ingest.Topic{Name: t.out}, ingest.Topic{Name: t.dead}); err != nil {
@@ -170,7 +163,6 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var first time.Time
 	begun := make(chan struct{})
 	started := sync.OnceFunc(func() { first = time.Now(); close(begun) })
@@ -328,8 +320,8 @@ func (a *answers) take(m *kafka.Message, dead, live bool) int {
 	return a.left
 }
 
-// result returns what came back; took is how long it took.
-func (a *answers) result(sent []time.Time, took time.Duration) *passed {
+// result reports what came back; took is how long it took.
+func (a *answers) result(sent []time.Time, took time.Duration) *StreamReport {
 	var ms []float64
 	for i, ok := range a.seen {
 		if ok {
@@ -337,7 +329,10 @@ func (a *answers) result(sent []time.Time, took time.Duration) *passed {
 			ms = append(ms, max(float64(a.at[i].Sub(sent[i]))/float64(time.Millisecond), math.SmallestNonzeroFloat32))
 		}
 	}
-	return &passed{lost: a.left, repeated: a.repeated, dead: a.dead, rate: float64(len(ms)) / took.Seconds(), bytes: a.bytes / float64(max(1, len(ms)-a.dead)), latency: sample.Quantiles(ms)}
+	return &StreamReport{
+		Lost: a.left, Repeated: a.repeated, DeadLetters: a.dead, PerSecond: float64(len(ms)) / took.Seconds(),
+		LatencyMS: sample.Quantiles(ms), MessageBytes: a.bytes / float64(max(1, len(ms)-a.dead)),
+	}
 }
 
 // count returns how many messages the topics hold.
@@ -381,11 +376,8 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 	defer transport.CloseIdleConnections()
 	writer := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: t.out, Balancer: &kafka.Murmur2Balancer{}, RequiredAcks: kafka.RequireAll, BatchSize: echoBatch, BatchTimeout: echoTimeout, Transport: transport}
 	defer func() { _ = writer.Close() }() // every write was waited for
-	for {
+	for ctx.Err() == nil {
 		generation, err := group.Next(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
 			continue // no coordinator yet; the group pauses between attempts
 		}
@@ -396,10 +388,8 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 		if err := loops.Wait(); err != nil && ctx.Err() == nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
 	}
+	return nil
 }
 
 func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.PartitionAssignment, writer *kafka.Writer, g *kafka.Generation, payload []byte, started func()) error {

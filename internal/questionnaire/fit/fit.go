@@ -398,12 +398,8 @@ func (s *Study) Without(items []int) string {
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.
 func largestFirst(scores, loadings *mat.Dense) []int {
 	_, k := scores.Dims()
-	size, order := make([]float64, k), make([]int, k)
-	for t := range k {
-		order[t], size[t] = t, sum(mat.Col(nil, t, scores))*sum(mat.Col(nil, t, loadings))
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
-	return order
+	size := func(t int) float64 { return sum(mat.Col(nil, t, scores)) * sum(mat.Col(nil, t, loadings)) }
+	return linalg.Order(k, func(s, t int) int { return cmp.Compare(size(t), size(s)) })
 }
 
 // Scored are the scores of the participants in a file.
