@@ -13,6 +13,8 @@ import textwrap
 
 import trial
 
+SAID = {"negated": " (denied)", "uncertain": " (possible)", "historical": " (past)", "other-person": " (another's)"}
+
 program, path, until, count, *more = sys.argv[1:]
 rows, test = trial.splits(path, until)[0]
 drawn = random.Random(1).sample(test, int(count))
@@ -24,7 +26,7 @@ with tempfile.TemporaryDirectory() as folder:
         points = []
         for e in said["evidence"]:
             words = " ".join(row["text"][e["start"]:e["end"]].split()) if "start" in e else "all other parts"
-            status = "" if e.get("status", "affirmed") == "affirmed" else f" ({e['status']})"
+            status = SAID.get(e.get("status"), "")
             points.append(f"{e['contribution']:+.2f} {words if words == 'all other parts' else '*' + words + '*'}{status}")
         points += [f"{a['contribution']:+.2f} {a['name']} {a['value']}" for a in said["aux"]]
         print(textwrap.fill("; ".join(points), 120, break_long_words=False, break_on_hyphens=False) + "\n")
