@@ -17,34 +17,34 @@ import (
 
 // AuxValues is the training values of one column, row by row.
 type AuxValues struct {
-	Name   string
-	Kind   models.AuxKind
-	Values []msg.Value
-	Visits []string // of the rows
-	// MinVisits is the number of visits that a level needs: a rarer level could identify a patient.
-	MinVisits int
+	Name     string
+	Kind     models.AuxKind
+	Values   []msg.Value
+	Patients []string // of the rows
+	// MinPatients is how many patients a level and an end of the range need: a rarer one could identify a patient.
+	MinPatients int
 }
 
 // NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline (Harrell 2015,
-// Regression Modeling Strategies, section 2.4.5), capped at values that MinVisits visits reach. Numbers in a categorical column (acuity 1 to 5) are levels by
+// Regression Modeling Strategies, section 2.4.5), capped at values that MinPatients patients reach. Numbers in a categorical column (acuity 1 to 5) are levels by
 // their shortest decimal text. Features are centred by their means, so that a missing value and an unknown level contribute
 // exactly nothing.
 func NewAuxColumn(a AuxValues) models.AuxColumn {
 	c := models.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
 	if a.Kind == models.Categorical {
-		visits := map[string]map[string]bool{} // by level
+		patients := map[string]map[string]bool{} // by level
 		for i, v := range a.Values {
 			level := levelOf(v)
 			if level == "" {
 				continue
 			}
-			if visits[level] == nil {
-				visits[level] = map[string]bool{}
+			if patients[level] == nil {
+				patients[level] = map[string]bool{}
 			}
-			visits[level][a.Visits[i]] = true
+			patients[level][a.Patients[i]] = true
 		}
-		for level, of := range visits {
-			if len(of) >= a.MinVisits {
+		for level, of := range patients {
+			if len(of) >= a.MinPatients {
 				c.Levels = append(c.Levels, level)
 			}
 		}
@@ -53,15 +53,17 @@ func NewAuxColumn(a AuxValues) models.AuxColumn {
 	}
 	if a.Kind == models.Numeric {
 		var values []float64
-		for _, v := range a.Values {
+		var patients []string
+		for i, v := range a.Values {
 			if x, ok := v.Number(); ok {
-				values = append(values, x)
+				values, patients = append(values, x), append(patients, a.Patients[i])
 			}
 		}
-		slices.Sort(values)
-		if n := len(values); n > 0 {
-			rare := min(max(a.MinVisits, 1), n)
-			c.Range = []float64{min(values[rare-1], values[n-rare]), max(values[rare-1], values[n-rare])}
+		if len(values) > 0 {
+			order := make([]int, len(values))
+			floats.Argsort(values, order)
+			c.Range = []float64{values[a.common(patients, order, 1)], values[a.common(patients, order, -1)]}
+			slices.Sort(c.Range)
 			c.Knots = knots(values)
 		}
 		c.Mean = make([]float64, width(&c))
@@ -75,6 +77,21 @@ func NewAuxColumn(a AuxValues) models.AuxColumn {
 	}
 	floats.Scale(1/max(seen, 1), c.Mean)
 	return c
+}
+
+// common returns the position, from the low end for a step of 1 and from the high one for −1, up to which MinPatients patients lie
+// in the order, or all of fewer.
+func (a *AuxValues) common(patients []string, order []int, step int) int {
+	seen, at := map[string]bool{}, 0
+	if step < 0 {
+		at = len(order) - 1
+	}
+	for ; at+step >= 0 && at+step < len(order); at += step {
+		if seen[patients[order[at]]] = true; len(seen) >= a.MinPatients {
+			break
+		}
+	}
+	return at
 }
 
 // knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three of them differ.

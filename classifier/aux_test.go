@@ -20,27 +20,27 @@ func TestNewAuxColumn(t *testing.T) {
 		want models.AuxColumn
 	}{
 		"numeric": {
-			AuxValues{Kind: models.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")}, Visits: []string{"a", "b", "c", "d"}},
+			AuxValues{Kind: models.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")}, Patients: []string{"a", "b", "c", "d"}},
 			models.AuxColumn{Kind: models.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
 		},
 		"numeric, never there": {
-			AuxValues{Kind: models.Numeric, Values: make([]msg.Value, 2), Visits: []string{"a", "b"}},
+			AuxValues{Kind: models.Numeric, Values: make([]msg.Value, 2), Patients: []string{"a", "b"}},
 			models.AuxColumn{Kind: models.Numeric, Mean: []float64{0}},
 		},
 		"categorical": {
-			AuxValues{Kind: models.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")}, Visits: []string{"a", "b", "c", "d", "e"}},
+			AuxValues{Kind: models.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")}, Patients: []string{"a", "b", "c", "d", "e"}},
 			models.AuxColumn{Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{1. / 3, 2. / 3}},
 		},
 		"levels that are numbers": {
-			AuxValues{Kind: models.Categorical, Values: []msg.Value{number(3), text("3"), number(2.5), number(10)}, Visits: []string{"a", "b", "c", "d"}},
+			AuxValues{Kind: models.Categorical, Values: []msg.Value{number(3), text("3"), number(2.5), number(10)}, Patients: []string{"a", "b", "c", "d"}},
 			models.AuxColumn{Kind: models.Categorical, Levels: []string{"10", "2.5", "3"}, Mean: []float64{0.25, 0.25, 0.5}},
 		},
 		"levels of too few visits": {
-			AuxValues{Kind: models.Categorical, MinVisits: 2, Values: []msg.Value{text("F"), text("F"), text("M"), text("M"), text("X")}, Visits: []string{"a", "b", "c", "c", "d"}},
+			AuxValues{Kind: models.Categorical, MinPatients: 2, Values: []msg.Value{text("F"), text("F"), text("M"), text("M"), text("X")}, Patients: []string{"a", "b", "c", "c", "d"}},
 			models.AuxColumn{Kind: models.Categorical, Levels: []string{"F"}, Mean: []float64{1}},
 		},
 		"no level at all": {
-			AuxValues{Kind: models.Categorical, MinVisits: 2, Values: []msg.Value{text("F")}, Visits: []string{"a"}},
+			AuxValues{Kind: models.Categorical, MinPatients: 2, Values: []msg.Value{text("F")}, Patients: []string{"a"}},
 			models.AuxColumn{Kind: models.Categorical, Mean: []float64{}},
 		},
 	} {
@@ -65,7 +65,7 @@ func TestNewAuxColumn(t *testing.T) {
 func TestFeaturesAreCentred(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []models.AuxKind{models.Numeric, models.Categorical} {
-		a := AuxValues{Name: "acuity", Kind: kind, Values: []msg.Value{msg.Number(1), msg.Number(2), msg.Number(2), {}, msg.Number(5)}, Visits: []string{"a", "b", "c", "d", "e"}}
+		a := AuxValues{Name: "acuity", Kind: kind, Values: []msg.Value{msg.Number(1), msg.Number(2), msg.Number(2), {}, msg.Number(5)}, Patients: []string{"a", "b", "c", "d", "e"}}
 		c := NewAuxColumn(a)
 		sums, features := make([]float64, len(c.Mean)), make([]float64, len(c.Mean))
 		for _, v := range a.Values {
@@ -86,9 +86,9 @@ func TestFeaturesAreCentred(t *testing.T) {
 // outside the range of training.
 func TestSpline(t *testing.T) {
 	t.Parallel()
-	a := AuxValues{Name: "age", Kind: models.Numeric, MinVisits: 3}
+	a := AuxValues{Name: "age", Kind: models.Numeric, MinPatients: 3}
 	for age := range 100 {
-		a.Values, a.Visits = append(a.Values, msg.Number(float64(age))), append(a.Visits, strconv.Itoa(age))
+		a.Values, a.Patients = append(a.Values, msg.Number(float64(age))), append(a.Patients, strconv.Itoa(age))
 	}
 	c := NewAuxColumn(a)
 	if err := checkAux(&c); err != nil {

@@ -8,8 +8,8 @@ type Part struct {
 	Contribution float64
 	Terms        []string // as in Token; none for a word that only its pieces speak for
 	Status       Status
-	// Printable tells that every word of the part is in the vocabulary, the stop words or the concepts, so that a name that
-	// only this patient has is not among them.
+	// Printable tells that every word of the part is a surface of the vocabulary, a stop word or in the concepts, as it is
+	// written, so that a name that only this patient has is not among them.
 	Printable bool
 }
 
@@ -84,12 +84,9 @@ func (t *Transformer) describe(p *Part, m *mention) {
 	p.Printable = true
 	for _, x := range m.terms {
 		p.Terms = append(p.Terms, x.text)
-		if m.entry == nil && m.measure == nil {
-			p.Printable = slices.ContainsFunc(x.columns[:], func(j int32) bool { return j >= 0 })
-		}
 	}
-	for k := m.first; k < m.last; k++ {
-		if w := t.lex[k].word; w != nil && w.like != w { // misspelled: it might be a name
+	for k := m.first; k < m.last && m.measure == nil; k++ {
+		if w := t.lex[k].word; t.lex[k].kind == letters && (w == nil || !w.shared) { // "Foote" has the stem of "foot" and is a name
 			p.Printable = false
 		}
 	}

@@ -72,6 +72,11 @@ func (f *folder) segment(s string) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case isDropped(r, n):
+		case r == '⁄' && f.digits() > 1 && len(f.clean) == 0: // 5½ in its compatible form, 51⁄2
+			last := len(f.text) - 1
+			f.text = append(f.text[:last], ' ', f.text[last])
+			f.start, f.end = append(f.start, f.start[last]), append(f.end, f.end[last])
+			f.clean = append(f.clean, '/')
 		case replaced[r] != "":
 			f.clean = append(f.clean, replaced[r]...)
 		default:
@@ -92,9 +97,19 @@ func (f *folder) segment(s string) {
 	f.text = append(f.text, norm.NFKC.Bytes(f.folded)...)
 }
 
+// digits returns how many digits end f.text.
+func (f *folder) digits() int {
+	n := 0
+	for n < len(f.text) && isDigit(f.text[len(f.text)-1-n]) {
+		n++
+	}
+	return n
+}
+
 // replaced holds characters that phones and word processors put in place of those on a keyboard, and arrows as words.
 var replaced = map[rune]string{
 	'’': "'", '‘': "'", '‛': "'", 'ʼ': "'", '′': "'", '–': "-", '—': " - ", '‐': "-", '‑': "-", '−': "-", '⁄': "/", '∕': "/", '×': "x",
+	'½': " 1/2", '¼': " 1/4", '¾': " 3/4", '⅓': " 1/3", '⅔': " 2/3", '℃': " c", '℉': " f", '″': "\"",
 	'↑': " increased ", '↓': " decreased ", '≥': ">", '≤': "<", 'º': " ", '˚': " ", '°': " ", '⅟': "1/",
 }
 

@@ -29,7 +29,7 @@ type lexeme struct {
 // has to be folded first.
 func (t *Transformer) scan(text string) bool {
 	t.lex = t.lex[:0]
-	glued := false
+	glued, slash := false, false
 	for i := 0; i < len(text); {
 		c := text[i]
 		start := i
@@ -50,6 +50,7 @@ func (t *Transformer) scan(text string) bool {
 		case c < utf8.RuneSelf:
 			i++
 			l.kind, l.c, l.word = mark, c, t.v.marks[c]
+			slash = slash || c == '/'
 			if c == '\n' {
 				glued = false
 			}
@@ -73,8 +74,39 @@ func (t *Transformer) scan(text string) bool {
 		l.end = int32(i)
 		t.lex = append(t.lex, l)
 	}
+	if slash {
+		t.fractions()
+	}
 	return true
 }
+
+// fractions makes one number of 2 1/2, and of 1/2 before a unit of time or of drugs.
+func (t *Transformer) fractions() {
+	kept := t.lex[:0]
+	for i := 0; i < len(t.lex); i++ {
+		l := t.lex[i]
+		if next := i + 3; t.isNumber(i) && t.isMark(i+1, '/') && t.isNumber(i+2) && isFraction(l.value, t.lex[i+2].value) && !t.isMark(next, '/') {
+			l.value, l.end, l.point, l.word = l.value/t.lex[i+2].value, t.lex[i+2].end, true, nil
+			whole := len(kept) - 1
+			switch u := t.unitAt(next); {
+			case whole >= 0 && kept[whole].kind == digits && !kept[whole].point && !l.glued:
+				l.start, l.value, l.glued = kept[whole].start, kept[whole].value+l.value, kept[whole].glued
+				kept[whole] = l
+				i += 2
+				continue
+			case u.isTime() || u == amount || u == pieces || u == litres:
+				i += 2
+			default:
+				l = t.lex[i]
+			}
+		}
+		kept = append(kept, l)
+	}
+	t.lex = kept
+}
+
+// isFraction reports whether a/b is a half, a third or a quarter, or three or two of them.
+func isFraction(a, b float64) bool { return a >= 1 && a < b && b >= 2 && b <= 4 }
 
 // other stands for a mark that is not ASCII.
 const other = 1

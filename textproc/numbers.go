@@ -142,14 +142,6 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 		}
 	case isPressure(a, b):
 		return t.pressure(from, next, a, b)
-	case a < b && t.unitAt(next).isTime(): // 1/2 hr, 3 1/2 wks
-		x := a / b
-		if t.isNumber(from-1) && !t.lex[from].glued {
-			x += t.lex[from-1].value
-		}
-		if end := t.lasting(from, next, x); end > 0 {
-			return end
-		}
 	}
 	if t.unitAt(next) == nothing && t.lex[next].glued {
 		next++
@@ -331,6 +323,9 @@ func (t *Transformer) unitAlone(i int) int {
 	case (w.unit.isTime() || w.unit == nothing && len(w.raw) > 1) && t.isMark(i-1, '/') && t.lex[i].glued:
 		return i + 1
 	case w.unit.isTime() && t.is(i+1, "ago") && t.is(i-1, "a", "an"):
+		if n := len(t.mentions); n > 0 && t.mentions[n-1].last == int32(i) { // "a" as a kept stop word
+			t.mentions = t.mentions[:n-1]
+		}
 		return t.lasting(i-1, i, 1)
 	}
 	return i

@@ -148,10 +148,11 @@ func (t *Transformer) GramSum(weights []float64) float64 {
 //	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
 //
 // over the words w of its mentions, where g_w counts the pieces of w and m_w is the largest idf among them. Words that only lead
-// to what they stand next to, such as "denies" and "c/o", and dropped stop words have no pieces.
+// to what they stand next to, such as "denies" and "c/o", and dropped stop words outside of concepts have no pieces.
 func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error) {
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
+	t.bound = math.MaxInt
 	order, patient, patients := byPatient(docs)
 	type said struct {
 		word *word
@@ -190,12 +191,7 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 			grams = append(grams, Gram{g, SmoothIDF.value(patients, c.patients)})
 		}
 	}
-	slices.SortFunc(grams, func(a, b Gram) int {
-		if a.Text < b.Text {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(grams, func(a, b Gram) int { return strings.Compare(a.Text, b.Text) })
 	out, err := New(v.settings, v.vocabulary, v.idf, grams...)
 	if err != nil {
 		return nil, nil, err

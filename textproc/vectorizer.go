@@ -52,6 +52,7 @@ type word struct {
 	sex    byte       // 'm' or 'f' of a word that says the sex beside an age, else 0
 	value  float64    // of a number written as a word, else 0
 	pieces [2]cutting // affirmed, and not
+	shared bool       // several patients' notes or the tables have it, so that it is no patient's name
 }
 
 // term is what can have columns.
@@ -150,6 +151,7 @@ func (v *Vectorizer) keep(raw string) *word {
 		return w
 	}
 	w := v.resolve(raw)
+	w.shared = true
 	v.words.insert(w)
 	return w
 }

@@ -100,7 +100,7 @@ type rows struct {
 	width    int           // number of auxiliary features
 }
 
-func newRows(d Data, minVisits int) *rows {
+func newRows(d Data, minPatients int) *rows {
 	all := d.Rows
 	r := &rows{all: all, y: labels(all), names: d.Classes, pooled: d.Pooled, beds: d.Admission, classes: d.labels(), patients: patients(all)}
 	for i := range all {
@@ -111,7 +111,7 @@ func newRows(d Data, minVisits int) *rows {
 		for i := range values {
 			values[i] = value(all[i])
 		}
-		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Visits: r.patients, MinVisits: minVisits})
+		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients})
 		if len(column.Levels) < leastLevels {
 			return
 		}
