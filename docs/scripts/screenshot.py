@@ -1,7 +1,7 @@
 """Draws the text of a terminal as SVG, readable on light and dark pages. docs/figures/demo.svg was made so:
 
-    tmux new-session -d -s demo -x 126 -y 26 "wardcast demo --rate 1 --duration 16s; sleep 60"
-    sleep 25; tmux capture-pane -p -t demo | python3 docs/scripts/screenshot.py "wardcast demo --rate 1 --duration 16s"
+    tmux new-session -d -s demo -x 142 -y 26 "wardcast demo --rate 1 --duration 16s; sleep 60"
+    sleep 25; tmux capture-pane -pJ -t demo | python3 docs/scripts/screenshot.py "wardcast demo --rate 1 --duration 16s"
 """
 import html
 import sys
