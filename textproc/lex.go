@@ -169,7 +169,7 @@ func (t *Transformer) number(text string, i int, l *lexeme) int {
 		}
 	}
 	l.word = t.v.words.lookup(t.buffer[:copy(t.buffer[:], text[start:i])])
-	if i+1 < len(text) && text[i] == '.' && isDigit(text[i+1]) {
+	if i+1 < len(text) && isDigit(text[i+1]) && (text[i] == '.' || text[i] == ',' && value >= 34 && value < 43 && !(i+2 < len(text) && isDigit(text[i+2]))) { // 39,5
 		l.point, l.word = true, nil
 		i++
 		for scale := .1; i < len(text) && isDigit(text[i]); i++ {

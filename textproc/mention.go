@@ -21,7 +21,7 @@ func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
 
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
-	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.aged, t.plus = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false, false
+	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.aged, t.plus, t.closing = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false, false, false
 	for i := 0; i < len(t.lex); {
 		l := &t.lex[i]
 		var next int

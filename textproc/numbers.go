@@ -245,7 +245,7 @@ func (t *Transformer) lasting(i, at int, x float64) int {
 	if len(t.lex[at].word.raw) == 1 && !t.lex[at].glued && !t.is(i-1, "x") || len(t.lex[at].word.raw) == 1 && t.isMark(end, '/') && t.touchesLetters(end+1) { // h/o
 		return 0
 	}
-	if u == hours && t.isNumber(end) && t.lex[end].value >= 30 && t.unitAt(end+1) == noUnit { // "98 hr 110" is a heart rate
+	if t.rates(at) { // 98 hr 110
 		return at
 	}
 	if t.isClass(i-1, repeating) {

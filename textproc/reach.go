@@ -84,6 +84,7 @@ func (t *Transformer) current(i int) bool {
 // bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign, side or
 // positive sign before the next comma, and nothing that begins anew. A list of the past may have further words for the past.
 func (t *Transformer) bare(i int, past bool) bool {
+	said := false
 	for _, e := range t.events[i:] {
 		switch e.kind {
 		case mentioned:
@@ -91,6 +92,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
+			said = true
 		case comma, ended:
 			return true
 		case plusAfter, plusBefore:
@@ -101,7 +103,9 @@ func (t *Transformer) bare(i int, past bool) bool {
 				if !past {
 					return false
 				}
-			case stops, over, maybe:
+			case stops: // "or cough but has" ends the item; "seizure today" is none of the past
+				return said && !past
+			case over, maybe:
 				return false
 			case deny, denies, not:
 				return true

@@ -55,7 +55,7 @@ func (t *Transformer) sign(i int) int {
 		return end + 2
 	}
 	closes := end < len(t.lex) && (t.lex[end].c == ',' || t.lex[end].c == ';') || (end == len(t.lex) || t.lex[end].c == '.' || t.lex[end].c == '\n') &&
-		(t.plus || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
+		(t.plus || t.closing || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)
@@ -65,6 +65,7 @@ func (t *Transformer) sign(i int) int {
 		if positive {
 			kind = plusBefore
 		}
+		t.closing = true
 	case !before && after && t.starts(i):
 		kind = minusAfter
 		if positive {

@@ -101,6 +101,7 @@ type scope struct {
 	mechanisms bool // that are of today in spite of past
 	listed     bool // a comma came since past
 	another    bool // another person's
+	family     bool // it passes commas: family hx: mi, cva
 	kin        int  // lexeme of a person, -1 if none is near
 	sign       int8 // of the next mention: -1 denied, 1 affirmed
 }
@@ -114,7 +115,7 @@ func (t *Transformer) assignStatus() {
 		case mentioned:
 			t.mention(&s, i)
 		case comma:
-			s.uncertain, s.another, s.sign = false, false, 0
+			s.uncertain, s.another, s.sign = false, s.another && s.family && t.bare(i+1, true), 0
 			s.listed = true
 			if !s.commas || s.denied > 0 && (!t.bare(i+1, false) || !s.listing && t.placed(i+1)) {
 				s.denied = 0
@@ -279,7 +280,7 @@ func (t *Transformer) apply(s *scope, i int) {
 			s.past, s.listed, s.mechanisms, s.begun = true, false, false, false
 		}
 	case otherPerson:
-		s.another = true
+		s.another, s.family = true, t.is(int(t.events[i].lex), "family", "fhx")
 		if !s.fresh {
 			s.denied = 0
 		}
@@ -291,7 +292,7 @@ func (t *Transformer) apply(s *scope, i int) {
 		s.kin = int(t.events[i].end)
 	case has:
 		if s.kin >= 0 && int(t.events[i].lex) <= s.kin+1 {
-			s.another = true
+			s.another, s.family = true, false
 		}
 		s.kin = -1
 		if !s.fresh {

@@ -48,6 +48,7 @@ type Transformer struct {
 	status   bool // something may be other than affirmed
 	aged     bool // an age stands in the note
 	plus     bool // a plus sign between spaces stands in the note
+	closing  bool // a sign behind what it is about stands in the note
 
 	raw    []byte // the folded word being scanned, in buffer
 	buffer [maxWord]byte

@@ -23,7 +23,7 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
 		return 0
 	}
-	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") || t.is(at+1, "am", "pm") || t.isClass(at+1, month) && t.lex[at+1].glued {
+	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) || t.is(at+1, "am", "pm") || t.isClass(at+1, month) && t.lex[at+1].glued {
 		return 0
 	}
 	if t.isMark(at+1, '/') || t.is(at+1, "over") {
@@ -68,6 +68,15 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 		}
 	}
 	return t.finish(i, next, at, end, e, low, high)
+}
+
+// rates reports whether "hr" at i is a heart rate and no hour: a number of that size follows, without a unit.
+func (t *Transformer) rates(i int) bool {
+	at := i + 1
+	if t.isMark(at, ':') || t.isMark(at, '=') {
+		at++
+	}
+	return t.is(i, "hr") && t.isNumber(at) && t.lex[at].value >= 30 && t.unitAt(at+1) == noUnit
 }
 
 // separates reports whether lexeme i may stand between a key of m and its number.
