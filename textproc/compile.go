@@ -42,6 +42,11 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	for _, w := range known {
 		v.speller.add(w)
 	}
+	for name := range v.names {
+		for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r < 'a' || r > 'z' }) {
+			v.terms[name].words = append(v.terms[name].words, v.keep(part))
+		}
+	}
 	return nil
 }
 

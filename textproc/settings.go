@@ -74,7 +74,7 @@ type Settings struct {
 	NGrams      int       `json:"n_grams"`    // longest phrase in terms, 1 to 3
 	Status      bool      `json:"status"`     // what is denied, possible, past or another person's becomes a term of its own
 	Numbers     bool      `json:"numbers"`    // measurements become terms
-	Age         bool      `json:"age"`        // so do age and sex; off where they are auxiliary values
+	Age         bool      `json:"age"`        // so do age and sex, which a note may have where their fields are empty
 	Spelling    bool      `json:"spelling"`   // misspelled words of the concepts are read as meant
 	Concepts    *Concepts `json:"concepts"`   // nil is the built-in table
 	StopWords   []string  `json:"stop_words"` // nil is the built-in list

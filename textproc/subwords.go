@@ -89,12 +89,37 @@ func (v *Vectorizer) cut(w *word) {
 // Grams returns the pieces of words that have weights of their own. They must not be changed.
 func (v *Vectorizer) Grams() []Gram { return v.grams }
 
-// pieces returns those of the words of the last note's mention i, in turn, as far as a word has some.
+// words returns those of the last note's mention i whose pieces count: as they are written, or those of its name for a concept, so that
+// one meaning counts alike whatever was typed. A measurement has none.
+func (t *Transformer) words(i int) iter.Seq[*word] {
+	return func(yield func(*word) bool) {
+		m := &t.mentions[i]
+		switch {
+		case m.measure != nil:
+		case m.entry != nil:
+			for _, x := range m.terms[:len(m.terms)-m.parts] {
+				for _, w := range x.words {
+					if !yield(w) {
+						return
+					}
+				}
+			}
+		default:
+			for k := m.first; k < m.last; k++ {
+				if w := t.lex[k].word; w != nil && t.lex[k].kind == letters && !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pieces returns those of the words of mention i, in turn.
 func (t *Transformer) pieces(i int) iter.Seq[*cutting] {
+	kind := t.pieceKind(i)
 	return func(yield func(*cutting) bool) {
-		m, kind := &t.mentions[i], t.pieceKind(i)
-		for k := m.first; k < m.last; k++ {
-			if w := t.lex[k].word; w != nil && len(w.pieces[kind].grams) > 0 && !yield(&w.pieces[kind]) {
+		for w := range t.words(i) {
+			if len(w.pieces[kind].grams) > 0 && !yield(&w.pieces[kind]) {
 				return
 			}
 		}
@@ -147,8 +172,7 @@ func (t *Transformer) GramSum(weights []float64) float64 {
 //
 //	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
 //
-// over the words w of its mentions, where g_w counts the pieces of w and m_w is the largest idf among them. Words that only lead
-// to what they stand next to, such as "denies" and "c/o", and dropped stop words outside of concepts have no pieces.
+// over the words w of its mentions (see words), where g_w counts the pieces of w and m_w is the largest idf among them.
 func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error) {
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
@@ -163,11 +187,7 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 		t.analyze(docs[i].Text)
 		for m := range t.mentions {
 			kind := t.pieceKind(m)
-			for k := t.mentions[m].first; k < t.mentions[m].last; k++ {
-				w := t.lex[k].word
-				if w == nil || t.lex[k].kind != letters {
-					continue
-				}
+			for w := range t.words(m) {
 				own, found := seen[said{w, kind}]
 				if !found {
 					eachGram(w.raw, func(g string) {

@@ -59,7 +59,8 @@ type word struct {
 type term struct {
 	columns [statuses]int32 // by status; -1 if the vocabulary lacks it
 	text    string
-	child   *term // of the same measurement of a child
+	child   *term   // of the same measurement of a child
+	words   []*word // of the name of a concept, whose pieces count for it
 	side    bool
 }
 

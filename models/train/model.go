@@ -248,10 +248,6 @@ type text struct {
 
 // vectorize is the first stage.
 func vectorize(r *rows, s textproc.Settings) (*text, error) {
-	known := func(name string) bool {
-		return slices.ContainsFunc(r.columns, func(c models.AuxColumn) bool { return c.Name == name })
-	}
-	s.Age = s.Age && !(known("age") && known("sex")) // said once
 	v, x, err := textproc.Fit(r.docs, s)
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)
