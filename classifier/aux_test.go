@@ -82,6 +82,18 @@ func TestFeaturesAreCentred(t *testing.T) {
 	}
 }
 
+// One patient who comes often sets neither end of the range.
+func TestRangeOfPatients(t *testing.T) {
+	t.Parallel()
+	a := AuxValues{Name: "age", Kind: models.Numeric, MinPatients: 2}
+	for i, age := range []float64{107, 107, 107, 40, 30, 20, 1, 1} {
+		a.Values, a.Patients = append(a.Values, msg.Number(age)), append(a.Patients, []string{"old", "old", "old", "a", "b", "c", "young", "young"}[i])
+	}
+	if c := NewAuxColumn(a); c.Range[0] != 20 || c.Range[1] != 40 {
+		t.Errorf("range %v, want 20 to 40", c.Range)
+	}
+}
+
 // TestSpline: a number counts as it is, its curves are 0 up to the first knot and straight behind the last, and nothing moves
 // outside the range of training.
 func TestSpline(t *testing.T) {

@@ -55,10 +55,8 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	}
 	beta, words, gamma, intercept := []float64{}, []float64{}, []float64{}, []float64{}
 	for _, h := range p.Heads {
-		beta, words, gamma, intercept = append(beta, h.Beta...), append(words, h.Words...), append(gamma, h.Gamma...), append(intercept, h.Intercept)
-	}
-	for _, h := range p.Heads {
-		grams = append(grams, h.Grams...)
+		beta, words, grams = append(beta, h.Beta...), append(words, h.Words...), append(grams, h.Grams...)
+		gamma, intercept = append(gamma, h.Gamma...), append(intercept, h.Intercept)
 	}
 	kappa := len(p.Heads)
 	put(tensorIDF, p.Vectorizer.IDF(), len(vocabulary))

@@ -17,7 +17,7 @@ const NoKnownTerms = "no_known_terms"
 // Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
-// Limits caps how many topics, terms of a topic and single words an explanation names; the others become one entry named
+// Limits caps how many topics, terms of a topic, single words and parts of the note an explanation names; the others become one entry named
 // Other. 0 is no limit. Help is that of flags.
 type Limits struct {
 	Topics   int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`

@@ -91,31 +91,24 @@ func (c *Concepts) WithoutConcepts() *Concepts {
 // concept that had it. An error names the line.
 func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	var own Concepts
-	if err := lines(r, 4, own.addConcept); err != nil {
+	of := make(map[string]string) // the concept of each surface
+	if err := lines(r, 4, func(fields []string) error { return own.addSite(fields, of) }); err != nil {
 		return nil, err
 	}
 	all := &Concepts{Triggers: c.Triggers}
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(own.Concepts, func(x Concept) bool { return x.Name == name })
 	}
-	taken := make(map[string]bool)
-	for _, x := range own.Concepts {
-		for _, s := range x.Surfaces {
-			if strings.HasSuffix(s, "*") {
-				return nil, fmt.Errorf("reading concepts: surface %q of %q: only built-in surfaces can have several senses", s, x.Name)
-			}
-			taken[s] = true
-		}
-	}
+	taken := func(surface string) bool { return of[inPieces(strings.TrimSuffix(surface, "*"))] != "" }
 	for _, x := range c.Concepts {
 		if replaced(x.Name) {
 			continue
 		}
-		x.Surfaces = slices.DeleteFunc(slices.Clone(x.Surfaces), func(s string) bool { return taken[strings.TrimSuffix(s, "*")] })
+		x.Surfaces = slices.DeleteFunc(slices.Clone(x.Surfaces), taken)
 		all.Concepts = append(all.Concepts, x) // even without surfaces: senses and triggers may name it
 	}
 	for _, s := range c.Senses {
-		if !taken[s.Surface] {
+		if !taken(s.Surface) {
 			all.Senses = append(all.Senses, s)
 		}
 	}
@@ -123,15 +116,47 @@ func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	return all, nil
 }
 
-// lines calls add with the fields of each line of a table, after its header and without comments.
+// addSite adds a concept of a site's table. of holds the concept of each of its surfaces so far.
+func (c *Concepts) addSite(fields []string, of map[string]string) error {
+	if err := c.addConcept(fields); err != nil {
+		return err
+	}
+	x := &c.Concepts[len(c.Concepts)-1]
+	if strings.Contains(x.Name, ":") {
+		return fmt.Errorf("%q is no name of a concept: names with a colon are built in", x.Name)
+	}
+	for _, s := range x.Surfaces {
+		switch other := of[inPieces(s)]; {
+		case strings.HasSuffix(s, "*"):
+			return fmt.Errorf("surface %q of %q: only built-in surfaces can have several senses", s, x.Name)
+		case other != "":
+			return fmt.Errorf("surface %q belongs to %q and %q", s, other, x.Name)
+		}
+		of[inPieces(s)] = x.Name
+	}
+	return nil
+}
+
+// inPieces returns a surface as it is compared, without the marks between its words.
+func inPieces(surface string) string {
+	var b strings.Builder
+	for _, p := range split(surface) {
+		b.WriteString(p.raw)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// lines calls add with the fields of each line of a table, after its header, which a table of one site may lack, and without
+// comments.
 func lines(r io.Reader, width int, add func(fields []string) error) error {
 	scanner := bufio.NewScanner(r)
 	for number := 1; scanner.Scan(); number++ {
 		line := strings.TrimRight(strings.TrimPrefix(scanner.Text(), "\ufeff"), "\r")
-		if number == 1 || strings.TrimSpace(line) == "" || line[0] == '#' {
+		fields := strings.Split(line, "\t")
+		if number == 1 && slices.Contains([]string{"concept", "surface", "trigger"}, fields[0]) || strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
-		fields := strings.Split(line, "\t")
 		if len(fields) < min(width, 3) {
 			return fmt.Errorf("reading concepts: line %d: %d fields separated by tabs, must be %d", number, len(fields), width)
 		}
@@ -154,7 +179,7 @@ func lines(r io.Reader, width int, add func(fields []string) error) error {
 func (c *Concepts) addConcept(fields []string) error {
 	x := Concept{Name: fields[0], Kind: fields[2]}
 	if !isName(x.Name) {
-		return fmt.Errorf("%q is no name of a concept: letters, digits and underscores", x.Name)
+		return fmt.Errorf("%q is no name of a concept: small letters, digits and underscores", x.Name)
 	}
 	if !slices.Contains(Kinds, x.Kind) {
 		return fmt.Errorf("kind %q of %q is none of %s", x.Kind, x.Name, strings.Join(Kinds, ", "))
@@ -174,7 +199,9 @@ func (c *Concepts) addConcept(fields []string) error {
 		directive = strings.TrimRight(directive, ".:;")
 		switch parts, isParts := strings.CutPrefix(directive, "parts="); {
 		case isParts:
-			x.Parts = strings.Split(parts, ",")
+			if x.Parts = strings.Split(parts, ","); slices.Contains(x.Parts, "") || slices.Contains(x.Parts, x.Name) {
+				return fmt.Errorf("%q of %q: an empty part, or the concept itself", directive, x.Name)
+			}
 		case directive == "test":
 			x.Test = true
 		case directive == "dropped":

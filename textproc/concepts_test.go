@@ -49,12 +49,29 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// A table without a header loses nothing, and a surface is taken however it is joined.
+func TestWithoutHeader(t *testing.T) {
+	t.Parallel()
+	s := DefaultSettings()
+	var err error
+	if s.Concepts, err = Builtin().With(strings.NewReader("zebra\tshort-of-breath\tsymptom\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := read(t, s, "short of breath"), "zebra<short of breath>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestWithErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, table, says string }{
 		{"fields", "zebra\tzpx", "line 2: 2 fields"},
 		{"name", "Zebra path\tzpx\tadmin", `line 2: "Zebra path"`},
 		{"kind", "\nzebra\tzpx\tanimal", `line 3: kind "animal"`},
+		{"surface of two", "zebra\tz p-x\tadmin\nlion\tz p x\tadmin", `line 3: surface "z p x" belongs to "zebra" and "lion"`},
+		{"status in the name", "not:zebra\tzpx\tadmin", `line 2: "not:zebra"`},
+		{"empty part", "zebra\tzpx\tadmin\tparts=", `line 2: "parts=" of "zebra"`},
+		{"part of itself", "zebra\tzpx\tadmin\tparts=a,zebra", `of "zebra"`},
 		{"twice", "zebra\tzpx\tadmin\nzebra\tzpy\tadmin", "line 3: concept"},
 		{"empty surface", "zebra\tzpx||zpy\tadmin", "line 2: surface"},
 		{"no letter", "zebra\t--\tadmin", "line 2: surface"},
@@ -79,7 +96,6 @@ func TestConceptsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, table, says string }{
 		{"long word", "zebra\t" + strings.Repeat("a", maxWord+1) + "\tadmin", "longer than 64 bytes"},
-		{"surface of two", "zebra\tzpx\tadmin\nlion\tzpx\tadmin", `belongs to "zebra" and "lion"`},
 	} {
 		if _, err := Reader(withSite(t, c.table)); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.says)

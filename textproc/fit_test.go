@@ -267,3 +267,35 @@ func TestRowAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", got)
 	}
 }
+
+// TestNamesArePositions: a name that has the stem of a known word, or nearly its spelling, is no word that anybody else wrote.
+func TestNamesArePositions(t *testing.T) {
+	t.Parallel()
+	var docs []textproc.Document
+	for i := range 6 {
+		docs = append(docs, textproc.Document{Patient: string(rune('a' + i)), Text: "foot pain"})
+	}
+	s := textproc.DefaultSettings()
+	v, _, err := textproc.Fit(docs, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transformer := v.Transformer()
+	row := transformer.Row("Mrs Foote, Mr Paine: foot pain")
+	weights := make([]float64, len(row.Columns))
+	for i := range weights {
+		weights[i] = 1
+	}
+	var printed []string
+	text := "Mrs Foote, Mr Paine: foot pain"
+	for _, p := range transformer.Parts(nil, weights) {
+		if p.Printable {
+			printed = append(printed, text[p.Start:p.End])
+		} else if len(p.Terms) > 0 {
+			t.Errorf("%q has the terms %q", text[p.Start:p.End], p.Terms)
+		}
+	}
+	if d := cmp.Diff([]string{"foot", "pain"}, printed); d != "" {
+		t.Errorf("printed: %s", d)
+	}
+}

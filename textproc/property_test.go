@@ -47,6 +47,7 @@ func drawSettings(t *rapid.T) Settings {
 	s.Numbers = rapid.Bool().Draw(t, "numbers")
 	s.Age = rapid.Bool().Draw(t, "age")
 	s.Spelling = rapid.Bool().Draw(t, "spelling")
+	s.KeepStopWords = rapid.Bool().Draw(t, "keep stop words")
 	s.NGrams = rapid.IntRange(1, 3).Draw(t, "ngrams")
 	s.MinDF = rapid.IntRange(1, 2).Draw(t, "mindf")
 	s.MaxTerms = rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "maxterms")
