@@ -128,8 +128,7 @@ func (t *Transformer) outOfTen(i int) int {
 	return 0
 }
 
-// fraction reads a/b, the number of lexeme from, or the later one at of a range, and the one after the slash: a pain score, a blood
-// pressure, a date.
+// fraction reads a/b: a pain score, a blood pressure, a date. a stands at lexeme at; a range of a begins at from (7-8/10).
 func (t *Transformer) fraction(from, at int, a float64) int {
 	b, next := t.lex[at+2].value, at+3
 	if t.isMark(next, '/') && t.isNumber(next+1) { // a date

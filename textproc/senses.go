@@ -66,7 +66,7 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 	return s.slashes && t.isMark(i+1, '/') && i+2 < len(t.lex) && t.lex[i+2].word != nil && s.cues[l.word.raw+"/"+t.lex[i+2].word.raw]
 }
 
-// touches reports whether the sign at i touches the word on the side that it was met from.
+// touches reports whether the sign at i touches the abbreviation beside it.
 func (t *Transformer) touches(i, step int) bool {
 	if step < 0 {
 		return t.lex[i+1].glued

@@ -55,7 +55,7 @@ type word struct {
 	shared bool       // several patients' notes or the tables have it, so that it is no patient's name
 }
 
-// term is what can have columns.
+// term is a concept, a word or a range of a measurement. It has a column for each status that is frequent enough.
 type term struct {
 	columns [statuses]int32 // by status; -1 if the vocabulary lacks it
 	text    string

@@ -49,8 +49,8 @@ type Settings struct {
 	// columns.
 	LambdaMinRatio float64
 	// Turn lets CrossValidate end a computed sequence where the deviance on held-out rows has turned: after turnLength λ without
-	// a new minimum. Until then the sequence goes on at the spacing of NLambda values from 1 to 1e-4, whatever LambdaMinRatio says, as
-	// far as turnRatio. Wide problems need it: their best λ can be far below glmnet's last one.
+	// a new minimum. Until then the sequence goes on, NLambda values from the largest λ to LambdaMinRatio (0 is 1e-4) of it and at that
+	// spacing as far as turnRatio; Fit goes all the way. Wide problems need it: their best λ can be far below glmnet's last one.
 	Turn bool
 	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by more than
 	// about this share of the null deviance; 0 is 1e-7.
