@@ -18,8 +18,10 @@ type Part struct {
 // word to the word. The parts are in the order of the note, do not overlap, and add up to Σ contributions + GramSum but for rounding.
 // They are appended to dst[:0], whose memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
-	t.shares = append(t.shares[:0], make([]float64, len(t.mentions))...)
-	t.counts = append(t.counts[:0], make([]int32, len(contributions))...)
+	t.shares = slices.Grow(t.shares[:0], len(t.mentions))[:len(t.mentions)]
+	t.counts = slices.Grow(t.counts[:0], len(contributions))[:len(contributions)]
+	clear(t.shares)
+	clear(t.counts)
 	distinct := t.columns[:len(contributions)]
 	for i := range t.hits {
 		c, _ := slices.BinarySearch(distinct, t.hits[i].column)

@@ -2,7 +2,6 @@ package textproc
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -90,40 +89,24 @@ func (v *Vectorizer) cut(w *word) {
 func (v *Vectorizer) Grams() []Gram { return v.grams }
 
 // words returns those of the last note's mention i whose pieces count: as they are written, or those of its name for a concept, so that
-// one meaning counts alike whatever was typed. A measurement has none.
-func (t *Transformer) words(i int) iter.Seq[*word] {
-	return func(yield func(*word) bool) {
-		m := &t.mentions[i]
-		switch {
-		case m.measure != nil:
-		case m.entry != nil:
-			for _, x := range m.terms[:len(m.terms)-m.parts] {
-				for _, w := range x.words {
-					if !yield(w) {
-						return
-					}
-				}
-			}
-		default:
-			for k := m.first; k < m.last; k++ {
-				if w := t.lex[k].word; w != nil && t.lex[k].kind == letters && !yield(w) {
-					return
-				}
+// one meaning counts alike whatever was typed. A measurement has none. They are valid until the next call.
+func (t *Transformer) words(i int) []*word {
+	m := &t.mentions[i]
+	t.spelled = t.spelled[:0]
+	switch {
+	case m.measure != nil:
+	case m.entry != nil:
+		for _, x := range m.terms[:len(m.terms)-m.parts] {
+			t.spelled = append(t.spelled, x.words...)
+		}
+	default:
+		for k := m.first; k < m.last; k++ {
+			if w := t.lex[k].word; w != nil && t.lex[k].kind == letters {
+				t.spelled = append(t.spelled, w)
 			}
 		}
 	}
-}
-
-// pieces returns those of the words of mention i, in turn.
-func (t *Transformer) pieces(i int) iter.Seq[*cutting] {
-	kind := t.pieceKind(i)
-	return func(yield func(*cutting) bool) {
-		for w := range t.words(i) {
-			if len(w.pieces[kind].grams) > 0 && !yield(&w.pieces[kind]) {
-				return
-			}
-		}
-	}
+	return t.spelled
 }
 
 // pieceKind is 0 if mention i is affirmed, else 1.
@@ -138,8 +121,9 @@ func (t *Transformer) pieceKind(i int) int {
 func (t *Transformer) gramNorm() float64 {
 	var square float64
 	for i := range t.mentions {
-		for p := range t.pieces(i) {
-			square += p.weight * p.weight
+		kind := t.pieceKind(i)
+		for _, w := range t.words(i) {
+			square += w.pieces[kind].weight * w.pieces[kind].weight
 		}
 	}
 	if square == 0 {
@@ -153,9 +137,9 @@ func (t *Transformer) GramSum(weights []float64) float64 {
 	norm, total := t.gramNorm(), 0.0
 	t.gramSums = t.gramSums[:0]
 	for i := range t.mentions {
-		all := 0.0
-		for p := range t.pieces(i) {
-			sum := 0.0
+		all, kind := 0.0, t.pieceKind(i)
+		for _, w := range t.words(i) {
+			p, sum := &w.pieces[kind], 0.0
 			for _, g := range p.grams {
 				sum += weights[g]
 			}
@@ -187,7 +171,7 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 		t.analyze(docs[i].Text)
 		for m := range t.mentions {
 			kind := t.pieceKind(m)
-			for w := range t.words(m) {
+			for _, w := range t.words(m) {
 				own, found := seen[said{w, kind}]
 				if !found {
 					eachGram(w.raw, func(g string) {
@@ -235,7 +219,9 @@ func (v *Vectorizer) TransformGrams(texts []string) *matrix.CSR {
 		norm := t.gramNorm()
 		from := len(indices)
 		for m := range t.mentions {
-			for p := range t.pieces(m) {
+			kind := t.pieceKind(m)
+			for _, w := range t.words(m) {
+				p := &w.pieces[kind]
 				x := norm * p.weight * p.scale
 				for _, g := range p.grams {
 					if row[g] == 0 {

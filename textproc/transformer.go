@@ -59,6 +59,7 @@ type Transformer struct {
 	shares   []float64 // of mentions
 	counts   []int32   // of the row's columns
 	gramSums []float64 // of the mentions, by the last GramSum; empty before it
+	spelled  []*word   // of a mention
 	units    []gramUnit
 	columns  []int32
 	values   []float64
