@@ -35,20 +35,20 @@ var golden = map[string]string{
 
 		# Every method, on all complaints together.
 		train --input notes.csv --model-dir sonmf --method sonmf --rank 5 --min-df 3 --per-complaint never --aux-columns age:numeric,sex:categorical
-		train --input notes.csv --model-dir sonmf-binary --method sonmf-binary --rank 4 --min-df 3 --per-complaint never
-		train --input notes.csv --model-dir nmf --method nmf --rank 5 --min-df 3 --alpha 0.05 --per-complaint never --aux-columns age:numeric,acuity:categorical
-		train --input notes.csv --model-dir onmf --method onmf --rank 4 --min-df 3 --per-complaint never
-		train --input notes.csv --model-dir semi-nmf --method semi-nmf --rank 4 --min-df 3 --per-complaint never
-		train --input notes.csv --model-dir log-nmf --method log-nmf --rank 4 --min-df 3 --per-complaint never
-		train --input notes.csv --model-dir l1-nmf --method l1-nmf --rank 4 --min-df 3 --per-complaint never --l1-topics 0.01 --l1-scores 0.02
-		train --input notes.csv --model-dir svd --method svd --rank 5 --min-df 3 --per-complaint never
-		train --input notes.csv --model-dir bow --method bow --min-df 3 --per-complaint never
+		train --input notes.csv --model-dir sonmf-binary --method sonmf-binary --rank 4 --min-df 3 --per-complaint never --n-grams 1
+		train --input notes.csv --model-dir nmf --method nmf --rank 5 --min-df 3 --alpha 0.05 --per-complaint never --aux-columns age:numeric,acuity:categorical --n-grams 1
+		train --input notes.csv --model-dir onmf --method onmf --rank 4 --min-df 3 --per-complaint never --n-grams 1
+		train --input notes.csv --model-dir semi-nmf --method semi-nmf --rank 4 --min-df 3 --per-complaint never --n-grams 1
+		train --input notes.csv --model-dir log-nmf --method log-nmf --rank 4 --min-df 3 --per-complaint never --n-grams 1
+		train --input notes.csv --model-dir l1-nmf --method l1-nmf --rank 4 --min-df 3 --per-complaint never --l1-topics 0.01 --l1-scores 0.02 --n-grams 1
+		train --input notes.csv --model-dir svd --method svd --rank 5 --min-df 3 --per-complaint never --n-grams 1
+		train --input notes.csv --model-dir bow --method bow --min-df 3 --per-complaint never --n-grams 1
 		train --input notes.csv --model-dir smf-w --method smf-w --rank 2,3 --min-df 3 --per-complaint never --aux-columns age:numeric,sex:categorical
 		train --input notes.csv --model-dir smf-h --method smf-h --rank 3 --min-df 3 --per-complaint never --xi 1 --ridge 0.1 --class-weights balanced --standardize
 
 		# A model for each complaint.
 		train --input notes.csv --model-dir auto --rank 4 --min-df 3 --per-complaint auto --min-documents 40 --output json > auto.json
-		train --input notes.csv --model-dir always --method nmf --rank 3 --min-df 2 --alpha 0.05 --per-complaint always --min-documents 60 --output json > always.json
+		train --input notes.csv --n-grams 1 --model-dir always --method nmf --rank 3 --min-df 2 --alpha 0.05 --per-complaint always --min-documents 60 --output json > always.json
 
 		# Several outcomes.
 		train --input dispositions.csv --model-dir classes-w --method smf-w --rank 3 --min-df 3 --per-complaint never --classes auto --xi 1 --ridge 0.05 --aux-columns age:numeric,sex:categorical --output json > classes-w.json
@@ -56,12 +56,12 @@ var golden = map[string]string{
 
 		# Settings of the text, the elastic net and the calibration.
 		train --input notes.csv --model-dir text --rank 4 --min-df 3 --max-df 0.5 --max-terms 200 --n-grams 2 --no-status --no-spelling --stop-words keep --concepts none --weighting binary --per-complaint never --words none
-		train --input notes.csv --model-dir lasso --rank 6 --min-df 3 --alpha 1 --lambda 1se --standardize --calibration none --threshold youden --per-complaint never
-		train --input notes.csv --model-dir ridge --rank 6 --min-df 3 --alpha 0 --free-aux --calibration isotonic --seed 7 --per-complaint never --aux-columns age:numeric,vitals.hr:numeric
+		train --input notes.csv --model-dir lasso --rank 6 --min-df 3 --alpha 1 --lambda 1se --standardize --calibration none --threshold youden --per-complaint never --n-grams 1
+		train --input notes.csv --model-dir ridge --rank 6 --min-df 3 --alpha 0 --free-aux --calibration isotonic --seed 7 --per-complaint never --aux-columns age:numeric,vitals.hr:numeric --n-grams 1
 
 		# Two files, and a second training that begins from the topics of the first.
-		train --input more.jsonl --model-dir warm --rank 4 --min-df 3 --per-complaint never
-		train --input notes.csv more.jsonl --model-dir warm --rank 4 --min-df 3 --per-complaint never --warm-start --output json > warm.json
+		train --input more.jsonl --model-dir warm --rank 4 --min-df 3 --per-complaint never --n-grams 1
+		train --input notes.csv more.jsonl --n-grams 1 --model-dir warm --rank 4 --min-df 3 --per-complaint never --warm-start --output json > warm.json
 
 		predict --model-dir sonmf < new.jsonl > predictions/sonmf.jsonl
 		predict --model-dir sonmf-binary < new.jsonl > predictions/sonmf-binary.jsonl
@@ -95,10 +95,10 @@ var golden = map[string]string{
 		synth notes -n 600 --seed 4 --format csv > notes.csv
 		synth notes -n 150 --seed 5 > later.jsonl
 		evaluate --input notes.csv --methods majority,bow,sonmf,sonmf+words,nmf,smf-w,smf-h --ranks 2,4 --folds 3 --min-df 3 --alpha 0.2 --xi 1 --ridge 0.1 --aux-columns age:numeric,sex:categorical --output json > folds.json
-		evaluate --input notes.csv --methods sonmf-binary,log-nmf,l1-nmf+words,onmf,semi-nmf --ranks 3 --folds 2 --min-df 3 --alpha 0.1 --output json > other-methods.json
-		evaluate --input notes.csv --methods sonmf --weightings tf-idf,binary --ranks 3 --folds 3 --repeats 2 --min-df 3 --alpha 0.1 --per-complaint auto --min-documents 60 --calibration isotonic --threshold youden --output json > complaints.json
-		evaluate --input notes.csv --test later.jsonl --methods bow,sonmf --ranks 3 --min-df 3 --lambda 1se --output json > test.json
-		evaluate --input notes.csv --split-time 75% --methods bow,nmf --ranks 3 --min-df 3 --output json > split.json
+		evaluate --input notes.csv --methods sonmf-binary,log-nmf,l1-nmf+words,onmf,semi-nmf --ranks 3 --folds 2 --min-df 3 --alpha 0.1 --n-grams 1 --output json > other-methods.json
+		evaluate --input notes.csv --methods sonmf --weightings tf-idf,binary --ranks 3 --folds 3 --repeats 2 --min-df 3 --alpha 0.1 --per-complaint auto --min-documents 60 --calibration isotonic --threshold youden --n-grams 1 --output json > complaints.json
+		evaluate --input notes.csv --test later.jsonl --methods bow,sonmf --ranks 3 --min-df 3 --lambda 1se --n-grams 1 --output json > test.json
+		evaluate --input notes.csv --split-time 75% --methods bow,nmf --ranks 3 --min-df 3 --n-grams 1 --output json > split.json
 		evaluate --input dispositions.csv --classes auto --methods majority,smf-w,smf-h --ranks 3 --folds 2 --repeats 2 --min-df 3 --xi 1 --ridge 0.1 --output json > classes.json
 	`,
 	"factorize": `
