@@ -125,17 +125,16 @@ func withFileHint(err error) error {
 	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
 }
 
-// jargon is what kong says of values that are missing or of another kind, and the same in plain words.
+// jargon is what kong says of values that are missing or of another kind, as regular expressions, and the same in plain words.
 var jargon = []struct {
-	kong  *regexp.Regexp
-	plain string
+	kong, plain string
 }{
-	{regexp.MustCompile(`: (expected \w+ value but got|missing value,).*`), " needs a value"},
-	{regexp.MustCompile(`expected a valid \d+ bit uint but got ("[^"]*").*`), "$1 is not a whole number from 0"},
-	{regexp.MustCompile(`expected an? (?:valid \d+ bit )?int but got ("[^"]*").*`), "$1 is not a whole number"},
-	{regexp.MustCompile(`expected a float but got ("[^"]*").*`), "$1 is not a number"},
-	{regexp.MustCompile(`expected duration but got ("[^"]*").*`), "$1 is not a duration, such as 30s or 5m"},
-	{regexp.MustCompile(`^expected "(<.*)"`), "$1 is missing"},
+	{`: (expected \w+ value but got|missing value,).*`, " needs a value"},
+	{`expected a valid \d+ bit uint but got ("[^"]*").*`, "$1 is not a whole number from 0"},
+	{`expected an? (?:valid \d+ bit )?int but got ("[^"]*").*`, "$1 is not a whole number"},
+	{`expected a float but got ("[^"]*").*`, "$1 is not a number"},
+	{`expected duration but got ("[^"]*").*`, "$1 is not a duration, such as 30s or 5m"},
+	{`^expected "(<.*)"`, "$1 is missing"},
 }
 
 // plain returns an error of kong in plain words, with the values that a missing argument may have.
@@ -146,7 +145,7 @@ func plain(err error) error {
 	}
 	text := err.Error()
 	for _, j := range jargon {
-		text = j.kong.ReplaceAllString(text, j.plain)
+		text = regexp.MustCompile(j.kong).ReplaceAllString(text, j.plain)
 	}
 	if node := parsing.Context.Selected(); node != nil {
 		for _, p := range node.Positional {
