@@ -16,6 +16,10 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	if err != nil {
 		return err
 	}
+	v.leftSide = []*term{v.term("side:left")}
+	for letter, name := range listLetters {
+		v.letters[letter] = entries[name]
+	}
 	v.names = make(map[string]bool)
 	for text := range v.terms {
 		v.names[text] = true
@@ -184,7 +188,7 @@ func (v *Vectorizer) entries(c *Concepts) (map[string]*entry, error) {
 	entries := make(map[string]*entry, len(c.Concepts))
 	for i := range c.Concepts {
 		x := &c.Concepts[i]
-		e := &entry{kind: x.Kind, test: x.Test, ends: x.Ends, dropped: x.Dropped, text: x.Name}
+		e := &entry{kind: x.Kind, test: x.Test, ends: x.Ends, now: x.Now, dropped: x.Dropped, text: x.Name}
 		name, denied := strings.CutPrefix(x.Name, prefixes[Negated])
 		e.denied = denied
 		if !x.Dropped {

@@ -38,6 +38,7 @@ type Concept struct {
 	Test     bool     `json:"test,omitempty"`    // takes a result that follows it
 	Dropped  bool     `json:"dropped,omitempty"` // has no column
 	Ends     bool     `json:"ends,omitempty"`    // ends a denial
+	Now      bool     `json:"now,omitempty"`     // a state of the moment: ends a list of the past and of denials
 }
 
 // Kinds are the kinds of concepts. A history is chronic: "h/o copd" is copd. A symptom ends a list of the past.
@@ -208,6 +209,8 @@ func (c *Concepts) addConcept(fields []string) error {
 			x.Dropped = true
 		case directive == "ends":
 			x.Ends = true
+		case directive == "now":
+			x.Now = true
 		default:
 			found = false
 		}

@@ -1,6 +1,10 @@
 package textproc
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strings"
+)
 
 // measure is a kind of number that notes hold. Its values become one term for each range, "hr:111-130".
 type measure struct {
@@ -9,10 +13,11 @@ type measure struct {
 	most     float64
 	limits   []float64 // range i holds values less than limits[i], the last one the rest
 	ranges   []string
-	normal   int  // the range of a healthy adult: of two values the one farther from it counts
-	child    bool // the ranges are those of adults; a child's get a term of their own
-	vital    bool // stands in a row of vital signs
-	first    int  // number of its first term
+	normal   int     // the range of a healthy adult: of two values the one farther from it counts
+	child    bool    // the ranges are those of adults; a child's get a term of their own
+	vital    bool    // stands in a row of vital signs
+	first    int     // number of its first term
+	step     float64 // between two values: what is over 10 is 10 and a step
 	keys     []string
 	needs    func(t *Transformer, key, number int) bool // whether the number belongs to the key; nil: always
 	concepts bool                                       // the key keeps its own concept: "fever 103"
@@ -76,7 +81,7 @@ var (
 	lactate     = &measure{name: "lactate", least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"}, keys: []string{"lactate", "lactic", "lactic acid"}}
 	orientation = &measure{
 		name: "orient", least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
-		keys: []string{"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented", "alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented"}, concepts: true,
+		keys: []string{"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented", "alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented", "alert/oriented", "alert and orientated", "orientated", "cao", "caox", "a and ox", "alert"}, concepts: true, needs: crossed,
 	}
 	duration = &measure{
 		name: "dur", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
@@ -108,6 +113,10 @@ func number(measures []*measure) int {
 	n := 0
 	for _, m := range measures {
 		m.first = n
+		m.step = 1
+		if slices.ContainsFunc(m.ranges, func(r string) bool { return strings.Contains(r, ".") }) {
+			m.step = .1
+		}
 		n += len(m.ranges)
 		if m.child {
 			n += len(m.ranges)

@@ -21,7 +21,9 @@ func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
 
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
-	t.mentions, t.events, t.arena, t.clause, t.young, t.status, t.aged, t.plus, t.closing = t.mentions[:0], t.events[:0], t.arena[:0], 0, false, false, false, false, false
+	t.mentions, t.events, t.arena = t.mentions[:0], t.events[:0], t.arena[:0]
+	t.clause, t.list = 0, noList
+	t.young, t.status, t.aged, t.plus, t.closing = false, false, false, false, false
 	for i := 0; i < len(t.lex); {
 		l := &t.lex[i]
 		var next int
@@ -112,32 +114,35 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 			return end
 		}
 	}
+	effect := e.effect
 	if e.senses != nil {
-		own := e
 		if e = t.senseOf(i, next, e); e == nil {
-			if next > i+1 && own.effect == none {
+			if next > i+1 && effect == none {
 				return next // d/c, h/h: letters between marks are no words
 			}
 			return i
 		}
 	}
-	if e.effect == free && e.terms == nil && !t.besideFinding(i) {
+	if !e.dropped {
+		effect = e.effect // else the surface keeps it: pt
+	}
+	if effect == free && e.terms == nil && !t.besideFinding(i) {
 		return i
 	}
-	before := e.effect == exposed || e.effect == ends || e.effect == stops // what they do counts for their own mention
+	before := effect == exposed || effect == ends || effect == stops || effect == until // what they do counts for their own mention
 	if before {
-		t.trigger(i, next, e.effect)
+		t.trigger(i, next, effect)
 	}
 	if e.terms != nil && !e.dropped {
 		t.add(i, next, e.terms, e.parts, e, nil)
 	}
-	if e.effect != none && !before {
-		t.trigger(i, next, e.effect)
+	if effect != none && !before {
+		t.trigger(i, next, effect)
 	}
 	if e.ends {
 		t.trigger(i, next, stops)
 	}
-	if e.terms == nil && !e.dropped && (e.effect == none || e.effect > visible) {
+	if e.terms == nil && !e.dropped && (effect == none || effect > visible) {
 		return i
 	}
 	return next

@@ -167,6 +167,9 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	if t.isMark(at, '-') && t.lex[at].glued && at+1 < len(t.lex) && t.lex[at+1].glued && t.unitAt(at+1) != noUnit { // 2-day
 		at++
 	}
+	if end := t.needle(i, at, high); end > 0 {
+		return end
+	}
 	u, end := t.unitAt(at), at+1
 	switch u {
 	case seconds, minutes, hours, days, weeks, months, years:
@@ -186,7 +189,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		if t.isMark(end, '/') && t.is(end+1, "min", "minute", "m") {
 			return t.one(i, end+2, oxygen, high)
 		}
-		if t.is(at, "lpm", "lnc") || t.isOxygen(end) || t.isClass(end, breathed) || t.is(end, "simple", "face") && t.isClass(end+1, breathed) || t.is(end, "home") && t.isOxygen(end+1) || t.is(i-1, "on", "nc", "nrb") || t.isOxygen(i-2) && t.isClass(i-1, separator) || t.isOxygen(i-2) {
+		if t.is(at, "lpm", "lnc") || t.oxygenAfter(end) || t.oxygenBefore(i) {
 			return t.one(i, end, oxygen, high)
 		}
 		return end
@@ -215,7 +218,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	}
 	switch {
 	case t.isMark(at, '%'):
-		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") || t.isNumber(end) && t.unitAt(end+1) == litres || t.followsVital(i) {
+		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") || t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres || t.followsVital(i) {
 			first := len(t.arena)
 			t.typed(saturation, saturation.worse(low, high))
 			return t.addTyped(i, end, first, saturation)
@@ -231,6 +234,55 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		return t.one(i, next, dose, 1)
 	}
 	return 0
+}
+
+// oxygenAfter reports whether what begins at lexeme i makes the litres before it those of a flow.
+func (t *Transformer) oxygenAfter(i int) bool {
+	return t.isOxygen(i) || t.isClass(i, breathed) || t.is(i, "simple", "face") && t.isClass(i+1, breathed) || t.is(i, "home") && t.isOxygen(i+1)
+}
+
+// oxygenBefore reports whether the litres at lexeme i are those of a flow by what stands before them: on 2L, @ 2L, O2 at 6L, NC: 3L.
+func (t *Transformer) oxygenBefore(i int) bool {
+	const most = 3 // words and marks between
+	if t.is(i-1, "on") || t.isMark(i-1, '@') {
+		return true
+	}
+	k := i - 1
+	for n := 0; n < most && k >= 0 && (t.isClass(k, separator) || t.isMark(k, ':') || t.isMark(k, '=') || t.isMark(k, '-')); n++ {
+		k--
+	}
+	return t.is(k, "nc", "nrb", "mask", "cannula", "hfnc", "bipap", "cpap") || t.is(k, "oxygen") || t.isOxygen(k-1)
+}
+
+// needle reads the gauge of a needle, which is no dose: 20g iv, 18 ga R hand. It returns 0 if there is none.
+func (t *Transformer) needle(i, at int, x float64) int {
+	const least, most, near = 14, 26, 4 // gauges, and lexemes to look at
+	if !t.is(at, "g", "ga", "gauge") || x < least || x > most || int(x)%2 != 0 {
+		return 0
+	}
+	end := at + 1
+	found := t.is(i-1, "iv", "piv") || t.is(i-2, "iv", "piv")
+	for k := end; k < min(len(t.lex), end+near) && t.lex[k].kind == letters; k++ {
+		found = found || t.isClass(k, needled)
+	}
+	if !found {
+		return 0
+	}
+	k := end
+	if t.is(k, "iv", "piv") {
+		k++
+	}
+	if t.is(k, "in", "to") {
+		k++
+	}
+	if t.is(k, "lac") { // the left antecubital vein, no laceration
+		if k > end {
+			t.plain(end)
+		}
+		t.add(k, k+1, t.v.leftSide, 0, nil, nil)
+		return k + 1
+	}
+	return end
 }
 
 // isOxygen reports whether "o2" begins at lexeme i.
@@ -287,6 +339,8 @@ func (t *Transformer) special(i int) int {
 		return max(i, t.numeral(i))
 	case w.raw == "twice":
 		return t.one(i, i+1, count, 2)
+	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr":
+		return t.titled(i)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {
 			return end
@@ -298,7 +352,13 @@ func (t *Transformer) special(i int) int {
 	if len(w.raw) != 1 {
 		return i
 	}
+	if e := t.signedLetter(i); e != nil {
+		t.add(i, i+1, e.terms, e.parts, e, nil)
+		return i + 1
+	}
 	switch w.raw {
+	case "n", "y":
+		return t.letterAnswer(i)
 	case "x":
 		return t.times(i)
 	case "c":

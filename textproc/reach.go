@@ -32,10 +32,67 @@ func (t *Transformer) closes(i int) bool {
 	return false
 }
 
-// answers reports whether the denial of event i is the answer in "fever: no".
+// answers reports whether the denial of event i is the answer in "fever: no", or in "fever no, cough yes": it stands behind a finding, and
+// up to the end of the item only findings with an answer each follow. In "cough no fever no rash" it stands before one.
 func (t *Transformer) answers(i int) bool {
 	e := &t.events[i]
-	return (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) && (int(e.end) >= len(t.lex) || t.lex[e.end].kind == mark)
+	if (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) && (int(e.end) >= len(t.lex) || t.lex[e.end].kind == mark) {
+		return true
+	}
+	if !t.isAnswer(i) || !t.asked(i) {
+		return false
+	}
+	for k := i + 1; k < len(t.events); k++ {
+		switch next := &t.events[k]; {
+		case next.kind == comma || next.kind == ended || next.kind == bracket || next.kind >= listOpened, t.is(int(next.lex), "but"):
+			return true
+		case k >= i+farthest || next.kind != mentioned:
+			return false
+		}
+		for k < len(t.events) && (t.events[k].kind == mentioned || t.asks(k)) {
+			k++
+		}
+		if k == len(t.events) || !t.isAnswer(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// isAnswer reports whether event i is a yes or no.
+func (t *Transformer) isAnswer(i int) bool {
+	return t.events[i].kind == triggered && t.is(int(t.events[i].lex), "no", "yes", "n", "y")
+}
+
+// asks reports whether event i is the mark between a question and its answer.
+func (t *Transformer) asks(i int) bool {
+	return t.events[i].kind == colon || t.events[i].kind == triggered && t.isMark(int(t.events[i].lex), '?')
+}
+
+// asked reports whether a finding stands straight before event i, but for a mark.
+func (t *Transformer) asked(i int) bool {
+	at, lex := i-1, t.events[i].lex
+	if at >= 0 && t.asks(at) {
+		at--
+	}
+	if at < 0 || t.events[at].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[at].mention]
+	return m.measure == nil && (m.last == lex || m.last == lex-1 && t.lex[lex-1].kind == mark)
+}
+
+// continuesKin reports whether the item of a list that begins at event i is another person's, as what stands before it: a disease, and
+// after a word for the past whatever is no symptom.
+func (t *Transformer) continuesKin(s *scope, i int) bool {
+	if !t.bare(i, true) || i >= len(t.events) {
+		return false
+	}
+	if s.family || t.events[i].kind != mentioned {
+		return s.family
+	}
+	e := t.mentions[t.events[i].mention].entry
+	return e != nil && (e.kind == "history" || s.kinHistory && e.kind == "finding")
 }
 
 // follows reports whether something is mentioned between event i and the end of its item.
@@ -45,7 +102,7 @@ func (t *Transformer) follows(i int) bool {
 		case mentioned:
 			m := &t.mentions[e.mention]
 			return m.measure == nil && (m.entry != nil || t.events[i].effect == denied)
-		case comma, ended:
+		case comma, ended, listOpened, listItem, listLine:
 			return false
 		case triggered:
 			if e.effect >= visible {
@@ -93,7 +150,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 				return false
 			}
 			said = true
-		case comma, ended:
+		case comma, ended, listOpened, listItem, listLine:
 			return true
 		case plusAfter, plusBefore:
 			return false
@@ -103,7 +160,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 				if !past {
 					return false
 				}
-			case stops: // "or cough but has" ends the item; "seizure today" is none of the past
+			case stops, self: // "or cough but has" ends the item; "seizure today" is none of the past
 				return said && !past
 			case over, maybe:
 				return false
@@ -138,7 +195,7 @@ search:
 	for k, seen := i-1, 0; k >= max(0, i-farthest) && seen < 4; k-- {
 		e := &t.events[k]
 		switch e.kind {
-		case ended:
+		case ended, listOpened, listItem, listLine:
 			break search
 		case comma:
 			if at >= 0 || word >= 0 || only {
@@ -173,7 +230,8 @@ search:
 			return true
 		}
 		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
-			if t.events[at].kind == comma || t.events[at].kind == ended || t.events[at].kind == triggered {
+			switch t.events[at].kind {
+			case comma, ended, triggered, minusBefore, plusBefore, listOpened, listItem, listLine: // n+/v-
 				return true
 			}
 		}

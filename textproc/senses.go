@@ -54,8 +54,8 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 		return s.cues["#"] || s.cues["#/10"] && t.slashed(i, 10) || s.cues["20/#"] && l.value == 20 && t.slashed(i, -1)
 	case l.c == '+' || l.c == '-':
 		return seen == 0 && s.cues[string(rune(l.c))] && t.touches(i, step)
-	case l.c == ',':
-		return seen == 0 && s.cues[","]
+	case l.c == ',' || l.c == ':':
+		return seen == 0 && s.cues[string(rune(l.c))]
 	case l.kind == mark || l.word == nil:
 		return false
 	case s.cues[l.word.like.raw]:

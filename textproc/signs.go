@@ -6,7 +6,9 @@ func (t *Transformer) mark(i int) int {
 	switch l.c {
 	case ',':
 		t.events = append(t.events, event{kind: comma, lex: int32(i)})
-	case '.', ';', '\n', '!':
+	case '\n':
+		return t.newline(i)
+	case '.', ';', '!':
 		if t.shortens(i) {
 			break
 		}
@@ -48,6 +50,9 @@ func (t *Transformer) sign(i int) int {
 	end := i + 1
 	for end < len(t.lex) && t.lex[end].c == t.lex[i].c && t.lex[end].glued {
 		end++
+	}
+	if t.isMark(end, '>') && t.lex[end].glued { // an arrow
+		return end + 1
 	}
 	positive := t.lex[i].c == '+'
 	if positive && t.isMark(end, '/') && t.isMark(end+1, '-') { // +/- loc
@@ -147,4 +152,131 @@ func (t *Transformer) starts(i int) bool {
 // touchesNext reports whether a word follows lexeme i without a space.
 func (t *Transformer) touchesNext(i int) bool {
 	return i+1 < len(t.lex) && t.lex[i+1].glued && t.lex[i+1].kind != mark
+}
+
+// listLetters are the concepts of letters that have a sign each: +n/-v/-d.
+var listLetters = map[byte]string{'n': "nausea", 'v': "vomiting", 'd': "diarrhea", 'f': "fever", 'c': "chills"}
+
+// signedLetter returns what the letter at i means in a list of signs, nil if it is none. A c means chills beside f alone: it may be
+// constipation.
+func (t *Transformer) signedLetter(i int) *entry {
+	const near = 6 // lexemes to look at on either side
+	raw := t.lex[i].word.raw
+	e := t.v.letters[raw[0]]
+	if e == nil || !t.hasSign(i) {
+		return nil
+	}
+	if t.lex[i].word.node != nil && !t.isMark(i+1, '+') { // -n +v
+		if longer, _ := t.longest(i); longer != nil { // -n/v
+			return nil
+		}
+	}
+	others, beside := 0, raw != "c"
+	for _, step := range []int{-1, 1} {
+		for k, n := i+step, 0; n < near && k >= 0 && k < len(t.lex); k, n = k+step, n+1 {
+			l := &t.lex[k]
+			if l.c == '.' || l.c == ';' || l.c == '\n' {
+				break
+			}
+			if l.kind == letters && t.hasSign(k) {
+				others++
+				beside = beside || t.is(k, "f")
+			}
+		}
+	}
+	if others == 0 || !beside {
+		return nil
+	}
+	return e
+}
+
+// hasSign reports whether a plus or minus touches the word at i and no other: before it, or else after it.
+func (t *Transformer) hasSign(i int) bool {
+	isSign := func(k int) bool { return t.isMark(k, '+') || t.isMark(k, '-') }
+	return i > 0 && isSign(i-1) && t.lex[i].glued && t.starts(i-1) || isSign(i+1) && t.lex[i+1].glued && !t.touchesNext(i+1)
+}
+
+// listState says what the lines of a list after a colon look like.
+type listState uint8
+
+const (
+	noList listState = iota
+	bulleted
+	plainLines
+)
+
+// newline ends a sentence, unless a list goes on over lines: "denies:" and lines that begin with a bullet, or have few words. A
+// bullet is no sign.
+func (t *Transformer) newline(i int) int {
+	next := i + 1
+	blank := t.isMark(next, '\n')
+	first := i > 0 && t.lex[i-1].c == ':'
+	for t.isMark(next, '\n') {
+		next++
+	}
+	end := t.bullet(next)
+	was := t.list
+	switch {
+	case next >= len(t.lex) || !first && was == noList:
+		t.list = noList
+	case end > next && (first || was == bulleted):
+		t.list = bulleted
+	case end == next && !(blank && !first) && (first || was == plainLines) && t.shortLine(next):
+		t.list = plainLines
+	default:
+		t.list = noList
+	}
+	kind := ended
+	switch {
+	case t.list != noList && first:
+		kind = listOpened
+	case t.list == bulleted:
+		kind = listItem
+	case t.list == plainLines:
+		kind = listLine
+	default:
+		end = i + 1
+	}
+	t.events = append(t.events, event{kind: kind, lex: int32(i)})
+	t.clause++
+	return end
+}
+
+// bullet returns the lexeme after a bullet or a number at the start i of a line, i if there is none.
+func (t *Transformer) bullet(i int) int {
+	switch {
+	case i >= len(t.lex):
+	case t.isMark(i, '-') || t.isMark(i, '*') || t.isMark(i, other):
+		return i + 1
+	case t.isNumber(i) && (t.isMark(i+1, '.') || t.isMark(i+1, ')')) && t.lex[i+1].glued:
+		return i + 2
+	}
+	return i
+}
+
+// shortLine reports whether the line at i is an item of a list without bullets: few words, and no heading.
+func (t *Transformer) shortLine(i int) bool {
+	const most = 6 // lexemes
+	for k := i; k < len(t.lex) && t.lex[k].c != '\n'; k++ {
+		if k-i >= most || t.lex[k].c == ':' {
+			return false
+		}
+	}
+	return true
+}
+
+// letterAnswer reads the n of "fever: n" and the y of "cough? y". It returns i if the letter is no answer.
+func (t *Transformer) letterAnswer(i int) int {
+	if i == 0 || !t.isMark(i-1, ':') && !t.isMark(i-1, '?') && !t.isMark(i-1, '=') {
+		return i
+	}
+	if next := i + 1; next < len(t.lex) && t.lex[next].glued && !t.isMark(next, ',') && !t.isMark(next, ';') && !t.isMark(next, '.') {
+		return i
+	}
+	answer := deny
+	if t.is(i, "y") {
+		answer = present
+	}
+	t.trigger(i, i+1, answer)
+	return i + 1
 }

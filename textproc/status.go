@@ -48,6 +48,8 @@ const (
 	kin
 	has
 	tells
+	self
+	until
 	ends
 	stops
 	acts // of words, not of surfaces
@@ -55,7 +57,7 @@ const (
 
 var effects = map[string]effect{
 	"deny": deny, "denies": denies, "not": not, "absent": absent, "free": free, "negative": negative, "denied": denied, "maybe": maybe, "unsure": unsure,
-	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "exposed": exposed, "present": present, "kin": kin, "has": has, "tells": tells,
+	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "exposed": exposed, "present": present, "kin": kin, "has": has, "tells": tells, "self": self, "until": until,
 	"end": ends, "stop": stops, "acts": acts,
 }
 
@@ -74,6 +76,9 @@ const (
 	minusBefore // after it: flu-
 	plusAfter
 	plusBefore
+	listOpened // a list over lines, after a colon
+	listItem   // its next line, with a bullet
+	listLine   // or without
 )
 
 // event is something that matters for the status of mentions.
@@ -102,6 +107,7 @@ type scope struct {
 	listed     bool // a comma came since past
 	another    bool // another person's
 	family     bool // it passes commas: family hx: mi, cva
+	kinHistory bool // it passes commas before diseases: mother with hx of dm, htn
 	kin        int  // lexeme of a person, -1 if none is near
 	sign       int8 // of the next mention: -1 denied, 1 affirmed
 }
@@ -109,13 +115,14 @@ type scope struct {
 // assignStatus gives every mention its status.
 func (t *Transformer) assignStatus() {
 	s := scope{kin: -1}
+	var heading scope // of a list over lines
 	for i := range t.events {
 		e := &t.events[i]
 		switch e.kind {
 		case mentioned:
 			t.mention(&s, i)
 		case comma:
-			s.uncertain, s.another, s.sign = false, s.another && s.family && t.bare(i+1, true), 0
+			s.uncertain, s.another, s.sign = false, s.another && t.continuesKin(&s, i+1), 0
 			s.listed = true
 			if !s.commas || s.denied > 0 && (!t.bare(i+1, false) || !s.listing && t.placed(i+1)) {
 				s.denied = 0
@@ -126,6 +133,13 @@ func (t *Transformer) assignStatus() {
 			s.kin = -1
 		case ended:
 			s = scope{kin: -1}
+		case listOpened:
+			s.sign, s.kin = 0, -1
+			heading = s
+		case listItem:
+			s = heading
+		case listLine:
+			s.sign, s.kin = 0, -1
 		case colon: // r/o cva: slurred speech, but not r/o: cva
 			s.uncertain = s.uncertain && t.events[i-1].kind == triggered
 		case bracket: // (not her usual self) and febrile
@@ -185,6 +199,9 @@ func (t *Transformer) mention(s *scope, i int) {
 			s.denied = 0
 		}
 		s.past, s.another = s.past && !s.begun, false
+	}
+	if m.entry != nil && m.entry.now && (s.past || !s.fresh) {
+		s.denied, s.past, s.another = 0, false, false
 	}
 	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" || s.listed && kind == "treatment") {
 		s.past = false
@@ -257,7 +274,7 @@ func (t *Transformer) apply(s *scope, i int) {
 		}
 	case present:
 		s.denied, s.sign = 0, 0
-		if t.tested(i) {
+		if t.tested(i) || t.isMark(int(t.events[i].lex)-1, '?') { // flu pos, cough? yes
 			t.backward(i, Affirmed, true)
 		}
 	case maybe:
@@ -272,6 +289,7 @@ func (t *Transformer) apply(s *scope, i int) {
 			return
 		}
 		s.past, s.listed, s.mechanisms, s.begun = true, false, false, false
+		s.kinHistory = s.another
 	case after:
 		s.past, s.listed, s.mechanisms, s.begun = !t.isActivity(int(t.events[i].end)), false, true, false
 		s.denied = 0
@@ -292,7 +310,7 @@ func (t *Transformer) apply(s *scope, i int) {
 		s.kin = int(t.events[i].end)
 	case has:
 		if s.kin >= 0 && int(t.events[i].lex) <= s.kin+1 {
-			s.another, s.family = true, false
+			s.another, s.family, s.kinHistory = true, false, false
 		}
 		s.kin = -1
 		if !s.fresh {
@@ -300,6 +318,16 @@ func (t *Transformer) apply(s *scope, i int) {
 		}
 		if t.is(int(t.events[i].lex), "with", "w") {
 			s.uncertain = false
+		}
+	case until:
+		if s.denied > 0 && !s.fresh {
+			t.backward(i, Affirmed, false)
+		}
+		s.denied, s.uncertain, s.kin = 0, false, -1
+	case self:
+		s.kin, s.another, s.past = -1, false, s.past && !s.begun
+		if !s.fresh {
+			s.denied = 0
 		}
 	case tells, ends, stops:
 		s.kin = -1

@@ -49,6 +49,7 @@ type Transformer struct {
 	aged     bool // an age stands in the note
 	plus     bool // a plus sign between spaces stands in the note
 	closing  bool // a sign behind what it is about stands in the note
+	list     listState
 
 	raw    []byte // the folded word being scanned, in buffer
 	buffer [maxWord]byte

@@ -27,6 +27,7 @@ type entry struct {
 	kind    string
 	test    bool
 	ends    bool
+	now     bool
 	denied  bool // "afebrile"
 	dropped bool
 	senses  []sense // if the surface has several
@@ -161,11 +162,11 @@ func (t *Transformer) longest(i int) (best *entry, next int) {
 	}
 }
 
-// fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, or the stop
-// of a shortened word.
+// fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, but not the sign in n/-v, or
+// the stop of a shortened word.
 func (t *Transformer) fills(i int) bool {
 	l := &t.lex[i]
-	return l.c == '-' && l.glued && t.lex[i+1].glued || t.isClass(i, filler) || t.shortens(i)
+	return l.c == '-' && l.glued && t.lex[i+1].glued && t.lex[i-1].kind != mark || t.isClass(i, filler) || t.shortens(i)
 }
 
 // shortens reports whether lexeme i is the full stop of a shortened word: abd. pain.

@@ -27,14 +27,16 @@ type Vectorizer struct {
 	idf        []float64
 	columns    map[string]int32
 
-	stops   map[string]struct{}
-	words   table      // of surfaces, stop words and the vocabulary
-	marks   [256]*word // that surfaces have
-	terms   map[string]*term
-	typed   [](*term)        // of measures, by number
-	joined  map[string]*node // "chestpain"
-	speller speller
-	names   map[string]bool // of concepts and measurements
+	stops    map[string]struct{}
+	words    table       // of surfaces, stop words and the vocabulary
+	marks    [256]*word  // that surfaces have
+	letters  [256]*entry // what a letter with a sign means
+	terms    map[string]*term
+	typed    [](*term) // of measures, by number
+	leftSide []*term
+	joined   map[string]*node // "chestpain"
+	speller  speller
+	names    map[string]bool // of concepts and measurements
 
 	grams       []Gram
 	gramColumns map[string]int32

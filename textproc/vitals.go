@@ -7,15 +7,10 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	for n := 0; n < 4 && at < len(t.lex) && t.separates(at, m); n++ {
 		at++
 	}
-	if m == glucose && (t.is(at, "hi") || t.is(at, "lo") || t.is(at-1, "low", "high") && at > next && !t.isNumber(at)) { // the meter reads high
-		if t.is(at-1, "low", "high") {
-			at--
+	if m == glucose {
+		if end := t.meterReads(i, next, at); end > 0 {
+			return end
 		}
-		x := glucose.most
-		if t.is(at, "lo", "low") {
-			x = glucose.least
-		}
-		return t.one(i, at+1, m, x)
 	}
 	if m == coma && t.is(at, "e") {
 		return t.eyesVoiceMotor(i, at)
@@ -27,9 +22,22 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 		return 0
 	}
 	if t.isMark(at+1, '/') || t.is(at+1, "over") {
-		return t.measuredFraction(i, next, at, e)
+		if end := t.measuredFraction(i, next, at, e); end > 0 {
+			return t.changed(end, m)
+		}
+		return 0
 	}
-	low, high, end := t.value(at)
+	low, high, end := t.scaled(m, at)
+	step := t.beyond(next, at) * m.step
+	if high+step <= m.most && low+step >= m.least {
+		low, high = low+step, high+step
+	}
+	return t.changed(t.finish(i, next, at, end, e, low, high), m)
+}
+
+// scaled reads the number or the range at lexeme at in the unit of m, with that unit.
+func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
+	low, high, end = t.value(at)
 	switch m {
 	case heartRate:
 		if t.is(end, "bpm") {
@@ -67,7 +75,82 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 			end = after
 		}
 	}
-	return t.finish(i, next, at, end, e, low, high)
+	if t.isMark(at-1, '"') && t.isMark(end, '"') {
+		end++
+	}
+	return low, high, end
+}
+
+// meterReads reads what a meter shows for a glucose out of its range, HI or LO, after the key of lexemes [i,next) and separators up to
+// lexeme at. It returns 0 if there is none.
+func (t *Transformer) meterReads(i, next, at int) int {
+	shown := at
+	if !t.is(at, "hi", "lo") {
+		for shown--; shown > next && (t.isMark(shown, '"') || t.isMark(shown, '\'')); {
+			shown--
+		}
+		if shown < next || t.isNumber(at) || !t.is(shown, "low", "high") {
+			return 0
+		}
+	}
+	x := glucose.most
+	if t.is(shown, "lo", "low") {
+		x = glucose.least
+	}
+	end := shown + 1
+	if t.isMark(end, '"') || t.isMark(end, '\'') {
+		end++
+	}
+	return t.one(i, end, glucose, x)
+}
+
+// beyond tells whether a number at lexeme at, whose separators begin at next, is a bound: 1 for over, -1 for under, 0 for neither.
+func (t *Transformer) beyond(next, at int) float64 {
+	for k := next; k < at; k++ {
+		switch {
+		case t.isMark(k+1, '='):
+		case t.isMark(k, '>') || t.is(k, "over", "above", "greater", "more"):
+			return 1
+		case t.isMark(k, '<') || t.is(k, "under", "below", "less"):
+			return -1
+		}
+	}
+	return 0
+}
+
+// arrow returns the lexeme after an arrow at i, as in 90->150 and 90 --> 150, or 0 if none stands there.
+func (t *Transformer) arrow(i int) int {
+	at := i
+	for t.isMark(at, '-') || t.isMark(at, '=') {
+		at++
+	}
+	if t.isMark(at, '>') {
+		return at + 1
+	}
+	return 0
+}
+
+// changed reads the later values of m behind arrows from lexeme end on and returns the lexeme after them.
+func (t *Transformer) changed(end int, m *measure) int {
+	for {
+		at := t.arrow(end)
+		if t.is(at, "now", "to") {
+			at++
+		}
+		if at == 0 || !t.isNumber(at) {
+			return end
+		}
+		if t.isMark(at+1, '/') && t.isNumber(at+2) {
+			if end = t.fraction(at, at, t.lex[at].value); m != systolic && m != painScore {
+				return end
+			}
+			continue
+		}
+		low, high, next := t.scaled(m, at)
+		first := len(t.arena)
+		t.typed(m, m.worse(low, high))
+		end = t.addTyped(at, next, first, m)
+	}
 }
 
 // rates reports whether "hr" at i is a heart rate and no hour: a number of that size follows, without a unit.
@@ -83,7 +166,7 @@ func (t *Transformer) rates(i int) bool {
 func (t *Transformer) separates(i int, m *measure) bool {
 	l := &t.lex[i]
 	switch l.c {
-	case ':', '=', '~', '(', '@', '>', '<', '#':
+	case ':', '=', '~', '(', '@', '>', '<', '#', '"', '\'':
 		return true
 	case '+':
 		return m == potassium
@@ -93,7 +176,7 @@ func (t *Transformer) separates(i int, m *measure) bool {
 	if m == orientation && t.is(i, "to") {
 		return false
 	}
-	return t.isClass(i, separator) || m == orientation && t.is(i, "x")
+	return t.isClass(i, separator) || m == orientation && t.is(i, "x") || m == painScore && t.is(i, "a", "an", "as", "rated")
 }
 
 // measuredFraction reads a/b at the number at, which belongs to the key of lexemes [i,next): 120/80, 90/palp, 8/10, 14/15.
@@ -179,12 +262,20 @@ func rated(t *Transformer, key, number int) bool {
 		return false
 	}
 	for i := key + 1; i < number; i++ {
-		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score", "rating", "rated", "pain") {
+		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score", "rating", "rated", "pain", "at", "a", "an", "as", "her", "his", "their", "my", "the") {
 			return false
 		}
 	}
+	if t.is(key, "rates", "rated") {
+		return true
+	}
 	next := number + 1
 	return next >= len(t.lex) || t.lex[next].kind == mark && t.lex[next].c != '%' || t.is(next, "now", "currently", "today", "with", "and", "at", "out", "of")
+}
+
+// crossed tells an orientation from another number: alert needs an x.
+func crossed(t *Transformer, key, number int) bool {
+	return !t.is(key, "alert") || t.is(number-1, "x") || number > key+2
 }
 
 // ageRanges gives vital signs of a child terms of their own.

@@ -15,6 +15,7 @@ const (
 	airing                      // per cent before it are a saturation
 	repeating                   // a number after it is a rate: every 4 hours
 	taking                      // a number after it counts pills
+	needled                     // of a needle: a gauge before it is its own
 	shortened                   // a full stop after it ends no sentence
 	month
 	leading // begins a form that no table of surfaces can hold
@@ -24,17 +25,18 @@ var classes = func() map[string]class {
 	table := make(map[string]class)
 	for c, words := range map[class][]string{
 		filler:    {"of", "in", "to", "the", "on", "at", "a", "an", "his", "her", "my", "their"},
-		separator: {"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been", "level", "currently", "around", "about", "approx", "low", "high", "upper", "mid", "down", "times", "are", "were", "running"},
+		separator: {"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been", "level", "currently", "around", "about", "approx", "low", "high", "upper", "mid", "down", "times", "are", "were", "running", "over", "above", "under", "below", "greater", "more", "less", "than"},
 		falling:   {"fell", "fall", "fallen", "falling", "jumped", "jump", "off", "ladder", "from", "height", "roof", "dropped", "drop", "thrown"},
 		expecting: {"preg", "pregnant", "pregnancy", "gestation", "gest", "gestational", "iup", "gravid", "ega", "ga", "gestationally"},
 		labouring: {"labor", "labour", "contractions", "contracting", "ctx", "lof", "srom", "fetal", "movement", "movements", "fm", "twins", "twin", "edd", "vag", "vaginal"},
 		dating:    {"on", "since", "lmp", "until", "til", "from", "by"},
 		breathed:  {"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n", "bipap", "cpap", "vent"},
 		airing:    {"ra", "room", "on", "ora"},
+		needled:   {"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "ac", "rac", "lac", "fa", "forearm", "hand", "wrist", "antecubital", "ej"},
 		repeating: {"q", "every", "each", "per"},
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
 		month:     {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
-		leading:   {"x", "c", "t", "l", "s", "g", "age", "aged", "twice"},
+		leading:   {"x", "c", "t", "l", "s", "g", "n", "v", "d", "y", "age", "aged", "twice", "mr", "mrs", "ms", "dr"},
 		taking:    {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {

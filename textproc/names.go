@@ -1,0 +1,52 @@
+package textproc
+
+// titled returns the lexeme after a name with the title at i: Mrs Smith, Dr. J. Jones. Names mean nothing. It returns i if no name
+// follows. A word that the concepts know is no name after "ms" and after "dr" without a full stop, nor after an article: "the dr. fever".
+func (t *Transformer) titled(i int) int {
+	at, point := i+1, t.isMark(i+1, '.') && t.lex[i+1].glued
+	if point {
+		at++
+	}
+	for t.isInitial(at) {
+		at++
+		if t.isMark(at, '.') {
+			at++
+		}
+	}
+	if at >= len(t.lex) || t.lex[at].kind != letters {
+		return i
+	}
+	if w := t.lex[at].word; w != nil {
+		if len(w.raw) == 1 || w.stop || w.unit != noUnit || w.class&(acting|month) != 0 {
+			return i
+		}
+		own := w.node != nil && w.like == w && w.node.entry != nil
+		if own && (w.node.entry.effect != none || !t.namesFindings(i, point)) {
+			return i
+		}
+	}
+	if t.is(i, "ms") && t.senseOf(i, i+1, t.lex[i].word.node.entry) != nil {
+		return i
+	}
+	for at++; t.isMark(at, '-') && t.lex[at].glued && t.touchesLetters(at+1); {
+		at += 2
+	}
+	return at
+}
+
+// isInitial reports whether lexeme i is a single letter before a word, with a full stop or without.
+func (t *Transformer) isInitial(i int) bool {
+	if i >= len(t.lex) || t.lex[i].word == nil || len(t.lex[i].word.raw) != 1 || t.lex[i].kind != letters {
+		return false
+	}
+	next := i + 1
+	if t.isMark(next, '.') {
+		next++
+	}
+	return next < len(t.lex) && t.lex[next].kind == letters
+}
+
+// namesFindings reports whether a word of the concepts after the title at i is a name: Mrs Payne, Dr. Burns.
+func (t *Transformer) namesFindings(i int, point bool) bool {
+	return t.is(i, "mr", "mrs") || t.is(i, "dr") && point && !t.is(i-1, "the", "a", "her", "his", "their", "my", "family")
+}
