@@ -17,7 +17,7 @@ func (t *Transformer) titled(i int) int {
 		return i
 	}
 	if w := t.lex[at].word; w != nil {
-		if len(w.raw) == 1 || w.stop || w.unit != noUnit || w.class&(acting|month) != 0 {
+		if len(w.raw) == 1 || w.stop || w.unit != noUnit || w.class&(acting|month|practice) != 0 {
 			return i
 		}
 		own := w.node != nil && w.like == w && w.node.entry != nil

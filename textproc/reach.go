@@ -45,7 +45,7 @@ func (t *Transformer) answers(i int) bool {
 	for k := i + 1; k < len(t.events); k++ {
 		switch next := &t.events[k]; {
 		case next.kind == comma || next.kind == ended || next.kind == bracket || next.kind >= listOpened, t.is(int(next.lex), "but"):
-			return true
+			return next.lex == t.events[k-1].end // not felt no p
 		case k >= i+farthest || next.kind != mentioned:
 			return false
 		}
@@ -56,7 +56,7 @@ func (t *Transformer) answers(i int) bool {
 			return false
 		}
 	}
-	return true
+	return int(t.events[len(t.events)-1].end) == len(t.lex)
 }
 
 // isAnswer reports whether event i is a yes or no.
@@ -141,7 +141,7 @@ func (t *Transformer) current(i int) bool {
 // bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign, side or
 // positive sign before the next comma, and nothing that begins anew. A list of the past may have further words for the past.
 func (t *Transformer) bare(i int, past bool) bool {
-	said := false
+	said, known := false, false
 	for _, e := range t.events[i:] {
 		switch e.kind {
 		case mentioned:
@@ -149,7 +149,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
-			said = true
+			said, known = true, m.entry != nil
 		case comma, ended, listOpened, listItem, listLine:
 			return true
 		case plusAfter, plusBefore:
@@ -160,7 +160,9 @@ func (t *Transformer) bare(i int, past bool) bool {
 				if !past {
 					return false
 				}
-			case stops, self: // "or cough but has" ends the item; "seizure today" is none of the past
+			case self: // "sob pt has", not "shortly pt was"
+				return known && !past
+			case stops: // "or cough but has" ends the item; "seizure today" is none of the past
 				return said && !past
 			case over, maybe:
 				return false

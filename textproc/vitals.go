@@ -258,7 +258,7 @@ func decimalOrSign(t *Transformer, key, number int) bool {
 
 // rated tells a pain score from another number: "pain 8", "pain is 8", not "pain in 2 fingers".
 func rated(t *Transformer, key, number int) bool {
-	if t.lex[number].value > worstPain {
+	if t.lex[number].value > worstPain || t.isMark(number+1, ':') && t.isNumber(number+2) { // at 1:30
 		return false
 	}
 	for i := key + 1; i < number; i++ {

@@ -16,6 +16,7 @@ const (
 	repeating                   // a number after it is a rate: every 4 hours
 	taking                      // a number after it counts pills
 	needled                     // of a needle: a gauge before it is its own
+	practice                    // of a doctor without a name: the dr office
 	shortened                   // a full stop after it ends no sentence
 	month
 	leading // begins a form that no table of surfaces can hold
@@ -33,6 +34,7 @@ var classes = func() map[string]class {
 		breathed:  {"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n", "bipap", "cpap", "vent"},
 		airing:    {"ra", "room", "on", "ora"},
 		needled:   {"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "ac", "rac", "lac", "fa", "forearm", "hand", "wrist", "antecubital", "ej"},
+		practice:  {"office", "ofc", "offices", "appt", "appointment", "visit", "order", "orders", "note", "clinic", "referral", "advised", "advises", "recommended", "recommends", "recommendation", "instructions", "refused"},
 		repeating: {"q", "every", "each", "per"},
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc"},
 		month:     {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
