@@ -32,7 +32,7 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 	}
 	text := textJSON{Settings: p.Vectorizer.Settings()}
 	var gramIDF, grams []float64
-	for _, g := range p.Vectorizer.Grams() {
+	for _, g := range p.Vectorizer.Pieces() {
 		text.Grams = append(text.Grams, g.Text)
 		gramIDF = append(gramIDF, g.IDF)
 	}
@@ -181,9 +181,9 @@ func Load(b *models.Bundle) (*Model, error) {
 		}
 		parts.Heads[c] = h
 	}
-	pieces := make([]textproc.Gram, len(text.Grams))
+	pieces := make([]textproc.Piece, len(text.Grams))
 	for i, g := range text.Grams {
-		pieces[i] = textproc.Gram{Text: g, IDF: gramIDF[i]}
+		pieces[i] = textproc.Piece{Text: g, IDF: gramIDF[i]}
 	}
 	if parts.Vectorizer, err = textproc.New(text.Settings, vocabulary, idf, pieces...); err != nil {
 		return fail(err)

@@ -169,8 +169,8 @@ func (p *Parts) checkHead(at, k, terms, q int) error {
 		return fmt.Errorf("%w: %d coefficients for %d topics in head %d", ErrModel, len(h.Beta), k, at)
 	case h.Words != nil && len(h.Words) != terms:
 		return fmt.Errorf("%w: %d word coefficients for a vocabulary of %d in head %d", ErrModel, len(h.Words), terms, at)
-	case h.Grams != nil && len(h.Grams) != len(p.Vectorizer.Grams()):
-		return fmt.Errorf("%w: %d coefficients for %d pieces of words in head %d", ErrModel, len(h.Grams), len(p.Vectorizer.Grams()), at)
+	case h.Grams != nil && len(h.Grams) != len(p.Vectorizer.Pieces()):
+		return fmt.Errorf("%w: %d coefficients for %d pieces of words in head %d", ErrModel, len(h.Grams), len(p.Vectorizer.Pieces()), at)
 	case (h.Grams == nil) != (p.Heads[0].Grams == nil):
 		return fmt.Errorf("%w: coefficients of pieces of words in some heads only", ErrModel)
 	case (h.Words == nil) != (p.Heads[0].Words == nil):

@@ -43,7 +43,7 @@ func withPieces(t fataler, v *textproc.Vectorizer) *textproc.Vectorizer {
 	for _, term := range v.Vocabulary() {
 		docs = append(docs, textproc.Document{Text: term.Surface[0]})
 	}
-	with, _, err := v.WithGrams(docs)
+	with, _, err := v.WithPieces(docs)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -55,7 +55,7 @@ func pieceParts(tb testing.TB) Parts {
 	tb.Helper()
 	parts := smallParts(tb)
 	parts.Vectorizer = withPieces(tb, parts.Vectorizer)
-	parts.Heads[0].Grams = make([]float64, len(parts.Vectorizer.Grams()))
+	parts.Heads[0].Grams = make([]float64, len(parts.Vectorizer.Pieces()))
 	for i := range parts.Heads[0].Grams {
 		parts.Heads[0].Grams[i] = float64(i%7-3) / 8
 	}

@@ -104,7 +104,7 @@ func (s *Scorer) logOdd(h *Head, row textproc.Row) float64 {
 		logit += h.columns[j] * row.Values[c]
 	}
 	if h.Grams != nil {
-		s.pieces = s.text.GramSum(h.Grams)
+		s.pieces = s.text.PieceSum(h.Grams)
 		logit += s.pieces
 	}
 	return logit
@@ -134,7 +134,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 		s.calibrate(logit, row)
 		h = s.chooseClass(p)
 		if h.Grams != nil {
-			s.pieces = s.text.GramSum(h.Grams)
+			s.pieces = s.text.PieceSum(h.Grams)
 		}
 	}
 	p.Intercept, p.Threshold = msg.Round(h.Intercept), parts.Threshold

@@ -25,7 +25,7 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	p, g := len(v.Vocabulary()), 0
 	if rapid.Bool().Draw(t, "pieces") {
 		v = withPieces(t, v)
-		g = len(v.Grams())
+		g = len(v.Pieces())
 	}
 	parts := Parts{Vectorizer: v, Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold")}
 	n := rapid.SampledFrom([]int{0, 2, 3, 4}).Draw(t, "classes")
@@ -93,7 +93,7 @@ func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 		logit += w * x[j]
 	}
 	if h.Grams != nil {
-		logit += mat.Dot(mat.NewVecDense(len(h.Grams), h.Grams), mat.DenseCopyOf(parts.Vectorizer.TransformGrams([]string{text})).RowView(0))
+		logit += mat.Dot(mat.NewVecDense(len(h.Grams), h.Grams), mat.DenseCopyOf(parts.Vectorizer.TransformPieces([]string{text})).RowView(0))
 	}
 	at := 0
 	for i, c := range parts.Aux {

@@ -100,7 +100,7 @@ func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(own.Concepts, func(x Concept) bool { return x.Name == name })
 	}
-	taken := func(surface string) bool { return of[inPieces(strings.TrimSuffix(surface, "*"))] != "" }
+	taken := func(surface string) bool { return of[inWords(strings.TrimSuffix(surface, "*"))] != "" }
 	for _, x := range c.Concepts {
 		if replaced(x.Name) {
 			continue
@@ -127,19 +127,19 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 		return fmt.Errorf("%q is no name of a concept: names with a colon are built in", x.Name)
 	}
 	for _, s := range x.Surfaces {
-		switch other := of[inPieces(s)]; {
+		switch other := of[inWords(s)]; {
 		case strings.HasSuffix(s, "*"):
 			return fmt.Errorf("surface %q of %q: only built-in surfaces can have several senses", s, x.Name)
 		case other != "":
 			return fmt.Errorf("surface %q belongs to %q and %q", s, other, x.Name)
 		}
-		of[inPieces(s)] = x.Name
+		of[inWords(s)] = x.Name
 	}
 	return nil
 }
 
-// inPieces returns a surface as it is compared, without the marks between its words.
-func inPieces(surface string) string {
+// inWords returns a surface as it is compared, without the marks between its words.
+func inWords(surface string) string {
 	var b strings.Builder
 	for _, p := range split(surface) {
 		b.WriteString(p.raw)

@@ -14,8 +14,8 @@ type Part struct {
 }
 
 // Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in equal shares to
-// its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the last GramSum found in the pieces of a
-// word to the word. The parts are in the order of the note, do not overlap, and add up to Σ contributions + GramSum but for rounding.
+// its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the last PieceSum found in the pieces of a
+// word to the word. The parts are in the order of the note, do not overlap, and add up to Σ contributions + PieceSum but for rounding.
 // They are appended to dst[:0], whose memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	t.shares = slices.Grow(t.shares[:0], len(t.mentions))[:len(t.mentions)]
@@ -50,8 +50,8 @@ func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	for i := range t.mentions {
 		m, n := &t.mentions[i], len(dst)
 		sum, start := t.shares[i], int(m.start)
-		if i < len(t.gramSums) {
-			sum += t.gramSums[i]
+		if i < len(t.pieceSums) {
+			sum += t.pieceSums[i]
 		}
 		if n > 0 { // one character may hold several words
 			start = max(start, dst[n-1].End)

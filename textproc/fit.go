@@ -95,7 +95,7 @@ func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 			}
 		}
 		if s.NGrams > 1 {
-			t.grams(count)
+			t.phrases(count)
 		}
 	}
 	return tallies, patients

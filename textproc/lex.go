@@ -14,7 +14,7 @@ const (
 	mark                   // one other character
 )
 
-// lexeme is the smallest piece of a note. Spaces are none; they show in glued.
+// lexeme is the smallest unit of a note. Spaces are none; they show in glued.
 type lexeme struct {
 	start, end int32 // bytes of the scanned text
 	kind       lexKind
@@ -42,7 +42,7 @@ func (t *Transformer) scan(text string) bool {
 			}
 			l.word = t.lookup(t.raw)
 		case isDigit(c):
-			i = t.number(text, i, &l)
+			i = t.readNumber(text, i, &l)
 		case c == ' ' || c == '\t' || c == '\r':
 			i++
 			glued = false
@@ -94,7 +94,7 @@ func (t *Transformer) fractions() {
 				kept[whole] = l
 				i += 2
 				continue
-			case u.isTime() || u == amount || u == pieces || u == litres:
+			case u.isTime() || u == amount || u == pills || u == litres:
 				i += 2
 			default:
 				l = t.lex[i]
@@ -156,8 +156,8 @@ func (t *Transformer) letters(text string, i int) int {
 	return i
 }
 
-// number reads the number that begins at i: digits, thousands after commas, and decimals.
-func (t *Transformer) number(text string, i int, l *lexeme) int {
+// readNumber reads the number that begins at i: digits, thousands after commas, and decimals.
+func (t *Transformer) readNumber(text string, i int, l *lexeme) int {
 	l.kind = digits
 	start := i
 	value := 0.0

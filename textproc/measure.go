@@ -105,11 +105,11 @@ var (
 		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr, potassium, lactate, orientation,
 		duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
 	}
-	measureTerms = number(measures)
+	measureTerms = numberTerms(measures)
 )
 
-// number gives every measure the numbers of its terms and returns how many there are.
-func number(measures []*measure) int {
+// numberTerms gives every measure the numbers of its terms and returns how many there are.
+func numberTerms(measures []*measure) int {
 	n := 0
 	for _, m := range measures {
 		m.first = n

@@ -176,12 +176,12 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		return t.lasting(i, at, high)
 	case repeats:
 		return t.one(i, end, count, high)
-	case amount, pieces:
+	case amount, pills:
 		if w := t.lex[at].word; len(w.raw) == 1 && !t.lex[at].glued {
 			return 0
 		}
 		kind := 0.0
-		if u == pieces {
+		if u == pills {
 			kind = 1
 		}
 		return t.one(i, end, dose, kind)
@@ -400,7 +400,7 @@ func (t *Transformer) numeral(i int) int {
 		next++
 	}
 	switch u := t.unitAt(next); {
-	case u.isTime(), u == pieces, u == feet, u == storeys, u == repeats:
+	case u.isTime(), u == pills, u == feet, u == storeys, u == repeats:
 	default:
 		return 0
 	}
@@ -430,7 +430,7 @@ func (t *Transformer) times(i int) int {
 	if end := t.weeksPregnant(at, next, high); end > 0 {
 		return end
 	}
-	if u := t.unitAt(next); u.isTime() || u == pieces || u == repeats {
+	if u := t.unitAt(next); u.isTime() || u == pills || u == repeats {
 		if end := t.counted(at, next, low, high); end > 0 {
 			return end
 		}

@@ -52,8 +52,8 @@ const (
 	L2Norm Norm = "l2" // rows have Euclidean length 1, or 0 if they have no known term
 )
 
-// maxNGrams bounds Settings.NGrams: longer phrases of a triage note do not repeat.
-const maxNGrams = 3
+// longestPhrase bounds Settings.NGrams: longer phrases of a triage note do not repeat.
+const longestPhrase = 3
 
 // Settings say how text becomes rows. They are saved with a model and, with the vocabulary and idf, define the rows
 // completely. Start from DefaultSettings; the zero value is refused.
@@ -120,8 +120,8 @@ func (s *Settings) validate() error {
 		problem = fmt.Sprintf("max_df %v is not in (0,1]", s.MaxDF)
 	case s.MaxTerms < 0:
 		problem = fmt.Sprintf("max_terms %d is negative", s.MaxTerms)
-	case s.NGrams < 1 || s.NGrams > maxNGrams:
-		problem = fmt.Sprintf("n_grams %d is not in 1 to %d", s.NGrams, maxNGrams)
+	case s.NGrams < 1 || s.NGrams > longestPhrase:
+		problem = fmt.Sprintf("n_grams %d is not in 1 to %d", s.NGrams, longestPhrase)
 	case s.Tokenizer != Tokenizer:
 		problem = fmt.Sprintf("tokenizer is %q, this version has %q", s.Tokenizer, Tokenizer)
 	case s.Stemmer != Stemmer:

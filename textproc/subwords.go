@@ -12,54 +12,54 @@ import (
 
 // Lengths of the pieces of words, in runes, with a mark before and after the word.
 const (
-	shortestGram = 3
-	longestGram  = 4
-	edgeOfWord   = ' '
+	shortestPiece = 3
+	longestPiece  = 4
+	edgeOfWord    = ' '
 )
 
-// Gram is a piece of a word: three or four letters, a space where the word begins or ends. A piece of words that are denied,
+// Piece is a piece of a word: three or four letters, a space where the word begins or ends. A piece of words that are denied,
 // possible, past or another person's begins with "not:".
-type Gram struct {
-	Text string  `json:"gram"`
+type Piece struct {
+	Text string  `json:"piece"`
 	IDF  float64 `json:"idf"`
 }
 
 // cutting is the pieces of a word. A word has some for where it is affirmed and some for where it is not, so that a denied word never
 // counts as the affirmed one.
 type cutting struct {
-	grams  []int32
+	pieces []int32
 	weight float64 // largest idf among them
 	scale  float64 // 1/√ of their number
 }
 
-var gramPrefixes = [2]string{"", prefixes[Negated]}
+var piecePrefixes = [2]string{"", prefixes[Negated]}
 
-// eachGram calls yield with the pieces of a word.
-func eachGram(raw string, yield func(string)) {
+// eachPiece calls yield with the pieces of a word.
+func eachPiece(raw string, yield func(string)) {
 	text := string(edgeOfWord) + raw + string(edgeOfWord)
 	starts := make([]int, 0, len(text)+1)
 	for i := range text {
 		starts = append(starts, i)
 	}
 	starts = append(starts, len(text))
-	for n := shortestGram; n <= longestGram; n++ {
+	for n := shortestPiece; n <= longestPiece; n++ {
 		for i := 0; i+n < len(starts); i++ {
 			yield(text[starts[i]:starts[i+n]])
 		}
 	}
 }
 
-// setGrams gives the vectorizer its pieces of words. It returns an error that wraps ErrVocabulary if one is empty, not UTF-8 or
+// setPieces gives the vectorizer its pieces of words. It returns an error that wraps ErrVocabulary if one is empty, not UTF-8 or
 // there twice, or has an idf that is not positive.
-func (v *Vectorizer) setGrams(grams []Gram) error {
-	v.grams = slices.Clone(grams)
-	v.gramColumns = make(map[string]int32, len(grams))
-	for j, g := range grams {
-		_, again := v.gramColumns[g.Text]
-		if n := utf8.RuneCountInString(strings.TrimPrefix(g.Text, gramPrefixes[1])); again || n < shortestGram || n > longestGram || !utf8.ValidString(g.Text) || !(g.IDF > 0) || math.IsInf(g.IDF, 1) {
+func (v *Vectorizer) setPieces(pieces []Piece) error {
+	v.pieces = slices.Clone(pieces)
+	v.pieceColumns = make(map[string]int32, len(pieces))
+	for j, g := range pieces {
+		_, again := v.pieceColumns[g.Text]
+		if n := utf8.RuneCountInString(strings.TrimPrefix(g.Text, piecePrefixes[1])); again || n < shortestPiece || n > longestPiece || !utf8.ValidString(g.Text) || !(g.IDF > 0) || math.IsInf(g.IDF, 1) {
 			return fmt.Errorf("%w: piece of words %d is malformed or appears twice", ErrVocabulary, j)
 		}
-		v.gramColumns[g.Text] = int32(j)
+		v.pieceColumns[g.Text] = int32(j)
 	}
 	for _, w := range v.words.all() {
 		v.cut(w)
@@ -69,24 +69,24 @@ func (v *Vectorizer) setGrams(grams []Gram) error {
 
 // cut gives a word its pieces.
 func (v *Vectorizer) cut(w *word) {
-	if len(v.grams) == 0 {
+	if len(v.pieces) == 0 {
 		return
 	}
-	for kind, prefix := range gramPrefixes {
+	for kind, prefix := range piecePrefixes {
 		p := cutting{}
-		eachGram(w.raw, func(g string) {
-			if j, found := v.gramColumns[prefix+g]; found {
-				p.grams = append(p.grams, j)
-				p.weight = max(p.weight, v.grams[j].IDF)
+		eachPiece(w.raw, func(g string) {
+			if j, found := v.pieceColumns[prefix+g]; found {
+				p.pieces = append(p.pieces, j)
+				p.weight = max(p.weight, v.pieces[j].IDF)
 			}
 		})
-		p.scale = 1 / math.Sqrt(float64(max(len(p.grams), 1)))
-		w.pieces[kind] = p
+		p.scale = 1 / math.Sqrt(float64(max(len(p.pieces), 1)))
+		w.cuttings[kind] = p
 	}
 }
 
-// Grams returns the pieces of words that have weights of their own. They must not be changed.
-func (v *Vectorizer) Grams() []Gram { return v.grams }
+// Pieces returns the pieces of words that have weights of their own. They must not be changed.
+func (v *Vectorizer) Pieces() []Piece { return v.pieces }
 
 // words returns those of the last note's mention i whose pieces count: as they are written, or those of its name for a concept, so that
 // one meaning counts alike whatever was typed. A measurement has none. They are valid until the next call.
@@ -117,13 +117,13 @@ func (t *Transformer) pieceKind(i int) int {
 	return 1
 }
 
-// gramNorm returns 1/‖m‖ over the words of the last note's mentions, 0 if there are none.
-func (t *Transformer) gramNorm() float64 {
+// pieceNorm returns 1/‖m‖ over the words of the last note's mentions, 0 if there are none.
+func (t *Transformer) pieceNorm() float64 {
 	var square float64
 	for i := range t.mentions {
 		kind := t.pieceKind(i)
 		for _, w := range t.words(i) {
-			square += w.pieces[kind].weight * w.pieces[kind].weight
+			square += w.cuttings[kind].weight * w.cuttings[kind].weight
 		}
 	}
 	if square == 0 {
@@ -132,32 +132,32 @@ func (t *Transformer) gramNorm() float64 {
 	return 1 / math.Sqrt(square)
 }
 
-// GramSum returns the inner product of weights, one per gram, with the row of pieces of words of the last note.
-func (t *Transformer) GramSum(weights []float64) float64 {
-	norm, total := t.gramNorm(), 0.0
-	t.gramSums = t.gramSums[:0]
+// PieceSum returns the inner product of weights, one per piece, with the row of pieces of words of the last note.
+func (t *Transformer) PieceSum(weights []float64) float64 {
+	norm, total := t.pieceNorm(), 0.0
+	t.pieceSums = t.pieceSums[:0]
 	for i := range t.mentions {
 		all, kind := 0.0, t.pieceKind(i)
 		for _, w := range t.words(i) {
-			p, sum := &w.pieces[kind], 0.0
-			for _, g := range p.grams {
+			p, sum := &w.cuttings[kind], 0.0
+			for _, g := range p.pieces {
 				sum += weights[g]
 			}
 			all += sum * norm * p.weight * p.scale
 		}
 		total += all
-		t.gramSums = append(t.gramSums, all)
+		t.pieceSums = append(t.pieceSums, all)
 	}
 	return total
 }
 
-// WithGrams returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with each, and
+// WithPieces returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with each, and
 // their rows, n×G. The row of a note is
 //
 //	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
 //
 // over the words w of its mentions (see words), where g_w counts the pieces of w and m_w is the largest idf among them.
-func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error) {
+func (v *Vectorizer) WithPieces(docs []Document) (*Vectorizer, *matrix.CSR, error) {
 	tallies := make(map[string]*tally)
 	t := v.Transformer()
 	t.bound = math.MaxInt
@@ -174,8 +174,8 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 			for _, w := range t.words(m) {
 				own, found := seen[said{w, kind}]
 				if !found {
-					eachGram(w.raw, func(g string) {
-						g = gramPrefixes[kind] + g
+					eachPiece(w.raw, func(g string) {
+						g = piecePrefixes[kind] + g
 						if tallies[g] == nil {
 							tallies[g] = &tally{}
 						}
@@ -189,14 +189,14 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 			}
 		}
 	}
-	var grams []Gram
+	var pieces []Piece
 	for g, c := range tallies {
 		if c.patients >= v.settings.MinDF {
-			grams = append(grams, Gram{g, SmoothIDF.value(patients, c.patients)})
+			pieces = append(pieces, Piece{g, SmoothIDF.value(patients, c.patients)})
 		}
 	}
-	slices.SortFunc(grams, func(a, b Gram) int { return strings.Compare(a.Text, b.Text) })
-	out, err := New(v.settings, v.vocabulary, v.idf, grams...)
+	slices.SortFunc(pieces, func(a, b Piece) int { return strings.Compare(a.Text, b.Text) })
+	out, err := New(v.settings, v.vocabulary, v.idf, pieces...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,26 +204,26 @@ func (v *Vectorizer) WithGrams(docs []Document) (*Vectorizer, *matrix.CSR, error
 	for i, d := range docs {
 		texts[i] = d.Text
 	}
-	return out, out.TransformGrams(texts), nil
+	return out, out.TransformPieces(texts), nil
 }
 
-// TransformGrams returns the rows of pieces of words of texts, n×G, on one thread.
-func (v *Vectorizer) TransformGrams(texts []string) *matrix.CSR {
+// TransformPieces returns the rows of pieces of words of texts, n×G, on one thread.
+func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 	t := v.Transformer()
 	indptr := make([]int, 1, len(texts)+1)
 	var indices []int32
 	var values []float64
-	row := make([]float64, len(v.grams))
+	row := make([]float64, len(v.pieces))
 	for _, text := range texts {
 		t.analyze(text)
-		norm := t.gramNorm()
+		norm := t.pieceNorm()
 		from := len(indices)
 		for m := range t.mentions {
 			kind := t.pieceKind(m)
 			for _, w := range t.words(m) {
-				p := &w.pieces[kind]
+				p := &w.cuttings[kind]
 				x := norm * p.weight * p.scale
-				for _, g := range p.grams {
+				for _, g := range p.pieces {
 					if row[g] == 0 {
 						indices = append(indices, g)
 					}
@@ -238,7 +238,7 @@ func (v *Vectorizer) TransformGrams(texts []string) *matrix.CSR {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	x, err := matrix.NewCSR(len(texts), len(v.grams), indptr, indices, values)
+	x, err := matrix.NewCSR(len(texts), len(v.pieces), indptr, indices, values)
 	if err != nil {
 		panic("textproc: " + err.Error()) // rows are ascending by construction
 	}

@@ -56,15 +56,15 @@ type Transformer struct {
 	folded bool // the scanned text is folder.text
 	folder folder
 
-	hits     []hit
-	shares   []float64 // of mentions
-	counts   []int32   // of the row's columns
-	gramSums []float64 // of the mentions, by the last GramSum; empty before it
-	spelled  []*word   // of a mention
-	units    []gramUnit
-	columns  []int32
-	values   []float64
-	key      []byte
+	hits        []hit
+	shares      []float64 // of mentions
+	counts      []int32   // of the row's columns
+	pieceSums   []float64 // of the mentions, by the last PieceSum; empty before it
+	spelled     []*word   // of a mention
+	phraseTerms []phraseTerm
+	columns     []int32
+	values      []float64
+	key         []byte
 }
 
 // hit is an occurrence of a column in a note.
@@ -74,8 +74,8 @@ type hit struct {
 	at       int32 // position in the row
 }
 
-// gramUnit is a term that pairs are made of.
-type gramUnit struct {
+// phraseTerm is a term that pairs are made of.
+type phraseTerm struct {
 	term    *term
 	mention int32
 }
@@ -115,7 +115,7 @@ func (t *Transformer) lookup(raw []byte) *word {
 
 // analyze fills t.mentions in the order of the note.
 func (t *Transformer) analyze(text string) {
-	t.folded, t.text, t.gramSums = false, text, t.gramSums[:0]
+	t.folded, t.text, t.pieceSums = false, text, t.pieceSums[:0]
 	if !t.scan(text) {
 		t.folder.run(text)
 		t.folded, t.text = true, string(t.folder.text)
@@ -154,7 +154,7 @@ func (t *Transformer) find() {
 		}
 	}
 	if t.v.settings.NGrams > 1 {
-		t.grams(func(from, to int32) {
+		t.phrases(func(from, to int32) {
 			if j, found := t.v.columns[string(t.key)]; found {
 				t.hits = append(t.hits, hit{column: j, from: from, to: to})
 			}
@@ -170,28 +170,28 @@ func (t *Transformer) prefixOf(m *mention) Status {
 	return m.status
 }
 
-// grams calls yield with every phrase of two or more terms of a clause, its text in t.key, in the order in which they end.
-func (t *Transformer) grams(yield func(from, to int32)) {
-	t.units = t.units[:0]
+// phrases calls yield with every phrase of two or more terms of a clause, its text in t.key, in the order in which they end.
+func (t *Transformer) phrases(yield func(from, to int32)) {
+	t.phraseTerms = t.phraseTerms[:0]
 	for i := range t.mentions {
 		if m := &t.mentions[i]; m.measure == nil {
 			for _, x := range m.terms[:len(m.terms)-m.parts] {
-				t.units = append(t.units, gramUnit{x, int32(i)})
+				t.phraseTerms = append(t.phraseTerms, phraseTerm{x, int32(i)})
 			}
 		}
 	}
-	for i := range t.units {
-		clause := t.mentions[t.units[i].mention].clause
-		for from := i - 1; from >= 0 && i-from < t.v.settings.NGrams && t.mentions[t.units[from].mention].clause == clause; from-- {
+	for i := range t.phraseTerms {
+		clause := t.mentions[t.phraseTerms[i].mention].clause
+		for from := i - 1; from >= 0 && i-from < t.v.settings.NGrams && t.mentions[t.phraseTerms[from].mention].clause == clause; from-- {
 			t.key = t.key[:0]
-			for _, u := range t.units[from : i+1] {
+			for _, u := range t.phraseTerms[from : i+1] {
 				if len(t.key) > 0 {
 					t.key = append(t.key, ' ')
 				}
 				t.key = append(t.key, prefixes[t.prefixOf(&t.mentions[u.mention])]...)
 				t.key = append(t.key, u.term.text...)
 			}
-			yield(t.units[from].mention, t.units[i].mention)
+			yield(t.phraseTerms[from].mention, t.phraseTerms[i].mention)
 		}
 	}
 }

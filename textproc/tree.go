@@ -36,15 +36,15 @@ type entry struct {
 	text    string
 }
 
-// piece is a word, number or mark of a surface.
-type piece struct {
+// surfaceWord is a word, number or mark of a surface.
+type surfaceWord struct {
 	raw   string
 	glued bool // it has to touch the one before it
 }
 
 // split splits a surface as the scanner splits a note. Hyphens and small words inside are left out, as they are in notes.
-func split(surface string) []piece {
-	var all []piece
+func split(surface string) []surfaceWord {
+	var all []surfaceWord
 	last := 0 // kind of the last rune: 0 space, 1 letter, 2 digit, 3 mark
 	for _, r := range surface {
 		kind := 3
@@ -63,7 +63,7 @@ func split(surface string) []piece {
 		case kind == last && kind != 3:
 			all[len(all)-1].raw += string(r)
 		default:
-			all = append(all, piece{string(r), last+kind == 3 && last > 0})
+			all = append(all, surfaceWord{string(r), last+kind == 3 && last > 0})
 		}
 		last = kind
 	}
@@ -84,7 +84,7 @@ func split(surface string) []piece {
 func (v *Vectorizer) insert(surface string) (*node, error) {
 	var n *node
 	for i, p := range split(surface) {
-		w := v.piece(p.raw)
+		w := v.surfaceWord(p.raw)
 		if w == nil {
 			return nil, fmt.Errorf("surface %q: a word is longer than %d bytes", surface, maxWord)
 		}
@@ -108,8 +108,8 @@ func (v *Vectorizer) insert(surface string) (*node, error) {
 	return n, nil
 }
 
-// piece returns the word of a piece of a surface.
-func (v *Vectorizer) piece(raw string) *word {
+// surfaceWord returns the word that stands for one of a surface.
+func (v *Vectorizer) surfaceWord(raw string) *word {
 	if len(raw) == 1 && lower[raw[0]] == 0 && !isDigit(raw[0]) {
 		if v.marks[raw[0]] == nil {
 			w := &word{raw: raw}

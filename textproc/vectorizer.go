@@ -38,23 +38,23 @@ type Vectorizer struct {
 	speller  speller
 	names    map[string]bool // of concepts and measurements
 
-	grams       []Gram
-	gramColumns map[string]int32
+	pieces       []Piece
+	pieceColumns map[string]int32
 }
 
 // word is all that follows from a folded word of a note, before its neighbours are seen.
 type word struct {
-	raw    string
-	like   *word    // the word that was meant, mostly itself
-	stem   [1]*term // of the word as it stands; nil for a stop word or a single letter
-	node   *node    // of the surfaces that begin with it
-	class  class
-	unit   unit
-	stop   bool       // dropped, or kept without a status
-	sex    byte       // 'm' or 'f' of a word that says the sex beside an age, else 0
-	value  float64    // of a number written as a word, else 0
-	pieces [2]cutting // affirmed, and not
-	shared bool       // several patients' notes or the tables have it, so that it is no patient's name
+	raw      string
+	like     *word    // the word that was meant, mostly itself
+	stem     [1]*term // of the word as it stands; nil for a stop word or a single letter
+	node     *node    // of the surfaces that begin with it
+	class    class
+	unit     unit
+	stop     bool       // dropped, or kept without a status
+	sex      byte       // 'm' or 'f' of a word that says the sex beside an age, else 0
+	value    float64    // of a number written as a word, else 0
+	cuttings [2]cutting // affirmed, and not
+	shared   bool       // several patients' notes or the tables have it, so that it is no patient's name
 }
 
 // term is a concept, a word or a range of a measurement. It has a column for each status that is frequent enough.
@@ -71,7 +71,7 @@ type term struct {
 // It returns an error that wraps ErrSettings, ErrEmptyVocabulary or ErrVocabulary and names the field or the column if
 // the settings do not pass, lengths differ, a term is empty, not UTF-8 or there twice, or an idf is negative or not
 // finite. The cost is that of stemming every surface form.
-func New(s Settings, vocabulary []Term, idf []float64, grams ...Gram) (*Vectorizer, error) {
+func New(s Settings, vocabulary []Term, idf []float64, pieces ...Piece) (*Vectorizer, error) {
 	if len(vocabulary) == 0 {
 		return nil, ErrEmptyVocabulary
 	}
@@ -104,7 +104,7 @@ func New(s Settings, vocabulary []Term, idf []float64, grams ...Gram) (*Vectoriz
 		v.vocabulary[j] = t
 	}
 	for _, t := range v.terms {
-		v.number(t)
+		v.setColumns(t)
 	}
 	for _, t := range v.vocabulary {
 		for _, surface := range t.Surface {
@@ -113,7 +113,7 @@ func New(s Settings, vocabulary []Term, idf []float64, grams ...Gram) (*Vectoriz
 			}
 		}
 	}
-	return v, v.setGrams(grams)
+	return v, v.setPieces(pieces)
 }
 
 // newVectorizer returns a vectorizer without a vocabulary.
@@ -190,15 +190,15 @@ func (v *Vectorizer) term(text string) *term {
 		return t
 	}
 	t := &term{text: text, side: strings.HasPrefix(text, "side:")}
-	v.number(t)
+	v.setColumns(t)
 	if v.columns == nil {
 		v.terms[text] = t
 	}
 	return t
 }
 
-// number gives a term its columns.
-func (v *Vectorizer) number(t *term) {
+// setColumns gives a term its columns.
+func (v *Vectorizer) setColumns(t *term) {
 	for s, prefix := range prefixes {
 		t.columns[s] = -1
 		if j, found := v.columns[prefix+t.text]; found {

@@ -73,7 +73,7 @@ const (
 	years
 	repeats
 	amount // of a drug
-	pieces // of a drug
+	pills  // or puffs of a drug
 	litres
 	feet
 	metres
@@ -95,7 +95,7 @@ var units = func() map[string]unit {
 		years:            {"y", "yr", "yrs", "year", "years"},
 		repeats:          {"times", "episode", "episodes", "bouts"},
 		amount:           {"mg", "mgs", "mcg", "ug", "g", "gm", "gms", "gram", "grams", "ml", "mls", "cc", "u", "unit", "units", "meq", "iu", "amp", "amps"},
-		pieces:           {"pill", "pills", "tab", "tabs", "tablet", "tablets", "cap", "caps", "capsule", "capsules", "puff", "puffs", "drop", "drops", "dose", "doses", "spray", "sprays"},
+		pills:            {"pill", "pills", "tab", "tabs", "tablet", "tablets", "cap", "caps", "capsule", "capsules", "puff", "puffs", "drop", "drops", "dose", "doses", "spray", "sprays"},
 		litres:           {"l", "liter", "liters", "litre", "litres", "lpm", "lnc"},
 		feet:             {"ft", "foot", "feet"},
 		metres:           {"meter", "meters", "metre", "metres"},

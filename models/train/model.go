@@ -274,7 +274,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	}
 	if s.words() && s.Pieces {
 		var pieces *matrix.CSR
-		if vectorizer, pieces, err = t.vectorizer.WithGrams(r.docs); err != nil {
+		if vectorizer, pieces, err = t.vectorizer.WithPieces(r.docs); err != nil {
 			return nil, fmt.Errorf("taking words to pieces: %w", err)
 		}
 		if _, g = pieces.Dims(); g > 0 {

@@ -260,7 +260,7 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 		parts = append(parts, tx.x)
 		_, p := tx.x.Dims()
 		before += p
-		_, pieces, err := tx.vectorizer.WithGrams(r.docs)
+		_, pieces, err := tx.vectorizer.WithPieces(r.docs)
 		if err != nil {
 			t.Fatal(err)
 		}
