@@ -99,7 +99,8 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		if (t.isMark(end, ',') || t.isMark(end, '/') || t.isMark(end, '-')) && t.sexAt(end+1) {
 			end++
 		}
-		if old := t.is(end-1, "o", "yo", "old"); old && end < len(t.lex) && t.lex[end].end-t.lex[end].start == 1 && t.lex[end].kind == letters && !t.sexAt(end) && t.sexAt(end+1) { // 17 y o w f
+		if old := t.is(end-1, "o", "yo", "old"); old && end < len(t.lex) && t.lex[end].end-t.lex[end].start == 1 &&
+			t.lex[end].kind == letters && !t.sexAt(end) && t.sexAt(end+1) { // 17 y o w f
 			end++
 		}
 		if t.sexAt(end) {
@@ -114,7 +115,8 @@ const leastFever = 100
 
 // ageAlone reports whether a number at i and its unit at the start of a note are an age without "old": 40Y, 6wk.
 func (t *Transformer) ageAlone(i, unit int) bool {
-	if i > 0 || t.isClass(unit+1, expecting|labouring) || t.is(unit+1, "of", "ago", "hx", "h", "history", "s", "pp", "post", "postpartum", "in", "now", "since") {
+	if i > 0 || t.isClass(unit+1, expecting|labouring) || t.is(unit+1, "of", "ago", "hx", "h", "history", "s", "pp", "post",
+		"postpartum", "in", "now", "since") {
 		return false
 	}
 	u := t.unitAt(unit)
@@ -147,5 +149,6 @@ func (t *Transformer) sexAt(i int) bool {
 	if i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.sex == 0 {
 		return false
 	}
-	return len(t.lex[i].word.raw) > 1 || !(t.isNumber(i+1) && t.lex[i+1].glued) && !(t.isMark(i+1, '/') && t.lex[i+1].glued && t.touchesLetters(i+2))
+	return len(t.lex[i].word.raw) > 1 || !(t.isNumber(i+1) && t.lex[i+1].glued) &&
+		!(t.isMark(i+1, '/') && t.lex[i+1].glued && t.touchesLetters(i+2))
 }

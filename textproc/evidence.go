@@ -15,8 +15,8 @@ type Part struct {
 
 // Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in equal shares to
 // its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the last PieceSum found in the pieces of a
-// word to the word. The parts are in the order of the note, do not overlap, and add up to Σ contributions + PieceSum but for rounding.
-// They are appended to dst[:0], whose memory is reused.
+// word to the word. The parts are in the order of the note, do not overlap, since tokens do not, and add up to Σ contributions + PieceSum
+// but for rounding. They are appended to dst[:0], whose memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	t.shares = slices.Grow(t.shares[:0], len(t.mentions))[:len(t.mentions)]
 	t.counts = slices.Grow(t.counts[:0], len(contributions))[:len(contributions)]
@@ -48,21 +48,13 @@ func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	}
 	dst = dst[:0]
 	for i := range t.mentions {
-		m, n := &t.mentions[i], len(dst)
-		sum, start := t.shares[i], int(m.start)
+		m, sum := &t.mentions[i], t.shares[i]
 		if i < len(t.pieceSums) {
 			sum += t.pieceSums[i]
 		}
-		if n > 0 { // one character may hold several words
-			start = max(start, dst[n-1].End)
-		}
-		switch {
-		case sum == 0:
-		case start >= int(m.end):
-			dst[n-1].Contribution += sum
-		default:
-			dst = t.part(dst, start, int(m.end), sum)
-			t.describe(&dst[n], m)
+		if sum != 0 {
+			dst = t.part(dst, int(m.start), int(m.end), sum)
+			t.describe(&dst[len(dst)-1], m)
 		}
 	}
 	return dst

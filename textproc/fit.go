@@ -46,7 +46,8 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	tallies, patients := countPatients(docs, draft)
 	vocabulary := choose(tallies, patients, s)
 	if len(vocabulary) == 0 {
-		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients and in at most a share of %v of them",
+		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
+			"and in at most a share of %v of them",
 			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MaxDF)
 	}
 	idf := make([]float64, len(vocabulary))
@@ -101,7 +102,8 @@ func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 	return tallies, patients
 }
 
-// byPatient numbers the patients of docs and returns the documents in the order of their patients, the patient of each, and how many there are.
+// byPatient numbers the patients of docs and returns the documents in the order of their patients, the patient of each, and how many there
+// are.
 func byPatient(docs []Document) (order, patient []int, patients int) {
 	number := make(map[string]int, len(docs))
 	patient = make([]int, len(docs))

@@ -85,7 +85,8 @@ func (t *Transformer) fractions() {
 	kept := t.lex[:0]
 	for i := 0; i < len(t.lex); i++ {
 		l := t.lex[i]
-		if next := i + 3; t.isNumber(i) && t.isMark(i+1, '/') && t.isNumber(i+2) && isFraction(l.value, t.lex[i+2].value) && !t.isMark(next, '/') {
+		if next := i + 3; t.isNumber(i) && t.isMark(i+1, '/') && t.isNumber(i+2) && isFraction(l.value, t.lex[i+2].value) &&
+			!t.isMark(next, '/') {
 			l.value, l.end, l.point, l.word = l.value/t.lex[i+2].value, t.lex[i+2].end, true, nil
 			whole := len(kept) - 1
 			switch u := t.unitAt(next); {
@@ -169,7 +170,8 @@ func (t *Transformer) readNumber(text string, i int, l *lexeme) int {
 		}
 	}
 	l.word = t.v.words.lookup(t.buffer[:copy(t.buffer[:], text[start:i])])
-	if i+1 < len(text) && isDigit(text[i+1]) && (text[i] == '.' || text[i] == ',' && value >= 34 && value < 43 && !(i+2 < len(text) && isDigit(text[i+2]))) { // 39,5
+	if i+1 < len(text) && isDigit(text[i+1]) && (text[i] == '.' ||
+		text[i] == ',' && value >= 34 && value < 43 && !(i+2 < len(text) && isDigit(text[i+2]))) { // 39,5
 		l.point, l.word = true, nil
 		i++
 		for scale := .1; i < len(text) && isDigit(text[i]); i++ {

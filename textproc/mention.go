@@ -102,7 +102,8 @@ func (t *Transformer) add(from, to int, terms []*term, parts int, e *entry, m *m
 	t.status = t.status || e != nil && e.denied
 	t.events = append(t.events, event{kind: mentioned, mention: int32(len(t.mentions)), lex: int32(from)})
 	t.mentions = append(t.mentions, mention{
-		start: t.lex[from].start, end: t.lex[to-1].end, first: int32(from), last: int32(to), terms: terms, parts: parts, entry: e, measure: m, clause: t.clause,
+		start: t.lex[from].start, end: t.lex[to-1].end, first: int32(from), last: int32(to), terms: terms, parts: parts, entry: e,
+		measure: m, clause: t.clause,
 	})
 }
 

@@ -209,7 +209,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 			return t.one(i, end+2, speed, high*.62)
 		case i > 0 && t.lex[i].glued && t.lex[i-1].kind == letters: // 8jul88 f/u
 			return 0
-		case t.is(at, "f") && high >= 94 && high <= 110, t.is(at, "c") && high >= 34 && high <= 43 && (t.lex[next-1].point || t.lex[at].glued && high >= 38):
+		case t.is(at, "f") && high >= 94 && high <= 110, t.is(at, "c") && high >= 34 && high <= 43 &&
+			(t.lex[next-1].point || t.lex[at].glued && high >= 38):
 			return t.one(i, end, temperature, celsius(high))
 		case t.lex[at].glued, len(t.lex[at].word.raw) > 1 && !t.is(at, "in", "st", "fr"):
 			return end
@@ -218,7 +219,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	}
 	switch {
 	case t.isMark(at, '%'):
-		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") || t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres || t.followsVital(i) {
+		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") ||
+			t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres || t.followsVital(i) {
 			first := len(t.arena)
 			t.typed(saturation, saturation.worse(low, high))
 			return t.addTyped(i, end, first, saturation)
@@ -238,7 +240,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 
 // oxygenAfter reports whether what begins at lexeme i makes the litres before it those of a flow.
 func (t *Transformer) oxygenAfter(i int) bool {
-	return t.isOxygen(i) || t.isClass(i, breathed) || t.is(i, "simple", "face") && t.isClass(i+1, breathed) || t.is(i, "home") && t.isOxygen(i+1)
+	return t.isOxygen(i) || t.isClass(i, breathed) || t.is(i, "simple", "face") && t.isClass(i+1, breathed) ||
+		t.is(i, "home") && t.isOxygen(i+1)
 }
 
 // oxygenBefore reports whether the litres at lexeme i are those of a flow by what stands before them: on 2L, @ 2L, O2 at 6L, NC: 3L.
@@ -293,7 +296,8 @@ func (t *Transformer) isOxygen(i int) bool {
 // lasting reads the number at i with the unit of time at lexeme at. It returns 0 if that is none.
 func (t *Transformer) lasting(i, at int, x float64) int {
 	u, end := t.unitAt(at), at+1
-	if len(t.lex[at].word.raw) == 1 && !t.lex[at].glued && !t.is(i-1, "x") || len(t.lex[at].word.raw) == 1 && t.isMark(end, '/') && t.touchesLetters(end+1) { // h/o
+	if len(t.lex[at].word.raw) == 1 && !t.lex[at].glued && !t.is(i-1, "x") ||
+		len(t.lex[at].word.raw) == 1 && t.isMark(end, '/') && t.touchesLetters(end+1) { // h/o
 		return 0
 	}
 	if t.rates(at) { // 98 hr 110
@@ -447,7 +451,8 @@ func (t *Transformer) vertebra(i, r int, most float64) int {
 	if t.isMark(at, '-') && t.lex[at].glued {
 		at++
 	}
-	if !t.isNumber(at) || !t.lex[at].glued || t.lex[at].point || i > 0 && t.lex[i].glued && t.lex[i-1].kind == digits || t.lex[at].value < 1 || t.lex[at].value > most {
+	if !t.isNumber(at) || !t.lex[at].glued || t.lex[at].point || i > 0 && t.lex[i].glued && t.lex[i-1].kind == digits ||
+		t.lex[at].value < 1 || t.lex[at].value > most {
 		return i
 	}
 	next := at + 1

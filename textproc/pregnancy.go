@@ -4,7 +4,8 @@ package textproc
 func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 	const long = 20 // weeks that are hardly those of a symptom
 	u, end := t.unitAt(next), next+1
-	if (t.isNumber(next) && t.isMark(end, '/') || t.isMark(next, '+') && t.lex[next].glued) && t.isNumber(end) != t.isNumber(next) { // 32 5/7 wks, 37+2 wks
+	if (t.isNumber(next) && t.isMark(end, '/') || t.isMark(next, '+') && t.lex[next].glued) &&
+		t.isNumber(end) != t.isNumber(next) { // 32 5/7 wks, 37+2 wks
 		at := next + 2
 		sevenths := !t.isNumber(next)
 		if t.isNumber(next) {
@@ -28,7 +29,8 @@ func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 		return 0
 	}
 	before := i - 1
-	for before >= 0 && before > i-5 && (t.isClass(before, filler|separator) || t.isMark(before, ':') || t.isMark(before, '~') || t.isMark(before, '(') || t.is(before, "x")) {
+	for before >= 0 && before > i-5 && (t.isClass(before, filler|separator) || t.isMark(before, ':') || t.isMark(before, '~') ||
+		t.isMark(before, '(') || t.is(before, "x")) {
 		before--
 	}
 	since := before < i-1 && t.is(i-1, "x") || t.is(i-1, "for", "past", "last")

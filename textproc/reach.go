@@ -146,7 +146,8 @@ func (t *Transformer) bare(i int, past bool) bool {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
-			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" || m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" ||
+				m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
 			said, known = true, m.entry != nil

@@ -36,7 +36,8 @@ func (t *Transformer) mark(i int) int {
 // question reads ?uti, syncope? and (?) as doubt.
 func (t *Transformer) question(i int) int {
 	switch {
-	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i), i+1 == len(t.lex) || t.lex[i+1].kind == mark && t.lex[i+1].c != '?':
+	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i), i+1 == len(t.lex) ||
+		t.lex[i+1].kind == mark && t.lex[i+1].c != '?':
 		t.trigger(i, i+1, unsure)
 	default:
 		t.trigger(i, i+1, maybe)
@@ -59,8 +60,9 @@ func (t *Transformer) sign(i int) int {
 		t.trigger(i, end+2, maybe)
 		return end + 2
 	}
-	closes := end < len(t.lex) && (t.lex[end].c == ',' || t.lex[end].c == ';') || (end == len(t.lex) || t.lex[end].c == '.' || t.lex[end].c == '\n') &&
-		(t.plus || t.closing || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
+	closes := end < len(t.lex) && (t.lex[end].c == ',' || t.lex[end].c == ';') ||
+		(end == len(t.lex) || t.lex[end].c == '.' || t.lex[end].c == '\n') &&
+			(t.plus || t.closing || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)

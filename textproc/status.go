@@ -56,8 +56,10 @@ const (
 )
 
 var effects = map[string]effect{
-	"deny": deny, "denies": denies, "not": not, "absent": absent, "free": free, "negative": negative, "denied": denied, "maybe": maybe, "unsure": unsure,
-	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "exposed": exposed, "present": present, "kin": kin, "has": has, "tells": tells, "self": self, "until": until,
+	"deny": deny, "denies": denies, "not": not, "absent": absent, "free": free, "negative": negative, "denied": denied,
+	"maybe": maybe, "unsure": unsure,
+	"either": either, "past": historical, "after": after, "over": over, "other": otherPerson, "exposed": exposed,
+	"present": present, "kin": kin, "has": has, "tells": tells, "self": self, "until": until,
 	"end": ends, "stop": stops, "acts": acts,
 }
 

@@ -56,7 +56,8 @@ func (v *Vectorizer) setPieces(pieces []Piece) error {
 	v.pieceColumns = make(map[string]int32, len(pieces))
 	for j, g := range pieces {
 		_, again := v.pieceColumns[g.Text]
-		if n := utf8.RuneCountInString(strings.TrimPrefix(g.Text, piecePrefixes[1])); again || n < shortestPiece || n > longestPiece || !utf8.ValidString(g.Text) || !(g.IDF > 0) || math.IsInf(g.IDF, 1) {
+		if n := utf8.RuneCountInString(strings.TrimPrefix(g.Text, piecePrefixes[1])); again || n < shortestPiece ||
+			n > longestPiece || !utf8.ValidString(g.Text) || !(g.IDF > 0) || math.IsInf(g.IDF, 1) {
 			return fmt.Errorf("%w: piece of words %d is malformed or appears twice", ErrVocabulary, j)
 		}
 		v.pieceColumns[g.Text] = int32(j)

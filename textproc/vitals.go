@@ -18,7 +18,8 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
 		return 0
 	}
-	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) || t.is(at+1, "am", "pm") || t.isClass(at+1, month) && t.lex[at+1].glued {
+	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) || t.is(at+1, "am", "pm") ||
+		t.isClass(at+1, month) && t.lex[at+1].glued {
 		return 0
 	}
 	if t.isMark(at+1, '/') || t.is(at+1, "over") {
@@ -53,7 +54,8 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 		if t.is(end, "f", "c") {
 			end++
 		}
-		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark && !t.lex[end+1].glued || t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
+		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark && !t.lex[end+1].glued ||
+			t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
 			end++
 		}
 	case glucose:
@@ -262,7 +264,8 @@ func rated(t *Transformer, key, number int) bool {
 		return false
 	}
 	for i := key + 1; i < number; i++ {
-		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score", "rating", "rated", "pain", "at", "a", "an", "as", "her", "his", "their", "my", "the") {
+		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score", "rating", "rated",
+			"pain", "at", "a", "an", "as", "her", "his", "their", "my", "the") {
 			return false
 		}
 	}
@@ -270,7 +273,8 @@ func rated(t *Transformer, key, number int) bool {
 		return true
 	}
 	next := number + 1
-	return next >= len(t.lex) || t.lex[next].kind == mark && t.lex[next].c != '%' || t.is(next, "now", "currently", "today", "with", "and", "at", "out", "of")
+	return next >= len(t.lex) || t.lex[next].kind == mark && t.lex[next].c != '%' ||
+		t.is(next, "now", "currently", "today", "with", "and", "at", "out", "of")
 }
 
 // crossed tells an orientation from another number: alert needs an x.
