@@ -281,13 +281,13 @@ func TestNamesArePositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	transformer := v.Transformer()
-	row := transformer.Row("Mrs Foote, Mr Paine: foot pain")
+	row := transformer.Row("Mrs Foote, Mr Paine, Foote: Paine, foot pain")
 	weights := make([]float64, len(row.Columns))
 	for i := range weights {
 		weights[i] = 1
 	}
 	var printed []string
-	text := "Mrs Foote, Mr Paine: foot pain"
+	text := "Mrs Foote, Mr Paine, Foote: Paine, foot pain"
 	for _, p := range transformer.Parts(nil, weights) {
 		if p.Printable {
 			printed = append(printed, text[p.Start:p.End])

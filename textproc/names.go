@@ -1,8 +1,12 @@
 package textproc
 
 // titled returns the lexeme after a name with the title at i: Mrs Smith, Dr. J. Jones. Names mean nothing. It returns i if no name
-// follows. A word that the concepts know is no name after "ms" and after "dr" without a full stop, nor after an article: "the dr. fever".
+// follows. A word that the concepts know is no name after "dr" and "ms" without a full stop, after "ms." in a sentence, nor after an
+// article: "the dr. fever". "Miss" is a verb in a sentence.
 func (t *Transformer) titled(i int) int {
+	if t.is(i, "miss") && !t.beginsSentence(i) {
+		return i
+	}
 	at, point := i+1, t.isMark(i+1, '.') && t.lex[i+1].glued
 	if point {
 		at++
@@ -48,5 +52,10 @@ func (t *Transformer) isInitial(i int) bool {
 
 // namesFindings reports whether a word of the concepts after the title at i is a name: Mrs Payne, Dr. Burns.
 func (t *Transformer) namesFindings(i int, point bool) bool {
-	return t.is(i, "mr", "mrs") || t.is(i, "dr") && point && !t.is(i-1, "the", "a", "her", "his", "their", "my", "family")
+	return t.is(i, "mr", "mrs") || t.is(i, "ms", "miss") && point && t.beginsSentence(i) || t.is(i, "dr") && point && !t.is(i-1, "the", "a", "her", "his", "their", "my", "family")
+}
+
+// beginsSentence reports whether a sentence begins with lexeme i.
+func (t *Transformer) beginsSentence(i int) bool {
+	return i == 0 || t.isMark(i-1, '.') || t.isMark(i-1, ';') || t.isMark(i-1, '\n')
 }

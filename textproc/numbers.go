@@ -343,7 +343,7 @@ func (t *Transformer) special(i int) int {
 		return max(i, t.numeral(i))
 	case w.raw == "twice":
 		return t.one(i, i+1, count, 2)
-	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr":
+	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr" || w.raw == "miss":
 		return t.titled(i)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {

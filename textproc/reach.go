@@ -92,7 +92,10 @@ func (t *Transformer) continuesKin(s *scope, i int) bool {
 		return s.family
 	}
 	e := t.mentions[t.events[i].mention].entry
-	return e != nil && (e.kind == "history" || s.kinHistory && e.kind == "finding")
+	if e == nil {
+		return s.kinHistory
+	}
+	return e.kind == "history" || s.kinHistory && e.kind == "finding"
 }
 
 // follows reports whether something is mentioned between event i and the end of its item.

@@ -192,9 +192,12 @@ func (t *Transformer) signedLetter(i int) *entry {
 	return e
 }
 
-// hasSign reports whether a plus or minus touches the word at i and no other: before it, or else after it.
+// hasSign reports whether a plus or minus, in brackets or without, touches the word at i and no other: before it, or else after it.
 func (t *Transformer) hasSign(i int) bool {
 	isSign := func(k int) bool { return t.isMark(k, '+') || t.isMark(k, '-') }
+	if i > 2 && t.lex[i].glued && t.isSign(i-3) || t.isMark(i+1, '(') && t.lex[i+1].glued && t.isSign(i+1) {
+		return true
+	}
 	return i > 0 && isSign(i-1) && t.lex[i].glued && t.starts(i-1) || isSign(i+1) && t.lex[i+1].glued && !t.touchesNext(i+1)
 }
 

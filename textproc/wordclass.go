@@ -45,7 +45,7 @@ var classes = func() map[string]class {
 		shortened: {"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp",
 			"poss", "hx", "inj", "dec", "inc"},
 		month:   {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
-		leading: {"x", "c", "t", "l", "s", "g", "n", "v", "d", "y", "age", "aged", "twice", "mr", "mrs", "ms", "dr"},
+		leading: {"x", "c", "t", "l", "s", "g", "n", "v", "d", "y", "age", "aged", "twice", "mr", "mrs", "ms", "miss", "dr"},
 		taking:  {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {
