@@ -11,7 +11,8 @@ func (t *Transformer) titled(i int) int {
 	if point {
 		at++
 	}
-	for t.isInitial(at) {
+	const initials = 2
+	for n := 0; n < initials && t.isInitial(at); n++ {
 		at++
 		if t.isMark(at, '.') {
 			at++

@@ -240,7 +240,7 @@ func (t *Transformer) newline(i int) int {
 	case t.list == plainLines:
 		kind = listLine
 	default:
-		end = i + 1
+		end = next
 	}
 	t.events = append(t.events, event{kind: kind, lex: int32(i)})
 	t.clause++

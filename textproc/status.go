@@ -101,7 +101,7 @@ type scope struct {
 	fresh      bool // nothing has been said since the denial
 	commas     bool // the denial passes commas
 	listing    bool // it is of a word that lists: denies, negative for
-	refused    bool // a denial has gone before in the sentence
+	refused    bool // a denial, or a surface with its own no, has gone before in the sentence
 	uncertain  bool
 	past       bool
 	begun      bool // something has been said since the word for the past
@@ -202,6 +202,7 @@ func (t *Transformer) mention(s *scope, i int) {
 		}
 		s.past, s.another = s.past && !s.begun, false
 	}
+	s.refused = s.refused || m.entry != nil && t.is(int(m.first), "no") // no allergies, no meds, rash
 	if m.entry != nil && m.entry.now && (s.past || !s.fresh) {
 		s.denied, s.past, s.another = 0, false, false
 	}
