@@ -11,6 +11,7 @@
 //	concepts   the longest surface of concepts.tsv: sob and "short of breath" are dyspnea, n/v is nausea and vomiting. Parts come
 //	           beside: chest_pain, chest, pain.
 //	senses     a surface with several is read by its neighbours (senses.tsv), or left as it is
+//	names      a word after a title is a name and no term: Mrs Smith, Dr. Jones
 //	spelling   a word of five letters or more that is in no list and one edit from a word of a surface is read as that one
 //	stop words and single letters are no terms
 //	stems      other words: Porter2 as kljensen/snowball v0.10.0 has it, from before its change of October 2023

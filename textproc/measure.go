@@ -34,8 +34,10 @@ var (
 	heartRate = &measure{
 		name: "hr", least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
 		ranges: []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
-		keys: []string{"hr", "pulse", "heart rate", "pulse rate", "p", "tachycardia", "tachycardic", "tachy", "bradycardia",
-			"bradycardic", "brady"}, concepts: true, needs: besideVital,
+		keys: []string{
+			"hr", "pulse", "heart rate", "pulse rate", "p", "tachycardia", "tachycardic", "tachy", "bradycardia",
+			"bradycardic", "brady",
+		}, concepts: true, needs: besideVital,
 	}
 	breathing = &measure{
 		name: "rr", least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
@@ -48,20 +50,26 @@ var (
 		ranges: []string{"<=90", "91-100", "101-110", "111-179", "180-219", ">=220"},
 		keys:   []string{"bp", "blood pressure", "sbp", "systolic", "bps"},
 	}
-	diastolic = &measure{name: "dbp", least: 10, most: 220, limits: []float64{120.5}, ranges: []string{"", ">120"}, vital: true,
-		keys: []string{"dbp", "diastolic"}}
+	diastolic = &measure{
+		name: "dbp", least: 10, most: 220, limits: []float64{120.5}, ranges: []string{"", ">120"}, vital: true,
+		keys: []string{"dbp", "diastolic"},
+	}
 	temperature = &measure{
 		name: "temp", least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
 		ranges: []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
-		keys: []string{"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "low grade fever", "febrile",
-			"afebrile"}, concepts: true, needs: warm,
+		keys: []string{
+			"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "low grade fever", "febrile",
+			"afebrile",
+		}, concepts: true, needs: warm,
 	}
 	saturation = &measure{
 		name: "spo2", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
 		ranges: []string{"<=91", "92-93", "94-95", ">=96"},
-		keys: []string{"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulse oximetry",
+		keys: []string{
+			"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulse oximetry",
 			"pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating", "saturating", "hypoxia",
-			"hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat", "low spo2", "low o2"},
+			"hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat", "low spo2", "low o2",
+		},
 		concepts: true, needs: saturated,
 	}
 	coma = &measure{
@@ -71,10 +79,12 @@ var (
 	glucose = &measure{
 		name: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
-		keys: []string{"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar",
+		keys: []string{
+			"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar",
 			"sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick",
 			"glucometer", "meter", "glu", "bgm", "poc glucose", "gluc", "high glucose", "glucose high", "bs high", "bg high",
-			"blood sugar high", "sugar high", "low glucose", "glucose low", "bs low", "bg low", "blood sugar low", "sugar low"},
+			"blood sugar high", "sugar high", "low glucose", "glucose low", "bs low", "bg low", "blood sugar low", "sugar low",
+		},
 		concepts: true,
 	}
 	painScore = &measure{
@@ -82,22 +92,30 @@ var (
 		keys:     []string{"pain", "pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain"},
 		concepts: true, needs: rated,
 	}
-	a1c = &measure{name: "a1c", least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"},
-		keys: []string{"a1c", "hba1c", "hgba1c", "hgb a1c"}}
-	inr = &measure{name: "inr", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05},
-		ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: []string{"inr"}}
+	a1c = &measure{
+		name: "a1c", least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"},
+		keys: []string{"a1c", "hba1c", "hgba1c", "hgb a1c"},
+	}
+	inr = &measure{
+		name: "inr", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05},
+		ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: []string{"inr"},
+	}
 	potassium = &measure{
 		name: "k", least: 1.2, most: 12, limits: []float64{2.5, 3.5, 5.5, 6, 6.5}, normal: 2,
 		ranges: []string{"<2.5", "2.5-3.4", "3.5-5.4", "5.5-5.9", "6.0-6.4", ">=6.5"},
 		keys:   []string{"k", "k+", "potassium"}, needs: decimalOrSign,
 	}
-	lactate = &measure{name: "lactate", least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"},
-		keys: []string{"lactate", "lactic", "lactic acid"}}
+	lactate = &measure{
+		name: "lactate", least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"},
+		keys: []string{"lactate", "lactic", "lactic acid"},
+	}
 	orientation = &measure{
 		name: "orient", least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
-		keys: []string{"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented",
+		keys: []string{
+			"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented",
 			"alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented", "alert/oriented",
-			"alert and orientated", "orientated", "cao", "caox", "a and ox", "alert"}, concepts: true, needs: crossed,
+			"alert and orientated", "orientated", "cao", "caox", "a and ox", "alert",
+		}, concepts: true, needs: crossed,
 	}
 	duration = &measure{
 		name: "dur", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours

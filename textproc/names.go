@@ -53,7 +53,10 @@ func (t *Transformer) isInitial(i int) bool {
 
 // namesFindings reports whether a word of the concepts after the title at i is a name: Mrs Payne, Dr. Burns.
 func (t *Transformer) namesFindings(i int, point bool) bool {
-	return t.is(i, "mr", "mrs") || t.is(i, "ms", "miss") && point && t.beginsSentence(i) || t.is(i, "dr") && point && !t.is(i-1, "the", "a", "her", "his", "their", "my", "family")
+	if t.is(i, "dr") {
+		return point && !t.is(i-1, "the", "a", "her", "his", "their", "my", "family")
+	}
+	return t.is(i, "mr", "mrs") || point && t.beginsSentence(i)
 }
 
 // beginsSentence reports whether a sentence begins with lexeme i.

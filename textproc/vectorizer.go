@@ -227,8 +227,10 @@ func (v *Vectorizer) Label(column int) string {
 
 // Remark returns a status by its name as people read it behind words, such as " (denied)"; "" for the affirmed one.
 func Remark(status string) string {
-	word := map[string]string{Negated.String(): "denied", Uncertain.String(): "possible", Historical.String(): "past",
-		OtherPerson.String(): "another's"}[status]
+	word := map[string]string{
+		Negated.String(): "denied", Uncertain.String(): "possible", Historical.String(): "past",
+		OtherPerson.String(): "another's",
+	}[status]
 	if word == "" {
 		return ""
 	}
