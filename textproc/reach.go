@@ -267,3 +267,34 @@ func (t *Transformer) isActivity(i int) bool {
 func (t *Transformer) isListed(i int, listing bool) bool {
 	return t.is(i-1, "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || listing && (t.is(i-1, "and") || t.isMark(i-1, '&'))
 }
+
+// denyTriad denies all of "SI, HI, AVH denied": what stands in a list before event i and is asked for together.
+func (t *Transformer) denyTriad(i int) {
+	for k := i - 1; k >= max(0, i-farthest); k-- {
+		switch e := &t.events[k]; e.kind {
+		case comma, joined:
+		case mentioned:
+			m := &t.mentions[e.mention]
+			if m.entry == nil || m.measure != nil {
+				return
+			}
+			switch m.entry.text {
+			case "suicidal_ideation", "homicidal_ideation", "suicidal_ideation+homicidal_ideation", "hallucinations":
+				t.setStatus(m, Negated)
+			default:
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// saysDenied reports whether event i is a concept that denies by itself: afebrile.
+func (t *Transformer) saysDenied(i int) bool {
+	if i < 0 || t.events[i].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[i].mention]
+	return m.entry != nil && m.entry.denied && m.status == Negated
+}

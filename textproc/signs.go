@@ -180,7 +180,7 @@ func (t *Transformer) signedLetter(i int) *entry {
 			if l.c == '.' || l.c == ';' || l.c == '\n' {
 				break
 			}
-			if l.kind == letters && t.hasSign(k) {
+			if l.kind == letters && (t.hasSign(k) || t.is(k, "n", "v")) { // n/v, -d
 				others++
 				beside = beside || t.is(k, "f")
 			}

@@ -261,6 +261,7 @@ func (t *Transformer) apply(s *scope, i int) {
 			s.open(denies)
 		} else {
 			t.backward(i, Negated, false)
+			t.denyTriad(i)
 		}
 	case absent:
 		t.backward(i, Negated, false)
@@ -323,7 +324,7 @@ func (t *Transformer) apply(s *scope, i int) {
 			s.uncertain = false
 		}
 	case until:
-		if s.denied > 0 && !s.fresh {
+		if s.denied > 0 && !s.fresh || t.saysDenied(i-1) {
 			t.backward(i, Affirmed, false)
 		}
 		s.denied, s.uncertain, s.kin = 0, false, -1
