@@ -44,7 +44,8 @@ var classes = func() map[string]class {
 		breathed: {"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n", "bipap", "cpap", "vent"},
 		airing:   {"ra", "room", "on", "ora"},
 		needled: {
-			"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "place", "placed", "inserted", "patent", "access", "ac", "rac", "lac", "fa",
+			"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "place", "placed", "inserted",
+			"patent", "access", "ac", "rac", "lac", "fa",
 			"forearm", "hand", "wrist", "antecubital", "ej",
 		},
 		practice: {
