@@ -140,7 +140,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	p.Intercept, p.Threshold = msg.Round(h.Intercept), parts.Threshold
 	p.KnownTermShare = 0
 	if row.Tokens > 0 {
-		p.KnownTermShare = float64(row.Known) / float64(row.Tokens)
+		p.KnownTermShare = msg.Round(float64(row.Known) / float64(row.Tokens))
 	}
 	p.Decision = msg.NotAdmit
 	if p.Admission() >= p.Threshold {
@@ -340,9 +340,10 @@ func (r *ranking) largest(values []float64, limit int) (shown []int, rest float6
 		}
 		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(math.Abs(values[b]), math.Abs(values[a])) })
 	} else {
+		least := 0.0 // size of the last one shown, once the limit is reached
 		for i, v := range values {
 			size := math.Abs(v)
-			if size == 0 || len(shown) == limit && size <= math.Abs(values[shown[limit-1]]) {
+			if size <= least {
 				continue
 			}
 			if len(shown) < limit {
@@ -353,6 +354,9 @@ func (r *ranking) largest(values []float64, limit int) (shown []int, rest float6
 				shown[at] = shown[at-1]
 			}
 			shown[at] = i
+			if len(shown) == limit {
+				least = math.Abs(values[shown[limit-1]])
+			}
 		}
 	}
 	*r = shown

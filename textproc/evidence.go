@@ -19,15 +19,7 @@ type Part struct {
 // but for rounding. They are appended to dst[:0], whose memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	t.shares = slices.Grow(t.shares[:0], len(t.mentions))[:len(t.mentions)]
-	t.counts = slices.Grow(t.counts[:0], len(contributions))[:len(contributions)]
 	clear(t.shares)
-	clear(t.counts)
-	distinct := t.columns[:len(contributions)]
-	for i := range t.hits {
-		c, _ := slices.BinarySearch(distinct, t.hits[i].column)
-		t.hits[i].at = int32(c)
-		t.counts[c]++
-	}
 	for _, h := range t.hits {
 		share := contributions[h.at] / float64(t.counts[h.at])
 		if h.from == h.to {

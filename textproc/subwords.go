@@ -135,7 +135,7 @@ func (t *Transformer) pieceNorm() float64 {
 
 // PieceSum returns the inner product of weights, one per piece, with the row of pieces of words of the last note.
 func (t *Transformer) PieceSum(weights []float64) float64 {
-	norm, total := t.pieceNorm(), 0.0
+	var square float64
 	t.pieceSums = t.pieceSums[:0]
 	for i := range t.mentions {
 		all, kind := 0.0, t.pieceKind(i)
@@ -144,10 +144,18 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 			for _, g := range p.pieces {
 				sum += weights[g]
 			}
-			all += sum * norm * p.weight * p.scale
+			all += sum * p.weight * p.scale
+			square += p.weight * p.weight
 		}
-		total += all
 		t.pieceSums = append(t.pieceSums, all)
+	}
+	if square == 0 {
+		return 0 // so are the sums
+	}
+	norm, total := 1/math.Sqrt(square), 0.0
+	for i := range t.pieceSums {
+		t.pieceSums[i] *= norm
+		total += t.pieceSums[i]
 	}
 	return total
 }

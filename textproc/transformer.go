@@ -62,7 +62,8 @@ type Transformer struct {
 	pieceSums   []float64 // of the mentions, by the last PieceSum; empty before it
 	spelled     []*word   // of a mention
 	phraseTerms []phraseTerm
-	columns     []int32
+	keys        []uint64 // hits by column: the column above, the position in hits below
+	columns     []int32  // of the row
 	values      []float64
 	key         []byte
 }
@@ -200,25 +201,22 @@ func (t *Transformer) phrases(yield func(from, to int32)) {
 // that are cached allocates nothing.
 func (t *Transformer) Row(text string) Row {
 	t.analyze(text)
-	columns := t.columns[:0]
-	for _, h := range t.hits {
-		columns = append(columns, h.column)
+	t.keys = t.keys[:0]
+	for i, h := range t.hits {
+		t.keys = append(t.keys, uint64(h.column)<<32|uint64(i))
 	}
-	slices.Sort(columns)
-	t.columns = columns
-	columns, values := t.weigh(columns)
-	return Row{Columns: columns, Values: values, Tokens: t.meaning(false), Known: t.meaning(true)}
-}
-
-// meaning returns how many mentions are no stop words; of these with a column, if known is set.
-func (t *Transformer) meaning(known bool) int {
-	n := 0
+	slices.Sort(t.keys)
+	columns, values := t.weigh()
+	row := Row{Columns: columns, Values: values}
 	for i := range t.mentions {
-		if m := &t.mentions[i]; !m.stop && (!known || t.inVocabulary(m)) {
-			n++
+		if m := &t.mentions[i]; !m.stop {
+			row.Tokens++
+			if t.inVocabulary(m) {
+				row.Known++
+			}
 		}
 	}
-	return n
+	return row
 }
 
 // inVocabulary reports whether a term of the mention has a column.
@@ -231,15 +229,15 @@ func (t *Transformer) inVocabulary(m *mention) bool {
 	return false
 }
 
-// weigh returns the distinct columns among ascending ones, in place, and their values.
-func (t *Transformer) weigh(columns []int32) ([]int32, []float64) {
+// weigh returns the distinct columns of the sorted hits and their values, and tells each hit its position among them.
+func (t *Transformer) weigh() ([]int32, []float64) {
 	s, idf := &t.v.settings, t.v.idf
-	values, distinct := t.values[:0], 0
+	columns, counts, values := t.columns[:0], t.counts[:0], t.values[:0]
 	var square float64
-	for i := 0; i < len(columns); {
-		j, first := columns[i], i
-		for i < len(columns) && columns[i] == j {
-			i++
+	for i := 0; i < len(t.keys); {
+		j, first := int32(t.keys[i]>>32), i
+		for ; i < len(t.keys) && int32(t.keys[i]>>32) == j; i++ {
+			t.hits[uint32(t.keys[i])].at = int32(len(columns))
 		}
 		value := 1.0
 		if s.Weighting == TFIDF {
@@ -250,9 +248,7 @@ func (t *Transformer) weigh(columns []int32) ([]int32, []float64) {
 			value *= idf[j]
 			square += value * value
 		}
-		columns[distinct] = j
-		distinct++
-		values = append(values, value)
+		columns, counts, values = append(columns, j), append(counts, int32(i-first)), append(values, value)
 	}
 	if s.Weighting == TFIDF && s.Norm == L2Norm && square > 0 {
 		scale := 1 / math.Sqrt(square)
@@ -260,8 +256,8 @@ func (t *Transformer) weigh(columns []int32) ([]int32, []float64) {
 			values[i] *= scale
 		}
 	}
-	t.values = values
-	return columns[:distinct], values
+	t.columns, t.counts, t.values = columns, counts, values
+	return columns, values
 }
 
 // Tokens returns the parts of a note that mean something, known or not, in the order of the note. Their spans do not overlap.
@@ -282,9 +278,26 @@ func (t *Transformer) Tokens(text string) []Token {
 
 // CodePoints returns byte positions of text, which ascend, as numbers of Unicode code points, in place.
 func CodePoints(text string, positions []int) {
+	if isASCII(text) {
+		return
+	}
 	at, n := 0, 0
 	for i, p := range positions {
 		n += utf8.RuneCountInString(text[at:p])
 		at, positions[i] = p, n
 	}
+}
+
+func isASCII(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&utf8.RuneSelf != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

@@ -97,7 +97,7 @@ func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
-		if c := s[i]; ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' {
+		if plain[s[i]] {
 			i++
 			continue
 		}
@@ -114,6 +114,14 @@ func appendString(dst []byte, s string) []byte {
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
 }
+
+// plain are the bytes that stand in a JSON string as they are.
+var plain = func() (table [256]bool) {
+	for c := byte(' '); c < utf8.RuneSelf; c++ {
+		table[c] = c != '"' && c != '\\'
+	}
+	return table
+}()
 
 func appendEscape(dst []byte, r rune) []byte {
 	if i := strings.IndexRune("\"\\\b\f\n\r\t", r); i >= 0 {
