@@ -89,6 +89,18 @@ func (n *Note) Word(name string) *string {
 	return nil
 }
 
+// Value returns what the note holds for an auxiliary column of this name: a number, a text, or null if it has no such field
+// or no value in it.
+func (n *Note) Value(name string) Value {
+	if v := n.Number(name); v != nil && v.Set {
+		return Number(v.Value)
+	}
+	if s := n.Word(name); s != nil && *s != "" {
+		return Text(*s)
+	}
+	return Value{}
+}
+
 // VitalNames returns the names of the vitals.
 func VitalNames() []string { return []string{"sbp", "dbp", "hr", "rr", "temp_c", "spo2"} }
 
