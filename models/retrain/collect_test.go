@@ -74,12 +74,14 @@ func TestLabels(t *testing.T) {
 		"at the cut":  {[]retrain.Message{outcomeOf(1, asOf, msg.Admitted)}, yes, nil},
 		"told late":   {[]retrain.Message{outcomeOf(1, 5, msg.Admitted, recordedAt(asOf+1))}, none, nil},
 		"cancelled": {
-			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted, status(msg.Cancelled))}, none,
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted, status(msg.Cancelled))},
+			none,
 			func(c *retrain.Counts) bool { return c.Excluded[retrain.Cancelled] == 1 },
 		},
 		"cancelled too late": {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted, status(msg.Cancelled), recordedAt(asOf+1))}, yes, nil},
 		"cancelled, then discharged": {
-			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 6, msg.Admitted, status(msg.Cancelled)), outcomeOf(1, 7, msg.Discharged)}, no,
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 6, msg.Admitted, status(msg.Cancelled)), outcomeOf(1, 7, msg.Discharged)},
+			no,
 			func(c *retrain.Counts) bool { return c.Revised == 1 && c.Conflicting == 0 },
 		},
 		"corrected": {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Discharged, status(msg.Corrected))}, no, nil},
@@ -87,12 +89,14 @@ func TestLabels(t *testing.T) {
 			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 4, msg.Discharged, status(msg.Corrected), recordedAt(9))}, no, nil,
 		},
 		"corrected back without a record": {
-			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 4, msg.Discharged, status(msg.Corrected))}, yes,
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 4, msg.Discharged, status(msg.Corrected))},
+			yes,
 			func(c *retrain.Counts) bool { return c.OutcomesOvertaken == 1 },
 		},
 		"out of order": {[]retrain.Message{outcomeOf(1, 7, msg.Discharged), outcomeOf(1, 5, msg.Admitted)}, no, nil},
 		"contradiction": {
-			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 6, msg.Discharged)}, no,
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 6, msg.Discharged)},
+			no,
 			func(c *retrain.Counts) bool { return c.Conflicting == 1 },
 		},
 		"repeated":          {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted)}, yes, func(c *retrain.Counts) bool { return c.Conflicting == 0 && c.OutcomesOvertaken == 0 }},
@@ -145,8 +149,13 @@ func TestExcluded(t *testing.T) {
 	late.Recorded = at(3)
 	notes := []retrain.Message{
 		noteOf(0, 1), noteOf(1, 2), noteOf(1, 2), noteOf(1, 2, text("corrected: fell twice")), noteOf(50, 3), noteOf(3, 3), noteOf(4, 101), noteOf(2, -30*24),
-		untimed, late, noteOf(7, 4), {Key: []byte("v0007")}, noteOf(8, 5, arrived("noon")),
-		{Value: []byte(`{"schema_version":"2"}`)}, {Value: []byte("fell")}, noteOf(9, 6, func(n *msg.Note) { n.SchemaVersion = "2" }), {Key: []byte("v0077")},
+		untimed, late, noteOf(7, 4),
+		{Key: []byte("v0007")},
+		noteOf(8, 5, arrived("noon")),
+		{Value: []byte(`{"schema_version":"2"}`)},
+		{Value: []byte("fell")},
+		noteOf(9, 6, func(n *msg.Note) { n.SchemaVersion = "2" }),
+		{Key: []byte("v0077")},
 	}
 	labels, past := collect(t, &memory{outcomes, notes}, retrain.Settings{AsOf: at(100), Window: 7 * 24 * time.Hour})
 	if d := cmp.Diff(map[string]bool{"v0000": true, "v0001": false, "v0006": true}, labels); d != "" {
