@@ -40,7 +40,7 @@ func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
 	}
 	c := &collector{
 		settings: s, asOf: micros(time.Now()), newest: unknown, counts: newCounts(),
-		visits: map[string]visit{}, interned: map[string]string{},
+		index: map[string]int32{}, interned: map[string]string{},
 	}
 	from := time.Time{}
 	if !s.AsOf.IsZero() {
@@ -71,9 +71,12 @@ type collector struct {
 	asOf     int64 // events later than this are not known
 	newest   int64 // time of the newest known event
 
-	visits   map[string]visit // with an outcome that is known
-	rows     []train.Row      // an erased one has no text
-	recorded []int64          // when the note of each row was recorded
+	// index holds the place of each visit in visits. To assign to a key that is there would replace the key, by one that keeps
+	// its whole message.
+	index    map[string]int32
+	visits   []visit     // with an outcome that is known
+	rows     []train.Row // an erased one has no text
+	recorded []int64     // when the note of each row was recorded
 	interned map[string]string
 
 	inNote    msg.Note
@@ -129,7 +132,10 @@ func (c *collector) outcome(m *Message) error {
 	read.Messages++
 	if len(m.Value) == 0 {
 		read.Empty++
-		delete(c.visits, string(m.Key))
+		if i, ok := c.index[string(m.Key)]; ok {
+			c.visits[i] = visit{at: unknown}
+			delete(c.index, string(m.Key))
+		}
 		return nil
 	}
 	o := &c.inOutcome
@@ -147,25 +153,26 @@ func (c *collector) outcome(m *Message) error {
 		return nil
 	}
 	c.newest = max(c.newest, at)
-	v, before := c.visits[o.VisitID]
+	i, before := c.index[o.VisitID]
+	if !before {
+		i = int32(len(c.visits)) //nolint:gosec // two thousand million visits do not fit into memory
+		c.index[strings.Clone(o.VisitID)] = i
+		c.visits = append(c.visits, visit{at: unknown})
+	}
+	v := &c.visits[i]
 	now := int8(slices.Index(msg.Dispositions(), o.Disposition)) //nolint:gosec // there are five
 	withdrawn := o.Status == msg.Cancelled
 	v.marks |= c.said(o)
-	switch {
-	case before && at < v.at:
+	if at < v.at {
 		if now != v.disposition || withdrawn != v.has(cancelled) {
 			c.counts.OutcomesOvertaken++
 		}
-	default:
-		v.at, v.disposition = at, now
-		if v.marks &^= cancelled; withdrawn {
-			v.marks |= cancelled
-		}
+		return nil
 	}
-	if !before { // the key must not keep the message
-		o.VisitID = strings.Clone(o.VisitID)
+	v.at, v.disposition = at, now
+	if v.marks &^= cancelled; withdrawn {
+		v.marks |= cancelled
 	}
-	c.visits[o.VisitID] = v
 	return nil
 }
 
@@ -200,10 +207,10 @@ func (c *collector) note(m *Message) error {
 		read.refuse(BadTime, m.Place)
 		return nil
 	}
-	v, decided := c.visits[n.VisitID]
-	if decided && !v.has(hasNote) {
+	v, decided := &visit{}, false
+	if i, ok := c.index[n.VisitID]; ok {
+		v, decided = &c.visits[i], true
 		v.marks |= hasNote
-		c.visits[n.VisitID] = v
 	}
 	switch {
 	case arrived == unknown:
@@ -221,8 +228,7 @@ func (c *collector) note(m *Message) error {
 	default:
 		c.rows = append(c.rows, c.row(n, arrived))
 		c.recorded = append(c.recorded, micros(m.Recorded))
-		v.row = int32(len(c.rows)) //nolint:gosec // two thousand million notes do not fit into memory
-		c.visits[n.VisitID] = v
+		v.row = int32(len(c.rows)) //nolint:gosec // as many visits at most
 	}
 	return nil
 }
@@ -241,14 +247,14 @@ func (c *collector) again(i int, arrived, recorded int64) {
 
 // erase removes what is there of a visit.
 func (c *collector) erase(id string) {
-	v, ok := c.visits[id]
-	if !ok || v.row == 0 {
+	i, ok := c.index[id]
+	if !ok || c.visits[i].row == 0 {
 		return
 	}
+	v := &c.visits[i]
 	c.rows[v.row-1] = train.Row{}
 	c.counts.Excluded[Erased]++
 	v.row = 0
-	c.visits[id] = v
 }
 
 // row returns the row of a note but for its label. It keeps nothing of the message.

@@ -24,6 +24,7 @@
 // a patient or a word of a note. Rows depend on the order of messages only where two messages of one visit have the same
 // time.
 //
-// Memory: the rows, about 100 bytes for each visit with an outcome, and one message. Texts of notes without a label are
-// never kept.
+// Memory: the rows (128 bytes, 32 for each auxiliary value, and the text), about 100 bytes for each visit with an outcome
+// until the notes are joined, and one message. Texts of notes without a label are never kept. TestMemory measures it: a
+// million notes of 150 bytes with six auxiliary values keep 481 bytes each, 570 at the peak.
 package retrain

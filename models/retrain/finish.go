@@ -17,7 +17,7 @@ import (
 // finish labels, orders, counts and splits the rows.
 func (c *collector) finish() (*Past, error) {
 	c.label()
-	c.visits, c.recorded, c.interned = nil, nil, nil
+	c.index, c.visits, c.recorded, c.interned = nil, nil, nil, nil
 	c.rows = slices.DeleteFunc(c.rows, func(r train.Row) bool { return r.Text == "" })
 	slices.SortFunc(c.rows, func(a, b train.Row) int {
 		return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit))
