@@ -45,9 +45,10 @@ type Replayed struct {
 // partition has when Replay begins; what is written later is left for another time. The record is valid until each
 // returns; an error of each ends the replay and is returned as it is.
 //
-// A request that fails is repeated for about 20 seconds. If the topic does not exist, the error is a *MissingTopicsError. It
-// is an error if a partition was truncated or recreated while it was read, since the records seen are then of no one log.
-// Memory is one response of at most 4 MiB (or one larger batch), and what kafka-go decompresses of it.
+// A request that fails is repeated for about 20 seconds. If the topic does not exist, the error is a
+// *MissingTopicsError. It is an error if a partition was truncated or recreated while it was read, since the records
+// seen are then of no one log. Memory is one response of at most 4 MiB (or one larger batch), and what kafka-go
+// decompresses of it.
 func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)

@@ -1,8 +1,9 @@
-// Package drift measures how a later period differs from the one that a model was trained on: in its scores, its topics, the
-// share of terms that the model knows, and the levels of categorical columns that it has never seen.
+// Package drift measures how a later period differs from the one that a model was trained on: in its scores, its
+// topics, the share of terms that the model knows, and the levels of categorical columns that it has never seen.
 //
 // All measures are sums of counts, so that a period can be counted note by note (Histogram, Rate, Levels), in several
-// processes, and without keeping a note. None needs a label. Values that count a period are not safe for concurrent use.
+// processes, and without keeping a note. None needs a label. Values that count a period are not safe for concurrent
+// use.
 package drift
 
 import (
@@ -21,8 +22,8 @@ const DefaultBins = 10
 // Shift is the population stability index of two periods, and what chance alone would make of it.
 type Shift struct {
 	PSI float64 `json:"psi"`
-	// Expected is the mean of PSI if nothing had changed, (B-1)·(1/n+1/m). A PSI within a few times of it is no sign of drift,
-	// whatever the rule of thumb of 0.1 and 0.25 says.
+	// Expected is the mean of PSI if nothing had changed, (B-1)·(1/n+1/m). A PSI within a few times of it is no sign of
+	// drift, whatever the rule of thumb of 0.1 and 0.25 says.
 	Expected  float64 `json:"expected"`
 	Reference float64 `json:"reference_count"` // n
 	Current   float64 `json:"current_count"`   // m
@@ -33,9 +34,10 @@ type Shift struct {
 //	PSI = Σ_b (q_b − p_b)·ln(q_b/p_b),  p_b = (x_b + ½)/(n + B/2),  q_b = (y_b + ½)/(m + B/2)
 //
 // x and y are the counts of reference and current with the sums n and m. It is at least 0, symmetric, and 0 only if the
-// shares are equal. The halves keep empty bins finite and vanish against large counts; they are a departure from the usual
-// definition (Siddiqi 2006, Credit Risk Scorecards, section 8), which is undefined there. Expected is its asymptotic mean:
-// PSI/(1/n+1/m) is then χ² with B−1 degrees of freedom (Yurdakul and Naranjo 2020, J. Risk Model Validation 14(4)).
+// shares are equal. The halves keep empty bins finite and vanish against large counts; they are a departure from the
+// usual definition (Siddiqi 2006, Credit Risk Scorecards, section 8), which is undefined there. Expected is its
+// asymptotic mean: PSI/(1/n+1/m) is then χ² with B−1 degrees of freedom (Yurdakul and Naranjo 2020, J. Risk Model
+// Validation 14(4)).
 //
 // The lists must have the same length of at least 1, with counts that are finite and not negative; a period without
 // counts is an error.
@@ -79,8 +81,8 @@ type Histogram struct {
 	Invalid int `json:"invalid,omitempty"`
 }
 
-// NewHistogram returns the histogram of values in bins of nearly equal counts, at most so many: edges are quantiles of the
-// values, equal ones count once. If all values are equal, the bins are that value and what is below and above it.
+// NewHistogram returns the histogram of values in bins of nearly equal counts, at most so many: edges are quantiles of
+// the values, equal ones count once. If all values are equal, the bins are that value and what is below and above it.
 // It takes O(n log n) and a copy of the values. No values, fewer than two bins, or a NaN is an error.
 func NewHistogram(values []float64, bins int) (*Histogram, error) {
 	if len(values) == 0 || bins < 2 {
@@ -123,8 +125,8 @@ func (h *Histogram) Add(v float64) {
 	h.Counts[b]++
 }
 
-// MainTopic returns the index of the topic with the largest absolute score, the first of several, and len(scores) if all are
-// 0. The counts of main topics, with one place for none, are what PSI compares as topic shares.
+// MainTopic returns the index of the topic with the largest absolute score, the first of several, and len(scores) if
+// all are 0. The counts of main topics, with one place for none, are what PSI compares as topic shares.
 func MainTopic(scores []float64) int {
 	best := len(scores)
 	for t, s := range scores {
@@ -153,9 +155,9 @@ func (r Rate) Share() float64 {
 	return float64(r.Hits) / float64(r.Of)
 }
 
-// Change returns how much larger the current share is, between −1 and 1, and its standard error √(p(1−p)/n + q(1−q)/m). The
-// error takes what was counted for independent; the terms of one note are not, so it is then too small. Both are 0 if either
-// rate has counted nothing.
+// Change returns how much larger the current share is, between −1 and 1, and its standard error √(p(1−p)/n + q(1−q)/m).
+// The error takes what was counted for independent; the terms of one note are not, so it is then too small. Both are 0
+// if either rate has counted nothing.
 func Change(reference, current Rate) (difference, standardError float64) {
 	if reference.Of == 0 || current.Of == 0 {
 		return 0, 0

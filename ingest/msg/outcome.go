@@ -36,16 +36,16 @@ type Outcome struct {
 	Status        OutcomeStatus `json:"status,omitzero"`
 	Ward          string        `json:"ward,omitzero"`
 	DecidedAt     string        `json:"decided_at,omitzero"` // RFC 3339, kept as it came and not checked
-	// RecordedAt is when the sender learned of the event, if that differs from DecidedAt: labels come late, and a correction
-	// may move the decision back. RFC 3339, not checked.
+	// RecordedAt is when the sender learned of the event, if that differs from DecidedAt: labels come late, and a
+	// correction may move the decision back. RFC 3339, not checked.
 	RecordedAt string `json:"recorded_at,omitzero"`
 }
 
-// DecodeOutcome reads an outcome from the JSON object in data into o, whose former contents are lost. An absent status is
-// read as Final. It does not keep data.
+// DecodeOutcome reads an outcome from the JSON object in data into o, whose former contents are lost. An absent status
+// is read as Final. It does not keep data.
 //
-// The rules, the order of errors and the cost are those of DecodeNote; visit_id and disposition are the required fields. A
-// disposition or status that is none of the known ones is WrongType.
+// The rules, the order of errors and the cost are those of DecodeNote; visit_id and disposition are the required
+// fields. A disposition or status that is none of the known ones is WrongType.
 func DecodeOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o, "") }
 
 // DecodeOwnOutcome is DecodeOutcome for an outcome that did not come through Kafka: an absent schema_version is
@@ -104,8 +104,8 @@ func (o *Outcome) check() error {
 	return nil
 }
 
-// AppendJSON appends the outcome as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is written
-// as SchemaVersion. It allocates only to grow dst.
+// AppendJSON appends the outcome as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is
+// written as SchemaVersion. It allocates only to grow dst.
 func (o *Outcome) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, o.SchemaVersion, `,"visit_id":`, o.VisitID)
 	dst = appendText(dst, `,"disposition":`, string(o.Disposition))

@@ -16,12 +16,12 @@ import (
 type Past struct {
 	// Rows are in the order of arrival, then of visit. Their Aux are those of Settings.Aux.
 	Rows []train.Row
-	// Split holds the rows to train on, which arrived before Counts.Split.Cut, and those to judge on, which arrived later and
-	// whose patients are not trained on.
+	// Split holds the rows to train on, which arrived before Counts.Split.Cut, and those to judge on, which arrived
+	// later and whose patients are not trained on.
 	//
-	// A patient on both sides counts for training. The champion may have learned from the earlier notes of that patient too,
-	// so judging the later ones would flatter both, and the champion more: it would win by memory. train.Holdout does the
-	// same for evaluate.
+	// A patient on both sides counts for training. The champion may have learned from the earlier notes of that patient
+	// too, so judging the later ones would flatter both, and the champion more: it would win by memory. train.Holdout
+	// does the same for evaluate.
 	Split  train.Split
 	Counts Counts
 }
@@ -29,8 +29,8 @@ type Past struct {
 // ErrNoTime is returned if no outcome has a time and Settings.AsOf is zero.
 var ErrNoTime = errors.New("no outcome tells when it was decided: give the cut-off")
 
-// Collect reads a source and returns labelled notes. If they are too few to train on, the error is a *TooFewError; it comes
-// with a Past whose Counts tell why, and so do errors of the split.
+// Collect reads a source and returns labelled notes. If they are too few to train on, the error is a *TooFewError; it
+// comes with a Past whose Counts tell why, and so do errors of the split.
 //
 // It takes time in O(messages + rows·log rows).
 func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
@@ -71,8 +71,8 @@ type collector struct {
 	asOf     int64 // events later than this are not known
 	newest   int64 // time of the newest known event
 
-	// index holds the place of each visit in visits. To assign to a key that is there would replace the key, by one that keeps
-	// its whole message.
+	// index holds the place of each visit in visits. To assign to a key that is there would replace the key, by one
+	// that keeps its whole message.
 	index    map[string]int32
 	visits   []visit     // with an outcome that is known
 	rows     []train.Row // an erased one has no text

@@ -23,8 +23,8 @@ const (
 	Erased       Reason = "erased"        // by an empty message with the key of the visit
 )
 
-// BadTime is the reason for a refused message whose arrived_at, decided_at or recorded_at is no time of RFC 3339. The other
-// reasons for which messages are refused are those of package msg.
+// BadTime is the reason for a refused message whose arrived_at, decided_at or recorded_at is no time of RFC 3339. The
+// other reasons for which messages are refused are those of package msg.
 const BadTime = "bad_time"
 
 // Read counts the messages of one kind.
@@ -59,14 +59,16 @@ type Counts struct {
 
 	// OutcomesLater counts the events after the cut-off, which are ignored.
 	OutcomesLater int `json:"outcomes_after_cut_off"`
-	// OutcomesOvertaken counts the events that say something else than an event of their visit that is later in time but stands
-	// before them in the source. They do not count. Many of them mean that corrections come without recorded_at.
+	// OutcomesOvertaken counts the events that say something else than an event of their visit that is later in time
+	// but stands before them in the source. They do not count. Many of them mean that corrections come without
+	// recorded_at.
 	OutcomesOvertaken int `json:"outcomes_overtaken"`
 	// WithoutNote counts the visits with an outcome in the window and no note that could be read.
 	WithoutNote int `json:"outcomes_without_note"`
 	// Revised counts the rows whose outcome was corrected or cancelled at least once.
 	Revised int `json:"revised"`
-	// Conflicting counts the rows whose visit has final outcomes of both labels, although none was corrected or cancelled.
+	// Conflicting counts the rows whose visit has final outcomes of both labels, although none was corrected or
+	// cancelled.
 	Conflicting int `json:"conflicting"`
 
 	Patients       int       `json:"patients"`        // known ones among the rows
@@ -75,7 +77,8 @@ type Counts struct {
 	RepeatVisits   int       `json:"repeat_visits"`   // their rows
 	Recurring      Recurring `json:"recurring_texts"`
 
-	// Split counts the rows to train on and to judge on. Neither has the rows of the judged period whose patient is trained on.
+	// Split counts the rows to train on and to judge on. Neither has the rows of the judged period whose patient is
+	// trained on.
 	Split SplitCounts `json:"split"`
 }
 

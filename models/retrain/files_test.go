@@ -39,7 +39,8 @@ func gzipped(t *testing.T, content string) []byte {
 	return b.Bytes()
 }
 
-// TestFiles reads plain and compressed lines, with a byte order mark, blank lines, an overlong line and no last line break.
+// TestFiles reads plain and compressed lines, with a byte order mark, blank lines, an overlong line and no last line
+// break.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	line := func(m retrain.Message) string { return string(m.Value) + "\n" }

@@ -80,8 +80,8 @@ func (c *Counts) countPatients(rows []train.Row) {
 // longEnough is the least number of words of a note that is unlikely to recur by chance.
 const longEnough = 8
 
-// recurring counts the notes that differ from another one in case, numbers, marks and spaces alone. It holds one number of 64
-// bits for each note: among a million, chance makes two different texts equal once in 37 million runs.
+// recurring counts the notes that differ from another one in case, numbers, marks and spaces alone. It holds one number
+// of 64 bits for each note: among a million, chance makes two different texts equal once in 37 million runs.
 func recurring(rows []train.Row) (r Recurring) {
 	seed := maphash.MakeSeed()
 	var sums []uint64

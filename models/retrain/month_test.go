@@ -108,8 +108,8 @@ func TestMonth(t *testing.T) {
 	}
 }
 
-// TestMemory keeps a million notes (WARDCAST_MILLION) or some thousands, and reports the bytes that each row keeps, text
-// included.
+// TestMemory keeps a million notes (WARDCAST_MILLION) or some thousands, and reports the bytes that each row keeps,
+// text included.
 func TestMemory(t *testing.T) {
 	n := 5000
 	if os.Getenv("WARDCAST_MILLION") != "" {

@@ -14,8 +14,8 @@ import (
 const (
 	// DefaultWindow is a year: each season once.
 	DefaultWindow = 365 * 24 * time.Hour
-	// DefaultMinDocuments and DefaultMinEvents are the least numbers of notes to train on, and of each outcome among them.
-	// Fewer than 50 admissions make coefficients that the next night contradicts.
+	// DefaultMinDocuments and DefaultMinEvents are the least numbers of notes to train on, and of each outcome among
+	// them. Fewer than 50 admissions make coefficients that the next night contradicts.
 	DefaultMinDocuments = 200
 	DefaultMinEvents    = 50
 	// DefaultJudged is the share of the notes, the latest ones, on which the result is judged.
@@ -30,13 +30,13 @@ var ErrSettings = errors.New("bad settings")
 
 // Settings say which notes and labels count. The zero value is the default.
 type Settings struct {
-	// AsOf is the cut-off: what arrived, was decided or was recorded later is not known. Zero is the time of the newest outcome
-	// that is not in the future.
+	// AsOf is the cut-off: what arrived, was decided or was recorded later is not known. Zero is the time of the newest
+	// outcome that is not in the future.
 	AsOf time.Time
 	// Window is how long before the cut-off patients may have arrived; 0 is DefaultWindow.
 	Window time.Duration
-	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed is
-	// needed here. A patient who is transferred, dies in the department or leaves needs none.
+	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed
+	// is needed here. A patient who is transferred, dies in the department or leaves needs none.
 	Admission []msg.Disposition
 	// Aux are the auxiliary features, each named as the note's field.
 	Aux []train.Aux

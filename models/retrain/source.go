@@ -100,8 +100,8 @@ func (p *progress) Read(b []byte) (int, error) {
 // maxLine bounds a line: a note of msg.MaxText bytes with every character escaped, and its other fields.
 const maxLine = 1 << 20
 
-// readFile calls each for every line that is not blank. An error of reading names file and line, since what is behind it is
-// lost; an overlong line is passed on cut off, for each to refuse.
+// readFile calls each for every line that is not blank. An error of reading names file and line, since what is behind
+// it is lost; an overlong line is passed on cut off, for each to refuse.
 func readFile(ctx context.Context, path string, p *progress, each func(*Message) error) error {
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {

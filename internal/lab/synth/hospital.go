@@ -35,8 +35,8 @@ func (c *Changes) check() error {
 type Labels struct {
 	// Delay is the mean time from a decision to its record, exponentially distributed.
 	Delay time.Duration
-	// Revised is the share of visits whose first outcome is wrong: a third of them is corrected, a third is cancelled and decided
-	// again, and a third is cancelled for good. Hours to days pass until then.
+	// Revised is the share of visits whose first outcome is wrong: a third of them is corrected, a third is cancelled
+	// and decided again, and a third is cancelled for good. Hours to days pass until then.
 	Revised float64
 	// BadDay is a day (in UTC) whose visits have the outcome of the next visit, for good. Zero is none.
 	BadDay time.Time
@@ -56,7 +56,8 @@ func (g *Generator) months(t time.Time) float64 {
 	return float64(t.Sub(g.settings.Start)) / float64(month)
 }
 
-// aside returns random numbers for what a hospital adds to note i, other ones for each use. The note's own stay as they are.
+// aside returns random numbers for what a hospital adds to note i, other ones for each use. The note's own stay as they
+// are.
 func (g *Generator) aside(i int, use uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(g.settings.Seed+use, (uint64(i)+1)*golden))
 }

@@ -1,5 +1,5 @@
-// Package replay reads past notes and outcomes from Kafka, for models/retrain. It reads outside any consumer group, so it
-// neither disturbs a running scorer nor commits anything.
+// Package replay reads past notes and outcomes from Kafka, for models/retrain. It reads outside any consumer group, so
+// it neither disturbs a running scorer nor commits anything.
 package replay
 
 import (
@@ -22,8 +22,8 @@ type Config struct {
 	Logger   *slog.Logger // nil is silent
 }
 
-// Source is a retrain.Source of two KafkaTopics. Each is read partition after partition, up to the end that it has when its
-// reading begins.
+// Source is a retrain.Source of two KafkaTopics. Each is read partition after partition, up to the end that it has when
+// its reading begins.
 type Source struct{ config Config }
 
 var _ retrain.Source = (*Source)(nil)

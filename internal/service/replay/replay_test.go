@@ -21,7 +21,8 @@ import (
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
-// kafka returns a client of the real cluster of WARDCAST_KAFKA, else of one in the process, with two topics of the test's own.
+// kafka returns a client of the real cluster of WARDCAST_KAFKA, else of one in the process, with two topics of the
+// test's own.
 func kafka(t *testing.T) (c *ingest.Client, notes, outcomes string) {
 	t.Helper()
 	var conn ingest.Connection
