@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -257,17 +258,46 @@ type synthNotesCmd struct {
 	Start       time.Time     `help:"Earliest arrival." format:"2006-01-02" default:"2026-01-01"`
 	Interval    time.Duration `help:"Mean time between arrivals." default:"10m"`
 	Misspelling float64       `help:"Probability of a typing error in a word of five letters or more." default:"${misspelling}"`
+
+	Outcomes    string        `help:"Also write the outcomes of the notes as messages, in the order in which they are recorded, to this file of JSON lines." placeholder:"FILE"`
+	LabelDelay  time.Duration `help:"Mean time from a decision to the record of its outcome." default:"0s"`
+	Revised     float64       `help:"Share of outcomes that are wrong at first, and later corrected or cancelled." default:"0"`
+	BadLabels   time.Time     `help:"Day whose visits get the outcomes of other visits (default: none)." format:"2006-01-02" placeholder:"DATE"`
+	BaseRate    float64       `help:"Add this to the log-odds of all admissions every 30 days." default:"0"`
+	Wording     float64       `help:"Share of the shorthand that other words replace every 30 days." default:"0"`
+	NewTemplate time.Time     `help:"Day from which notes come in capitals, under a header (default: none)." format:"2006-01-02" placeholder:"DATE"`
 }
 
 func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
-	g, err := synth.New(synth.Settings{Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling})
+	g, err := synth.New(synth.Settings{
+		Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling,
+		Changes: synth.Changes{BaseRate: c.BaseRate, Wording: c.Wording, Template: c.NewTemplate},
+		Labels:  synth.Labels{Delay: c.LabelDelay, Revised: c.Revised, BadDay: c.BadLabels},
+	})
 	if err != nil {
 		return err
+	}
+	if c.Outcomes != "" {
+		if err := c.writeOutcomes(ctx, g); err != nil {
+			return err
+		}
 	}
 	if c.Format == "csv" {
 		return synth.WriteCSV(ctx, d.Out, g, c.Count)
 	}
 	return synth.WriteJSONL(ctx, d.Out, g, c.Count)
+}
+
+// writeOutcomes writes the file of outcomes, whole or not at all.
+func (c *synthNotesCmd) writeOutcomes(ctx context.Context, g *synth.Generator) error {
+	f, err := table.CreateAny(c.Outcomes)
+	if err != nil {
+		return fmt.Errorf("creating %s: %w", c.Outcomes, err)
+	}
+	if err := synth.WriteOutcomes(ctx, f, g, c.Count); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit()
 }
 
 type synthMatrixCmd struct{ synth.MatrixSettings }

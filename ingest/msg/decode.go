@@ -72,6 +72,26 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 	return d.mistyped(name)
 }
 
+// identifier reads a string of at most MaxField bytes, or a number as it is written. Anything else reads as "".
+func (d *decoder) identifier(dst *string) bool {
+	*dst = ""
+	switch c := d.Peek(); {
+	case c == '"':
+		s, ok := d.Quoted()
+		if len(s) <= MaxField {
+			*dst = s
+		}
+		return ok
+	case c == '-' || '0' <= c && c <= '9':
+		s, ok := d.Written()
+		if len(s) <= MaxField {
+			*dst = s
+		}
+		return ok
+	}
+	return d.Skip(1)
+}
+
 // float reads the number group+name; null reads as unset.
 func (d *decoder) float(group, name string, dst *Optional) bool {
 	fits, ok := d.optional(dst, 1)

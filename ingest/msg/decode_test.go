@@ -226,7 +226,7 @@ func noteGen() *rapid.Generator[Note] {
 			SchemaVersion: rapid.SampledFrom([]string{"1", "1.0", "1.42"}).Draw(t, "version"),
 			VisitID:       "v" + str("visit"), Site: str("site"), ArrivedAt: str("arrived"), Complaint: str("complaint"),
 			Text: str("text") + "x", Age: num("age"), Sex: str("sex"), Acuity: num("acuity"),
-			Vitals: Vitals{num("sbp"), num("dbp"), num("hr"), num("rr"), num("temp"), num("spo2")},
+			Vitals: Vitals{num("sbp"), num("dbp"), num("hr"), num("rr"), num("temp"), num("spo2")}, PatientID: str("patient"),
 		}
 	})
 }
@@ -306,7 +306,8 @@ func fixedText(e *Error) bool {
 	}
 	switch strings.TrimPrefix(e.Field, "vitals.") {
 	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals", "sbp", "dbp", "hr", "rr", "temp_c", "spo2",
-		"response_id", "participant_id", "instrument", "answered_at", "answers", "confounds":
+		"response_id", "participant_id", "instrument", "answered_at", "answers", "confounds",
+		"disposition", "status", "ward", "decided_at", "recorded_at":
 		return true
 	}
 	return false

@@ -48,6 +48,8 @@ type Note struct {
 	Sex           string   `json:"sex,omitzero"`
 	Acuity        Optional `json:"acuity,omitzero"` // triage level, 1 is the most urgent
 	Vitals        Vitals   `json:"vitals,omitzero"`
+	// PatientID tells training which visits are of one patient; scoring does not use it. It is "" if it is unknown.
+	PatientID string `json:"patient_id,omitzero"`
 }
 
 // Vitals are the measurements at triage. Their plausibility is not checked.
@@ -87,6 +89,18 @@ func (n *Note) Word(name string) *string {
 	return nil
 }
 
+// Value returns what the note holds for an auxiliary column of this name: a number, a text, or null if it has no such field
+// or no value in it.
+func (n *Note) Value(name string) Value {
+	if v := n.Number(name); v != nil && v.Set {
+		return Number(v.Value)
+	}
+	if s := n.Word(name); s != nil && *s != "" {
+		return Text(*s)
+	}
+	return Value{}
+}
+
 // VitalNames returns the names of the vitals.
 func VitalNames() []string { return []string{"sbp", "dbp", "hr", "rr", "temp_c", "spo2"} }
 
@@ -117,7 +131,9 @@ func (v *Vitals) Number(name string) *Optional {
 // WrongType if it is no object; a schema_version that is mistyped, absent or
 // unknown; WrongType of another field (a number beyond float64 is one);
 // TooLarge; MissingField for visit_id and text; EmptyText. After an error the
-// contents of n are not to be used.
+// contents of n are not to be used. A patient_id that is a number is read as
+// its digits. One that is longer than MaxField or of another type is read as
+// unknown: nothing that scoring needs is wrong then.
 //
 // It takes time linear in len(data), and one allocation plus one for each
 // string with a JSON escape.
@@ -153,6 +169,8 @@ func decodeNote(data []byte, n *Note, version string) error {
 			return d.text(name, &n.Text, MaxText)
 		case "site", "sex":
 			return d.text(name, n.Word(name), MaxField)
+		case "patient_id":
+			return d.identifier(&n.PatientID)
 		case "age", "acuity":
 			return d.float("", name, n.Number(name))
 		case "vitals":
@@ -198,5 +216,6 @@ func (n *Note) AppendJSON(dst []byte) []byte {
 		dst = append(dst[:start], dst[start+1:]...) // the first comma
 		dst = append(dst, '}')
 	}
+	dst = appendField(dst, `,"patient_id":`, n.PatientID)
 	return append(dst, '}')
 }

@@ -129,6 +129,7 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 		typ    reflect.Type
 	}{
 		{Schema("note"), reflect.TypeFor[Note]()},
+		{Schema("outcome"), reflect.TypeFor[Outcome]()},
 		{Schema("prediction"), reflect.TypeFor[Prediction]()},
 		{Schema("response"), reflect.TypeFor[Response]()},
 		{Schema("scores"), reflect.TypeFor[Scores]()},
@@ -182,6 +183,7 @@ func TestSchemasRefuse(t *testing.T) {
 		"note of version 2":        {Schema("note"), `{"schema_version":"2","visit_id":"v","text":"x"}`},
 		"age in words":             {Schema("note"), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
 		"unknown outcome":          {Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
+		"unknown status":           {Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"left","status":"maybe"}`},
 		"half a prediction":        {Schema("prediction"), `{"schema_version":"1","visit_id":"v"}`},
 		"against nothing":          {Schema("prediction"), goldenWith(t, "classes", `"against":"discharged"`, `"against":""`)},
 		"a class, no probability":  {Schema("prediction"), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},

@@ -178,6 +178,13 @@ func (p *Scanner) Number() (v float64, finite, ok bool) {
 	return v, err == nil, true
 }
 
+// Written consumes a number and returns it as it is written.
+func (p *Scanner) Written() (text string, ok bool) {
+	start := p.i
+	_, _, ok = p.Number()
+	return p.s[start:p.i], ok
+}
+
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // digits consumes digits and appends them to m, which wraps around after 19.

@@ -10,14 +10,28 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// WriteJSONL writes the next n notes, an object per line: the message's fields, patient_id, label (0 or 1) and true_probability.
+// WriteJSONL writes the next n notes, an object per line: the message's fields, label (0 or 1) and true_probability.
 func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
 		dst = note.AppendJSON(dst)
-		dst = fmt.Appendf(dst[:len(dst)-1], `,"patient_id":%q,"label":%c,"true_probability":`, note.Patient, label(&note))
+		dst = fmt.Appendf(dst[:len(dst)-1], `,"label":%c,"true_probability":`, label(&note))
 		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)
 		return append(dst, '}', '\n')
+	})
+}
+
+// WriteOutcomes writes the outcomes of the first n notes, an object per line, in the order in which they were recorded. It
+// holds them all in memory.
+func WriteOutcomes(ctx context.Context, w io.Writer, g *Generator, n int) error {
+	all, err := g.Log(ctx, n)
+	if err != nil {
+		return err
+	}
+	i := 0
+	return export(ctx, w, len(all), func(dst []byte) []byte {
+		i++
+		return append(all[i-1].AppendJSON(dst), '\n')
 	})
 }
 
@@ -33,7 +47,7 @@ func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
 		v := &note.Vitals
-		for _, s := range []string{note.VisitID, note.Patient, note.ArrivedAt, note.Site, note.Complaint} {
+		for _, s := range []string{note.VisitID, note.PatientID, note.ArrivedAt, note.Site, note.Complaint} {
 			dst = append(append(dst, s...), ',')
 		}
 		dst = append(dst, '"') // no text holds a quotation mark

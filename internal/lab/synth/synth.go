@@ -11,7 +11,10 @@
 // Here m[t] counts the phrases of topic t in the note. Phrases that are denied ("denies …", "no …") count for nothing.
 // Around the phrases are age and sex, durations, vital signs and empty words, in shorthand and with typing errors.
 //
-// Every seventh visit or so is of a patient who was there before, with the same complaint; Note.Patient tells.
+// Every seventh visit or so is of a patient who was there before, with the same complaint; PatientID tells.
+//
+// Changes let the hospital change over time, and Outcomes tells what its outcomes would be as messages: late, and now and
+// then corrected or cancelled.
 //
 // Note i is a function of the settings and of i alone, so that generators can run in parallel. A Generator is safe for
 // concurrent use, except Next.
@@ -41,6 +44,8 @@ type Settings struct {
 	// Misspelling is the probability that a word of at least five letters has a typing error, from 0 to 1.
 	// DefaultMisspelling is a realistic rate.
 	Misspelling float64
+	Changes     Changes
+	Labels      Labels
 }
 
 // DefaultMisspelling is a typing error in every fortieth longer word.
@@ -51,7 +56,6 @@ const defaultInterval = 10 * time.Minute
 // Note is a note with what is known about it.
 type Note struct {
 	msg.Note
-	Patient     string // who may have been there before
 	Admitted    bool
 	Probability float64 // of Admitted, before it was drawn
 }
@@ -78,6 +82,9 @@ type complaint struct {
 func New(s Settings) (*Generator, error) {
 	if !(s.Misspelling >= 0 && s.Misspelling <= 1) || s.Interval < 0 {
 		return nil, errors.New("making notes: misspelling outside [0,1] or negative interval")
+	}
+	if err := errors.Join(s.Changes.check(), s.Labels.check()); err != nil {
+		return nil, fmt.Errorf("making notes: %w", err)
 	}
 	if s.Start.IsZero() {
 		s.Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -163,15 +170,15 @@ func (g *Generator) visit(i int) *visit {
 	v.n.ArrivedAt = arrival.UTC().Format(time.RFC3339)
 
 	age := v.person()
-	v.n.Patient = "P" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(patient)
+	v.n.PatientID = "P" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(patient)
 	if patient != i { // the same person with the same complaint, but all else is of today
 		v.Rand = g.random(i)
 	}
 	g.choose(v, age)
-	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure()
+	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure() + g.settings.Changes.BaseRate*g.months(arrival)
 	v.n.Probability = 1 / (1 + math.Exp(-logit))
 	v.n.Admitted = v.Float64() < v.n.Probability
-	v.n.Text = g.write(v)
+	v.n.Text = g.reword(i, arrival, g.write(v), v.n.Complaint)
 	return v
 }
 

@@ -96,13 +96,7 @@ func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
 	if name == models.ComplaintColumn {
 		return complaint
 	}
-	if v := n.Number(name); v != nil && v.Set {
-		return msg.Number(v.Value)
-	}
-	if s := n.Word(name); s != nil && *s != "" {
-		return msg.Text(*s)
-	}
-	return msg.Value{}
+	return n.Value(name)
 }
 
 // Value returns the value of an auxiliary column of a note, null if there is none.

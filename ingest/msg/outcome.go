@@ -1,0 +1,117 @@
+package msg
+
+// Disposition says how a visit ended.
+type Disposition string
+
+// The dispositions.
+const (
+	Admitted    Disposition = "admitted"
+	Discharged  Disposition = "discharged"
+	Transferred Disposition = "transferred" // to another hospital
+	Died        Disposition = "died"        // before a decision
+	Left        Disposition = "left"        // without being seen, or against advice
+)
+
+// Dispositions returns all dispositions.
+func Dispositions() []Disposition {
+	return []Disposition{Admitted, Discharged, Transferred, Died, Left}
+}
+
+// OutcomeStatus says how an outcome relates to earlier ones of its visit.
+type OutcomeStatus string
+
+// The statuses.
+const (
+	Final     OutcomeStatus = "final"     // the decision; also what an absent status means
+	Corrected OutcomeStatus = "corrected" // replaces what was said of the visit before
+	Cancelled OutcomeStatus = "cancelled" // withdraws it: the visit is undecided again
+)
+
+// Outcome is one event in the life of a visit, as it comes from KafkaTopic triage.outcomes. Outcomes are revocable: the
+// latest event of a visit tells what is known of it. Absent strings are "".
+type Outcome struct {
+	SchemaVersion string        `json:"schema_version"`
+	VisitID       string        `json:"visit_id"`
+	Disposition   Disposition   `json:"disposition"` // with Cancelled, the one that is withdrawn
+	Status        OutcomeStatus `json:"status,omitzero"`
+	Ward          string        `json:"ward,omitzero"`
+	DecidedAt     string        `json:"decided_at,omitzero"` // RFC 3339, kept as it came and not checked
+	// RecordedAt is when the sender learned of the event, if that differs from DecidedAt: labels come late, and a
+	// correction may move the decision back. RFC 3339, not checked.
+	RecordedAt string `json:"recorded_at,omitzero"`
+}
+
+// DecodeOutcome reads an outcome from the JSON object in data into o, whose former contents are lost. An absent status
+// is read as Final. It does not keep data.
+//
+// The rules, the order of errors and the cost are those of DecodeNote; visit_id and disposition are the required
+// fields. A disposition or status that is none of the known ones is WrongType.
+func DecodeOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o, "") }
+
+// DecodeOwnOutcome is DecodeOutcome for an outcome that did not come through Kafka: an absent schema_version is
+// SchemaVersion.
+func DecodeOwnOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o, SchemaVersion) }
+
+// decodeOutcome decodes an outcome; version is that of an outcome without one.
+func decodeOutcome(data []byte, o *Outcome, version string) error {
+	*o = Outcome{SchemaVersion: version}
+	var d decoder
+	err := d.message(data, &o.SchemaVersion, func(name string) bool {
+		switch name {
+		case "schema_version":
+			return d.text(name, &o.SchemaVersion, MaxField)
+		case "visit_id":
+			return d.text(name, &o.VisitID, MaxField)
+		case "disposition":
+			return d.text(name, (*string)(&o.Disposition), MaxField)
+		case "status":
+			return d.text(name, (*string)(&o.Status), MaxField)
+		case "ward":
+			return d.text(name, &o.Ward, MaxField)
+		case "decided_at":
+			return d.text(name, &o.DecidedAt, MaxField)
+		case "recorded_at":
+			return d.text(name, &o.RecordedAt, MaxField)
+		}
+		return d.Skip(1)
+	})
+	if err != nil {
+		return err
+	}
+	return o.check()
+}
+
+// check returns what the fields lack, and fills in the status.
+func (o *Outcome) check() error {
+	switch {
+	case blank(o.VisitID):
+		return &Error{MissingField, "visit_id"}
+	case blank(string(o.Disposition)):
+		return &Error{MissingField, "disposition"}
+	}
+	switch o.Disposition {
+	case Admitted, Discharged, Transferred, Died, Left:
+	default:
+		return &Error{WrongType, "disposition"}
+	}
+	switch o.Status {
+	case "":
+		o.Status = Final
+	case Final, Corrected, Cancelled:
+	default:
+		return &Error{WrongType, "status"}
+	}
+	return nil
+}
+
+// AppendJSON appends the outcome as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is
+// written as SchemaVersion. It allocates only to grow dst.
+func (o *Outcome) AppendJSON(dst []byte) []byte {
+	dst = appendHead(dst, o.SchemaVersion, `,"visit_id":`, o.VisitID)
+	dst = appendText(dst, `,"disposition":`, string(o.Disposition))
+	dst = appendField(dst, `,"status":`, string(o.Status))
+	dst = appendField(dst, `,"ward":`, o.Ward)
+	dst = appendField(dst, `,"decided_at":`, o.DecidedAt)
+	dst = appendField(dst, `,"recorded_at":`, o.RecordedAt)
+	return append(dst, '}')
+}

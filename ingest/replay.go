@@ -1,0 +1,257 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+const (
+	// replayMaxBytes bounds one fetch of a replay, and with it the memory (before kafka-go decompresses it).
+	replayMaxBytes = 4 << 20
+	// replayAttempts is how often a request may fail in a row before the replay fails: about 20 seconds, in which a
+	// partition finds a new leader.
+	replayAttempts = 24
+)
+
+// Replay reads a KafkaTopic again, outside any consumer group: it commits nothing.
+type Replay struct {
+	Topic string
+	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
+	From time.Time
+	// Progress is called after each fetch with the offsets passed and their total; nil means nobody looks.
+	Progress func(done, total int64)
+	Logger   *slog.Logger // of requests that failed and are repeated; nil is silent
+}
+
+// Replayed counts what a replay has passed.
+type Replayed struct {
+	Partitions int   `json:"partitions"`
+	Records    int64 `json:"records"`
+	// Absent counts the offsets that held no record: compaction removed it, or it marks the end of a transaction.
+	Absent int64 `json:"absent"`
+	// Deleted counts the offsets that retention deleted while the replay was under way.
+	Deleted int64 `json:"deleted"`
+}
+
+// Replay calls each for the records of a topic, partition after partition in their order, up to the end that each
+// partition has when Replay begins; what is written later is left for another time. The record is valid until each
+// returns; an error of each ends the replay and is returned as it is.
+//
+// A request that fails is repeated for about 20 seconds. If the topic does not exist, the error is a
+// *MissingTopicsError. It is an error if a partition was truncated or recreated while it was read, since the records
+// seen are then of no one log. Memory is one response of at most 4 MiB (or one larger batch), and what kafka-go
+// decompresses of it.
+func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := c.CheckTopics(ctx, r.Topic); err != nil {
+		return Replayed{}, err
+	}
+	counts, err := c.partitions(ctx, r.Topic)
+	if err != nil {
+		return Replayed{}, err
+	}
+	run := &replay{Replay: r, client: c, each: each}
+	run.Partitions = counts[r.Topic]
+	parts := make([]replayPart, run.Partitions)
+	for i := range parts {
+		parts[i].id = i
+		if err := run.retry(ctx, &parts[i], "cannot find where a partition begins", run.bounds); err != nil {
+			return run.Replayed, err
+		}
+		run.total += parts[i].end - parts[i].next
+	}
+	run.tell(0)
+	for i := range parts {
+		for parts[i].next < parts[i].end {
+			if err := run.retry(ctx, &parts[i], "cannot fetch records", run.fetch); err != nil {
+				return run.Replayed, err
+			}
+		}
+	}
+	return run.Replayed, nil
+}
+
+// replay is one run of Client.Replay.
+type replay struct {
+	Replay
+	Replayed
+	client *Client
+	each   func(*Record) error
+
+	buffer      batch // of one record
+	done, total int64
+}
+
+// replayPart is what is left of a partition.
+type replayPart struct {
+	id        int
+	next, end int64
+}
+
+// errEach wraps an error of the caller's function, which no repetition cures.
+type errEach struct{ error }
+
+// errNothing is returned by a fetch that passed no offset although there should be some.
+var errNothing = errors.New("the broker returns no records before the end of the partition")
+
+// retry calls f until it succeeds, or has failed too often.
+func (r *replay) retry(ctx context.Context, p *replayPart, what string, f func(context.Context, *replayPart) error) error {
+	for attempt := 0; ; attempt++ {
+		before := p.next
+		err := f(ctx, p)
+		if err == nil {
+			return nil
+		}
+		if own, ok := errors.AsType[errEach](err); ok {
+			return own.error
+		}
+		if p.next > before {
+			attempt = 0
+		}
+		if ctx.Err() != nil || attempt == replayAttempts || errors.Is(err, errTruncated) {
+			return fmt.Errorf("replaying topic %q, partition %d at offset %d: %w", r.Topic, p.id, p.next, cmp.Or(ctx.Err(), err))
+		}
+		log := r.Logger.With("kafka_topic", r.Topic, "partition", p.id, "offset", p.next)
+		if err := again(ctx, attempt, err, log, what); err != nil {
+			return err
+		}
+	}
+}
+
+// bounds finds where a partition begins and ends.
+func (r *replay) bounds(ctx context.Context, p *replayPart) error {
+	first, end, err := r.client.bounds(ctx, r.Topic, p.id)
+	if err != nil {
+		return err
+	}
+	p.next, p.end = first, end
+	if first >= end || r.From.UnixMilli() <= 0 {
+		return nil
+	}
+	at, found, err := r.client.offsetAt(ctx, r.Topic, kafka.TimeOffsetOf(p.id, r.From))
+	if err != nil {
+		return err
+	}
+	if !found {
+		at = end
+	}
+	p.next = min(max(at, first), end)
+	return nil
+}
+
+// offsetAt returns the first offset whose record is not older than the request says; found is false if all are older.
+func (c *Client) offsetAt(ctx context.Context, topic string, at kafka.OffsetRequest) (offset int64, found bool, err error) {
+	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {at}}})
+	if err == nil && len(res.Topics[topic]) != 1 {
+		err = errors.New("no answer for the partition")
+	}
+	if err == nil {
+		err = res.Topics[topic][0].Error
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("listing offsets: %w", err)
+	}
+	for offset := range res.Topics[topic][0].Offsets {
+		return offset, offset >= 0, nil
+	}
+	return 0, false, nil
+}
+
+var errTruncated = errors.New("the topic was truncated or recreated while it was read")
+
+// fetch reads records once. Offsets up to the end that no record has are passed too.
+func (r *replay) fetch(ctx context.Context, p *replayPart) error {
+	before := p.next
+	res, err := r.client.kafka.Fetch(ctx, &kafka.FetchRequest{
+		Topic: r.Topic, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: replayMaxBytes, MaxWait: fetchMaxWait,
+	})
+	if err == nil {
+		err = res.Error
+	}
+	if errors.Is(err, kafka.OffsetOutOfRange) {
+		err = r.relocate(ctx, p)
+	} else if err == nil {
+		err = r.read(p, res.Records)
+	}
+	if err == nil && p.next == before {
+		if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 {
+			r.pass(p, p.next+1, &r.Absent) // the marker of a transaction, or a batch that compaction emptied
+		} else {
+			err = errNothing
+		}
+	}
+	r.tell(p.next - before)
+	return err
+}
+
+// read hands on the records of a response that are before the end.
+func (r *replay) read(p *replayPart, records kafka.RecordReader) error {
+	for p.next < p.end {
+		record, err := records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if record.Offset < p.next { // Kafka sends whole batches
+			release(record)
+			continue
+		}
+		if record.Offset >= p.end {
+			release(record)
+			r.pass(p, p.end, &r.Absent)
+			return nil
+		}
+		r.buffer.input = r.buffer.input[:0]
+		loaded, err := r.buffer.load(record, p.id)
+		if err != nil {
+			return err
+		}
+		r.pass(p, loaded.Offset, &r.Absent)
+		if err := r.each(&loaded); err != nil {
+			return errEach{err}
+		}
+		r.pass(p, loaded.Offset+1, &r.Records)
+	}
+	return nil
+}
+
+// relocate goes on with the first record that is left, if retention has deleted those to be read next.
+func (r *replay) relocate(ctx context.Context, p *replayPart) error {
+	first, end, err := r.client.bounds(ctx, r.Topic, p.id)
+	switch {
+	case err != nil:
+		return err
+	case end < p.end:
+		return errTruncated
+	case first <= p.next:
+		return kafka.OffsetOutOfRange // from a replica that lagged
+	}
+	r.pass(p, min(first, p.end), &r.Deleted)
+	return nil
+}
+
+// pass goes on to an offset and counts those in between.
+func (r *replay) pass(p *replayPart, next int64, count *int64) {
+	*count += next - p.next
+	p.next = next
+}
+
+// tell reports offsets that were passed.
+func (r *replay) tell(passed int64) {
+	r.done += passed
+	if r.Progress != nil {
+		r.Progress(r.done, r.total)
+	}
+}

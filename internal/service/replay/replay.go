@@ -1,0 +1,81 @@
+// Package replay reads past notes and outcomes from Kafka, for models/retrain. It reads outside any consumer group, so
+// it neither disturbs a running scorer nor commits anything.
+package replay
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/models/retrain"
+)
+
+// Config says what to read.
+type Config struct {
+	Client *ingest.Client
+	// NoteTopic and OutcomeTopic are names of KafkaTopics.
+	NoteTopic, OutcomeTopic string
+	// Progress is called with the offsets passed of a KafkaTopic and their total; nil means nobody looks.
+	Progress func(topic string, done, total int64)
+	Logger   *slog.Logger // nil is silent
+}
+
+// Source is a retrain.Source of two KafkaTopics. Each is read partition after partition, up to the end that it has when
+// its reading begins.
+type Source struct{ config Config }
+
+var _ retrain.Source = (*Source)(nil)
+
+// New returns a source.
+func New(c Config) *Source {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Source{c}
+}
+
+// Outcomes calls each for the outcomes since the first that was recorded at from or later; zero means all.
+func (s *Source) Outcomes(ctx context.Context, from time.Time, each func(*retrain.Message) error) error {
+	return s.read(ctx, s.config.OutcomeTopic, from, each)
+}
+
+// Notes calls each for the notes since the first that was recorded at from or later; zero means all.
+func (s *Source) Notes(ctx context.Context, from time.Time, each func(*retrain.Message) error) error {
+	return s.read(ctx, s.config.NoteTopic, from, each)
+}
+
+func (s *Source) read(ctx context.Context, topic string, from time.Time, each func(*retrain.Message) error) error {
+	r := ingest.Replay{Topic: topic, From: from, Logger: s.config.Logger}
+	if s.config.Progress != nil {
+		r.Progress = func(done, total int64) { s.config.Progress(topic, done, total) }
+	}
+	var m retrain.Message
+	partition := -1
+	got, err := s.config.Client.Replay(ctx, r, func(record *ingest.Record) error {
+		if record.Partition != partition {
+			partition = record.Partition
+			m.Place.Source = topic + "/" + strconv.Itoa(partition)
+		}
+		m.Key, m.Value, m.Recorded, m.Place.Position = record.Key, record.Value, recorded(record), record.Offset
+		return each(&m)
+	})
+	log := s.config.Logger.With("kafka_topic", topic, "partitions", got.Partitions, "records", got.Records, "absent", got.Absent)
+	switch {
+	case err != nil:
+	case got.Deleted > 0:
+		log.Warn("retention deleted records while they were read", "deleted", got.Deleted)
+	default:
+		log.Info("topic replayed")
+	}
+	return err
+}
+
+// recorded returns the timestamp of a record, zero if it has none: Kafka writes -1 then.
+func recorded(r *ingest.Record) time.Time {
+	if r.Time.UnixMilli() <= 0 {
+		return time.Time{}
+	}
+	return r.Time
+}

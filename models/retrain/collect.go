@@ -1,0 +1,286 @@
+package retrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Past is what Collect returns.
+type Past struct {
+	// Rows are in the order of arrival, then of visit. Their Aux are those of Settings.Aux.
+	Rows []train.Row
+	// Split holds the rows to train on, which arrived before Counts.Split.Cut, and those to judge on, which arrived
+	// later and whose patients are not trained on.
+	//
+	// A patient on both sides counts for training. The champion may have learned from the earlier notes of that patient
+	// too, so judging the later ones would flatter both, and the champion more: it would win by memory. train.Holdout
+	// does the same for evaluate.
+	Split  train.Split
+	Counts Counts
+}
+
+// ErrNoTime is returned if no outcome has a time and Settings.AsOf is zero.
+var ErrNoTime = errors.New("no outcome tells when it was decided: give the cut-off")
+
+// Collect reads a source and returns labelled notes. If they are too few to train on, the error is a *TooFewError; it
+// comes with a Past whose Counts tell why, and so do errors of the split.
+//
+// It takes time in O(messages + rows·log rows).
+func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
+	s, err := s.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &collector{
+		settings: s, asOf: micros(time.Now()), newest: unknown, counts: newCounts(),
+		index: map[string]int32{}, interned: map[string]string{},
+	}
+	from := time.Time{}
+	if !s.AsOf.IsZero() {
+		c.asOf = micros(s.AsOf)
+		from = s.AsOf.Add(-s.Window - recordedSlack)
+	}
+	if err := source.Outcomes(ctx, from, c.outcome); err != nil {
+		return nil, fmt.Errorf("reading outcomes: %w", err)
+	}
+	if s.AsOf.IsZero() && len(c.visits) > 0 {
+		if c.newest == unknown {
+			return nil, ErrNoTime
+		}
+		c.asOf = c.newest
+	}
+	c.counts.AsOf = time.UnixMicro(c.asOf).UTC()
+	c.counts.From = c.counts.AsOf.Add(-s.Window)
+	if err := source.Notes(ctx, c.counts.From.Add(-recordedSlack), c.note); err != nil {
+		return nil, fmt.Errorf("reading notes: %w", err)
+	}
+	return c.finish()
+}
+
+// collector joins notes with outcomes.
+type collector struct {
+	settings Settings
+	counts   Counts
+	asOf     int64 // events later than this are not known
+	newest   int64 // time of the newest known event
+
+	// index holds the place of each visit in visits. To assign to a key that is there would replace the key, by one
+	// that keeps its whole message.
+	index    map[string]int32
+	visits   []visit     // with an outcome that is known
+	rows     []train.Row // an erased one has no text
+	recorded []int64     // when the note of each row was recorded
+	interned map[string]string
+
+	inNote    msg.Note
+	inOutcome msg.Outcome
+}
+
+// visit is what is known of a visit.
+type visit struct {
+	at          int64 // time of the event that counts
+	row         int32 // 1 + index of its row, 0 for none
+	disposition int8  // index into msg.Dispositions
+	marks
+}
+
+// marks are facts about the events of a visit.
+type marks uint8
+
+const (
+	cancelled marks = 1 << iota // by the event that counts
+	revised                     // some event is a correction or a cancellation
+	saidYes                     // some final event is an admission
+	saidNo                      // some final event is none
+	hasNote                     // some note names the visit
+)
+
+func (m marks) has(all marks) bool { return m&all == all }
+
+// unknown is before all times.
+const unknown = -1 << 63
+
+// micros returns a time as a number, unknown for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return unknown
+	}
+	return t.UnixMicro()
+}
+
+// instant returns the first time that is there, as a number; ok is false if one that comes first is not RFC 3339.
+func instant(otherwise time.Time, written ...string) (at int64, ok bool) {
+	for _, s := range written {
+		if s = strings.TrimSpace(s); s != "" {
+			t, err := time.Parse(time.RFC3339, s)
+			return micros(t), err == nil
+		}
+	}
+	return micros(otherwise), true
+}
+
+// outcome takes one message of outcomes.
+func (c *collector) outcome(m *Message) error {
+	read := &c.counts.Outcomes
+	read.Messages++
+	if len(m.Value) == 0 {
+		read.Empty++
+		if i, ok := c.index[string(m.Key)]; ok {
+			c.visits[i] = visit{at: unknown}
+			delete(c.index, string(m.Key))
+		}
+		return nil
+	}
+	o := &c.inOutcome
+	if err := m.decodeOutcome(o); err != nil {
+		read.refuse(err.Error(), m.Place)
+		return nil
+	}
+	at, ok := instant(m.Recorded, o.RecordedAt, o.DecidedAt)
+	if !ok {
+		read.refuse(BadTime, m.Place)
+		return nil
+	}
+	if at > c.asOf {
+		c.counts.OutcomesLater++
+		return nil
+	}
+	c.newest = max(c.newest, at)
+	i, before := c.index[o.VisitID]
+	if !before {
+		i = int32(len(c.visits)) //nolint:gosec // two thousand million visits do not fit into memory
+		c.index[strings.Clone(o.VisitID)] = i
+		c.visits = append(c.visits, visit{at: unknown})
+	}
+	v := &c.visits[i]
+	now := int8(slices.Index(msg.Dispositions(), o.Disposition)) //nolint:gosec // there are five
+	withdrawn := o.Status == msg.Cancelled
+	v.marks |= c.said(o)
+	if at < v.at {
+		if now != v.disposition || withdrawn != v.has(cancelled) {
+			c.counts.OutcomesOvertaken++
+		}
+		return nil
+	}
+	v.at, v.disposition = at, now
+	if v.marks &^= cancelled; withdrawn {
+		v.marks |= cancelled
+	}
+	return nil
+}
+
+// said returns the marks that an event leaves, whether or not it counts.
+func (c *collector) said(o *msg.Outcome) marks {
+	switch {
+	case o.Status != msg.Final:
+		return revised
+	case slices.Contains(c.settings.Admission, o.Disposition):
+		return saidYes
+	default:
+		return saidNo
+	}
+}
+
+// note takes one message of notes.
+func (c *collector) note(m *Message) error {
+	read := &c.counts.Notes
+	read.Messages++
+	if len(m.Value) == 0 {
+		read.Empty++
+		c.erase(string(m.Key))
+		return nil
+	}
+	n := &c.inNote
+	if err := m.decodeNote(n); err != nil {
+		read.refuse(err.Error(), m.Place)
+		return nil
+	}
+	arrived, ok := instant(m.Recorded, n.ArrivedAt)
+	if !ok {
+		read.refuse(BadTime, m.Place)
+		return nil
+	}
+	v, decided := &visit{}, false
+	if i, ok := c.index[n.VisitID]; ok {
+		v, decided = &c.visits[i], true
+		v.marks |= hasNote
+	}
+	switch {
+	case arrived == unknown:
+		c.counts.Excluded[NoTime]++
+	case arrived > c.asOf:
+		c.counts.Excluded[AfterCutOff]++
+	case arrived < micros(c.counts.From):
+		c.counts.Excluded[BeforeWindow]++
+	case !decided:
+		c.counts.Excluded[Undecided]++
+	case v.has(cancelled):
+		c.counts.Excluded[Cancelled]++
+	case v.row > 0:
+		c.again(int(v.row)-1, arrived, micros(m.Recorded))
+	default:
+		c.rows = append(c.rows, c.row(n, arrived))
+		c.recorded = append(c.recorded, micros(m.Recorded))
+		v.row = int32(len(c.rows)) //nolint:gosec // as many visits at most
+	}
+	return nil
+}
+
+// again takes another note of the visit of row i; the one that was recorded first counts.
+func (c *collector) again(i int, arrived, recorded int64) {
+	reason := Superseded
+	if c.inNote.Text == c.rows[i].Text {
+		reason = Repeated
+	}
+	c.counts.Excluded[reason]++
+	if recorded != unknown && recorded < c.recorded[i] {
+		c.rows[i], c.recorded[i] = c.row(&c.inNote, arrived), recorded
+	}
+}
+
+// erase removes what is there of a visit.
+func (c *collector) erase(id string) {
+	i, ok := c.index[id]
+	if !ok || c.visits[i].row == 0 {
+		return
+	}
+	v := &c.visits[i]
+	c.rows[v.row-1] = train.Row{}
+	c.counts.Excluded[Erased]++
+	v.row = 0
+}
+
+// row returns the row of a note but for its label. It keeps nothing of the message.
+func (c *collector) row(n *msg.Note, arrived int64) train.Row {
+	all := n.VisitID + n.PatientID + n.Text
+	visit, patient := len(n.VisitID), len(n.VisitID)+len(n.PatientID)
+	row := train.Row{
+		Visit: all[:visit], Patient: all[visit:patient], Text: all[patient:],
+		Complaint: c.intern(strings.TrimSpace(n.Complaint)), Arrived: time.UnixMicro(arrived).UTC(),
+		Aux: make([]msg.Value, len(c.settings.Aux)),
+	}
+	for i, a := range c.settings.Aux {
+		row.Aux[i] = n.Value(a.Name)
+		if s, ok := row.Aux[i].Text(); ok {
+			row.Aux[i] = msg.Text(c.intern(s))
+		}
+	}
+	return row
+}
+
+// intern returns a copy of s, the same one for equal strings.
+func (c *collector) intern(s string) string {
+	if known, ok := c.interned[s]; ok {
+		return known
+	}
+	s = strings.Clone(s)
+	c.interned[s] = s
+	return s
+}

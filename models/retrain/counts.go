@@ -1,0 +1,172 @@
+package retrain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reason says why a note that could be read is no row.
+type Reason string
+
+// The reasons.
+const (
+	Undecided    Reason = "undecided"     // no outcome of the visit is known at the cut-off
+	Cancelled    Reason = "cancelled"     // the last outcome known at the cut-off was withdrawn
+	AfterCutOff  Reason = "after_cut_off" // arrived after the cut-off
+	BeforeWindow Reason = "before_window" // arrived before the window
+	NoTime       Reason = "no_time"       // neither the note nor its message tells when the patient arrived
+	Repeated     Reason = "repeated"      // the same text as the note that counts: delivered again
+	Superseded   Reason = "superseded"    // another text of a visit whose first note counts
+	Erased       Reason = "erased"        // by an empty message with the key of the visit
+)
+
+// BadTime is the reason for a refused message whose arrived_at, decided_at or recorded_at is no time of RFC 3339. The
+// other reasons for which messages are refused are those of package msg.
+const BadTime = "bad_time"
+
+// Read counts the messages of one kind.
+type Read struct {
+	Messages int `json:"messages"` // with the empty and the refused ones
+	Empty    int `json:"empty"`    // messages without a value, which erase
+	// Refused counts by reason: a code of package msg with the field, as in "wrong_type: age", or BadTime.
+	Refused map[string]int `json:"refused"`
+	// First holds for each reason where the first of them stands, as in notes.jsonl:17.
+	First map[string]string `json:"first_refused"`
+}
+
+// refuse counts a refused message.
+func (r *Read) refuse(why string, at Place) {
+	if r.Refused[why]++; r.Refused[why] == 1 {
+		r.First[why] = at.String()
+	}
+}
+
+// Counts tells what became of the messages. Its JSON names are stable.
+type Counts struct {
+	From     time.Time `json:"from"`    // arrivals before it are left out
+	AsOf     time.Time `json:"cut_off"` // so are later arrivals, and outcomes recorded later
+	Notes    Read      `json:"notes"`
+	Outcomes Read      `json:"outcomes"`
+	// Excluded counts notes. Messages = Empty + all Refused + all Excluded + Documents.
+	Excluded map[Reason]int `json:"excluded"`
+
+	Documents    int            `json:"documents"` // rows, one for each visit
+	Events       int            `json:"events"`    // of them positive
+	Dispositions map[string]int `json:"dispositions"`
+
+	// OutcomesLater counts the events after the cut-off, which are ignored.
+	OutcomesLater int `json:"outcomes_after_cut_off"`
+	// OutcomesOvertaken counts the events that say something else than an event of their visit that is later in time
+	// but stands before them in the source. They do not count. Many of them mean that corrections come without
+	// recorded_at.
+	OutcomesOvertaken int `json:"outcomes_overtaken"`
+	// WithoutNote counts the visits with an outcome in the window and no note that could be read.
+	WithoutNote int `json:"outcomes_without_note"`
+	// Revised counts the rows whose outcome was corrected or cancelled at least once.
+	Revised int `json:"revised"`
+	// Conflicting counts the rows whose visit has final outcomes of both labels, although none was corrected or
+	// cancelled.
+	Conflicting int `json:"conflicting"`
+
+	Patients       int       `json:"patients"`        // known ones among the rows
+	UnknownPatient int       `json:"unknown_patient"` // rows without a patient
+	RepeatPatients int       `json:"repeat_patients"` // patients of more than one row
+	RepeatVisits   int       `json:"repeat_visits"`   // their rows
+	Recurring      Recurring `json:"recurring_texts"`
+
+	// Split counts the rows to train on and to judge on. Neither has the rows of the judged period whose patient is
+	// trained on.
+	Split SplitCounts `json:"split"`
+}
+
+// Recurring counts near-identical notes under different visits.
+type Recurring struct {
+	Texts int     `json:"texts"` // different ones that recur
+	Notes int     `json:"notes"` // that have them
+	Share float64 `json:"share"` // of the notes that are long enough to tell
+}
+
+// SplitCounts counts the rows of a split.
+type SplitCounts struct {
+	Cut           time.Time `json:"cut"` // first arrival of the judged period
+	Train         int       `json:"train"`
+	TrainEvents   int       `json:"train_events"`
+	Judge         int       `json:"judge"`
+	JudgeEvents   int       `json:"judge_events"`
+	SeenInTrain   int       `json:"seen_in_training"` // rows of the judged period that are in neither part
+	PatientsKnown bool      `json:"patients_known"`   // of all rows: without patients, repeat attenders may be on both sides
+}
+
+func newCounts() Counts {
+	read := func() Read { return Read{Refused: map[string]int{}, First: map[string]string{}} }
+	return Counts{Notes: read(), Outcomes: read(), Excluded: map[Reason]int{}, Dispositions: map[string]int{}}
+}
+
+// Shares above which Warnings speaks up. They are far above what invented notes without a fault show (package synth).
+const (
+	manyRecurring   = 0.02
+	manyRefused     = 0.01
+	manyConflicting = 0.01
+	manyUndecided   = 0.2
+)
+
+// Warnings returns sentences about what may be wrong with the data, none if nothing seems to be.
+func (c *Counts) Warnings() (all []string) {
+	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	share := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
+	if s := c.Recurring.Share; s > manyRecurring {
+		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same patients, send patient_id, or every figure flatters", 100*s)
+	}
+	for _, r := range []struct {
+		what string
+		Read
+	}{{"notes", c.Notes}, {"outcomes", c.Outcomes}} {
+		refused := 0
+		for _, n := range r.Refused {
+			refused += n
+		}
+		if share(refused, r.Messages) > manyRefused {
+			warn("%d of %d %s could not be read: %s", refused, r.Messages, r.what, r.reasons())
+		}
+	}
+	undecided := c.Excluded[Undecided] + c.Excluded[Cancelled]
+	if share(undecided, undecided+c.Documents) > manyUndecided {
+		warn("%d of %d notes have no outcome at the cut-off: those that are decided early may differ from the others", undecided, undecided+c.Documents)
+	}
+	if share(c.Conflicting, c.Documents) > manyConflicting {
+		warn("%d of %d visits have final outcomes that contradict each other; the latest counts", c.Conflicting, c.Documents)
+	}
+	if share(c.OutcomesOvertaken, c.Outcomes.Messages) > manyConflicting {
+		warn("%d outcomes differ from a later one of their visit that stands before them: send recorded_at with corrections", c.OutcomesOvertaken)
+	}
+	return all
+}
+
+// reasons returns the reasons, the most common first, each with its number and the place of its first message.
+func (r *Read) reasons() string {
+	names := slices.SortedFunc(maps.Keys(r.Refused), func(a, b string) int {
+		if r.Refused[a] != r.Refused[b] {
+			return r.Refused[b] - r.Refused[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d, first at %s)", name, r.Refused[name], r.First[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+// TooFewError says that there are too few labelled notes to train on.
+type TooFewError struct {
+	Documents, Events, Others          int // to train on: all, positive, and negative rows
+	MinDocuments, MinEvents, Undecided int
+}
+
+// Error names what is missing.
+func (e *TooFewError) Error() string {
+	return fmt.Sprintf("too few notes to train on: %d with %d admissions and %d other outcomes; at least %d notes and %d of each are required (%d notes have no outcome yet)",
+		e.Documents, e.Events, e.Others, e.MinDocuments, e.MinEvents, e.Undecided)
+}

@@ -1,0 +1,181 @@
+package retrain
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// finish labels, orders, counts and splits the rows.
+func (c *collector) finish() (*Past, error) {
+	c.label()
+	c.index, c.visits, c.recorded, c.interned = nil, nil, nil, nil
+	c.rows = slices.DeleteFunc(c.rows, func(r train.Row) bool { return r.Text == "" })
+	slices.SortFunc(c.rows, func(a, b train.Row) int {
+		return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit))
+	})
+	c.counts.Documents = len(c.rows)
+	for i := range c.rows {
+		if c.rows[i].Positive {
+			c.counts.Events++
+		}
+	}
+	c.counts.countPatients(c.rows)
+	c.counts.Recurring = recurring(c.rows)
+	past := &Past{Rows: c.rows, Counts: c.counts}
+	err := past.split(&c.settings)
+	return past, err
+}
+
+// label sets the labels, and counts what only the whole of a visit's events tells.
+func (c *collector) label() {
+	dispositions := msg.Dispositions()
+	from := micros(c.counts.From)
+	for _, v := range c.visits {
+		if v.row == 0 {
+			if !v.has(hasNote) && !v.has(cancelled) && v.at >= from {
+				c.counts.WithoutNote++
+			}
+			continue
+		}
+		d := dispositions[v.disposition]
+		c.rows[v.row-1].Positive = slices.Contains(c.settings.Admission, d)
+		c.counts.Dispositions[string(d)]++
+		switch {
+		case v.has(revised):
+			c.counts.Revised++
+		case v.has(saidYes | saidNo):
+			c.counts.Conflicting++
+		}
+	}
+}
+
+// countPatients counts patients and their visits.
+func (c *Counts) countPatients(rows []train.Row) {
+	visits := map[string]int{}
+	for i := range rows {
+		if p := rows[i].Patient; p != "" {
+			visits[p]++
+		} else {
+			c.UnknownPatient++
+		}
+	}
+	c.Patients = len(visits)
+	for _, n := range visits {
+		if n > 1 {
+			c.RepeatPatients++
+			c.RepeatVisits += n
+		}
+	}
+}
+
+// longEnough is the least number of words of a note that is unlikely to recur by chance.
+const longEnough = 8
+
+// recurring counts the notes that differ from another one in case, numbers, marks and spaces alone. It holds one number
+// of 64 bits for each note: among a million, chance makes two different texts equal once in 37 million runs.
+func recurring(rows []train.Row) (r Recurring) {
+	seed := maphash.MakeSeed()
+	var sums []uint64
+	var buf []byte
+	for i := range rows {
+		var words int
+		if buf, words = letters(buf[:0], rows[i].Text); words >= longEnough {
+			sums = append(sums, maphash.Bytes(seed, buf))
+		}
+	}
+	slices.Sort(sums)
+	for i := 0; i < len(sums); {
+		j := i + 1
+		for j < len(sums) && sums[j] == sums[i] {
+			j++
+		}
+		if j-i > 1 {
+			r.Texts++
+			r.Notes += j - i
+		}
+		i = j
+	}
+	if len(sums) > 0 {
+		r.Share = float64(r.Notes) / float64(len(sums))
+	}
+	return r
+}
+
+// letters appends the words of a text in lower case, each behind a space, without anything but letters, and returns
+// their number.
+func letters(dst []byte, text string) (_ []byte, words int) {
+	inside := false
+	for _, r := range text {
+		if !unicode.IsLetter(r) {
+			inside = false
+			continue
+		}
+		if !inside {
+			inside = true
+			words++
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, string(unicode.ToLower(r))...)
+	}
+	return dst, words
+}
+
+// split divides the rows in time and checks that there are enough to train on.
+func (p *Past) split(s *Settings) error {
+	c := &p.Counts.Split
+	c.PatientsKnown = p.Counts.UnknownPatient == 0
+	var divided error
+	if len(p.Rows) > 0 {
+		divided = p.divide(s.Judged)
+	}
+	others := c.Train - c.TrainEvents
+	if c.Train < s.MinDocuments || min(c.TrainEvents, others) < s.MinEvents {
+		return &TooFewError{
+			Documents: c.Train, Events: c.TrainEvents, Others: others, MinDocuments: s.MinDocuments, MinEvents: s.MinEvents,
+			Undecided: p.Counts.Excluded[Undecided] + p.Counts.Excluded[Cancelled],
+		}
+	}
+	return divided
+}
+
+// divide sets the split and counts it. If there is no later part, the error says so and all rows are to train on.
+func (p *Past) divide(judged float64) error {
+	c := &p.Counts.Split
+	times := make([]time.Time, len(p.Rows))
+	for i := range p.Rows {
+		times[i] = p.Rows[i].Arrived
+	}
+	cut, err := eval.TemporalCut(times, 1-judged)
+	if err == nil {
+		c.Cut = cut
+		var repeats train.Repeats
+		repeats, c.SeenInTrain, err = train.Holdout(p.Rows, func(i int) bool { return p.Rows[i].Arrived.Before(cut) })
+		if err == nil {
+			p.Split = repeats[0][0]
+		}
+	}
+	count := func(at []int) (n, events int) {
+		for _, i := range at {
+			if p.Rows[i].Positive {
+				events++
+			}
+		}
+		return len(at), events
+	}
+	c.Train, c.TrainEvents = count(p.Split.Train)
+	c.Judge, c.JudgeEvents = count(p.Split.Test)
+	if err != nil {
+		c.Train, c.TrainEvents = len(p.Rows), p.Counts.Events
+		return fmt.Errorf("splitting the notes in time: %w", err)
+	}
+	return nil
+}

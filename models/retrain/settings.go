@@ -1,0 +1,92 @@
+package retrain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Defaults of Settings.
+const (
+	// DefaultWindow is a year: each season once.
+	DefaultWindow = 365 * 24 * time.Hour
+	// DefaultMinDocuments and DefaultMinEvents are the least numbers of notes to train on, and of each outcome among
+	// them. Fewer than 50 admissions make coefficients that the next night contradicts.
+	DefaultMinDocuments = 200
+	DefaultMinEvents    = 50
+	// DefaultJudged is the share of the notes, the latest ones, on which the result is judged.
+	DefaultJudged = 0.25
+)
+
+// recordedSlack is how much earlier than its arrival, by the broker's clock, a note may have been recorded.
+const recordedSlack = 24 * time.Hour
+
+// ErrSettings is wrapped by the errors about Settings.
+var ErrSettings = errors.New("bad settings")
+
+// Settings say which notes and labels count. The zero value is the default.
+type Settings struct {
+	// AsOf is the cut-off: what arrived, was decided or was recorded later is not known. Zero is the time of the newest
+	// outcome that is not in the future.
+	AsOf time.Time
+	// Window is how long before the cut-off patients may have arrived; 0 is DefaultWindow.
+	Window time.Duration
+	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed
+	// is needed here. A patient who is transferred, dies in the department or leaves needs none.
+	Admission []msg.Disposition
+	// Aux are the auxiliary features, each named as the note's field.
+	Aux []train.Aux
+	// MinDocuments and MinEvents bound the notes to train on from below; 0 is the default.
+	MinDocuments, MinEvents int
+	// Judged is the share of the latest notes that are judged on; 0 is DefaultJudged.
+	Judged float64
+}
+
+// withDefaults returns the settings with the defaults filled in, or what is wrong with them.
+func (s Settings) withDefaults() (Settings, error) {
+	bad := func(format string, args ...any) (Settings, error) {
+		return s, fmt.Errorf("%w: "+format, append([]any{ErrSettings}, args...)...)
+	}
+	if s.Window == 0 {
+		s.Window = DefaultWindow
+	}
+	if s.Judged == 0 {
+		s.Judged = DefaultJudged
+	}
+	if s.MinDocuments == 0 {
+		s.MinDocuments = DefaultMinDocuments
+	}
+	if s.MinEvents == 0 {
+		s.MinEvents = DefaultMinEvents
+	}
+	if len(s.Admission) == 0 {
+		s.Admission = []msg.Disposition{msg.Admitted}
+	}
+	if s.Window < 0 || s.MinDocuments < 0 || s.MinEvents < 0 {
+		return bad("the window and the least numbers of notes must be positive")
+	}
+	if !(s.Judged > 0 && s.Judged < 1) {
+		return bad("the share of judged notes, %v, is not between 0 and 1", s.Judged)
+	}
+	others := msg.Dispositions()
+	for _, d := range s.Admission {
+		if !slices.Contains(msg.Dispositions(), d) {
+			return bad("%q is no disposition; use %v", d, msg.Dispositions())
+		}
+		others = slices.DeleteFunc(others, func(other msg.Disposition) bool { return other == d })
+	}
+	if len(others) == 0 {
+		return bad("all dispositions count as admitted")
+	}
+	var n msg.Note
+	for _, a := range s.Aux {
+		if n.Number(a.Name) == nil && n.Word(a.Name) == nil {
+			return bad("a note has no field %q for an auxiliary column", a.Name)
+		}
+	}
+	return s, nil
+}
