@@ -115,15 +115,6 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// spread returns the 2.5 and 97.5 percentiles and the standard deviation of values, some of them.
-func spread(values []float64) (low, high, se float64) {
-	slices.Sort(values)
-	if len(values) > 1 {
-		se = stat.StdDev(values, nil)
-	}
-	return quantile(values, .025), quantile(values, .975), se
-}
-
 // logisticFit is a logistic regression on 1, x and, with knots, the terms of a restricted cubic spline of x.
 type logisticFit struct {
 	y      []bool
