@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 // Outcome is the result of the training for one complaint.
@@ -47,9 +48,10 @@ type Trained struct {
 
 // Job holds the arguments of a training next to data and settings.
 type Job struct {
-	Created  time.Time // that the manifests bear
-	Version  string    // of the program
-	Progress Progress  // may be nil
+	Created  time.Time    // that the manifests bear
+	Version  string       // of the program
+	Progress Progress     // may be nil
+	Site     *report.Site // what the site says of its models, for their cards; may be nil
 	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several goroutines.
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 }
@@ -97,7 +99,7 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.add(out, first, d.Rows, pooled.fitted); err != nil {
+	if err := t.add(out, first, &t.data, pooled.fitted); err != nil {
 		return nil, err
 	}
 	for i, g := range groups {
@@ -105,7 +107,7 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.add(out, o, g.Rows, own[i].fitted); err != nil {
+		if err := t.add(out, o, &g.Data, own[i].fitted); err != nil {
 			return nil, err
 		}
 	}
@@ -237,12 +239,12 @@ func verdict(policy Policy, d eval.Estimate) (kept bool, why string) {
 }
 
 // add appends an outcome and, if the model is kept, its bundle.
-func (t *training) add(out *Trained, o Outcome, rows []Row, fitted *Fitted) error {
+func (t *training) add(out *Trained, o Outcome, d *Data, fitted *Fitted) error {
 	out.Outcomes = append(out.Outcomes, o)
 	if !o.Kept {
 		return nil
 	}
-	b, err := fitted.bundle(rows, o, &t.settings, t.job)
+	b, err := fitted.bundle(d, o, &t.settings, t.job)
 	out.Bundles = append(out.Bundles, b)
 	return err
 }
