@@ -276,7 +276,7 @@ func TestSimulationTable(t *testing.T) {
 	if os.Getenv("WARDCAST_SIMULATE_GATE") == "" {
 		t.Skip("takes minutes: set WARDCAST_SIMULATE_GATE=1 to print the table")
 	}
-	margins := []float64{0.5, -1.645, -0.5, 0, 1, 1.645} // the default first
+	margins := []float64{0, -1.645, -0.5, 0.5, 1, 1.645} // the default first
 	settings := make([]gate.Settings, len(margins))
 	for i, m := range margins {
 		settings[i] = gate.Default()
