@@ -51,7 +51,7 @@ type Settings struct {
 
 // Default returns the settings that docs/results.md gives reasons for.
 func Default() Settings {
-	return Settings{RecalibrationGain: 1, Error: 0.05, MinEvents: 20, Calibration: eval.Interval{Low: 0.8, High: 1.25}}
+	return Settings{RecalibrationGain: 1.645, Error: 0.05, MinEvents: 20, Calibration: eval.Interval{Low: 0.8, High: 1.25}}
 }
 
 // ErrSettings is wrapped by errors of settings out of range.

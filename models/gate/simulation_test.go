@@ -283,19 +283,22 @@ func TestSimulationTable(t *testing.T) {
 		settings[i].Margin = m
 	}
 	for _, w := range worlds {
-		for _, size := range []struct{ n, nights, margins int }{{300, 200, 1}, {1000, 200, len(margins)}, {4000, 60, 1}} {
-			all := w.simulate(t, size.n, size.nights, settings[:size.margins])
-			r := all[0]
-			percent := func(n int) float64 { return 100 * float64(n) / float64(size.nights) }
-			t.Logf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f |", w.name, size.n, percent(r.better),
-				percent(r.promoted), percent(r.recalibrated), percent(r.refused), percent(r.wrongPromotion), percent(r.wrongRefusal), 1e4*r.rule, 1e4*r.always, 1e4*r.never)
-			var costs strings.Builder
-			for i, r := range all[1:] {
-				fmt.Fprintf(&costs, "; margin %g: cost %.1f, worse than the champion %.1f %%", margins[i+1], 1e4*r.rule, percent(r.wrongPromotion))
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			for _, size := range []struct{ n, nights, margins int }{{300, 200, 1}, {1000, 200, len(margins)}, {4000, 40, 1}} {
+				all := w.simulate(t, size.n, size.nights, settings[:size.margins])
+				r := all[0]
+				percent := func(n int) float64 { return 100 * float64(n) / float64(size.nights) }
+				t.Logf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f |", w.name, size.n, percent(r.better),
+					percent(r.promoted), percent(r.recalibrated), percent(r.refused), percent(r.wrongPromotion), percent(r.wrongRefusal), 1e4*r.rule, 1e4*r.always, 1e4*r.never)
+				var costs strings.Builder
+				for i, r := range all[1:] {
+					fmt.Fprintf(&costs, "; margin %g: cost %.1f, worse than the champion %.1f %%", margins[i+1], 1e4*r.rule, percent(r.wrongPromotion))
+				}
+				if costs.Len() > 0 {
+					t.Logf("%s, n = %d: margin %g: cost %.1f, worse than the champion %.1f %%%s", w.name, size.n, margins[0], 1e4*r.rule, percent(r.wrongPromotion), costs.String())
+				}
 			}
-			if costs.Len() > 0 {
-				t.Logf("%s, n = %d: margin %g: cost %.1f, worse than the champion %.1f %%%s", w.name, size.n, margins[0], 1e4*r.rule, percent(r.wrongPromotion), costs.String())
-			}
-		}
+		})
 	}
 }
