@@ -102,9 +102,9 @@ func (m *ClassMetrics) eachClass(y []int, p *mat.Dense, names, groups []string) 
 		}
 		if of.N > 0 && of.N < m.N {
 			mat.Col(probability, c, p)
-			a, interval := auroc(truth, probability, groups)
-			of.AUROC, of.AUROCInterval = &a, interval
-			area += a
+			a := auroc(truth, probability, groups)
+			of.AUROC, of.AUROCInterval = &a.Value, a.interval()
+			area += a.Value
 			ranked++
 		}
 		m.Classes[c] = of

@@ -25,15 +25,35 @@ func AUROC(y []bool, p []float64, groups []string) (float64, *Interval, error) {
 	if _, _, err := bothClasses(y); err != nil {
 		return 0, nil, err
 	}
-	area, interval := auroc(y, p, groups)
-	return area, interval, nil
+	area := auroc(y, p, groups)
+	return area.Value, area.interval(), nil
 }
 
-func auroc(y []bool, p []float64, groups []string) (float64, *Interval) {
+// auroc returns AUROC; both classes occur. Its standard error is NaN if it is undefined.
+func auroc(y []bool, p []float64, groups []string) Estimate {
+	placement, area := placements(y, p)
+	variance, ok := placementVariance(y, placement, area, groups)
+	if !ok {
+		variance = math.NaN()
+	}
+	e := normal(area, variance)
+	e.Low, e.High = max(0, e.Low), min(1, e.High)
+	return e
+}
+
+// interval returns that of an estimate, nil if it is undefined.
+func (e Estimate) interval() *Interval {
+	if math.IsNaN(e.StandardError) {
+		return nil
+	}
+	return &Interval{e.Low, e.High}
+}
+
+// placements returns for each row the share of the other class that it is on the right side of, ties ½: V₁₀ for positive and V₀₁
+// for negative rows. Their mean over either class is the area.
+func placements(y []bool, p []float64) (placement []float64, area float64) {
 	order := ascending(p)
-	// placement is the share of the other class that a row is on the right side of, ties ½: V₁₀ for positive and
-	// V₀₁ for negative rows. Its mean over either class is the area.
-	placement := make([]float64, len(y))
+	placement = make([]float64, len(y))
 	var positives, negatives float64 // below the current run of ties
 	for from := 0; from < len(order); {
 		to := tiesEnd(order, p, from)
@@ -55,7 +75,6 @@ func auroc(y []bool, p []float64, groups []string) (float64, *Interval) {
 		negatives += tiedNegatives
 		from = to
 	}
-	var area float64
 	for i, v := range y {
 		if v {
 			placement[i] /= negatives
@@ -65,13 +84,7 @@ func auroc(y []bool, p []float64, groups []string) (float64, *Interval) {
 		}
 	}
 	area /= positives
-
-	variance, ok := placementVariance(y, placement, area, groups)
-	if !ok {
-		return area, nil
-	}
-	half := normal975 * math.Sqrt(variance)
-	return area, &Interval{Low: max(0, area-half), High: min(1, area+half)}
+	return placement, area
 }
 
 // placementVariance returns Obuchowski's variance of the area,

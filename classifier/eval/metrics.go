@@ -108,8 +108,8 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 		m.AUPRC = new(averagePrecision(y, p))
 	}
 	if m.Positives > 0 && m.Positives < m.N {
-		auc, interval := auroc(y, p, groups)
-		m.AUROC, m.AUROCInterval = &auc, interval
+		area := auroc(y, p, groups)
+		m.AUROC, m.AUROCInterval = &area.Value, area.interval()
 		m.CalibrationIntercept, m.CalibrationSlope = calibrate(y, p)
 	}
 	return m, nil

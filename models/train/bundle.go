@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // bundle returns the version that a store keeps.
-func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+	rows := d.Rows
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
 	if err := f.ToBundle(b); err != nil {
@@ -66,10 +65,11 @@ func (f *Fitted) bundle(rows []Row, o Outcome, s *Settings, job Job) (*models.Bu
 	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
 		return nil, err
 	}
-	nonzero := func(values []float64) int {
-		return len(values) - floats.Count(func(v float64) bool { return v == 0 }, values)
+	r, err := f.report(b, d, &o, job.Site)
+	if err != nil {
+		return nil, err
 	}
-	b.Card = card(b, &o, nonzero(f.Heads[0].Words), nonzero(f.Heads[0].Grams))
+	b.Card = r.Card()
 	return b, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
@@ -155,10 +156,14 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 		why = "the policy is never"
 	case policy == Always:
 		kept, why = true, "the policy is always"
+	case o.Difference == nil || math.Abs(o.Difference.Value-(loss-o.Pooled)) > 1e-12 || !(o.Difference.StandardError > 0):
+		t.Errorf("%s: difference %+v of log losses %v and %v", o.Model, o.Difference, loss, o.Pooled)
+	case loss < o.Pooled-o.Difference.StandardError/2:
+		kept, why = true, fmt.Sprintf("its log loss is lower by %.4f (standard error %.4f) than that", o.Pooled-loss, o.Difference.StandardError)
 	case loss < o.Pooled:
-		kept, why = true, fmt.Sprintf("its log loss is lower by %.4f than that", o.Pooled-loss)
+		why = fmt.Sprintf("its log loss is lower by only %.4f (standard error", o.Pooled-loss)
 	default:
-		why = fmt.Sprintf("its log loss is higher by %.4f than that of the model of all complaints", loss-o.Pooled)
+		why = fmt.Sprintf("its log loss is higher by %.4f (standard error", loss-o.Pooled)
 	}
 	if o.Kept != kept || !strings.HasPrefix(o.Why, why) || (o.LogLoss != nil) != (enough && policy != Never) {
 		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents, o.Positives, loss, o.Pooled, o.Kept, o.Why)
@@ -170,6 +175,25 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	}
 	if o.Metrics.LogLoss != want {
 		t.Errorf("%s: metrics of a log loss of %v, want %v", o.Model, o.Metrics.LogLoss, want)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		policy     Policy
+		difference float64
+		kept       bool
+		why        string
+	}{
+		{Auto, -0.011, true, "its log loss is lower by 0.0110 (standard error 0.0200) than that of the model of all complaints"},
+		{Auto, -0.009, false, "its log loss is lower by only 0.0090 (standard error 0.0200) than that of the model of all complaints, less than half a standard error"},
+		{Auto, 0.001, false, "its log loss is higher by 0.0010 (standard error 0.0200) than that of the model of all complaints"},
+		{Always, 0.001, true, "the policy is always (log loss +0.0010 against the model of all complaints, standard error 0.0200)"},
+	} {
+		if kept, why := verdict(c.policy, eval.Estimate{Value: c.difference, StandardError: 0.02}); kept != c.kept || why != c.why {
+			t.Errorf("%s, %v: %v, %q", c.policy, c.difference, kept, why)
+		}
 	}
 }
 

@@ -1,0 +1,223 @@
+package eval
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Assessment holds the measures of one set of predictions with 95 % intervals that count the notes of a patient as one. The
+// JSON names are stable. Measures that the data leave undefined are nil.
+type Assessment struct {
+	N          int      `json:"n"`
+	Positives  int      `json:"positives"`
+	Patients   int      `json:"patients"`
+	Prevalence Estimate `json:"prevalence"`
+
+	// Of ranking; see AUROC and Metrics.AUPRC. The interval of AUPRC is normal on the logit scale, with the standard error of 100
+	// bootstrap samples of patients.
+	AUROC *Estimate `json:"auroc,omitempty"`
+	AUPRC *Estimate `json:"auprc,omitempty"`
+
+	// Overall; see Metrics. Knowledge is the log loss less that of predicting the prevalence of these very rows: below 0 the
+	// model knows something.
+	LogLoss     Estimate  `json:"log_loss"`
+	Knowledge   Estimate  `json:"log_loss_less_base_rate"`
+	Brier       Estimate  `json:"brier"`
+	BrierScaled *Estimate `json:"brier_scaled,omitempty"`
+
+	// Of calibration; see Metrics. The interval of ObservedExpected is normal on the log scale.
+	CalibrationIntercept *Estimate `json:"calibration_intercept,omitempty"`
+	CalibrationSlope     *Estimate `json:"calibration_slope,omitempty"`
+	ObservedExpected     *Estimate `json:"observed_expected,omitempty"`
+	// CalibrationError is the integrated calibration index: the mean distance of p from SmoothCalibration (Austin & Steyerberg
+	// 2019, Stat. Med. 38(21)). It has no interval, since noise alone makes it greater than 0.
+	CalibrationError *float64 `json:"calibration_error,omitempty"`
+}
+
+// Assess returns all measures of p but those at a threshold, which AtThreshold has. groups are the patients; nil means that no
+// patient comes twice. There must be at least two. The variances are those of the measures' influence functions summed by
+// patient. The cost is O(n log n), and O(n) for each sample of the bootstrap.
+func Assess(y []bool, p []float64, groups []string) (*Assessment, error) {
+	m, err := Measure(y, p, 0, groups)
+	if err != nil {
+		return nil, err
+	}
+	c, err := clustersOf(len(y), groups)
+	if err != nil {
+		return nil, err
+	}
+	all := func(int) bool { return true }
+	truth := func(i int) bool { return y[i] }
+	a := &Assessment{N: m.N, Positives: m.Positives, Patients: c.count, Prevalence: *c.share(all, truth, len(y))}
+	loss := Losses(y, p)
+	a.LogLoss = c.mean(loss)
+	gain := make([]float64, len(loss))
+	for i, v := range loss {
+		gain[i] = v - noteLoss(y[i], m.Prevalence)
+	}
+	a.Knowledge = c.mean(gain)
+	brier := squares(y, p)
+	a.Brier = c.mean(brier)
+	if m.ObservedExpected != nil && m.Positives > 0 {
+		a.ObservedExpected = c.observedExpected(y, p)
+	}
+	if m.AUPRC != nil {
+		a.AUPRC = c.precision(*m.AUPRC, y, p)
+	}
+	if m.Positives == 0 || m.Positives == m.N {
+		return a, nil
+	}
+	a.BrierScaled = c.brierScaled(y, brier, &m)
+	if area := auroc(y, p, groups); area.interval() != nil {
+		a.AUROC = &area
+	}
+	a.calibration(c, y, p)
+	return a, nil
+}
+
+// Losses returns the log loss of each row, −ln(p if y else 1−p) in nats, p clipped as in Metrics.LogLoss.
+func Losses(y []bool, p []float64) []float64 {
+	out := make([]float64, len(y))
+	for i, v := range p {
+		out[i] = noteLoss(y[i], v)
+	}
+	return out
+}
+
+func noteLoss(y bool, p float64) float64 {
+	if !y {
+		p = 1 - p
+	}
+	return -math.Log(min(max(p, probabilityClip), 1-probabilityClip))
+}
+
+// squares returns (p−y)² of each row.
+func squares(y []bool, p []float64) []float64 {
+	out := make([]float64, len(y))
+	for i, v := range p {
+		if y[i] {
+			v = 1 - v
+		}
+		out[i] = v * v
+	}
+	return out
+}
+
+// brierScaled returns 1 − B/v with v = π(1−π), whose influence function is −(b_i−B)/v + B(1−2π)(y_i−π)/v², over n.
+func (c *clusters) brierScaled(y []bool, brier []float64, m *Metrics) *Estimate {
+	n, v := float64(m.N), m.Prevalence*(1-m.Prevalence)
+	e := normal(*m.BrierScaled, c.variance(func(i int) float64 {
+		truth := 0.0
+		if y[i] {
+			truth = 1
+		}
+		return (m.Brier*(1-2*m.Prevalence)*(truth-m.Prevalence)/(v*v) - (brier[i]-m.Brier)/v) / n
+	}))
+	return &e
+}
+
+// observedExpected returns Σy/Σp, whose logarithm has the influence function y_i/Σy − p_i/Σp. There are positive outcomes.
+func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
+	var observed, expected float64
+	for i, v := range p {
+		if y[i] {
+			observed++
+		}
+		expected += v
+	}
+	se := math.Sqrt(c.variance(func(i int) float64 {
+		v := -p[i] / expected
+		if y[i] {
+			v += 1 / observed
+		}
+		return v
+	}))
+	ratio := observed / expected
+	return &Estimate{ratio, ratio * se, ratio * math.Exp(-normal975*se), ratio * math.Exp(normal975*se)}
+}
+
+// calibration sets the measures of calibration. Both classes occur.
+func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
+	x := logits(p)
+	intercept := calibrationIntercept(y, x)
+	var information float64
+	residual := make([]float64, len(y))
+	for i, v := range x {
+		q := sigmoid(intercept + v)
+		information += q * (1 - q)
+		residual[i] = -q
+		if y[i] {
+			residual[i]++
+		}
+	}
+	e := normal(intercept, c.variance(func(i int) float64 { return residual[i] / information }))
+	a.CalibrationIntercept = &e
+	if fit := recalibrate(y, x); fit != nil {
+		e := normal(fit.theta[1], fit.covariance(c).At(1, 1))
+		a.CalibrationSlope = &e
+	}
+	if s := smooth(y, x); s != nil {
+		var sum float64
+		for i, v := range p {
+			sum += math.Abs(v - s.at(i))
+		}
+		a.CalibrationError = new(sum / float64(len(p)))
+	}
+}
+
+// bootstrapSamples give a standard error to a tenth of itself. The seed makes reports repeatable.
+const (
+	bootstrapSamples = 100
+	bootstrapSeed    = 0x6576616c // "eval"
+)
+
+// precision returns the average precision with its interval, from samples of the clusters with replacement. Samples without a
+// positive outcome are left out; some row is positive.
+func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
+	order := ascending(p)
+	random := rand.New(rand.NewPCG(bootstrapSeed, uint64(len(y))))
+	times := make([]float64, c.count)
+	values := make([]float64, 0, bootstrapSamples)
+	for range bootstrapSamples {
+		clear(times)
+		for range c.count {
+			times[random.IntN(c.count)]++
+		}
+		if v, ok := c.weightedPrecision(y, p, order, times); ok {
+			values = append(values, v)
+		}
+	}
+	if len(values) < 2 {
+		return nil
+	}
+	se := stat.StdDev(values, nil)
+	x := logit(value)
+	half := normal975 * se / max(value*(1-value), probabilityClip)
+	return &Estimate{value, se, min(value, sigmoid(x-half)), max(value, sigmoid(x+half))}
+}
+
+// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive rows.
+func (c *clusters) weightedPrecision(y []bool, p []float64, order []int, times []float64) (float64, bool) {
+	var sum, positives, called float64
+	for to := len(order); to > 0; {
+		before := positives
+		tie := p[order[to-1]]
+		for ; to > 0 && p[order[to-1]] == tie; to-- {
+			i := order[to-1]
+			g := i
+			if c.of != nil {
+				g = c.of[i]
+			}
+			called += times[g]
+			if y[i] {
+				positives += times[g]
+			}
+		}
+		if positives > before {
+			sum += (positives - before) * positives / called
+		}
+	}
+	return sum / positives, positives > 0
+}

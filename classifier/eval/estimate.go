@@ -1,0 +1,131 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+)
+
+// Estimate is a measure with its uncertainty.
+type Estimate struct {
+	Value         float64 `json:"value"`
+	StandardError float64 `json:"standard_error"`
+	Low           float64 `json:"low"` // of the 95 % interval
+	High          float64 `json:"high"`
+}
+
+// normal returns the estimate with the interval value ± 1.96·standard error.
+func normal(value, variance float64) Estimate {
+	se := math.Sqrt(variance)
+	return Estimate{value, se, value - normal975*se, value + normal975*se}
+}
+
+// clusters says which rows belong together.
+type clusters struct {
+	of    []int // nil: each row is a cluster of its own
+	count int
+	sums  []float64 // of each cluster, for reuse
+}
+
+// clustersOf numbers the groups. It returns ErrShape for fewer than two: they have no spread.
+func clustersOf(n int, groups []string) (*clusters, error) {
+	c := &clusters{count: n}
+	if groups != nil {
+		byName := make(map[string]int, n)
+		c.of = make([]int, n)
+		for i, name := range groups {
+			at, seen := byName[name]
+			if !seen {
+				at = len(byName)
+				byName[name] = at
+			}
+			c.of[i] = at
+		}
+		c.count = len(byName)
+	}
+	if c.count < 2 {
+		return nil, fmt.Errorf("%w: an interval needs at least 2 patients, not %d", ErrShape, c.count)
+	}
+	c.sums = make([]float64, c.count)
+	return c, nil
+}
+
+// total returns Σ_g (Σ_{i∈g} ψ_i)² and Σ_i ψ_i².
+func (c *clusters) total(psi func(i int) float64) (between, rows float64) {
+	if c.of == nil {
+		for i := range c.count {
+			v := psi(i)
+			rows += v * v
+		}
+		return rows, rows
+	}
+	clear(c.sums)
+	for i, g := range c.of {
+		v := psi(i)
+		c.sums[g] += v
+		rows += v * v
+	}
+	for _, v := range c.sums {
+		between += v * v
+	}
+	return between, rows
+}
+
+// correction is G/(G−1) of G clusters.
+func (c *clusters) correction() float64 { return float64(c.count) / float64(c.count-1) }
+
+// variance returns that of a sum whose influence function is ψ,
+//
+//	G/(G−1) · Σ_g (Σ_{i∈g} ψ_i)²
+//
+// for G clusters: the sandwich of Liang & Zeger (1986, Biometrika 73(1)).
+func (c *clusters) variance(psi func(i int) float64) float64 {
+	between, _ := c.total(psi)
+	return c.correction() * between
+}
+
+// mean returns the mean of one value per row.
+func (c *clusters) mean(values []float64) Estimate {
+	n := float64(len(values))
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	mean := sum / n
+	return normal(mean, c.variance(func(i int) float64 { return (values[i] - mean) / n }))
+}
+
+// share returns the share of the rows with in that also have hit, with Wilson's interval (1927, JASA 22) of the effective number
+// of rows: their number over the design effect Σ_g(Σψ)²/Σψ², at least 1 (Korn & Graubard 1998, Survey Methodol. 24). It is nil
+// if no row is in.
+func (c *clusters) share(in, hit func(i int) bool, n int) *Estimate {
+	var all, hits float64
+	for i := range n {
+		if in(i) {
+			all++
+			if hit(i) {
+				hits++
+			}
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	p := hits / all
+	between, rows := c.total(func(i int) float64 {
+		switch {
+		case !in(i):
+			return 0
+		case hit(i):
+			return 1 - p
+		}
+		return -p
+	})
+	effective := all
+	if between > rows {
+		effective *= rows / between
+	}
+	const z2 = normal975 * normal975
+	centre := (p + z2/(2*effective)) / (1 + z2/effective)
+	half := normal975 / (1 + z2/effective) * math.Sqrt(p*(1-p)/effective+z2/(4*effective*effective))
+	return &Estimate{p, math.Sqrt(p * (1 - p) / effective), max(0, min(p, centre-half)), min(1, max(p, centre+half))}
+}

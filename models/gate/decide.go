@@ -1,0 +1,107 @@
+package gate
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+)
+
+// saneSlope bounds the slope of a recalibration that is served. Beyond it the champion is not out of calibration but broken, or
+// the outcomes are, and a map that flattens every prediction would hide it.
+var saneSlope = eval.Interval{Low: 0.5, High: 2}
+
+// decide sets decision and reason from the figures.
+func (v *Verdict) decide(s Settings) {
+	f := &v.Figures
+	objection := f.objection(s)
+	switch r := f.Recalibrated; {
+	case f.Champion != nil && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
+		v.Decision = Recalibrate
+		v.Reason = fmt.Sprintf("the champion with intercept %+.3f and slope %.3f has log loss %.4f, as it was %.4f, the challenger %.4f; AUROC %s of the champion and %s of the challenger, on %s",
+			r.Intercept, r.Slope, r.Assessment.LogLoss.Value, f.Champion.LogLoss.Value, f.Challenger.LogLoss.Value, area(f.Champion), area(f.Challenger), f.sample())
+	case objection != "":
+		v.refuse("%s, on %s", objection, f.sample())
+	case f.Champion == nil:
+		v.Decision = Promote
+		v.Reason = fmt.Sprintf("the first model: log loss %.4f, below %.4f of the base rate; AUROC %s, on %s", f.Challenger.LogLoss.Value, f.BaseLogLoss, area(f.Challenger), f.sample())
+	default:
+		v.Decision = Promote
+		v.Reason = fmt.Sprintf("%s, and no subgroup is clearly worse off; AUROC %s against %s, on %s", f.losses(), area(f.Challenger), area(f.Champion), f.sample())
+	}
+}
+
+func (v *Verdict) refuse(format string, args ...any) {
+	v.Decision = Refuse
+	v.Reason = fmt.Sprintf(format, args...)
+}
+
+// recalibrates reports whether the recalibrated champion is worth more than the champion as it is.
+func (f *Figures) recalibrates(s Settings) bool {
+	r := f.Recalibrated
+	return r != nil && r.Gain.Value < 0 && r.Gain.Value <= -s.RecalibrationGain*r.Gain.StandardError &&
+		knows(r.Assessment) && saneSlope.Low <= r.Slope && r.Slope <= saneSlope.High
+}
+
+// knows reports whether predictions are better than the base rate by at least one standard error.
+func knows(a *eval.Assessment) bool {
+	return a.Knowledge.Value < 0 && a.Knowledge.Value <= -a.Knowledge.StandardError
+}
+
+// objection returns what speaks against the challenger, "" for nothing.
+func (f *Figures) objection(s Settings) string {
+	a := f.Challenger
+	if !knows(a) {
+		return fmt.Sprintf("it knows nothing: log loss %.4f is not below %.4f, that of the base rate, by a standard error (%.4f); AUROC %s",
+			a.LogLoss.Value, f.BaseLogLoss, a.Knowledge.StandardError, area(a))
+	}
+	if f.Champion == nil {
+		return ""
+	}
+	areas := fmt.Sprintf("AUROC %s against %s", area(a), area(f.Champion))
+	d := f.Difference.LogLoss
+	if d.Value > s.Margin*d.StandardError {
+		return fmt.Sprintf("%s, more than the margin of %g standard errors (%.4f) allows; %s", f.losses(), s.Margin, d.StandardError, areas)
+	}
+	if w := f.Worst; w != nil && w.LogLoss.Value > quantile(s.Error/float64(len(f.Subgroups)))*w.LogLoss.StandardError {
+		return fmt.Sprintf("clearly worse for %s %q: its log loss there is higher by %.4f (95 %% interval %+.4f to %+.4f) on %d notes with %d admissions; overall %s; %s",
+			w.Grouping, w.Level, w.LogLoss.Value, w.LogLoss.Low, w.LogLoss.High, w.Notes, w.Events, f.losses(), areas)
+	}
+	if clearlyBetter := d.Value < -quantile(s.Error)*d.StandardError; clearlyBetter {
+		return ""
+	}
+	for _, m := range []struct {
+		name string
+		of   *eval.Estimate
+	}{{"calibration slope", a.CalibrationSlope}, {"ratio of observed to expected admissions", a.ObservedExpected}} {
+		if m.of != nil && (m.of.High < s.Calibration.Low || m.of.Low > s.Calibration.High) {
+			return fmt.Sprintf("out of calibration: %s %.2f (95 %% interval %.2f to %.2f), bounds %g to %g; %s; %s",
+				m.name, m.of.Value, m.of.Low, m.of.High, s.Calibration.Low, s.Calibration.High, f.losses(), areas)
+		}
+	}
+	return ""
+}
+
+// losses compares those of challenger and champion.
+func (f *Figures) losses() string {
+	d := f.Difference.LogLoss
+	return fmt.Sprintf("log loss %.4f against %.4f of the champion (difference %+.4f, 95 %% interval %+.4f to %+.4f)",
+		f.Challenger.LogLoss.Value, f.Champion.LogLoss.Value, d.Value, d.Low, d.High)
+}
+
+// sample names the notes.
+func (f *Figures) sample() string {
+	return fmt.Sprintf("%d later notes with %d admissions", f.Challenger.N, f.Challenger.Positives)
+}
+
+// area returns the AUROC as text.
+func area(a *eval.Assessment) string {
+	if a.AUROC == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.3f", a.AUROC.Value)
+}
+
+// quantile returns the upper quantile of the standard normal distribution.
+func quantile(upper float64) float64 { return distuv.UnitNormal.Quantile(1 - upper) }

@@ -1,0 +1,203 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+)
+
+// Decision is what becomes of the challenger and the champion.
+type Decision string
+
+// The decisions.
+const (
+	Promote     Decision = "promote"     // the challenger becomes the champion
+	Recalibrate Decision = "recalibrate" // the champion stays, with another intercept and slope
+	Refuse      Decision = "refuse"      // the champion stays as it is
+)
+
+// Notes are those that both models are judged on, later than all that they were trained on.
+type Notes struct {
+	Admitted   []bool
+	Patients   []string  // of each note; nil if no patient comes twice
+	Challenger []float64 // probabilities
+	Champion   []float64 // nil if there is none
+	Groupings  []Grouping
+}
+
+// Grouping sorts the notes by complaint, age band, sex, site or acuity.
+type Grouping struct {
+	Name  string
+	Level []string // of each note; "" is unknown and belongs to no subgroup
+}
+
+// Settings are those of the rule.
+type Settings struct {
+	// Margin is by how many standard errors of the paired difference the challenger's log loss may be higher than the
+	// champion's. A negative margin demands a challenger that is better by so much.
+	Margin float64 `yaml:"margin" json:"margin"`
+	// RecalibrationGain is by how many standard errors a recalibration must lower the champion's log loss.
+	RecalibrationGain float64 `yaml:"recalibration_gain" json:"recalibration_gain"`
+	// Error is the chance, at most, of calling a challenger clearly worse in some subgroup, or clearly better, that is not.
+	Error float64 `yaml:"error" json:"error"`
+	// MinEvents is the number of admissions, and of other notes, that it takes to replace a champion, and to judge a subgroup.
+	MinEvents int `yaml:"min_events" json:"min_events"`
+	// Calibration bounds the calibration slope and the ratio of observed to expected admissions of a challenger that is not
+	// clearly better: their 95 % intervals must reach into it.
+	Calibration eval.Interval `yaml:"calibration" json:"calibration"`
+}
+
+// Default returns the settings that docs/results.md gives reasons for.
+func Default() Settings {
+	return Settings{RecalibrationGain: 1.645, Error: 0.05, MinEvents: 20, Calibration: eval.Interval{Low: 0.8, High: 1.25}}
+}
+
+// ErrSettings is wrapped by errors of settings out of range.
+var ErrSettings = errors.New("settings of the gate out of range")
+
+// Check returns an error that wraps ErrSettings and names the setting.
+func (s *Settings) Check() error {
+	var problem string
+	switch c := s.Calibration; {
+	case math.IsNaN(s.Margin) || math.IsInf(s.Margin, 0):
+		problem = fmt.Sprintf("margin %v is not a number", s.Margin)
+	case !(s.RecalibrationGain >= 0):
+		problem = fmt.Sprintf("recalibration_gain %v is less than 0", s.RecalibrationGain)
+	case !(s.Error > 0 && s.Error < 0.5):
+		problem = fmt.Sprintf("error %v is not between 0 and 0.5", s.Error)
+	case s.MinEvents < 2:
+		problem = fmt.Sprintf("min_events %d is less than 2", s.MinEvents)
+	case !(c.Low > 0 && c.Low < 1 && c.High > 1):
+		problem = fmt.Sprintf("calibration %v to %v does not hold 1", c.Low, c.High)
+	}
+	if problem == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrSettings, problem)
+}
+
+// Verdict is a decision with all that it rests on. The JSON names are stable.
+type Verdict struct {
+	Decision Decision `json:"decision"`
+	Reason   string   `json:"reason"` // one sentence
+	Figures  Figures  `json:"figures"`
+}
+
+// Figures are the measures on the later notes.
+type Figures struct {
+	Settings    Settings         `json:"settings"`
+	BaseLogLoss float64          `json:"base_rate_log_loss"` // of predicting the share of admissions for every note
+	Challenger  *eval.Assessment `json:"challenger"`
+	Champion    *eval.Assessment `json:"champion,omitempty"`
+	// Difference is the challenger less the champion.
+	Difference   *eval.Difference `json:"difference,omitempty"`
+	Recalibrated *Recalibrated    `json:"recalibrated,omitempty"` // nil if there is no such fit
+	Subgroups    []Subgroup       `json:"subgroups,omitempty"`
+	Worst        *Subgroup        `json:"worst_subgroup,omitempty"` // with the most evidence against the challenger
+}
+
+// Recalibrated is the champion with another intercept and slope. Its measures are cross-fitted: the map of a note comes from
+// notes of other patients.
+type Recalibrated struct {
+	eval.Recalibration                  // fitted on all later notes, to be served
+	Assessment         *eval.Assessment `json:"assessment"`
+	Gain               eval.Estimate    `json:"log_loss_less_champion"`
+	Challenger         eval.Estimate    `json:"log_loss_less_challenger"`
+}
+
+// Subgroup holds the notes of one level, with at least Settings.MinEvents admissions and as many other notes.
+type Subgroup struct {
+	Grouping string        `json:"grouping"`
+	Level    string        `json:"level"`
+	Notes    int           `json:"notes"`
+	Events   int           `json:"events"`
+	LogLoss  eval.Estimate `json:"log_loss_difference"` // challenger less champion
+}
+
+// Judge decides by the rule of the package's comment. Errors are of settings out of range and of lists that do not fit, or hold
+// values that are no probabilities; data on which nothing can be judged is a refusal. Equal input gives an equal verdict. The
+// cost is O(n log n) for each subgroup.
+func Judge(n Notes, s Settings) (*Verdict, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	events := count(n.Admitted)
+	least := 1
+	if n.Champion != nil {
+		least = s.MinEvents
+	}
+	v := &Verdict{Figures: Figures{Settings: s}}
+	if others := len(n.Admitted) - events; min(events, others) < least || n.patients() < 2 {
+		v.refuse("cannot be judged: the later notes are %d, with %d admissions; it takes at least %d admissions, as many other notes, and 2 patients, to measure log loss and AUROC", len(n.Admitted), events, least)
+		return v, nil
+	}
+	if err := v.Figures.measure(&n, s); err != nil {
+		return nil, err
+	}
+	v.decide(s)
+	return v, nil
+}
+
+func (n *Notes) check() error {
+	for _, list := range []struct {
+		length int
+		name   string
+	}{
+		{len(n.Challenger), "probabilities of the challenger"},
+		{lengthOr(n.Champion, n), "probabilities of the champion"},
+		{lengthOr(n.Patients, n), "patients"},
+	} {
+		if list.length != len(n.Admitted) {
+			return fmt.Errorf("%w: %d outcomes, %d %s", eval.ErrShape, len(n.Admitted), list.length, list.name)
+		}
+	}
+	for _, g := range n.Groupings {
+		if len(g.Level) != len(n.Admitted) {
+			return fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(n.Admitted), len(g.Level), g.Name)
+		}
+	}
+	for i := range n.Admitted {
+		if p := n.Challenger[i]; !(p >= 0 && p <= 1) {
+			return fmt.Errorf("%w: %v of the challenger at note %d", eval.ErrProbability, p, i)
+		}
+		if n.Champion != nil && !(n.Champion[i] >= 0 && n.Champion[i] <= 1) {
+			return fmt.Errorf("%w: %v of the champion at note %d", eval.ErrProbability, n.Champion[i], i)
+		}
+	}
+	return nil
+}
+
+// lengthOr returns the length of a list, for nil that of the notes.
+func lengthOr[T any](list []T, n *Notes) int {
+	if list == nil {
+		return len(n.Admitted)
+	}
+	return len(list)
+}
+
+// patients returns their number.
+func (n *Notes) patients() int {
+	if n.Patients == nil {
+		return len(n.Admitted)
+	}
+	seen := map[string]bool{}
+	for _, p := range n.Patients {
+		seen[p] = true
+	}
+	return len(seen)
+}
+
+func count(y []bool) int {
+	n := 0
+	for _, v := range y {
+		if v {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+)
+
+// Report is what a model is worth. The JSON names are stable.
+type Report struct {
+	Format     string           `json:"format"`
+	Version    string           `json:"version,omitempty"`
+	SHA256     string           `json:"sha256,omitempty"` // of the manifest
+	Manifest   *models.Manifest `json:"manifest"`
+	Topics     int              `json:"topics"`
+	Words      int              `json:"words"`
+	Pieces     int              `json:"pieces"`
+	Terms      int              `json:"terms"`
+	Supervised bool             `json:"supervised,omitempty"`
+	Data       Data             `json:"data"`
+	// EventsPerVariable is the rarer outcome's notes of training for each feature that counts.
+	EventsPerVariable float64 `json:"events_per_variable"`
+
+	Kind        Kind                `json:"evaluated_on"`
+	Metrics     *eval.Assessment    `json:"metrics"`
+	Thresholds  []eval.Operating    `json:"thresholds"` // the model's own first
+	Calibration []eval.CurvePoint   `json:"calibration_curve,omitempty"`
+	Bins        []eval.Bin          `json:"calibration_bins"`
+	Decision    []eval.BenefitPoint `json:"decision_curve"`
+	Risks       Histogram           `json:"predicted_risk"`
+	Ranking     []RankingPoint      `json:"ranking"` // of ROC and precision-recall curve
+	Subgroups   []Subgroup          `json:"subgroups,omitempty"`
+	Classes     *eval.ClassMetrics  `json:"classes,omitempty"`
+	Verdict     *gate.Verdict       `json:"verdict,omitempty"`
+	Shifts      []Shift             `json:"shifts,omitempty"`
+	Warnings    []string            `json:"warnings,omitempty"`
+	Site        *Site               `json:"site"`
+	Items       []Item              `json:"tripod_ai"`
+}
+
+// Format is the version of a report's JSON.
+const Format = "1"
+
+// Histogram counts the predictions between Edges, for both outcomes.
+type Histogram struct {
+	Edges    []float64 `json:"edges"` // one more than counts
+	Admitted []int     `json:"admitted"`
+	Others   []int     `json:"others"`
+}
+
+// RankingPoint is what calling p ≥ Threshold comes to.
+type RankingPoint struct {
+	Threshold   float64 `json:"threshold"`
+	Sensitivity float64 `json:"sensitivity"`
+	Specificity float64 `json:"specificity"`
+	PPV         float64 `json:"ppv"`
+}
+
+// Subgroup holds the figures of one level of a grouping; all but its names are 0 or nil if it is suppressed.
+type Subgroup struct {
+	Grouping   string           `json:"grouping"`
+	Level      string           `json:"level"`
+	Suppressed bool             `json:"suppressed,omitempty"` // fewer than 20 admissions, or other notes
+	Metrics    *eval.Assessment `json:"metrics,omitempty"`
+	Threshold  *eval.Operating  `json:"at_threshold,omitempty"`
+}
+
+// Suppression is the number of admissions, and of other notes, below which a subgroup has no figures.
+const Suppression = 20
+
+// Points of the curves.
+const (
+	curvePoints = 60
+	bins        = 10
+	riskBars    = 40
+	rankPoints  = 200
+	benefitStep = 0.02
+	benefitTo   = 0.9
+)
+
+// otherThresholds are shown next to the model's own, three of them.
+var otherThresholds = []float64{0.1, 0.3, 0.5, 0.2}
+
+// apart is the least distance of another threshold from the model's own.
+const apart = 0.05
+
+// Build makes the report. Errors are those of package eval about the predictions.
+func Build(in Input) (*Report, error) {
+	m, e := in.Manifest, &in.Evaluation
+	r := &Report{
+		Format: Format, Version: in.Version, SHA256: in.SHA256, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
+		Supervised: in.Supervised, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: in.Shifts, Site: in.Site,
+	}
+	if r.Site == nil {
+		r.Site = &Site{}
+	}
+	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
+	if n := r.Topics + r.Words + r.Pieces + auxFeatures(m); n > 0 {
+		w := r.Data.Training
+		r.EventsPerVariable = float64(min(w.Events, w.Notes-w.Events)) / float64(n)
+	}
+	if err := r.measure(e); err != nil {
+		return nil, fmt.Errorf("reporting on model %q: %w", m.Name, err)
+	}
+	w := &r.Data.Evaluation
+	w.Notes, w.Events, w.Patients = r.Metrics.N, r.Metrics.Positives, r.Metrics.Patients
+	r.Warnings = r.warnings()
+	r.Items = r.items()
+	return r, nil
+}
+
+// auxFeatures returns the number of features of the auxiliary values.
+func auxFeatures(m *models.Manifest) int {
+	n := 0
+	for _, a := range m.Aux {
+		n += max(1, len(a.Mean))
+	}
+	return n
+}
+
+func (r *Report) measure(e *Evaluation) (err error) {
+	y, p, who := e.Admitted, e.Probabilities, e.Patients
+	if r.Metrics, err = eval.Assess(y, p, who); err != nil {
+		return err
+	}
+	own := r.Manifest.Threshold
+	at := []float64{own}
+	for _, t := range otherThresholds {
+		if len(at) < 4 && math.Abs(t-own) >= apart {
+			at = append(at, t)
+		}
+	}
+	slices.Sort(at[1:])
+	for _, t := range at {
+		o, err := eval.AtThreshold(y, p, t, who)
+		if err != nil {
+			return err
+		}
+		r.Thresholds = append(r.Thresholds, *o)
+	}
+	if r.Calibration, err = eval.SmoothCalibration(y, p, who, curvePoints); err != nil {
+		return err
+	}
+	if r.Bins, err = eval.CalibrationBins(y, p, bins); err != nil {
+		return err
+	}
+	var thresholds []float64
+	for i := 0; float64(i)*benefitStep <= benefitTo; i++ {
+		thresholds = append(thresholds, float64(i)*benefitStep)
+	}
+	if r.Decision, err = eval.DecisionIntervals(y, p, thresholds, who); err != nil {
+		return err
+	}
+	r.Risks = risks(y, p)
+	r.Ranking = ranking(y, p)
+	for _, g := range e.Groupings {
+		if err := r.subgroups(e, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// risks counts predictions by outcome in bars of equal width.
+func risks(y []bool, p []float64) Histogram {
+	h := Histogram{Admitted: make([]int, riskBars), Others: make([]int, riskBars)}
+	for i := range riskBars + 1 {
+		h.Edges = append(h.Edges, float64(i)/riskBars)
+	}
+	for i, v := range p {
+		bar := min(int(v*riskBars), riskBars-1)
+		if y[i] {
+			h.Admitted[bar]++
+		} else {
+			h.Others[bar]++
+		}
+	}
+	return h
+}
+
+// ranking returns points of the ROC and the precision-recall curve, all of them or about 200; nil unless both classes occur.
+func ranking(y []bool, p []float64) []RankingPoint {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case p[a] > p[b]:
+			return -1
+		case p[a] < p[b]:
+			return 1
+		}
+		return 0
+	})
+	positives := 0
+	for _, v := range y {
+		if v {
+			positives++
+		}
+	}
+	negatives := len(y) - positives
+	if positives == 0 || negatives == 0 {
+		return nil
+	}
+	var out []RankingPoint
+	hits, last := 0, -1
+	step := max(1, len(p)/rankPoints)
+	for i, row := range order {
+		if y[row] {
+			hits++
+		}
+		end := i == len(order)-1
+		if !end && (p[order[i+1]] == p[row] || i-last < step) {
+			continue
+		}
+		last = i
+		out = append(out, RankingPoint{p[row], float64(hits) / float64(positives), 1 - float64(i+1-hits)/float64(negatives), float64(hits) / float64(i+1)})
+	}
+	return out
+}
+
+// subgroups appends those of a grouping, by name.
+func (r *Report) subgroups(e *Evaluation, g gate.Grouping) error {
+	if len(g.Level) != len(e.Admitted) {
+		return fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(e.Admitted), len(g.Level), g.Name)
+	}
+	rows := map[string][]int{}
+	for i, level := range g.Level {
+		if level != "" {
+			rows[level] = append(rows[level], i)
+		}
+	}
+	for _, level := range slices.Sorted(maps.Keys(rows)) {
+		s := Subgroup{Grouping: g.Name, Level: level}
+		y, p, who := take(e.Admitted, rows[level]), take(e.Probabilities, rows[level]), take(e.Patients, rows[level])
+		events := 0
+		for _, v := range y {
+			if v {
+				events++
+			}
+		}
+		if min(events, len(y)-events) < Suppression || who != nil && len(slices.Compact(slices.Sorted(slices.Values(who)))) < 2 {
+			s.Suppressed = true
+			r.Subgroups = append(r.Subgroups, s)
+			continue
+		}
+		var err error
+		if s.Metrics, err = eval.Assess(y, p, who); err != nil {
+			return err
+		}
+		if s.Threshold, err = eval.AtThreshold(y, p, r.Manifest.Threshold, who); err != nil {
+			return err
+		}
+		r.Subgroups = append(r.Subgroups, s)
+	}
+	return nil
+}
+
+// take returns these entries of a list, nil of nil.
+func take[T any](all []T, at []int) []T {
+	if all == nil {
+		return nil
+	}
+	out := make([]T, len(at))
+	for i, r := range at {
+		out[i] = all[r]
+	}
+	return out
+}
+
+// JSON returns report.json.
+func (r *Report) JSON() ([]byte, error) {
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the report: %w", err)
+	}
+	return append(data, '\n'), nil
+}

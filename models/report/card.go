@@ -1,0 +1,243 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Card returns card.md: the report for those who decide on the model's use, with the sections of CHAI's applied model card
+// version 0.2.
+func (r *Report) Card() string {
+	c := &card{r: r}
+	m := r.Manifest
+	c.line("# %s", m.Name)
+	c.line("")
+	for _, s := range r.InShort() {
+		c.line("- %s", s)
+	}
+	c.line("\n%s", r.measuredOn())
+	if len(r.Warnings) > 0 {
+		c.line("\n**Warnings**\n")
+		for _, w := range r.Warnings {
+			c.line("- %s", w)
+		}
+	}
+	c.release()
+	c.uses()
+	c.risks()
+	c.facts()
+	c.metrics()
+	c.head("Resources")
+	c.line("Report: `report.html` and `report.json` of this version. What wardcast can and cannot do: `docs/limits.md`; questions of\na clinical safety officer: `docs/safety.md`.")
+	for _, s := range r.Site.Resources {
+		c.line("- %s", plain(s))
+	}
+	c.head("Bibliography")
+	c.line("Collins et al. 2024, TRIPOD+AI, BMJ 385. Van Calster et al. 2025, performance measures of predictive AI models, Lancet Digit.\nHealth. CHAI applied model card v0.2, 2025.")
+	return c.b.String()
+}
+
+// card writes Markdown.
+type card struct {
+	r *Report
+	b strings.Builder
+}
+
+func (c *card) line(format string, args ...any) { fmt.Fprintf(&c.b, format+"\n", args...) }
+
+func (c *card) head(name string) { c.line("\n## %s\n", name) }
+
+// field writes one field of the site, or one that wardcast knows.
+func (c *card) field(name, text string) { c.line("- **%s**: %s", name, orElse(plain(text), missing)) }
+
+// plain makes a text one that Markdown neither breaks nor interprets as HTML.
+func plain(text string) string {
+	return strings.NewReplacer("<", "&lt;", "|", `\|`).Replace(strings.Join(strings.Fields(text), " "))
+}
+
+func (c *card) release() {
+	r, s := c.r, c.r.Site
+	c.head("Release")
+	c.field("Model", r.Manifest.Name)
+	c.field("Version", orElse(r.Version, "the name of this folder; its last six digits are the first of the manifest's SHA-256"))
+	c.field("Trained", fmt.Sprintf("%s by wardcast %s", r.Manifest.CreatedAt.UTC().Format(time.RFC3339), orElse(r.Manifest.Wardcast, "(version unknown)")))
+	c.field("Held against", orElse(r.Manifest.Parent, "no earlier version"))
+	c.field("Owner", s.Owner)
+	c.field("Contact", s.Contact)
+	c.field("Developer", s.Developer)
+	c.field("Release stage", s.ReleaseStage)
+	c.field("Availability", s.Availability)
+	c.field("EHR compatibility", s.EHR)
+	c.field("Regulatory approval", s.RegulatoryApproval)
+	c.head("Summary")
+	c.line("%s", plain(r.summary()))
+	if v := r.Verdict; v != nil {
+		c.line("\nThe gate's verdict: **%s**; %s.", v.Decision, plain(v.Reason))
+	}
+}
+
+func (c *card) uses() {
+	s := c.r.Site
+	c.head("Uses and directions")
+	c.field("Intended use and workflow", s.IntendedUse)
+	c.field("Primary users", s.IntendedUsers)
+	c.field("How to use", "for planning ward beds while patients still wait. Not for decisions about an individual, and not a medical device. A note in which no word is known is answered with `abstained`: its probability rests on the auxiliary values alone")
+	c.field("Threshold", fmt.Sprintf("%s, chosen for %s", number(c.r.Manifest.Threshold, 3), orElse(c.r.Manifest.ThresholdRule, "a rule that is not on record")))
+	c.field("Why this threshold", s.ThresholdReason)
+	c.field("Target population", s.TargetPopulation)
+	c.field("Out of scope", s.OutOfScope)
+}
+
+func (c *card) risks() {
+	s := c.r.Site
+	c.head("Warnings and hazards")
+	c.line("Trained on the notes of one place and time. Train again where shorthand, patients or admission policy differ, and look at the\ntopics before use. It learns what was done, not what was right: if a group was admitted too rarely, it repeats that.\n")
+	c.field("Known biases and ethical considerations", s.KnownBiases)
+	c.field("Clinical risk level", s.ClinicalRiskLevel)
+	if len(s.Hazards) == 0 {
+		c.field("Hazards", "")
+		return
+	}
+	c.line("\n| hazard | cause | harm | risk | control |\n| --- | --- | --- | --- | --- |")
+	for _, h := range s.Hazards {
+		c.line("| %s | %s | %s | %s | %s |", plain(h.Hazard), plain(h.Cause), plain(h.Harm), plain(h.Risk), plain(h.Control))
+	}
+}
+
+func (c *card) facts() {
+	r, s, d := c.r, c.r.Site, &c.r.Data
+	c.head("System facts")
+	c.field("Output", "a probability from 0 to 1, a decision at the threshold, and the parts of the note that moved it, which add up to the logit exactly")
+	c.field("Model type", r.formula())
+	c.field("Foundation models", "none")
+	c.field("Outcome", d.Outcome)
+	if len(d.Sources) > 0 {
+		c.field("Data sources", strings.Join(d.Sources, "; "))
+	}
+	c.line("\n| notes | arrivals | notes | admitted | patients |\n| --- | --- | --- | --- | --- |")
+	c.window("training", d.Training)
+	c.window(evaluatedOn(r.Kind), d.Evaluation)
+	c.line("\n- events per variable: %s", number(r.EventsPerVariable, 1))
+	for _, x := range d.Exclusions {
+		c.line("- left out, %s: %s notes", plain(x.Reason), grouped(x.Notes))
+	}
+	if len(d.Exclusions) == 0 {
+		c.line("- left out: no notes on record")
+	}
+	for _, name := range r.fileNames() {
+		c.line("- SHA-256 of `%s`: `%s`", name, r.Manifest.Files[name].SHA256)
+	}
+	if r.SHA256 != "" {
+		c.line("- SHA-256 of `manifest.json`: `%s`", r.SHA256)
+	} else {
+		c.line("- hashes: `manifest.json` next to this card holds the SHA-256 of every file, this one too")
+	}
+	c.line("")
+	c.field("Bias mitigation", s.BiasMitigation)
+	c.field("Monitoring plan", s.MonitoringPlan)
+	c.field("Maintenance", s.Maintenance)
+	c.field("Security", s.Security)
+	c.field("Funding", s.Funding)
+	c.field("Third parties", s.ThirdParties)
+	c.field("Stakeholders consulted", s.Stakeholders)
+	c.field("Reviewed by, and on", strings.TrimSpace(s.ReviewedBy+" "+s.ReviewedOn))
+	if len(r.Shifts) > 0 {
+		c.line("\nDrift since the version before:\n\n| figure | before | now | PSI |\n| --- | --- | --- | --- |")
+		for _, x := range r.Shifts {
+			c.line("| %s | %s | %s | %s |", plain(x.Name), number(x.Before, 3), number(x.Now, 3), psi(x))
+		}
+	}
+}
+
+func psi(s Shift) string {
+	if s.PSI == nil {
+		return "–"
+	}
+	return number(*s.PSI, 3)
+}
+
+func (c *card) window(name string, w Window) {
+	patients := "unknown"
+	if w.Patients > 0 {
+		patients = grouped(w.Patients)
+	}
+	share := "–"
+	if w.Notes > 0 {
+		share = fmt.Sprintf("%s (%s)", grouped(w.Events), percent(float64(w.Events)/float64(w.Notes)))
+	}
+	c.line("| %s | %s | %s | %s | %s |", name, orElse(days(w), "unknown"), grouped(w.Notes), share, patients)
+}
+
+func evaluatedOn(k Kind) string {
+	if k == Later {
+		return "evaluation, later"
+	}
+	return "evaluation, out of fold"
+}
+
+func (c *card) metrics() {
+	r, m := c.r, c.r.Metrics
+	c.head("Key metrics")
+	c.line("Values with 95 %% intervals that count the notes of a patient as one. %s %s", r.measuredOn(), r.caveat())
+	if r.Classes != nil {
+		c.classes()
+	}
+	c.line("\nUsefulness and efficacy\n\n| measure | value | perfect | knows nothing |\n| --- | --- | --- | --- |")
+	row := func(name, value, perfect, nothing string) {
+		c.line("| %s | %s | %s | %s |", name, value, perfect, nothing)
+	}
+	row("AUROC", ranged(m.AUROC, 3), "1", "0.5")
+	row("AUPRC", ranged(m.AUPRC, 3), "1", number(m.Prevalence.Value, 3))
+	row("log loss", ranged(&m.LogLoss, 4), "0", number(m.LogLoss.Value-m.Knowledge.Value, 4))
+	row("Brier score", ranged(&m.Brier, 4), "0", number(m.Prevalence.Value*(1-m.Prevalence.Value), 4))
+	row("Brier score, scaled", ranged(m.BrierScaled, 3), "1", "0")
+	c.line("\nSafety and reliability: calibration, and what thresholds find\n\n| measure | value | perfect |\n| --- | --- | --- |")
+	c.line("| calibration in the large (intercept, slope 1) | %s | 0 |", ranged(m.CalibrationIntercept, 3))
+	c.line("| calibration slope | %s | 1 |", ranged(m.CalibrationSlope, 3))
+	c.line("| observed to expected admissions | %s | 1 |", ranged(m.ObservedExpected, 3))
+	if m.CalibrationError != nil {
+		c.line("| mean distance from the smooth calibration curve | %s | 0 |", number(*m.CalibrationError, 4))
+	}
+	c.line("\n| threshold | called | sensitivity | specificity | PPV | NPV |\n| --- | --- | --- | --- | --- | --- |")
+	for i, at := range r.Thresholds {
+		name := number(at.Threshold, 3)
+		if i == 0 {
+			name = "**" + name + "**, its own"
+		}
+		c.line("| %s | %s | %s | %s | %s | %s |", name, percent(at.Called.Value), shareRange(at.Sensitivity), shareRange(at.Specificity), shareRange(at.PPV), shareRange(at.NPV))
+	}
+	c.line("\nFairness and equity")
+	if len(r.Subgroups) == 0 {
+		c.line("\nNo subgroups on record.")
+		return
+	}
+	c.line("\n| group | notes | admitted | AUROC | observed to expected | sensitivity at the threshold |\n| --- | --- | --- | --- | --- | --- |")
+	for _, g := range r.Subgroups {
+		name := plain(g.Grouping + " " + g.Level)
+		if g.Suppressed {
+			c.line("| %s | fewer than %d | | | | |", name, Suppression)
+			continue
+		}
+		c.line("| %s | %s | %s | %s | %s | %s |", name, grouped(g.Metrics.N), grouped(g.Metrics.Positives), ranged(g.Metrics.AUROC, 3), ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
+	}
+}
+
+// classes writes the measures of several outcomes.
+func (c *card) classes() {
+	m := c.r.Classes
+	c.line("\n| measure of all outcomes | value |\n| --- | --- |")
+	c.line("| accuracy of the most probable outcome | %.3f |\n| balanced accuracy | %.3f |\n| log loss | %.3f |\n| Brier score of all outcomes, 0 to 2 | %.3f |", m.Accuracy, m.BalancedAccuracy, m.LogLoss, m.Brier)
+	if m.AUROC != nil {
+		c.line("| AUROC, mean of the outcomes | %.3f |", *m.AUROC)
+	}
+	c.line("\n| outcome | notes | called rightly | AUROC against the others |\n| --- | --- | --- | --- |")
+	for i, of := range m.Classes {
+		area := "–"
+		if of.AUROC != nil {
+			area = fmt.Sprintf("%.3f", *of.AUROC)
+		}
+		c.line("| %s | %d | %d | %s |", plain(of.Class), of.N, m.Confusion[i][i], area)
+	}
+	c.line("\nOf admission, the sum of its outcomes:")
+}

@@ -1,0 +1,42 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+)
+
+//go:embed report.html.tmpl
+var pageTemplate string
+
+var page = template.Must(template.New("report").Funcs(template.FuncMap{
+	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged, "share": shareRange, "days": days, "psi": psi,
+	"site":        func(text string) string { return orElse(text, missing) },
+	"isMissing":   func(text string) bool { return orElse(text, missing) == missing },
+	"suppression": func() int { return Suppression },
+	"on":          evaluatedOn,
+	"field":       func(name, text string) field { return field{name, text} },
+}).Parse(pageTemplate))
+
+// field is one that the site fills in.
+type field struct{ Name, Text string }
+
+// HTML returns report.html, one page without scripts that asks for nothing else.
+func (r *Report) HTML() ([]byte, error) {
+	var b bytes.Buffer
+	err := page.Execute(&b, struct {
+		*Report
+		MeasuredOn, Summary, Formula, Caveat                            string
+		CalibrationPlot, RiskPlot, DecisionPlot, ROC, Precision, Forest template.HTML
+		Files                                                           []string
+	}{
+		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(),
+		r.calibrationChart(), r.riskChart(), r.decisionChart(), r.rocChart(), r.precisionChart(), r.forestChart(),
+		r.fileNames(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the report: %w", err)
+	}
+	return b.Bytes(), nil
+}

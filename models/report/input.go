@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+)
+
+// Input is all that a report is made from.
+type Input struct {
+	Manifest *models.Manifest
+	// Version and SHA256, that of the manifest, are "" for a card that is written before the version has a name.
+	Version string
+	SHA256  string
+	// Topics, Words and Pieces are the numbers of features that count; Terms is the size of the vocabulary.
+	Topics, Words, Pieces, Terms int
+	// Supervised tells that topics and coefficients were made together.
+	Supervised bool
+	Data       Data
+	Evaluation Evaluation
+	Classes    *eval.ClassMetrics // of several outcomes; nil for yes and no
+	Verdict    *gate.Verdict      // nil if no gate has judged
+	Shifts     []Shift            // since the version before
+	Site       *Site              // nil if the site has said nothing
+}
+
+// Data says which notes there were.
+type Data struct {
+	Sources    []string    `json:"sources,omitempty"` // file names or Kafka topics, with their SHA-256 if known
+	Outcome    string      `json:"outcome,omitempty"` // what counts as admitted, and what is known at the cut-off
+	Training   Window      `json:"training"`
+	Evaluation Window      `json:"evaluation"` // N, Events and Patients are set by Build
+	Exclusions []Exclusion `json:"exclusions,omitempty"`
+}
+
+// Window counts the notes of a period.
+type Window struct {
+	From     time.Time `json:"from,omitzero"` // earliest arrival, zero if unknown
+	To       time.Time `json:"to,omitzero"`
+	Notes    int       `json:"notes"`
+	Events   int       `json:"events"`             // admissions
+	Patients int       `json:"patients,omitempty"` // 0 if unknown
+}
+
+// Exclusion counts notes that were left out.
+type Exclusion struct {
+	Reason string `json:"reason"`
+	Notes  int    `json:"notes"`
+}
+
+// Kind says which notes a model is measured on.
+type Kind string
+
+// The kinds.
+const (
+	OutOfFold Kind = "out_of_fold" // the training notes, by cross-validation
+	Later     Kind = "later"       // notes later than those trained on
+)
+
+// Evaluation holds the predictions that a model is measured by.
+type Evaluation struct {
+	Kind          Kind
+	Admitted      []bool
+	Probabilities []float64
+	Patients      []string // of each note; nil if no patient comes twice
+	Groupings     []gate.Grouping
+}
+
+// Shift tells how a figure has changed since the version before, or between training and evaluation.
+type Shift struct {
+	Name   string   `json:"name"` // "share of known terms", "mean age", …
+	Before float64  `json:"before"`
+	Now    float64  `json:"now"`
+	PSI    *float64 `json:"psi,omitempty"` // population stability index of the whole distribution
+}
+
+// ageBands are the lower bounds of all bands but the first.
+var ageBands = []int{18, 45, 65, 80}
+
+// AgeBand returns the band of an age in years: "0–17", "18–44", "45–64", "65–79" or "80+"; "" unless it is one.
+func AgeBand(age float64) string {
+	if !(age >= 0 && age < 130) {
+		return ""
+	}
+	from := 0
+	for _, next := range ageBands {
+		if age < float64(next) {
+			return fmt.Sprintf("%d–%d", from, next-1)
+		}
+		from = next
+	}
+	return fmt.Sprintf("%d+", from)
+}

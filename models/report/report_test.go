@@ -1,0 +1,331 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func day(d int) time.Time { return time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC).AddDate(0, 0, d) }
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// planted returns predictions of n notes of patients of whom some come again; a model that is a little too extreme.
+func planted(n int) report.Evaluation {
+	random := rand.New(rand.NewPCG(8, 8))
+	e := report.Evaluation{Kind: report.Later}
+	complaint, age, sex, site := gate.Grouping{Name: "complaint"}, gate.Grouping{Name: "age"}, gate.Grouping{Name: "sex"}, gate.Grouping{Name: "site"}
+	complaints := []string{"abdominal pain", "chest pain", "fall <from height>", "rash | hives"}
+	for i := range n {
+		x := 1.4*random.NormFloat64() - 1.3
+		kind, years := random.IntN(len(complaints)), 100*random.Float64()
+		e.Admitted = append(e.Admitted, random.Float64() < sigmoid(x-float64(kind%2)/3))
+		e.Probabilities = append(e.Probabilities, math.Round(1e6*sigmoid(1.15*x+0.5*random.NormFloat64()))/1e6)
+		e.Patients = append(e.Patients, strconv.Itoa(i*3/4))
+		complaint.Level = append(complaint.Level, complaints[min(kind, random.IntN(30))])
+		age.Level = append(age.Level, report.AgeBand(years))
+		sex.Level = append(sex.Level, []string{"F", "M"}[random.IntN(2)])
+		site.Level = append(site.Level, []string{"north", "south", "island"}[min(2, random.IntN(80)/39)])
+	}
+	e.Groupings = []gate.Grouping{complaint, age, sex, site}
+	return e
+}
+
+func manifest() *models.Manifest {
+	return &models.Manifest{
+		Name: models.Other, Method: "sonmf", Rank: 30, Weighting: "tf-idf", Seed: 1, Threshold: 0.475, ThresholdRule: "accuracy",
+		Text: json.RawMessage(`{"stemmer":"porter2","min_df":10,"n_grams":2}`), Head: json.RawMessage(`{"alpha":0.1,"lambda":0.003,"folds":5}`),
+		Solver:      json.RawMessage(`{"status":"converged","iterations":41}`),
+		Calibration: models.Calibration{Kind: models.Platt}, Parent: "2026-02-27T02-00-00Z-1c7d90",
+		Aux:       []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: make([]float64, 4)}, {Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: make([]float64, 2)}},
+		CreatedAt: day(90), Wardcast: "0.1.0", VocabularySHA256: strings.Repeat("ab", 32),
+		Files: map[string]models.File{"tensors.safetensors": {SHA256: strings.Repeat("cd", 32)}, "vocabulary.json": {SHA256: strings.Repeat("ab", 32)}},
+	}
+}
+
+func full(t *testing.T) report.Input {
+	t.Helper()
+	e := planted(3000)
+	champion := make([]float64, len(e.Probabilities))
+	for i, p := range e.Probabilities {
+		champion[i] = 0.5*p + 0.15
+	}
+	v, err := gate.Judge(gate.Notes{Admitted: e.Admitted, Patients: e.Patients, Challenger: e.Probabilities, Champion: champion, Groupings: e.Groupings}, gate.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(filepath.Join("testdata", "site.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	site, err := report.ReadSite(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	psi := 0.08
+	return report.Input{
+		Manifest: manifest(), Version: "2026-04-01T02-00-00Z-3f9c1a", SHA256: "3f9c1a" + strings.Repeat("0", 58), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
+		Data: report.Data{
+			Sources: []string{"triage.notes and triage.outcomes, up to offset 20411"}, Outcome: "disposition admitted, as known on 2026-04-01",
+			Training: report.Window{From: day(0), To: day(70), Notes: 9000, Events: 2241, Patients: 7100}, Evaluation: report.Window{From: day(70), To: day(90)},
+			Exclusions: []report.Exclusion{{Reason: "no decision yet at the cut-off", Notes: 212}, {Reason: "conflicting labels of one visit", Notes: 3}},
+		},
+		Evaluation: e, Verdict: v, Site: site,
+		Shifts: []report.Shift{{Name: "share of admissions", Before: 0.249, Now: 0.262}, {Name: "score", Before: 0.247, Now: 0.251, PSI: &psi}},
+	}
+}
+
+// bare is what a training on a table without times, groups and patients can say.
+func bare() report.Input {
+	e := planted(400)
+	e.Kind, e.Groupings, e.Patients = report.OutOfFold, nil, nil
+	m := manifest()
+	m.Name, m.Complaint, m.Method, m.Rank, m.Aux, m.Parent, m.Files, m.Text, m.Solver, m.Threshold = "chest-pain", "Chest <Pain>", "bow", 0, nil, "", nil, nil, nil, 0.9
+	return report.Input{Manifest: m, Words: 300, Terms: 800, Data: report.Data{Training: report.Window{Notes: 400, Events: 101}}, Evaluation: e}
+}
+
+func several() report.Input {
+	in := bare()
+	in.Manifest.Classes, in.Manifest.AdmissionClasses = []string{"home", "ward", "moved|left"}, []string{"ward", "moved|left"}
+	in.Manifest.Method, in.Manifest.Threshold, in.Words, in.Topics, in.Supervised = "smf-w", 0.4, 0, 10, true
+	area := 0.75
+	in.Classes = &eval.ClassMetrics{
+		N: 400, Accuracy: 0.8, BalancedAccuracy: 0.5, LogLoss: 0.6, Brier: 0.3, AUROC: &area,
+		Classes: []eval.ClassMetric{{Class: "home", N: 299, AUROC: &area}, {Class: "ward", N: 80, AUROC: &area}, {Class: "moved|left", N: 21}}, Confusion: [][]int{{280, 19, 0}, {40, 40, 0}, {15, 6, 0}},
+	}
+	return in
+}
+
+func build(t *testing.T, in report.Input) (r *report.Report, page, data []byte) {
+	t.Helper()
+	r, err := report.Build(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err = r.HTML(); err != nil {
+		t.Fatal(err)
+	}
+	if data, err = r.JSON(); err != nil {
+		t.Fatal(err)
+	}
+	return r, page, data
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]report.Input{"full": full(t), "bare": bare(), "several-outcomes": several()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, page, data := build(t, in)
+			files := map[string][]byte{"card-" + name + ".golden.md": []byte(r.Card())}
+			if name == "full" {
+				files["report.golden.html"] = page
+				files["report.golden.json"] = data
+			}
+			for file, got := range files {
+				golden := filepath.Join("testdata", file)
+				if *update {
+					if err := os.WriteFile(golden, got, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasSuffix(file, ".json") {
+					sameNumbers(t, want, got)
+				} else if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); d != "" {
+					t.Errorf("%s: %s", file, d)
+				}
+			}
+		})
+	}
+}
+
+// sameNumbers compares JSON whose numbers may differ by the rounding of other machines.
+func sameNumbers(t *testing.T, want, got []byte) {
+	t.Helper()
+	var a, b any
+	if err := errors.Join(json.Unmarshal(want, &a), json.Unmarshal(got, &b)); err != nil {
+		t.Fatal(err)
+	}
+	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x)) })
+	if d := cmp.Diff(a, b, near); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPageIsSelfContained: no scripts, nothing to fetch, well-formed pictures, and no text of the data that is not escaped.
+func TestPageIsSelfContained(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]report.Input{"full": full(t), "bare": bare(), "several": several()} {
+		_, page, _ := build(t, in)
+		if bad := regexp.MustCompile(`<script|https?:|src=|@import|url\(|ZgotmplZ|<no value>|\bNaN|Inf\b|<Pain>|<from height>`).Find(page); bad != nil {
+			t.Errorf("%s: page holds %q", name, bad)
+		}
+		if r, err := report.Build(in); err != nil || strings.Contains(r.Card()+string(page), "%!") {
+			t.Errorf("%s: a format is wrong, %v", name, err)
+		}
+		pictures := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(page, -1)
+		if want := 5 + min(1, len(in.Evaluation.Groupings)); len(pictures) != want {
+			t.Errorf("%s: %d pictures, want %d", name, len(pictures), want)
+		}
+		for _, svg := range pictures {
+			d := xml.NewDecoder(bytes.NewReader(svg))
+			for {
+				if _, err := d.Token(); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Errorf("%s: %v in %.80s", name, err, svg)
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestSmallGroupsAreSuppressed: no figure of a group with fewer than 20 admissions stands in any of the three files.
+func TestSmallGroupsAreSuppressed(t *testing.T) {
+	t.Parallel()
+	in := full(t)
+	r, page, data := build(t, in)
+	small := 0
+	for _, g := range r.Subgroups {
+		events := 0
+		for _, grouping := range in.Evaluation.Groupings {
+			for i, level := range grouping.Level {
+				if grouping.Name == g.Grouping && level == g.Level && in.Evaluation.Admitted[i] {
+					events++
+				}
+			}
+		}
+		if g.Suppressed != (events < report.Suppression) || g.Suppressed != (g.Metrics == nil) || g.Suppressed != (g.Threshold == nil) {
+			t.Errorf("%s %s with %d admissions: %+v", g.Grouping, g.Level, events, g)
+		}
+		if g.Suppressed {
+			small++
+		}
+	}
+	if small == 0 {
+		t.Fatal("no small group in the test")
+	}
+	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
+		if n := strings.Count(text, "fewer than 20"); n < small {
+			t.Errorf("%s says %d times that there are fewer than 20", name, n)
+		}
+	}
+	if n := strings.Count(string(data), `"suppressed": true`); n != small {
+		t.Errorf("%d groups are suppressed in the JSON, want %d", n, small)
+	}
+}
+
+// TestThresholdIsProminent: the first line of card and page says what the threshold finds.
+func TestThresholdIsProminent(t *testing.T) {
+	t.Parallel()
+	r, page, _ := build(t, bare())
+	want := "At its threshold of 0.900 the model finds "
+	if lines := strings.Split(r.Card(), "\n"); !strings.HasPrefix(lines[2], "- "+want) {
+		t.Errorf("card begins %q", lines[:3])
+	}
+	if head, _, _ := strings.Cut(string(page), "<h2>"); !strings.Contains(head, want) {
+		t.Error("the page does not begin with it")
+	}
+	if !strings.Contains(strings.Join(r.Warnings, " "), "finds fewer than half of the patients who are admitted") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+func TestMissingFieldsSaySo(t *testing.T) {
+	t.Parallel()
+	r, page, _ := build(t, bare())
+	const missing = "to be filled in by the site"
+	for _, name := range []string{"Owner", "Contact", "Intended use and workflow", "Hazards", "Monitoring plan"} {
+		if !strings.Contains(r.Card(), "- **"+name+"**: "+missing) {
+			t.Errorf("the card does not say that %s is missing", name)
+		}
+	}
+	if n := strings.Count(string(page), missing); n < 10 {
+		t.Errorf("the page says %d times that a field is missing", n)
+	}
+	r, page, _ = build(t, full(t))
+	if strings.Contains(r.Card(), "**Owner**: "+missing) || !bytes.Contains(page, []byte("Head of emergency medicine")) {
+		t.Error("the owner is not told")
+	}
+}
+
+func TestReadSite(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"owner: A\nowener: B\n":         "line 2: field owener not found",
+		"hazards:\n- cause: x\n":        "entry 1 has no hazard",
+		"owner: [a\n":                   "reading the site's fields",
+		strings.Repeat("# x\n", 300000): "more than 1048576 bytes",
+	} {
+		if _, err := report.ReadSite(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %s", text, err, want)
+		}
+	}
+	if s, err := report.ReadSite(strings.NewReader("")); err != nil || s == nil {
+		t.Errorf("an empty file: %v, %v", s, err)
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	t.Parallel()
+	in := bare()
+	in.Evaluation.Probabilities = in.Evaluation.Probabilities[1:]
+	if _, err := report.Build(in); !errors.Is(err, eval.ErrShape) {
+		t.Errorf("got %v", err)
+	}
+	in = bare()
+	in.Evaluation.Groupings = []gate.Grouping{{Name: "sex", Level: []string{"F"}}}
+	if _, err := report.Build(in); !errors.Is(err, eval.ErrShape) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestOneClass: a report of notes that all went home has no figure that needs both outcomes, and is still a report.
+func TestOneClass(t *testing.T) {
+	t.Parallel()
+	in := full(t)
+	clear(in.Evaluation.Admitted)
+	r, page, _ := build(t, in)
+	if r.Metrics.AUROC != nil || !strings.Contains(r.Card(), "knows nothing") || !bytes.Contains(page, []byte("here there is none")) {
+		t.Errorf("%+v", r.Metrics)
+	}
+}
+
+func TestAgeBand(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[float64]string{0: "0–17", 17.9: "0–17", 18: "18–44", 64: "45–64", 79: "65–79", 80: "80+", 101: "80+", -1: "", 200: ""} {
+		if got := report.AgeBand(age); got != want {
+			t.Errorf("%v: %q, want %q", age, got, want)
+		}
+	}
+	if got := report.AgeBand(math.NaN()); got != "" {
+		t.Errorf("NaN: %q", got)
+	}
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Item answers one item of TRIPOD+AI.
+type Item struct {
+	Number string `json:"item"`
+	Topic  string `json:"topic"`
+	Answer string `json:"answer"`
+}
+
+// items returns the items of TRIPOD+AI that a program can answer, by number.
+func (r *Report) items() []Item {
+	m, d, s := r.Manifest, &r.Data, r.Site
+	text := settings(m.Text)
+	solver := "no factorization on record"
+	if len(m.Solver) > 0 {
+		solver = "factorization: " + settings(m.Solver)
+	}
+	recalibrated := "no recalibration after training; calibration of training: " + string(m.Calibration.Kind)
+	if r.Verdict != nil && r.Verdict.Figures.Recalibrated != nil {
+		recalibrated = fmt.Sprintf("a recalibration of the champion was tried: intercept %s, slope %s", number(r.Verdict.Figures.Recalibrated.Intercept, 3), number(r.Verdict.Figures.Recalibrated.Slope, 3))
+	}
+	return []Item{
+		{"5a", "Data sources", orElse(strings.Join(d.Sources, "; "), missing)},
+		{"5b", "Dates", fmt.Sprintf("training %s; evaluation %s", orElse(days(d.Training), "unknown"), orElse(days(d.Evaluation), "unknown"))},
+		{"6a", "Setting", orElse(s.TargetPopulation, missing)},
+		{"7", "Preparation of the data", text},
+		{"8a", "Outcome", orElse(d.Outcome, missing)},
+		{"9b", "Predictors", r.formula()},
+		{"10", "Sample size", fmt.Sprintf("training %s notes, %s admitted, %s events for each variable; evaluation %s notes, %s admitted", grouped(d.Training.Notes), grouped(d.Training.Events), number(r.EventsPerVariable, 1), grouped(d.Evaluation.Notes), grouped(d.Evaluation.Events))},
+		{"11", "Missing data", "a missing auxiliary value counts as the mean of training; a note without a known word is answered with `abstained`"},
+		{"12a", "Use of the data", map[Kind]string{Later: "temporal split: evaluated on notes later than training", OutOfFold: "cross-validation in folds that never split a patient"}[r.Kind]},
+		{"12b", "Type of model", fmt.Sprintf("%s Settings: %s", r.formula(), settings(m.Head))},
+		{"12c", "Fitting", fmt.Sprintf("seed %d; %s", m.Seed, solver)},
+		{"12d", "Heterogeneity", "section Subgroups: complaint, site and others that the notes name"},
+		{"12e", "Measures", "section Figures; intervals count the notes of a patient as one"},
+		{"12f", "Model updating", recalibrated},
+		{"12g", "Output", "logit = intercept + Σ contributions; formula and files in `manifest.json`"},
+		{"13", "Class imbalance", "no class is weighted, unless the settings under 12b say so"},
+		{"14", "Fairness", orElse(s.BiasMitigation, missing) + "; figures in section Subgroups"},
+		{"15", "Output and thresholds", fmt.Sprintf("probability, and a decision at %s, chosen for %s", number(m.Threshold, 3), orElse(m.ThresholdRule, "a rule that is not on record"))},
+		{"16", "Training and evaluation data", "sections Notes and Drift"},
+		{"18a", "Funding", orElse(s.Funding, missing)},
+		{"18f", "Availability of code", "wardcast " + orElse(m.Wardcast, "(version unknown)") + ", open source"},
+		{"20a", "Participants", r.exclusions()},
+		{"20c", "Differences between training and evaluation", "section Drift"},
+		{"21", "Events", fmt.Sprintf("training %s of %s, evaluation %s of %s", grouped(d.Training.Events), grouped(d.Training.Notes), grouped(d.Evaluation.Events), grouped(d.Evaluation.Notes))},
+		{"22", "Model specification", "SHA-256 of the vocabulary " + orElse(m.VocabularySHA256, "in `manifest.json`")},
+		{"23a", "Performance", "section Figures"},
+		{"23b", "Performance by group", "section Subgroups"},
+		{"24", "Results of updating", r.gateReason()},
+		{"26", "Limits", "docs/limits.md, and the warnings of this report"},
+		{"27a", "Poor or unavailable input", "an empty note, one of unknown words and one in another language are answered with `abstained`; English only"},
+	}
+}
+
+func (r *Report) gateReason() string {
+	if r.Verdict == nil {
+		return "no gate has judged this version"
+	}
+	return fmt.Sprintf("%s: %s", r.Verdict.Decision, r.Verdict.Reason)
+}
+
+func (r *Report) exclusions() string {
+	if len(r.Data.Exclusions) == 0 {
+		return "no note was left out, on record"
+	}
+	var out []string
+	for _, x := range r.Data.Exclusions {
+		out = append(out, fmt.Sprintf("%s: %s", x.Reason, grouped(x.Notes)))
+	}
+	return "notes left out: " + strings.Join(out, "; ")
+}
+
+// settings returns the plain values of a JSON object by name, lists and objects by their lengths.
+func settings(raw json.RawMessage) string {
+	var all map[string]any
+	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+		return "not on record"
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch v := all[name].(type) {
+		case nil:
+		case map[string]any:
+			out = append(out, fmt.Sprintf("%s: %d entries", name, len(v)))
+		case []any:
+			out = append(out, fmt.Sprintf("%s: %d entries", name, len(v)))
+		default:
+			out = append(out, fmt.Sprintf("%s %v", name, v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// fileNames returns the names of the manifest's files.
+func (r *Report) fileNames() []string { return slices.Sorted(maps.Keys(r.Manifest.Files)) }

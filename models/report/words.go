@@ -1,0 +1,204 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+)
+
+// fewEvents and fewPerVariable are the numbers below which a report warns: Riley et al. (2020, BMJ 368) ask for more than the ten
+// events for each variable of old, and for at least 100 in a validation (Collins et al. 2016, Stat. Med. 35(2)).
+const (
+	fewEvents      = 100
+	fewPerVariable = 10
+	// slopeOff and ratioOff are how far from 1 the calibration slope and the ratio of observed to expected admissions may be, if it
+	// is not by chance, without a warning.
+	slopeOff = 0.1
+	ratioOff = 0.05
+)
+
+// warnings returns what a reader must not overlook, as whole sentences.
+func (r *Report) warnings() []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	m, at := r.Metrics, r.Thresholds[0]
+	if !(m.Knowledge.Value < 0 && m.Knowledge.Value <= -m.Knowledge.StandardError) {
+		add("The model knows nothing: its log loss is not below that of the base rate by a standard error. Do not use it.")
+	}
+	if r.Kind != Later {
+		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too good.")
+	}
+	if s := at.Sensitivity; s != nil && s.Value < 0.5 {
+		add("At its threshold of %s the model finds fewer than half of the patients who are admitted. The threshold was chosen for %s; a site sets its own from the decision curve.",
+			number(at.Threshold, 3), orElse(r.Manifest.ThresholdRule, "a rule that is not on record"))
+	}
+	if s := m.CalibrationSlope; s != nil && (s.High < 1 || s.Low > 1) && math.Abs(s.Value-1) > slopeOff {
+		direction := "extreme"
+		if s.Value > 1 {
+			direction = "timid"
+		}
+		add("Predictions are too %s: the calibration slope is %s.", direction, ranged(s, 2))
+	}
+	if o := m.ObservedExpected; o != nil && (o.High < 1 || o.Low > 1) && math.Abs(o.Value-1) > ratioOff {
+		add("Admissions are not expected in the right number: %s observed for each one expected.", ranged(o, 2))
+	}
+	if events := min(m.Positives, m.N-m.Positives); events < fewEvents {
+		add("Measured on %d notes of the rarer outcome; fewer than %d say little.", events, fewEvents)
+	}
+	if r.EventsPerVariable > 0 && r.EventsPerVariable < fewPerVariable {
+		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the figures on later notes, not those on training notes.", number(r.EventsPerVariable, 1))
+	}
+	return out
+}
+
+// number returns v with so many decimals.
+func number(v float64, digits int) string {
+	if s := strconv.FormatFloat(v, 'f', digits, 64); strings.Trim(s, "-0.") != "" {
+		return strings.Replace(s, "-", "−", 1)
+	}
+	return strconv.FormatFloat(0, 'f', digits, 64)
+}
+
+// percent returns a share as "22.4 %".
+func percent(v float64) string { return number(100*v, 1) + " %" }
+
+// ranged returns an estimate with its interval, "–" for none.
+func ranged(e *eval.Estimate, digits int) string {
+	if e == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%s (%s to %s)", number(e.Value, digits), number(e.Low, digits), number(e.High, digits))
+}
+
+// shareRange returns an estimated share with its interval in percent.
+func shareRange(e *eval.Estimate) string {
+	if e == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%s %% (%s to %s)", number(100*e.Value, 1), number(100*e.Low, 1), number(100*e.High, 1))
+}
+
+func orElse(text, instead string) string {
+	if strings.TrimSpace(text) == "" {
+		return instead
+	}
+	return text
+}
+
+// missing stands for a field that only the site can fill in.
+const missing = "to be filled in by the site"
+
+// grouped returns a whole number with commas.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// days returns a period, "" if it is unknown.
+func days(w Window) string {
+	if w.From.IsZero() || w.To.IsZero() {
+		return ""
+	}
+	return w.From.Format(time.DateOnly) + " to " + w.To.Format(time.DateOnly)
+}
+
+// InShort returns what a reader in a hurry needs, as whole sentences. The first says what the threshold finds.
+func (r *Report) InShort() []string {
+	m, at := r.Metrics, r.Thresholds[0]
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if at.Sensitivity != nil {
+		missed := int(math.Round(100 * (1 - at.Sensitivity.Value)))
+		add("At its threshold of %s the model finds %s of the patients who are admitted, and misses %d in 100.", number(at.Threshold, 3), shareRange(at.Sensitivity), missed)
+	}
+	if at.PPV != nil {
+		add("It calls %s of all patients; of those called, %s are admitted.", shareRange(&at.Called), shareRange(at.PPV))
+	}
+	if a := m.AUROC; a != nil {
+		add("Of 100 pairs of patients, one admitted and one not, it ranks %.0f rightly: AUROC %s. Chance is 50.", 100*a.Value, ranged(a, 3))
+	}
+	if o := m.ObservedExpected; o != nil {
+		expected := float64(m.Positives) / o.Value
+		add("It expected %s admissions, and %s happened: %s observed for each one expected.", grouped(int(math.Round(expected))), grouped(m.Positives), ranged(o, 2))
+	}
+	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4), percent(m.Prevalence.Value), number(m.LogLoss.Value-m.Knowledge.Value, 4))
+	return out
+}
+
+// measuredOn tells which notes the figures are from.
+func (r *Report) measuredOn() string {
+	w := r.Data.Evaluation
+	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
+	if w.Patients < w.Notes {
+		on += fmt.Sprintf(", of %s patients", grouped(w.Patients))
+	}
+	if period := days(w); period != "" {
+		on += ", " + period
+	}
+	if r.Kind == Later {
+		return "Measured on " + on + ", all later than training."
+	}
+	return "Cross-validated on " + on + ", the training notes themselves."
+}
+
+// summary tells what the model predicts.
+func (r *Report) summary() string {
+	of := "all presenting complaints"
+	if c := r.Manifest.Complaint; c != "" {
+		of = "the presenting complaint " + strconv.Quote(c)
+	}
+	if c := r.Manifest.Classes; len(c) > 0 {
+		return fmt.Sprintf("Probability of each outcome of a patient of the emergency department, from the triage note of %s. The outcomes are %s; log-odds are against %q. Counted as admitted: %s.",
+			of, quoted(c), c[0], quoted(r.Manifest.AdmissionClasses))
+	}
+	return fmt.Sprintf("Probability that a patient of the emergency department is admitted, from the triage note of %s.", of)
+}
+
+// formula tells how the prediction is made.
+func (r *Report) formula() string {
+	m := r.Manifest
+	var features []string
+	if r.Topics > 0 || r.Words == 0 {
+		features = append(features, fmt.Sprintf("%d topics (%s)", r.Topics, m.Method))
+	}
+	if r.Words > 0 {
+		features = append(features, grouped(r.Words)+" single words")
+	}
+	if r.Pieces > 0 {
+		features = append(features, grouped(r.Pieces)+" pieces of words")
+	}
+	for _, a := range m.Aux {
+		features = append(features, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
+	}
+	made := "elastic net"
+	if r.Supervised {
+		made = "supervised factorization: topics and coefficients made together from text and outcomes"
+	}
+	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made, strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
+}
+
+// caveat tells what had seen the notes that cross-validation held out; "" for later notes.
+func (r *Report) caveat() string {
+	switch {
+	case r.Kind == Later:
+		return ""
+	case r.Supervised:
+		return "The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor outcome; weights of the factorization and threshold were chosen on these very predictions."
+	}
+	return "Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold were chosen on these very predictions."
+}
+
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strconv.Quote(name)
+	}
+	return strings.Join(out, ", ")
+}

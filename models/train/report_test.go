@@ -1,0 +1,57 @@
+package train
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/report"
+)
+
+func TestGroupings(t *testing.T) {
+	t.Parallel()
+	d := Data{
+		Pooled: true,
+		Aux:    []Aux{{"age", models.Numeric}, {"sex", models.Categorical}, {"acuity", models.Numeric}, {"vitals.hr", models.Numeric}, {"site", models.Categorical}},
+		Rows: []Row{
+			{Complaint: "Chest Pain", Aux: []msg.Value{msg.Number(17), msg.Text("F"), msg.Number(3), msg.Number(90), msg.Text("A")}},
+			{Complaint: "chest pain", Aux: []msg.Value{msg.Number(81), msg.Text("M"), {}, msg.Number(91), msg.Text("A")}},
+			{Aux: []msg.Value{{}, {}, msg.Number(1), {}, msg.Text("A")}},
+		},
+	}
+	got := map[string][]string{}
+	for _, g := range Groupings(&d) {
+		got[g.Name] = g.Level
+	}
+	// All notes are of one site, which is no subgroup; nor is a heart rate.
+	for name, want := range map[string][]string{"complaint": {"chest-pain", "chest-pain", "_other"}, "age": {"0–17", "80+", ""}, "sex": {"F", "M", ""}, "acuity": {"3", "", "1"}, "site": nil, "vitals.hr": nil} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// TestCardSaysWhatTheThresholdFinds: the cards of a training begin with it, count patients once and show the site's fields.
+func TestCardSaysWhatTheThresholdFinds(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 400)
+	s := small()
+	s.PerComplaint = Never
+	j := job()
+	j.Site = &report.Site{Owner: "Head of emergency medicine"}
+	got, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	card := got.Bundles[0].Card
+	for _, want := range []string{
+		"the model finds ", "of the patients who are admitted, and misses ", "Cross-validated on 400 notes", "- **Owner**: Head of emergency medicine",
+		"| complaint chest-pain | ", "fewer than 20", "- **Contact**: to be filled in by the site",
+	} {
+		if !strings.Contains(card, want) {
+			t.Errorf("the card does not say %q:\n%.3000s", want, card)
+		}
+	}
+}
