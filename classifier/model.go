@@ -196,6 +196,24 @@ func (m *Model) effects(h *Head) []float64 {
 	return all
 }
 
+// Words returns the n words that move the log-odds most, through topics and by themselves, of either sign, the strongest
+// first; for several classes those of the first class against the reference. Words without an effect are left out.
+func (m *Model) Words(n int) []string {
+	effects := m.effects(&m.parts.Heads[0])
+	columns := make([]int, 0, len(effects))
+	for j, v := range effects {
+		if v != 0 {
+			columns = append(columns, j)
+		}
+	}
+	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(math.Abs(effects[b]), math.Abs(effects[a])) })
+	words := make([]string, 0, n)
+	for _, j := range columns[:min(n, len(columns))] {
+		words = append(words, m.parts.Vectorizer.Label(j))
+	}
+	return words
+}
+
 // turned returns the values with their sign turned, nil for nil.
 func turned(values []float64) []float64 {
 	if values == nil {

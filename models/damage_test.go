@@ -8,23 +8,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// stored returns a store that holds one champion, and the folder of its
-// version.
-func stored(t *testing.T) (s *Store, folder string) {
+// stored returns a store that serves one model, its path, and the folder of the version.
+func stored(t *testing.T) (s *Store, dir, folder string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	s = OpenDir(dir)
-	version := save(t, s, sample(0))
-	if err := s.Promote(t.Context(), "chest-pain", Event{Version: version}); err != nil {
-		t.Fatal(err)
-	}
-	return s, filepath.Join(dir, "chest-pain", version)
+	b := sample(0)
+	version := save(t, s, b)
+	serve(t, s, b)
+	return s, dir, filepath.Join(dir, "chest-pain", version)
 }
 
 func write(t *testing.T, path string, data []byte) {
@@ -78,35 +76,45 @@ func TestDamageIsNamed(t *testing.T) {
 			}
 		},
 	} {
-		for _, file := range []string{manifestFile, vocabularyFile, tensorsFile, evaluationFile, cardFile, championFile} {
+		for _, file := range []string{manifestFile, vocabularyFile, tensorsFile, evaluationFile, cardFile, championFile, generationsFolder} {
 			if file == championFile && how == "gone" {
-				continue // a model without champion is sound
+				continue // a store without a champion is sound
 			}
 			t.Run(file+" "+how, func(t *testing.T) {
 				t.Parallel()
-				s, folder := stored(t)
+				s, dir, folder := stored(t)
+				champion, err := s.Champion(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				file, named := file, file
 				path := filepath.Join(folder, file)
-				if file == championFile {
-					path = filepath.Join(folder, "..", file)
+				switch file {
+				case championFile:
+					path = filepath.Join(dir, file)
+				case generationsFolder:
+					named = champion.Name + ".json"
+					path = filepath.Join(dir, file, named)
 				}
 				harm(t, path)
 				found, err := s.Verify(t.Context(), nil)
-				if err != nil || len(found) != 1 || found[0].File != file || !strings.Contains(found[0].Error(), file) {
+				if err != nil || len(found) != 1 || !strings.Contains(found[0].Error(), named) {
 					t.Errorf("verify found %v, %v", found, err)
 				}
-				var bad *FileError
-				if file == championFile {
-					_, err = s.Champion(t.Context(), "chest-pain")
-					if champions, err := s.Champions(t.Context()); err == nil || len(champions) != 0 {
-						t.Errorf("champions %v, %v", champions, err)
+				_, err = s.Champion(t.Context())
+				if file != championFile && file != generationsFolder {
+					if err != nil {
+						t.Error(err)
 					}
-				} else {
 					_, err = s.Load(t.Context(), "chest-pain", filepath.Base(folder))
-					if s.Promote(t.Context(), "chest-pain", Event{Version: filepath.Base(folder)}) == nil {
+					if s.Promote(t.Context(), Change{To: champion.Name}) == nil {
 						t.Error("promoted")
 					}
+					if s.AddGeneration(t.Context(), &Generation{CreatedAt: champion.CreatedAt, By: "x", Models: champion.Models}) == nil {
+						t.Error("a generation with a damaged version was added")
+					}
 				}
-				if !errors.As(err, &bad) || bad.File != file {
+				if _, ok := errors.AsType[*FileError](err); !ok || !strings.Contains(err.Error(), named) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -123,13 +131,11 @@ func remove(t *testing.T, path string) {
 
 func TestExtraFilesAreNamed(t *testing.T) {
 	t.Parallel()
-	s, folder := stored(t)
+	s, dir, folder := stored(t)
 	write(t, filepath.Join(folder, "extra.bin"), nil)
 	write(t, filepath.Join(folder, "..", "stray"), nil)
-	write(t, filepath.Join(s.path, "Readme"), nil)
-	if err := os.Mkdir(filepath.Join(folder, "..", "2026"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "Readme"), nil)
+	write(t, filepath.Join(dir, "generations", "notes.txt"), nil)
 	found, err := s.Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +144,7 @@ func TestExtraFilesAreNamed(t *testing.T) {
 	for _, e := range found {
 		names = append(names, e.File)
 	}
-	if d := cmp.Diff([]string{"Readme", "2026", "extra.bin", "stray"}, names); d != "" {
+	if d := cmp.Diff([]string{"Readme", "stray", "generations/notes.txt", "extra.bin"}, names); d != "" {
 		t.Error(d)
 	}
 	if _, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder)); err == nil || !strings.Contains(err.Error(), "extra.bin") {
@@ -150,7 +156,7 @@ func TestExtraFilesAreNamed(t *testing.T) {
 // the name of the version tells.
 func TestForgedFiles(t *testing.T) {
 	t.Parallel()
-	s, folder := stored(t)
+	s, _, folder := stored(t)
 	card := []byte("# forged\n")
 	before := fileOf(read(t, filepath.Join(folder, cardFile)))
 	write(t, filepath.Join(folder, cardFile), card)
@@ -189,7 +195,7 @@ func TestHostileManifests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, folder := stored(t)
+			s, _, folder := stored(t)
 			before := string(read(t, filepath.Join(folder, manifestFile)))
 			manifest := strings.Replace(before, change[0], change[1], 1)
 			if manifest == before {
@@ -212,118 +218,61 @@ func TestHostileManifests(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, folder := stored(t)
+	s, _, folder := stored(t)
 	version := filepath.Base(folder)
-	for _, model := range []string{"", ".", "..", "../chest-pain", "chest-pain/", "/", "CHEST-PAIN", "chest pain", ".lock", "a\x00b"} {
+	for _, model := range []string{"", ".", "..", "../chest-pain", "chest-pain/", "/", "CHEST-PAIN", "chest pain", ".lock", "a\x00b", "generations", "champion"} {
 		_, e1 := s.Load(ctx, model, version)
-		_, e2 := s.Champion(ctx, model)
-		_, e3 := s.Versions(ctx, model)
-		_, e4 := s.History(ctx, model)
-		e5 := s.Promote(ctx, model, Event{Version: version})
-		e6 := s.Retire(ctx, model, Event{})
-		for i, err := range []error{e1, e2, e3, e4, e5, e6} {
+		_, e2 := s.Versions(ctx, model)
+		for i, err := range []error{e1, e2} {
 			if !errors.Is(err, ErrNotFound) {
 				t.Errorf("%q, call %d: got %v", model, i, err)
 			}
+		}
+		if err := s.AddGeneration(ctx, &Generation{CreatedAt: time.Unix(0, 0), Models: map[string]Member{model: {Version: version}}}); err == nil {
+			t.Errorf("%q is a model of a generation", model)
 		}
 	}
 	for _, v := range []string{"", ".", "..", "../" + version, version + "/", "champion"} {
 		if _, err := s.Load(ctx, "chest-pain", v); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%q: got %v", v, err)
 		}
+		_, e1 := s.Generation(ctx, v)
+		e2 := s.Promote(ctx, Change{To: v})
+		e3 := s.Rollback(ctx, Change{To: v + "x"})
+		e4 := s.Refuse(ctx, Change{To: v})
+		for i, err := range []error{e1, e2, e3, e4} {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("generation %q, call %d: got %v", v, i, err)
+			}
+		}
 	}
 }
 
-// TestCrashBeforeRename leaves what a killed writer leaves: readers ignore it,
-// the next writer clears it away.
+// TestCrashBeforeRename leaves what a killed writer leaves: readers ignore it, the next writer clears it away.
 func TestCrashBeforeRename(t *testing.T) {
 	t.Parallel()
-	s, folder := stored(t)
+	s, dir, folder := stored(t)
 	left := filepath.Join(filepath.Dir(folder), tempPrefix+"123")
 	if err := os.Mkdir(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(left, cardFile), []byte("half"))
-	pointer := filepath.Join(filepath.Dir(folder), "."+championFile+"4711")
+	pointer, history := filepath.Join(dir, "."+championFile+"4711"), filepath.Join(dir, "."+historyFile+"4711")
 	write(t, pointer, []byte("2026"))
+	write(t, history, []byte("{"))
 	if found, err := s.Verify(t.Context(), nil); err != nil || len(found) > 0 {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if got, err := s.Versions(t.Context(), "chest-pain"); err != nil || len(got) != 1 {
 		t.Errorf("versions %v, %v", got, err)
 	}
-	save(t, s, sample(1))
-	for _, path := range []string{left, pointer} {
+	b := sample(1)
+	save(t, s, b)
+	serve(t, s, b)
+	for _, path := range []string{left, pointer, history} {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("still there: %v", err)
 		}
-	}
-}
-
-// TestRetireWritesTheHistoryFirst: what fails, or is killed, in between leaves
-// a retirement on record, never one in effect without record.
-func TestRetireWritesTheHistoryFirst(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s, folder := stored(t)
-	dir := filepath.Dir(folder)
-	history := filepath.Join(dir, historyFile)
-	events := read(t, history)
-	remove(t, history)
-	if err := os.Mkdir(history, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Retire(ctx, "chest-pain", Event{}); err == nil {
-		t.Error("retired without record")
-	}
-	if got, err := s.Champion(ctx, "chest-pain"); err != nil || got != filepath.Base(folder) {
-		t.Errorf("champion %q, %v", got, err)
-	}
-	remove(t, history)
-	write(t, history, events)
-
-	pointer := filepath.Join(dir, championFile)
-	remove(t, pointer)
-	if err := os.MkdirAll(filepath.Join(pointer, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Retire(ctx, "chest-pain", Event{}); err == nil {
-		t.Error("a pointer that cannot be removed goes unnoticed")
-	}
-	if got, err := s.History(ctx, "chest-pain"); err != nil || len(got) != 2 || got[1].Action != Retired {
-		t.Errorf("history %v, %v", got, err)
-	}
-	if err := os.RemoveAll(pointer); err != nil {
-		t.Fatal(err)
-	}
-
-	write(t, pointer, []byte("damaged\n"))
-	if err := s.Retire(ctx, "chest-pain", Event{Reason: "damaged"}); err != nil {
-		t.Error(err)
-	}
-	if got, err := s.Champions(ctx); err != nil || len(got) > 0 {
-		t.Errorf("champions %v, %v", got, err)
-	}
-}
-
-func TestHalfALineOfHistory(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s, folder := stored(t)
-	path := filepath.Join(filepath.Dir(folder), historyFile)
-	write(t, path, append(read(t, path), `{"time":"2026-`...))
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
-		t.Errorf("verify found %v, %v", found, err)
-	}
-	if err := s.Promote(ctx, "chest-pain", Event{Reason: "again", Version: filepath.Base(folder)}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.History(ctx, "chest-pain"); err != nil || len(got) != 2 || got[1].Reason != "again" {
-		t.Errorf("history %v, %v", got, err)
-	}
-	write(t, path, []byte("x\n"))
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].File != historyFile {
-		t.Errorf("verify found %v, %v", found, err)
 	}
 }
 
@@ -331,7 +280,7 @@ func TestNoStore(t *testing.T) {
 	t.Parallel()
 	s := OpenDir(filepath.Join(t.TempDir(), "none"))
 	_, e1 := s.Models(t.Context())
-	_, e2 := s.Champions(t.Context())
+	_, e2 := s.Champion(t.Context())
 	_, e3 := s.Verify(t.Context(), nil)
 	if !errors.Is(e1, ErrNotFound) || !errors.Is(e2, ErrNotFound) || e3 == nil {
 		t.Errorf("got %v, %v, %v", e1, e2, e3)
@@ -340,7 +289,7 @@ func TestNoStore(t *testing.T) {
 
 func TestEndedContext(t *testing.T) {
 	t.Parallel()
-	s, folder := stored(t)
+	s, _, folder := stored(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	version, e1 := s.Save(ctx, sample(1))
@@ -348,7 +297,7 @@ func TestEndedContext(t *testing.T) {
 		t.Errorf("Save returns version %q with an error", version)
 	}
 	_, e2 := s.Load(ctx, "chest-pain", filepath.Base(folder))
-	_, e3 := s.Champions(ctx)
+	_, e3 := s.Champion(ctx)
 	_, e4 := s.Verify(ctx, nil)
 	for i, err := range []error{e1, e2, e3, e4} {
 		if !errors.Is(err, context.Canceled) {
@@ -357,44 +306,5 @@ func TestEndedContext(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), tempPrefix+"*")); left != nil {
 		t.Errorf("left %v", left)
-	}
-}
-
-// TestConcurrentWriters also reads while it writes: every champion loads.
-func TestConcurrentWriters(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var wg sync.WaitGroup
-	const writers = 8
-	for i := range writers {
-		wg.Go(func() {
-			s := OpenDir(dir) // as another process would
-			version, err := s.Save(t.Context(), sample(i))
-			if err == nil {
-				err = s.Promote(t.Context(), "chest-pain", Event{Version: version})
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			champion, err := s.Champion(t.Context(), "chest-pain")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if _, err := s.Load(t.Context(), "chest-pain", champion); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	s := OpenDir(dir)
-	versions, err := s.Versions(t.Context(), "chest-pain")
-	if err != nil || len(versions) != writers {
-		t.Errorf("versions %v, %v", versions, err)
-	}
-	history, err := s.History(t.Context(), "chest-pain")
-	if err != nil || len(history) != writers {
-		t.Errorf("history %v, %v", history, err)
 	}
 }

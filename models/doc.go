@@ -1,21 +1,26 @@
-// Package models keeps trained models: Bundle is one version of a model as plain data, Store is where versions,
-// champions and their history live, and OpenDir opens the store on a directory:
+// Package models keeps trained models: Bundle is one version of a model as plain data, Generation is the versions that
+// belong together, and Store is where they live, with the generation that is served and the history of that choice. OpenDir
+// opens the store on a directory, New that in another Bucket:
 //
 //	<store>/<model>/<version>/manifest.json        what the model is, with the SHA-256 of every other file
 //	                          vocabulary.json      the terms, in the order of the columns
 //	                          tensors.safetensors  all numbers
 //	                          evaluation.json      how well it did
 //	                          card.md              the model card
-//	<store>/<model>/champion                       text: the version in use
-//	<store>/<model>/history.jsonl                  who promoted or retired what, and why
+//	<store>/generations/<generation>.json          which version each model has, and who has none
+//	<store>/champion                               text: the generation that is served
+//	<store>/history.jsonl                          who promoted, refused or rolled back what, when and why
 //
-// A version is written to a temporary folder next to its place, synced and renamed, and never changes afterwards. Its name
-// is the time of creation and the first six digits of the SHA-256 of its manifest, so that the name vouches for the
-// manifest, and the manifest for the files. A file that does not match is refused with its name. Names that begin with a
-// dot are temporary or locks; readers ignore them, writers clear them away.
+// A version appears whole or not at all, a generation after its versions, and neither ever changes. The name of each is the
+// time of creation and the first six digits of the SHA-256 of its file, for a version of its manifest, so that the name
+// vouches for the file, and the manifest for the other files. A file that does not match is refused with its name.
 //
-// Each event adds a line to the history: the file is written anew and replaces the former one.
+// Only champion and history.jsonl change: the one by compare-and-swap, so that of two writers the second is told, the other
+// by adding a line. A change is recorded before it takes effect. A crash at any moment therefore leaves a store that loads
+// as before or as after the change, and at worst a record of a change that did not take effect, which Event.Abandoned tells.
 //
-// A Store is safe for concurrent use, also by several processes: writers of one model exclude each other by a lock,
-// readers need none.
+// Stores of the earlier layout, where each model had a champion and a history of its own, are read as one generation and
+// converted by the first change.
+//
+// A Store is safe for concurrent use, also by several processes.
 package models

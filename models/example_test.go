@@ -30,10 +30,17 @@ func ExampleOpenDir() {
 	if err != nil {
 		panic(err)
 	}
-	if err := store.Promote(ctx, b.Manifest.Name, models.Event{Version: version, By: "train"}); err != nil {
+	g := &models.Generation{CreatedAt: b.Manifest.CreatedAt, By: "train", Models: map[string]models.Member{b.Manifest.Name: {Version: version}}}
+	if err := store.AddGeneration(ctx, g); err != nil {
 		panic(err)
 	}
-	champions, err := store.Champions(ctx)
-	fmt.Println(champions[models.Slug(" chest  pain")] == version, err)
-	// Output: true <nil>
+	if err := store.Promote(ctx, models.Change{To: g.Name, By: "J. Smith", Why: "the first model"}); err != nil {
+		panic(err)
+	}
+	champion, err := store.Champion(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(champion.Models[models.Slug(" chest  pain")].Version == version)
+	// Output: true
 }

@@ -31,9 +31,9 @@ func TestFullDisk(t *testing.T) {
 		}
 		return
 	}
-	s, folder := stored(t)
+	s, dir, folder := stored(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
-	cmd.Env = append(os.Environ(), variable+"="+s.path)
+	cmd.Env = append(os.Environ(), variable+"="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

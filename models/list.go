@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -14,71 +13,116 @@ type VersionStatus string
 const (
 	ChampionStatus   VersionStatus = "champion"   // notes are scored with it
 	SupersededStatus VersionStatus = "superseded" // it once was the champion
-	ChallengerStatus VersionStatus = "challenger" // it never was
+	RefusedStatus    VersionStatus = "refused"    // it was judged, and never was the champion
+	ChallengerStatus VersionStatus = "challenger" // none of these
 )
 
 // VersionInfo is a version as a list shows it.
 type VersionInfo struct {
-	Model     string        `json:"model"`
-	Version   string        `json:"version"`
-	Champion  bool          `json:"champion"`
-	Status    VersionStatus `json:"status"`
-	Reason    string        `json:"reason"` // of the last event about it, or the damage
-	CreatedAt time.Time     `json:"created_at"`
+	Model      string        `json:"model"`
+	Version    string        `json:"version"`
+	Champion   bool          `json:"champion"`
+	Status     VersionStatus `json:"status"`
+	Reason     string        `json:"reason"`               // of the refusal, or why the generation has it
+	Generation string        `json:"generation,omitempty"` // the one that is served if it has the version, else the latest that has
+	CreatedAt  time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first, from names and histories alone. A damaged
-// champion or history is the Reason of the model's versions and joined in the error; Champion and Status rest on the intact
-// files. If nothing can be listed, the list is nil.
+// List returns all versions of all models of a store, by model, oldest first. It reads the generations and the history, and
+// no version. What is damaged of these is joined in the error, and Champion, Status and Reason rest on the rest. If nothing
+// can be listed, the list is nil.
 func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
+	roles, err := s.roles(ctx)
+	damage := []error{err}
 	list := []VersionInfo{}
-	var errs []error
 	for _, model := range names {
-		versions, err := listModel(ctx, s, model)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		versions, err := s.Versions(ctx, model)
+		if err != nil && !errors.Is(err, ErrNotFound) { // a folder without a version
+			return nil, err
 		}
-		if err != nil {
-			errs = append(errs, err)
+		for _, v := range versions {
+			info := VersionInfo{Model: model, Version: v, Status: ChallengerStatus}
+			if r, ok := roles[[2]string{model, v}]; ok {
+				info.Status, info.Reason, info.Generation = r.status, r.reason, r.generation
+			}
+			info.Champion = info.Status == ChampionStatus
+			info.CreatedAt, _ = time.Parse(versionLayout, v[:len(versionLayout)]) // which Versions has checked
+			list = append(list, info)
 		}
-		list = append(list, versions...)
 	}
-	return list, errors.Join(errs...)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, errors.Join(damage...)
 }
 
-func listModel(ctx context.Context, s *Store, model string) ([]VersionInfo, error) {
-	versions, err := s.Versions(ctx, model)
+// role is what a version is, by the generations that name it.
+type role struct {
+	status             VersionStatus
+	reason, generation string
+}
+
+// rank orders statuses: of several generations that name a version the highest counts, and of equals the latest.
+var rank = map[VersionStatus]int{ChallengerStatus: 0, RefusedStatus: 1, SupersededStatus: 2, ChampionStatus: 3}
+
+// roles returns what each version is that a generation or the history names, by model and version.
+func (s *Store) roles(ctx context.Context) (map[[2]string]role, error) {
+	var errs []error
+	champion, err := s.Champion(ctx)
+	if err != nil && !isAbsent(err) {
+		errs = append(errs, err)
+	}
+	events, err := s.History(ctx)
 	if err != nil {
-		return nil, err
+		errs = append(errs, err)
 	}
-	champion, err := s.Champion(ctx, model)
-	if isAbsent(err) {
-		err = nil
+	names, err := s.Generations(ctx)
+	if err != nil {
+		errs = append(errs, err)
 	}
-	events, historyErr := s.History(ctx, model)
-	err = errors.Join(err, historyErr)
-	last := map[string]Event{}
+	roles := map[[2]string]role{}
+	add := func(model, version string, r role) {
+		id := [2]string{model, version}
+		if old, ok := roles[id]; !ok || rank[r.status] >= rank[old.status] {
+			roles[id] = r
+		}
+	}
+	judged := map[string]role{} // generations
 	for _, e := range events {
-		last[e.Version] = e
-	}
-	var list []VersionInfo
-	for _, v := range versions {
-		info := VersionInfo{Model: model, Version: v, Champion: v == champion, Status: ChallengerStatus, Reason: last[v].Reason}
 		switch {
-		case info.Champion:
-			info.Status = ChampionStatus
-		case last[v].Action != "":
-			info.Status = SupersededStatus
+		case e.Model != "" && e.Action == Promoted:
+			add(e.Model, e.To, role{status: SupersededStatus, reason: e.Why})
+		case e.Action == Refused && judged[e.To].status == "":
+			judged[e.To] = role{status: RefusedStatus, reason: e.Why}
+		case e.changes() && !e.Abandoned:
+			judged[e.To] = role{status: SupersededStatus}
 		}
-		if damage, ok := errors.AsType[*FileError](err); ok {
-			info.Reason = fmt.Sprintf("file %q: %v", damage.File, damage.Err)
-		}
-		info.CreatedAt, _ = time.Parse(versionLayout, v[:len(versionLayout)]) // which Versions has checked
-		list = append(list, info)
 	}
-	return list, err
+	for _, name := range names {
+		g, err := s.Generation(ctx, name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r := judged[name]
+		switch {
+		case champion != nil && champion.Name == name:
+			r = role{status: ChampionStatus}
+		case r.status == "":
+			r.status = ChallengerStatus
+		}
+		r.generation = name
+		for model, m := range g.Models {
+			r := r
+			if r.status != RefusedStatus {
+				r.reason = m.Reason
+			}
+			add(model, m.Version, r)
+		}
+	}
+	return roles, errors.Join(errs...)
 }

@@ -126,18 +126,12 @@ var limits = map[string]int64{
 const manifestLimit = 16 << 20
 
 // sortedNames returns the names of the files next to the manifest.
-func sortedNames() []string { return slices.Sorted(maps.Keys(limits)) }
+func sortedNames() []string { return sortedKeys(limits) }
 
 // ParseManifest reads and checks a manifest. The error wraps ErrManifest.
 func ParseManifest(data []byte) (*Manifest, error) {
-	var head struct {
-		Format string `json:"format"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
-	}
-	if major, _, _ := strings.Cut(head.Format, "."); major != Format {
-		return nil, fmt.Errorf("%w: format %q, must be %q", ErrManifest, head.Format, Format)
+	if err := checkFormat(data); err != nil {
+		return nil, err
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {
@@ -165,11 +159,25 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
+// checkFormat returns an error that wraps ErrManifest unless this version of the program can read the file.
+func checkFormat(data []byte) error {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if major, _, _ := strings.Cut(head.Format, "."); major != Format {
+		return fmt.Errorf("%w: format %q, must be %q", ErrManifest, head.Format, Format)
+	}
+	return nil
+}
+
 // check returns an error for values that no model can have.
 func (m *Manifest) check() error {
 	problem := ""
 	switch {
-	case !validName(m.Name):
+	case !validModel(m.Name):
 		problem = fmt.Sprintf("name %q", m.Name)
 	case m.CreatedAt.Year() < 1 || m.CreatedAt.Year() > 9999 || m.CreatedAt.IsZero():
 		problem = "created_at is missing"

@@ -3,7 +3,6 @@ package models
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -44,6 +42,26 @@ func save(t *testing.T, s *Store, b *Bundle) string {
 		t.Fatal(err)
 	}
 	return version
+}
+
+// serve adds the generation of these bundles, which are saved, and promotes it.
+func serve(t *testing.T, s *Store, bundles ...*Bundle) *Generation {
+	t.Helper()
+	g := &Generation{Models: map[string]Member{}}
+	if before, _ := s.Champion(t.Context()); before != nil {
+		g.Parent = before.Name
+	}
+	for i, b := range bundles {
+		g.CreatedAt = b.Manifest.CreatedAt.Add(time.Duration(i))
+		g.Models[b.Manifest.Name] = Member{Version: b.Version, Reason: "good"}
+	}
+	if err := s.AddGeneration(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Promote(t.Context(), Change{To: g.Name, From: g.Parent, By: "test", Why: "better"}); err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 func TestSaveAndLoad(t *testing.T) {
@@ -135,112 +153,6 @@ func TestFloat64(t *testing.T) {
 	}
 }
 
-func TestPromote(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s := OpenDir(t.TempDir())
-	first, second := save(t, s, sample(0)), save(t, s, sample(1))
-	other := sample(0)
-	other.Manifest.Name = Other
-	save(t, s, other)
-
-	if _, err := s.Champion(ctx, "chest-pain"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("before any promotion: %v", err)
-	}
-	promote := func(e Event) {
-		t.Helper()
-		if err := s.Promote(ctx, "chest-pain", e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	promote(Event{Version: first, By: "train"})
-	promote(Event{Version: second, By: "retrain", Reason: "better"})
-	promote(Event{Version: first})
-	if got, err := s.Champions(ctx); err != nil || !cmp.Equal(got, map[string]string{"chest-pain": first}) {
-		t.Errorf("champions %v, %v", got, err)
-	}
-	if got, err := s.Versions(ctx, "chest-pain"); err != nil || !cmp.Equal(got, []string{first, second}) {
-		t.Errorf("versions %v, %v", got, err)
-	}
-	if got, err := s.Models(ctx); err != nil || !cmp.Equal(got, []string{Other, "chest-pain"}) {
-		t.Errorf("models %v, %v", got, err)
-	}
-	history, err := s.History(ctx, "chest-pain")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range history {
-		if e.Time.IsZero() || time.Since(e.Time) > time.Minute {
-			t.Errorf("time %v", e.Time)
-		}
-		got = append(got, fmt.Sprintf("%s %v %v %s %s", e.Action, e.Version == first, e.Previous == second, e.By, e.Reason))
-	}
-	if d := cmp.Diff([]string{"promoted true false train ", "promoted false false retrain better", "promoted true true  "}, got); d != "" {
-		t.Error(d)
-	}
-	if err := s.Promote(ctx, "chest-pain", Event{Version: "2026-11-20T02-00-00Z-aaaaaa"}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("promoting what is not there: %v", err)
-	}
-}
-
-func TestRetire(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s := OpenDir(t.TempDir())
-	if err := s.Retire(ctx, "chest-pain", Event{}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a model that is not there: %v", err)
-	}
-	version := save(t, s, sample(0))
-	if err := s.Retire(ctx, "chest-pain", Event{}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a model without a champion: %v", err)
-	}
-	if err := s.Promote(ctx, "chest-pain", Event{Version: version}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Retire(ctx, "chest-pain", Event{By: "train", Reason: "no better"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Champion(ctx, "chest-pain"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("champion afterwards: %v", err)
-	}
-	if got, err := s.Champions(ctx); err != nil || len(got) > 0 {
-		t.Errorf("champions %v, %v", got, err)
-	}
-	history, err := s.History(ctx, "chest-pain")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(Event{Action: Retired, Version: version, By: "train", Reason: "no better"}, history[len(history)-1], cmpopts.IgnoreFields(Event{}, "Time")); d != "" || len(history) != 2 {
-		t.Errorf("%d events: %s", len(history), d)
-	}
-	list, err := List(ctx, s)
-	if err != nil || len(list) != 1 || list[0].Status != SupersededStatus || list[0].Champion || list[0].Reason != "no better" {
-		t.Errorf("listed as %+v, %v", list, err)
-	}
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
-		t.Errorf("damaged %v, %v", found, err)
-	}
-	if err := s.Promote(ctx, "chest-pain", Event{Version: version}); err != nil {
-		t.Errorf("promoting it again: %v", err)
-	}
-}
-
-func TestRetireMendsDamagedPointer(t *testing.T) {
-	t.Parallel()
-	s := OpenDir(t.TempDir())
-	save(t, s, sample(0))
-	if err := os.WriteFile(filepath.Join(s.path, "chest-pain", championFile), []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Retire(t.Context(), "chest-pain", Event{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Champion(t.Context(), "chest-pain"); !isAbsent(err) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestSlug(t *testing.T) {
 	t.Parallel()
 	for complaint, want := range map[string]string{
@@ -254,6 +166,8 @@ func TestSlug(t *testing.T) {
 		"_other":                        "other_HASH",
 		"胸痛":                            "_HASH",
 		"../../etc/passwd":              "etc-passwd_HASH",
+		"Champion":                      "champion_HASH",
+		"generations":                   "generations_HASH",
 		strings.Repeat("very long ", 9): "very-long-very-long-very-long-very-long-very-long-very-long-very-long-very-long_HASH",
 	} {
 		got := Slug(complaint)
@@ -264,7 +178,7 @@ func TestSlug(t *testing.T) {
 		} else if got != want {
 			t.Errorf("%q: got %q, want %q", complaint, got, want)
 		}
-		if !validName(got) {
+		if !validModel(got) {
 			t.Errorf("%q is no valid name", got)
 		}
 	}
@@ -276,7 +190,7 @@ func TestSlugKeepsComplaintsApart(t *testing.T) {
 		draw := rapid.OneOf(rapid.StringMatching(`[aA /_-]{0,4}`), rapid.String())
 		a, b := draw.Draw(t, "a"), draw.Draw(t, "b")
 		same := strings.Join(strings.Fields(strings.ToLower(a)), " ") == strings.Join(strings.Fields(strings.ToLower(b)), " ")
-		if (Slug(a) == Slug(b)) != same || !validName(Slug(a)) {
+		if (Slug(a) == Slug(b)) != same || !validModel(Slug(a)) {
 			t.Fatalf("%q and %q become %q and %q", a, b, Slug(a), Slug(b))
 		}
 	})
@@ -337,7 +251,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		if !validName(m.Name) || len(m.Files) != len(limits) || strings.Split(m.Format, ".")[0] != Format {
+		if !validModel(m.Name) || len(m.Files) != len(limits) || strings.Split(m.Format, ".")[0] != Format {
 			t.Fatalf("accepted %+v", m)
 		}
 		again, err := json.Marshal(m)

@@ -23,7 +23,8 @@ const (
 //	"n/v"                      n-v_56310e0e
 //	""                         _other
 //
-// Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, eight digits of its SHA-256
+// Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, or the store has a file or folder of
+// that name, eight digits of its SHA-256
 // follow after a '_', which no lossless name holds. Complaints that lose something and share the remaining words are told
 // apart by these 32 bits only: a thousand of them would share a name somewhere with a probability of 1e-4.
 func Slug(complaint string) string {
@@ -35,18 +36,12 @@ func Slug(complaint string) string {
 	slug := strings.Join(strings.FieldsFunc(folded, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
 	}), "-")
-	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") {
+	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") && !reserved(slug) {
 		return slug
 	}
 	slug = strings.TrimRight(slug[:min(len(slug), maxSlug)], "-")
 	sum := sha256.Sum256([]byte(folded))
 	return slug + "_" + hex.EncodeToString(sum[:4])
-}
-
-// validName reports whether name may be the folder of a model: a-z, 0-9, '-' and '_', which keeps clear of every path.
-func validName(name string) bool {
-	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
-	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == ""
 }
 
 // versionLayout is the time in a version's name, in UTC; suffixDigits of the manifest's SHA-256 follow behind a '-'.

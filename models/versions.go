@@ -8,11 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-
-	"github.com/google/renameio/v2"
+	"path"
+	"strings"
 
 	"github.com/wardcast/wardcast/models/safetensors"
 )
@@ -24,10 +21,7 @@ var (
 
 // Load reads a version and checks all of it against its manifest. The error joins a *FileError for each damaged file.
 func (s *Store) Load(ctx context.Context, model, version string) (*Bundle, error) {
-	if !validName(model) || !validVersion(version) {
-		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
-	}
-	if info, err := os.Lstat(filepath.Join(s.path, model, version)); err != nil || !info.IsDir() {
+	if !validModel(model) || !validVersion(version) {
 		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
 	}
 	b, damaged := s.read(ctx, model, version)
@@ -40,24 +34,29 @@ func (s *Store) Load(ctx context.Context, model, version string) (*Bundle, error
 	return b, nil
 }
 
-// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. It stops early
-// when the context ends.
+// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. If there is no
+// file at all, the error wraps ErrNotFound. It stops early when the context ends.
 func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, damaged []error) {
 	bad := func(file string, err error) {
 		damaged = append(damaged, &FileError{Model: model, Version: version, File: file, Err: err})
 	}
-	dir := filepath.Join(s.path, model, version)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	folder := path.Join(model, version)
+	files, err := s.bucket.Files(ctx, folder)
+	switch {
+	case err != nil:
 		bad(".", err)
+	case len(files) == 0:
+		bad(manifestFile, ErrNotFound)
+		return nil, damaged
 	}
-	for _, e := range entries {
-		if _, ok := limits[e.Name()]; !ok && e.Name() != manifestFile {
-			bad(e.Name(), errUnexpected)
+	for _, file := range files {
+		name := strings.TrimPrefix(file, folder+"/")
+		if _, ok := limits[name]; !ok && name != manifestFile {
+			bad(name, errUnexpected)
 		}
 	}
 	b := &Bundle{Version: version}
-	if err := b.readManifest(dir, model); err != nil {
+	if err := s.readManifest(ctx, b, model); err != nil {
 		bad(manifestFile, err) // the other files cannot be judged without it
 		return b, damaged
 	}
@@ -66,7 +65,7 @@ func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, dam
 			return b, damaged
 		}
 		want := b.Manifest.Files[name]
-		data, err := readFile(filepath.Join(dir, name), limits[name])
+		data, err := s.bucket.Read(ctx, path.Join(folder, name), limits[name])
 		switch {
 		case err != nil:
 		case int64(len(data)) != want.Size:
@@ -83,8 +82,8 @@ func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, dam
 	return b, damaged
 }
 
-func (b *Bundle) readManifest(dir, model string) error {
-	data, err := readFile(filepath.Join(dir, manifestFile), manifestLimit)
+func (s *Store) readManifest(ctx context.Context, b *Bundle, model string) error {
+	data, err := s.bucket.Read(ctx, path.Join(model, b.Version, manifestFile), manifestLimit)
 	if err != nil {
 		return err
 	}
@@ -128,53 +127,10 @@ func (s *Store) Save(ctx context.Context, b *Bundle) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
-	dir := filepath.Join(s.path, b.Manifest.Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
-	}
-	if err := s.locked(ctx, b.Manifest.Name, func() error { return addVersion(ctx, dir, b.Version, files) }); err != nil {
+	if err := s.bucket.AddFolder(ctx, path.Join(b.Manifest.Name, b.Version), files, manifestFile); err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
 	return b.Version, nil
-}
-
-// addVersion writes the files under a temporary name and renames the folder.
-func addVersion(ctx context.Context, dir, version string, files map[string][]byte) (err error) {
-	target := filepath.Join(dir, version)
-	if _, err := os.Lstat(target); err == nil {
-		before, err := readFile(filepath.Join(target, manifestFile), manifestLimit)
-		if err == nil && !bytes.Equal(before, files[manifestFile]) {
-			err = fmt.Errorf("version %q exists and is another: %w", version, fs.ErrExist)
-		}
-		return err
-	}
-	temp, err := os.MkdirTemp(dir, tempPrefix)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return err
-	}
-	for name, data := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := writeFile(temp, name, data); err != nil {
-			return err
-		}
-	}
-	if err := syncDir(temp); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, target); err != nil {
-		return err
-	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 }
 
 // encode returns the bundle's files by name, and sets the fields that depend on them: format, hashes, files, version.
@@ -222,41 +178,4 @@ func (b *Bundle) encode() (map[string][]byte, error) {
 func fileOf(data []byte) File {
 	sum := sha256.Sum256(data)
 	return File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
-}
-
-// readFile reads a regular file of at most limit bytes. Links, devices and folders are refused.
-func readFile(path string, limit int64) ([]byte, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return nil, reason(err)
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%d bytes, must be at most %d", info.Size(), limit)
-	}
-	data, err := os.ReadFile(path)
-	return data, reason(err)
-}
-
-// reason cuts the path from an error, since FileError names it already.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
-}
-
-// writeFile writes and syncs a file, completely or not at all.
-func writeFile(dir, name string, data []byte) error {
-	return renameio.WriteFile(filepath.Join(dir, name), data, 0o644, renameio.WithTempDir(dir))
-}
-
-func syncDir(path string) (err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return f.Sync()
 }

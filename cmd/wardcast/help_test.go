@@ -62,6 +62,8 @@ func TestExamples(t *testing.T) {
 		switch name {
 		case "demo", "serve", "broker", "bench score", "bench stream": // they take long, or run until stopped: other tests run them
 			example += " --help"
+		case "models diff": // needs a generation that waits to be promoted, and the examples after it one to go back to
+			shell(t, dir, commands["train"].Tag.Get(cli.Example)+" && wardcast models rollback --model-dir models")
 		}
 		shell(t, dir, example)
 	}
@@ -72,7 +74,7 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"wardcast pre":                  "predict",
-		"wardcast models ''":            "list show verify",
+		"wardcast models ''":            "list show card diff promote rollback history verify",
 		"wardcast train --mod":          "--model-dir",
 		"wardcast --log-level de":       "debug",
 		"wardcast rank --criterion cc":  "ccc",

@@ -23,6 +23,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -61,7 +62,11 @@ func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, 
 			return nil, nil, err
 		}
 	}
-	set, err := scoring.Load(ctx, models.OpenDir(dir))
+	store, err := blobstore.Open(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := scoring.Load(ctx, store, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ type grammar struct {
 	Questionnaire questionnaireCmd `cmd:"" help:"Find and score the factors of questionnaires, with missing answers and confounds."`
 	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
 	Bench         benchCmd         `cmd:"" help:"Measure this product's speed against a reference."`
-	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file." example:"wardcast check-config wardcast.yaml"`
+	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file and the models that it names." example:"wardcast check-config wardcast.yaml"`
 	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version"`
 	Completion    cli.Completion   `cmd:"" help:"Print the script that completes commands and flags in a shell." example:"source <(wardcast completion bash)"`
 	Complete      cli.Complete     `cmd:"" hidden:"" name:"__complete"`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +63,12 @@ func trained(t *testing.T) string {
 		c := *b // saving changes it
 		own.Bundles = append(own.Bundles, &c)
 	}
-	if err := own.Save(t.Context(), models.OpenDir(dir), "test"); err != nil {
+	store := models.OpenDir(dir)
+	g, err := own.Save(t.Context(), store, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := train.Promote(t.Context(), store, g, models.Change{By: "test", Why: "the first"}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -152,7 +158,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestCheckConfig(t *testing.T) {
 	t.Parallel()
-	good := clitest.File(t, "good.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: models}\n")
+	good := clitest.File(t, "good.yaml", fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: %q}\n", trained(t)))
 	if got := succeed(t, "", "check-config", good); got != good+" is valid\n" {
 		t.Errorf("check-config prints %q", got)
 	}
@@ -165,6 +171,8 @@ func TestCheckConfig(t *testing.T) {
 		"no brokers":          {"", []string{"kafka.brokers"}},
 		"wrong type":          {"kafka: {brokers: [127.0.0.1:9092], session_timeout: soon}\n", []string{"line 1", "soon"}},
 		"two faults":          {"kafka: {brokers: [nowhere]}\nlog: {level: loud}\n", []string{"kafka.brokers", "log.level"}},
+		"no champion":         {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n", []string{"models.store", "no champion"}},
+		"no such bucket":      {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: 'ftp://x'}\n", []string{"models.store", "ftp://x"}},
 		"no YAML":             {"kafka: [", []string{"bad.yaml"}},
 		"unset password":      {"kafka: {brokers: [127.0.0.1:9092], sasl: {mechanism: plain, username: u, password_env: WARDCAST_TEST_UNSET}}\n", []string{"WARDCAST_TEST_UNSET"}},
 	} {

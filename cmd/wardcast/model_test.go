@@ -150,11 +150,11 @@ func TestModels(t *testing.T) {
 	}
 	succeed(t, "", "models", "verify", "--model-dir", dir)
 
-	if err := os.WriteFile(filepath.Join(dir, "_other", "champion"), []byte("damaged\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "champion"), []byte("damaged\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := wardcast(t, "", "models", "list", "--model-dir", dir)
-	if r.Code != cli.ExitFailed || strings.Count(r.Stdout, "\n") != len(list)+1 || !strings.Contains(r.Stdout, "holds no version") || !strings.Contains(r.Stderr, "_other") {
+	if r.Code != cli.ExitFailed || strings.Count(r.Stdout, "\n") != len(list)+1 || !strings.Contains(r.Stderr, "champion") || !strings.Contains(r.Stderr, "holds no name of a generation") {
 		t.Errorf("models list of a damaged store exits %d, prints %q and logs %q, want 1, all versions and the damage", r.Code, r.Stdout, r.Stderr)
 	}
 }

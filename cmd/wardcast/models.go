@@ -1,25 +1,43 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 )
 
 type modelsCmd struct {
-	List   modelsListCmd   `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
-	Show   modelsShowCmd   `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
-	Verify modelsVerifyCmd `cmd:"" help:"Check every file of the store. Print the bad ones, and exit with code 1 if there are any." example:"wardcast models verify --model-dir models"`
+	List     modelsListCmd     `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
+	Show     modelsShowCmd     `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
+	Card     modelsCardCmd     `cmd:"" help:"Print the model card of one version." example:"wardcast models card --model-dir models _other"`
+	Diff     modelsDiffCmd     `cmd:"" help:"Compare two generations: which models changed, how each did, which words entered or left." example:"wardcast models diff --model-dir models"`
+	Promote  modelsPromoteCmd  `cmd:"" help:"Serve another generation: all its models at once, within seconds." example:"wardcast models promote --model-dir models --why 'reviewed by the triage board'"`
+	Rollback modelsRollbackCmd `cmd:"" help:"Serve a generation again that was served before." example:"wardcast models rollback --model-dir models --why 'too many admissions predicted since noon'"`
+	History  modelsHistoryCmd  `cmd:"" help:"Show who promoted, refused or rolled back what, when and why." example:"wardcast models history --model-dir models"`
+	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Print the bad ones, and exit with code 1 if there are any." example:"wardcast models verify --model-dir models"`
 }
 
-// store is the flag of commands that read a model store.
+// store is the flag of commands that look at a model store.
 type store struct {
-	ModelDir string `help:"Model store." required:"" type:"existingdir" placeholder:"DIR"`
+	ModelDir string `help:"Model store: a folder, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
+}
+
+// open returns the store, which must be there if it is a folder.
+func (s *store) open(ctx context.Context) (*models.Store, error) {
+	if !blobstore.IsURL(s.ModelDir) {
+		if info, err := os.Stat(s.ModelDir); err != nil || !info.IsDir() {
+			return nil, cli.Usage(fmt.Errorf("--model-dir %s: not a folder", s.ModelDir))
+		}
+	}
+	return blobstore.Open(ctx, s.ModelDir)
 }
 
 type modelsListCmd struct {
@@ -28,27 +46,49 @@ type modelsListCmd struct {
 }
 
 func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
-	versions, damage := models.List(ctx, models.OpenDir(c.ModelDir))
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	versions, damage := models.List(ctx, s)
 	if versions == nil {
 		return damage
 	}
 	var rows [][]string
 	for _, v := range versions {
-		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.CreatedAt.Format(time.RFC3339), v.Reason})
+		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.Generation, v.CreatedAt.Format(time.RFC3339), v.Reason})
 	}
 	// Damage must not hide the other models, and must be reported.
-	return errors.Join(c.Print(d, versions, []string{"MODEL", "VERSION", "STATUS", "CREATED", "REASON"}, rows), damage)
+	return errors.Join(c.Print(d, versions, []string{"MODEL", "VERSION", "STATUS", "GENERATION", "CREATED", "REASON"}, rows), damage)
+}
+
+// oneVersion is the flags that choose a version.
+type oneVersion struct {
+	store
+	Version string `help:"Version (default: the champion)."`
+}
+
+func (c *oneVersion) load(ctx context.Context, model string) (*models.Bundle, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return loadBundle(ctx, s, model, c.Version)
 }
 
 type modelsShowCmd struct {
-	store
+	oneVersion
 	cli.Output
-	Model   string `arg:"" help:"Name of the model."`
-	Version string `arg:"" optional:"" help:"Version (default: the champion)."`
+	Model string `arg:"" help:"Name of the model."`
+	Which string `arg:"" name:"which" optional:"" help:"The same as --version."`
 }
 
 func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
-	b, err := loadBundle(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
+	if c.Which != "" && c.Version != "" {
+		return cli.Usage(errors.New("the version is given twice"))
+	}
+	c.Version = cmp.Or(c.Version, c.Which)
+	b, err := c.load(ctx, c.Model)
 	if err != nil {
 		return err
 	}
@@ -70,6 +110,24 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return err
 }
 
+type modelsCardCmd struct {
+	oneVersion
+	cli.Output
+	Model string `arg:"" optional:"" help:"Name of the model." default:"_other"`
+}
+
+func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
+	b, err := c.load(ctx, c.Model)
+	if err != nil {
+		return err
+	}
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, map[string]any{"model": c.Model, "version": b.Version, "card": b.Card})
+	}
+	_, err = fmt.Fprint(d.Out, b.Card)
+	return err
+}
+
 // withoutTables returns text settings without concepts, stop words and pieces of words, which are thousands of lines.
 func withoutTables(text json.RawMessage) (json.RawMessage, error) {
 	if text == nil {
@@ -88,9 +146,12 @@ func withoutTables(text json.RawMessage) (json.RawMessage, error) {
 // loadBundle returns a version of a model; "" is the champion.
 func loadBundle(ctx context.Context, s *models.Store, name, version string) (*models.Bundle, error) {
 	if version == "" {
-		var err error
-		if version, err = s.Champion(ctx, name); err != nil {
+		g, err := s.Champion(ctx)
+		if err != nil {
 			return nil, err
+		}
+		if version = g.Models[name].Version; version == "" {
+			return nil, fmt.Errorf("champion of model %q: %w", name, models.ErrNotFound)
 		}
 	}
 	return s.Load(ctx, name, version)
@@ -102,8 +163,12 @@ type modelsVerifyCmd struct {
 }
 
 func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
 	bar := cli.NewProgress(d.Err, "versions")
-	bad, err := models.OpenDir(c.ModelDir).Verify(ctx, bar.Set)
+	bad, err := s.Verify(ctx, bar.Set)
 	bar.Finish()
 	if err != nil {
 		return err

@@ -20,11 +20,12 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
 
 type predictCmd struct {
-	ModelDir string `help:"Model store." required:"" placeholder:"DIR"`
+	ModelDir string `help:"Model store: a folder, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
 	Input    string `help:"File of notes to score: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
 	Out      string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
 	cli.NoteColumns
@@ -85,7 +86,11 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := c.check(note); err != nil {
 		return cli.Usage(err)
 	}
-	set, err := scoring.Load(ctx, models.OpenDir(c.ModelDir))
+	store, err := blobstore.Open(ctx, c.ModelDir)
+	if err != nil {
+		return err
+	}
+	set, err := scoring.Load(ctx, store, nil)
 	if errors.Is(err, scoring.ErrNoChampion) {
 		return fmt.Errorf("--model-dir %s: %w", c.ModelDir, err)
 	}

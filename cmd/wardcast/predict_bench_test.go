@@ -34,7 +34,7 @@ func BenchmarkPredictFiles(b *testing.B) {
 	if _, err := sample.Train(b.Context(), g, store, nil); err != nil {
 		b.Fatal(err)
 	}
-	set, err := scoring.Load(b.Context(), store)
+	set, err := scoring.Load(b.Context(), store, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

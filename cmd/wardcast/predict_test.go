@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -43,13 +44,7 @@ func classStore(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	store := models.OpenDir(dir)
-	version, err := store.Save(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Promote(t.Context(), models.Other, models.Event{Version: version}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Serve(t, store, b)
 	return dir
 }
 

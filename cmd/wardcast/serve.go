@@ -79,7 +79,7 @@ func (c *checkConfigCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if err := app.Check(ctx, cfg); err != nil {
+	if err := app.Check(ctx, cfg, d.Log); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(d.Out, "%s is valid\n", c.Config)

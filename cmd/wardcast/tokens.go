@@ -11,9 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/cli"
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -82,16 +81,11 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 // reader returns what reads the notes: a champion's vectorizer, or the built-in settings.
 func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 	if c.ModelDir != "" {
-		store := models.OpenDir(c.ModelDir)
-		version, err := store.Champion(ctx, c.Model)
+		store, err := blobstore.Open(ctx, c.ModelDir)
 		if err != nil {
 			return nil, err
 		}
-		bundle, err := store.Load(ctx, c.Model, version)
-		if err != nil {
-			return nil, err
-		}
-		model, err := classifier.Load(bundle)
+		model, err := loadModel(ctx, store, c.Model, "")
 		if err != nil {
 			return nil, err
 		}

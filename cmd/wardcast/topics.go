@@ -38,7 +38,10 @@ type topicLine struct {
 }
 
 func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s := models.OpenDir(c.ModelDir)
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
 	names := []string{c.Model}
 	var damage error
 	if c.Model == "" {
@@ -106,7 +109,11 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Terms < 1 {
 		return cli.Usage(fmt.Errorf("--terms %d is less than 1", c.Terms))
 	}
-	m, err := loadModel(ctx, models.OpenDir(c.ModelDir), c.Model, c.Version)
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := loadModel(ctx, s, c.Model, c.Version)
 	if err != nil {
 		return err
 	}

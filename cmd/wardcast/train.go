@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
@@ -148,7 +149,7 @@ func warnRidge(log *slog.Logger, s *train.Settings) {
 }
 
 type trainCmd struct {
-	ModelDir string `help:"Model store: a directory, created if missing." required:"" placeholder:"DIR"`
+	ModelDir string `help:"Model store: a folder, created if missing, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
 	labelled
 	head
 	cli.Output
@@ -171,8 +172,11 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	warnRidge(d.Log, &s)
-	store := models.OpenDir(c.ModelDir)
-	if err := store.Create(); err != nil {
+	store, err := blobstore.Open(ctx, c.ModelDir)
+	if err != nil {
+		return err
+	}
+	if err := store.Create(ctx); err != nil {
 		return err
 	}
 	bar := cli.NewProgress(d.Err, "training")
@@ -181,7 +185,12 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if err := trained.Save(ctx, store, "train"); err != nil {
+	g, err := trained.Save(ctx, store, "train")
+	if err != nil {
+		return err
+	}
+	why := fmt.Sprintf("trained on %d notes", len(data.Rows))
+	if err := train.Promote(ctx, store, g, models.Change{By: operator(), Why: why, Command: commandLine()}); err != nil {
 		return err
 	}
 	for _, o := range trained.Outcomes {

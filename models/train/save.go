@@ -4,41 +4,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	"github.com/wardcast/wardcast/models"
 )
 
-// Save adds the versions to the store and makes each the champion of its model. The champion of a complaint that no longer has
-// a model of its own is retired; complaints without any note keep theirs.
-func (t *Trained) Save(ctx context.Context, store *models.Store, by string) error {
-	for _, b := range t.Bundles {
-		var err error
-		b.Manifest.Parent, err = store.Champion(ctx, b.Manifest.Name)
-		// A damaged pointer is not a parent; promoting repairs it.
-		if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
-			return fmt.Errorf("looking for the champion of model %q: %w", b.Manifest.Name, err)
-		}
-		if _, err := store.Save(ctx, b); err != nil {
-			return fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
-		}
-		for i := range t.Outcomes {
-			if t.Outcomes[i].Model == b.Manifest.Name {
-				t.Outcomes[i].Version = b.Version
-			}
-		}
+// Save adds the versions to the store, and a generation of them and of what it keeps from the champion: the models of
+// complaints without any note. A complaint that the training judged, and gave no model of its own, has none in the
+// generation. Nothing is served by it before Promote. by is what made it, such as "train".
+func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*models.Generation, error) {
+	before, err := store.Champion(ctx)
+	// A damaged champion has nothing to keep; promoting repairs it.
+	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
+		return nil, fmt.Errorf("looking for the champion: %w", err)
 	}
-	// Promote only when all are saved, so that scorers mix old and new for as short a time as possible.
-	for _, b := range t.Bundles {
-		if err := store.Promote(ctx, b.Manifest.Name, models.Event{Version: b.Version, By: by, Reason: "trained on " + fmt.Sprint(b.Manifest.Training.Documents) + " notes"}); err != nil {
-			return fmt.Errorf("promoting model %q: %w", b.Manifest.Name, err)
-		}
+	g := &models.Generation{By: by, Models: map[string]models.Member{}, Pooled: map[string]models.Pooled{}}
+	if before != nil {
+		g.Parent = before.Name
+		maps.Copy(g.Models, before.Models)
+		maps.Copy(g.Pooled, before.Pooled)
 	}
-	for _, o := range t.Outcomes {
+	outcomes := map[string]*Outcome{}
+	for i := range t.Outcomes {
+		o := &t.Outcomes[i]
+		outcomes[o.Model] = o
 		if !o.Kept {
-			if err := store.Retire(ctx, o.Model, models.Event{By: by, Reason: o.Why}); err != nil && !errors.Is(err, models.ErrNotFound) {
-				return fmt.Errorf("retiring model %q: %w", o.Model, err)
-			}
+			delete(g.Models, o.Model)
+			g.Pooled[o.Model] = models.Pooled{Complaint: o.Complaint, Reason: o.Why}
 		}
 	}
-	return nil
+	for _, b := range t.Bundles {
+		name := b.Manifest.Name
+		b.Manifest.Parent = g.Models[name].Version
+		if _, err := store.Save(ctx, b); err != nil {
+			return nil, err
+		}
+		if o := outcomes[name]; o != nil {
+			o.Version = b.Version
+		}
+		reason := fmt.Sprintf("trained on %d notes", b.Manifest.Training.Documents)
+		g.Models[name] = models.Member{Complaint: b.Manifest.Complaint, Version: b.Version, Reason: reason}
+		delete(g.Pooled, name)
+		g.CreatedAt = later(g.CreatedAt, b.Manifest.CreatedAt)
+	}
+	if err := store.AddGeneration(ctx, g); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Promote makes the generation that Save returned the one that is served, on behalf of c. It is the only place where a
+// training changes what is served. The error wraps models.ErrConflict if another generation than the one that Save found is
+// served by then.
+func Promote(ctx context.Context, store *models.Store, g *models.Generation, c models.Change) error {
+	c.To, c.From = g.Name, g.Parent
+	return store.Promote(ctx, c)
 }

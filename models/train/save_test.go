@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -29,70 +31,102 @@ func trained(t *testing.T, kept ...string) *Trained {
 	return out
 }
 
-func TestSaveRetiresWhatIsNotKept(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	store := models.OpenDir(t.TempDir())
-	first := trained(t, models.Other, "cough", "fever")
-	if err := first.Save(ctx, store, "train"); err != nil {
-		t.Fatal(err)
-	}
-	second := trained(t, models.Other, "cough")
-	if err := second.Save(ctx, store, "train"); err != nil {
-		t.Fatal(err)
-	}
-	champions, err := store.Champions(ctx)
+// saved saves the outcome of a training and promotes its generation.
+func saved(t *testing.T, store *models.Store, trained *Trained) *models.Generation {
+	t.Helper()
+	g, err := trained.Save(t.Context(), store, "train")
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := Promote(t.Context(), store, g, models.Change{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestSaveNamesWhoHasAModel(t *testing.T) {
+	t.Parallel()
+	store := models.OpenDir(t.TempDir())
+	first := trained(t, models.Other, "cough", "fever")
+	saved(t, store, first)
+	second := trained(t, models.Other, "cough")
+	g := saved(t, store, second)
 	for i, o := range second.Outcomes {
-		if o.Kept != (o.Version != "") || champions[o.Model] != o.Version {
-			t.Errorf("%s: version %q, champion %q", o.Model, o.Version, champions[o.Model])
+		if o.Kept != (o.Version != "") || g.Models[o.Model].Version != o.Version {
+			t.Errorf("%s: version %q, in the generation %q", o.Model, o.Version, g.Models[o.Model].Version)
 		}
 		if o.Kept && second.Bundles[i].Manifest.Parent != first.Bundles[i].Version {
 			t.Errorf("%s: parent %q, want %q", o.Model, second.Bundles[i].Manifest.Parent, first.Bundles[i].Version)
 		}
 	}
-	history, err := store.History(ctx, "fever")
-	if err != nil || len(history) != 2 {
-		t.Fatalf("history %v, %v", history, err)
+	if d := cmp.Diff(map[string]models.Pooled{"fever": {Reason: "because of fever"}}, g.Pooled); d != "" {
+		t.Error(d)
 	}
-	if e := history[1]; e.Action != models.Retired || e.Version != first.Bundles[2].Version || e.By != "train" || e.Reason != "because of fever" {
-		t.Errorf("got %+v", e)
-	}
-	// A third training finds nothing to retire.
+	// A third training without a note of a complaint keeps what there is of it.
 	third := trained(t, models.Other)
-	third.Outcomes = append(third.Outcomes, Outcome{Model: "never-had-one"})
-	if err := third.Save(ctx, store, "train"); err != nil {
-		t.Fatal(err)
+	third.Outcomes = third.Outcomes[:1]
+	third.Bundles[0].Manifest.Seed = 3
+	g = saved(t, store, third)
+	if g.Models["cough"].Version != second.Bundles[1].Version || g.Pooled["fever"].Reason != "because of fever" || g.Models[models.Other].Version != third.Bundles[0].Version {
+		t.Errorf("got %+v", g)
 	}
-	if history, err := store.History(ctx, "fever"); err != nil || len(history) != 2 {
-		t.Errorf("history %v, %v", history, err)
+	if served, err := store.Champion(t.Context()); err != nil || served.Name != g.Name {
+		t.Errorf("served %v, %v", served, err)
 	}
-	if _, err := store.History(ctx, "never-had-one"); !errors.Is(err, models.ErrNotFound) {
-		t.Errorf("a model that never was: %v", err)
+	// And one that finds a complaint better off again gives it a model.
+	fourth := trained(t, models.Other, "cough", "fever")
+	fourth.Bundles[2].Manifest.Seed = 4
+	if g = saved(t, store, fourth); len(g.Pooled) > 0 || g.Models["fever"].Version != fourth.Bundles[2].Version {
+		t.Errorf("got %+v", g)
 	}
 }
 
-// TestSaveMendsDamagedPointer: what training writes becomes the champion, whatever stood there.
-func TestSaveMendsDamagedPointer(t *testing.T) {
+// TestPromoteIsTold: another generation is served by the time that a training has ended.
+func TestPromoteIsTold(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	store := models.OpenDir(dir)
-	if err := trained(t, models.Other, "cough", "fever").Save(t.Context(), store, "train"); err != nil {
+	ctx := t.Context()
+	store := models.OpenDir(t.TempDir())
+	saved(t, store, trained(t, models.Other))
+	slow, err := trained(t, models.Other, "cough").Save(ctx, store, "train")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"cough", "fever"} {
-		if err := os.WriteFile(filepath.Join(dir, name, "champion"), []byte("nonsense"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	fast := saved(t, store, trained(t, models.Other, "fever"))
+	if err := Promote(ctx, store, slow, models.Change{}); !errors.Is(err, models.ErrConflict) {
+		t.Errorf("got %v", err)
 	}
-	again := trained(t, models.Other, "cough")
-	if err := again.Save(t.Context(), store, "train"); err != nil {
+	if served, err := store.Champion(ctx); err != nil || served.Name != fast.Name {
+		t.Errorf("served %v, %v", served, err)
+	}
+}
+
+// TestSaveMendsADamagedChampion: what training writes can be promoted, whatever stood there.
+func TestSaveMendsADamagedChampion(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(t *testing.T, dir string, g *models.Generation){
+		"champion": func(t *testing.T, dir string, _ *models.Generation) {
+			write(t, filepath.Join(dir, "champion"), "nonsense")
+		},
+		"generation": func(t *testing.T, dir string, g *models.Generation) {
+			write(t, filepath.Join(dir, "generations", g.Name+".json"), "{}")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			store := models.OpenDir(dir)
+			harm(t, dir, saved(t, store, trained(t, models.Other, "cough", "fever")))
+			again := saved(t, store, trained(t, models.Other, "cough"))
+			if served, err := store.Champion(t.Context()); err != nil || served.Name != again.Name || len(served.Models) != 2 {
+				t.Errorf("served %v, %v", served, err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	champions, err := store.Champions(t.Context())
-	if err != nil || champions["cough"] != again.Bundles[1].Version || champions["fever"] != "" {
-		t.Errorf("champions %v, %v", champions, err)
 	}
 }

@@ -40,10 +40,14 @@ func prepare(t *testing.T, n int) (*scoring.Set, [][]byte) {
 		t.Fatal(err)
 	}
 	store := models.OpenDir(filepath.Join(t.TempDir(), "models"))
-	if err := trained.Save(t.Context(), store, "test"); err != nil {
+	generation, err := trained.Save(t.Context(), store, "test")
+	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := scoring.Load(t.Context(), store)
+	if err := train.Promote(t.Context(), store, generation, models.Change{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	set, err := scoring.Load(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

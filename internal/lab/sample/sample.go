@@ -63,7 +63,11 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, progres
 	if err != nil {
 		return nil, err
 	}
-	return trained, trained.Save(ctx, store, "sample")
+	generation, err := trained.Save(ctx, store, "sample")
+	if err != nil {
+		return nil, err
+	}
+	return trained, train.Promote(ctx, store, generation, models.Change{By: "sample", Why: "generated notes"})
 }
 
 // Pause waits for d, or returns the error of ctx if that ends first.

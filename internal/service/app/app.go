@@ -100,9 +100,9 @@ func CheckListen(insecure bool, addresses ...string) error {
 	return nil
 }
 
-// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a missing password,
-// models of questionnaires that cannot score.
-func Check(ctx context.Context, c *config.Config) error {
+// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a missing password, a store
+// without a champion or with a damaged one, models of questionnaires that cannot score. It warns in log as New does.
+func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	connection, err := c.Kafka.Connection()
 	if err == nil {
 		_, err = connection.Dialer()
@@ -110,8 +110,12 @@ func Check(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	var triageErr error
+	if c.Models.Store != "" {
+		_, triageErr = newTriage(ctx, &Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()})
+	}
 	_, err = newQuestionnaires(ctx, c, nil)
-	return err
+	return errors.Join(triageErr, err)
 }
 
 // loopback reports whether an address can be reached only from this machine.
@@ -254,8 +258,19 @@ func (a *App) joined() error {
 // httpTimeout bounds a request.
 const httpTimeout = 10 * time.Second
 
+// readiness is what /readyz tells: what is missing before notes are scored and, since a refused generation stops nobody, which
+// models of the store cannot be taken up.
+func (a *App) readiness() (remarks string, err error) {
+	for _, s := range a.streams {
+		if refused := s.refused.Load(); refused != nil {
+			remarks += fmt.Sprintf("%s: new models refused; those in use stay: %v\n", s.name, *refused)
+		}
+	}
+	return remarks, a.joined()
+}
+
 func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: httpapi.New(a.Registry, a.joined), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
+	server := &http.Server{Handler: httpapi.New(a.Registry, a.readiness), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(down)

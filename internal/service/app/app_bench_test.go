@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 // benchRecords is how many different records a benchmark of a worker handles by turns.
@@ -40,16 +41,8 @@ func BenchmarkHandleNote(b *testing.B) {
 		b.Fatal(err)
 	}
 	store := models.OpenDir(b.TempDir())
-	for _, m := range trained.Bundles {
-		version, err := store.Save(b.Context(), m)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := store.Promote(b.Context(), m.Manifest.Name, models.Event{Version: version, By: "test"}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	set, err := scoring.Load(b.Context(), store)
+	storetest.Serve(b, store, trained.Bundles...)
+	set, err := scoring.Load(b.Context(), store, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

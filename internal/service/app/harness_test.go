@@ -30,6 +30,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -132,11 +133,7 @@ func (s *site) save(bundles []*models.Bundle) []*models.Bundle {
 
 func (s *site) promote(bundles ...*models.Bundle) {
 	s.Helper()
-	for _, b := range bundles {
-		if err := s.store.Promote(s.Context(), b.Manifest.Name, models.Event{Version: b.Version, By: "test"}); err != nil {
-			s.Fatal(err)
-		}
-	}
+	storetest.Serve(s, s.store, bundles...)
 }
 
 // broker starts a broker that keeps everything in memory.
@@ -317,7 +314,7 @@ func bare(value []byte) string { return string(scoredAt.ReplaceAll(value, nil)) 
 // predicted returns what `predict` prints for notes, by the champions of the store, by visit and bare.
 func (s *site) predicted(records []*kgo.Record) map[string]string {
 	s.Helper()
-	set, err := scoring.Load(s.Context(), s.store)
+	set, err := scoring.Load(s.Context(), s.store, nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -384,7 +385,7 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			s.questionnaires()
 			c.change(s)
 			_, err := app.New(t.Context(), s.options)
-			for what, err := range map[string]error{"New": err, "Check": app.Check(t.Context(), &s.config)} {
+			for what, err := range map[string]error{"New": err, "Check": app.Check(t.Context(), &s.config, slog.New(slog.DiscardHandler))} {
 				if (err != nil) != (c.want != nil) {
 					t.Errorf("%s: %v, want an error with %q", what, err, c.want)
 				}

@@ -219,11 +219,11 @@ func TestNew(t *testing.T) {
 		"no store":                  {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
 		"no champion":               {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
 		"damaged champion": {func(s *site) {
-			version, err := s.store.Champion(s.Context(), models.Other)
+			g, err := s.store.Champion(s.Context())
 			if err != nil {
 				s.Fatal(err)
 			}
-			write(s.T, filepath.Join(s.config.Models.Store, models.Other, version, "vocabulary.json"), []byte("[]"))
+			write(s.T, filepath.Join(s.config.Models.Store, models.Other, g.Models[models.Other].Version, "vocabulary.json"), []byte("[]"))
 		}, "vocabulary.json"},
 		"session too long": {func(s *site) { s.config.Kafka.SessionTimeout = 1 << 40 }, "session timeout"},
 		"password in a file": {func(s *site) {

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,6 +40,7 @@ type stream struct {
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger
+	refused  atomic.Pointer[error] // why the newest models are not in use, nil if they are
 }
 
 // open creates the consumer and the metrics.
@@ -76,6 +79,11 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 			s.metrics.use(s.models())
 			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
 		}
+		var why *error
+		if err := errors.Join(errs...); err != nil {
+			why = &err
+		}
+		s.refused.Store(why)
 		before := refused
 		refused = make(map[string]int)
 		for _, err := range errs {

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 // TestSwap promotes new champions under a stream that never stops.
@@ -111,14 +115,15 @@ func TestDamagedChampion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.broker()
+	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
 	r := s.start().ready()
 	c := s.stream()
 	sent := notes(t, 0, 40)
 	before := s.predicted(sent)
 
-	next := s.save(generation(t, 1)[:1])[0]
-	folder := filepath.Join(s.config.Models.Store, next.Manifest.Name)
-	file := filepath.Join(folder, next.Version, "tensors.safetensors")
+	next := generation(t, 1)[0]
+	damagedGeneration := storetest.Add(t, s.store, next)
+	file := filepath.Join(s.config.Models.Store, next.Manifest.Name, next.Version, "tensors.safetensors")
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +131,7 @@ func TestDamagedChampion(t *testing.T) {
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)-1] ^= 1
 	write(t, file, damaged)
-	write(t, filepath.Join(folder, "champion"), []byte(next.Version+"\n"))
+	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(damagedGeneration.Name+"\n"))
 	s.await("the damaged champion refused several times", func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
@@ -137,6 +142,9 @@ func TestDamagedChampion(t *testing.T) {
 	if len(lines) != 1 || !strings.Contains(lines[0], "tensors.safetensors") || !strings.Contains(lines[0], next.Version) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the file", lines)
 	}
+	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, "ready\ntriage: new models refused") || !strings.Contains(body, "tensors.safetensors") {
+		t.Errorf("readyz answers %d %q, want 200 and the damaged file", status, body)
+	}
 	c.send(sent...)
 	c.answers(len(sent))
 	if got := mismatches(t, c.predictions, before); got > 0 {
@@ -145,6 +153,9 @@ func TestDamagedChampion(t *testing.T) {
 
 	write(t, file, whole)
 	s.await("the mended champion taken up", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
+	if status, body := s.get("/readyz"); status != http.StatusOK || body != "ready\n" {
+		t.Errorf("readyz answers %d %q", status, body)
+	}
 	after := s.predicted(sent)
 	c.predictions = nil
 	c.send(sent...)

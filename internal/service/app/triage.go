@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 )
 
 // triage answers notes by the champions of a store.
@@ -23,10 +23,14 @@ type triage struct {
 // newTriage loads the champions.
 func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	c := o.Config
-	t := &triage{store: models.OpenDir(c.Models.Store), class: c.Predictions.Class, log: o.Logger}
-	set, err := t.load(ctx)
+	store, err := blobstore.Open(ctx, c.Models.Store)
+	if err != nil {
+		return nil, fmt.Errorf("models.store: %w", err)
+	}
+	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
+	set, err := t.load(ctx, nil)
 	if errors.Is(err, scoring.ErrNoChampion) {
-		return nil, fmt.Errorf("%w %q: train one with `wardcast train --model-dir %s`, or set models.store: \"\" if no notes are scored", err, c.Models.Store, c.Models.Store)
+		return nil, fmt.Errorf("models.store %q: %w: train one with `wardcast train --model-dir %s`, or set models.store: \"\" if no notes are scored", c.Models.Store, err, c.Models.Store)
 	}
 	if err != nil {
 		return nil, err
@@ -37,11 +41,11 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	return t, nil
 }
 
-// load reads the champions. One of them must know the configured class.
-func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
-	set, err := scoring.Load(ctx, t.store)
-	if err != nil {
-		return nil, err
+// load reads the champion, as scoring.Load does. One of its models must know the configured class.
+func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, error) {
+	set, err := scoring.Load(ctx, t.store, running)
+	if err != nil || set == running {
+		return set, err
 	}
 	if err := set.CheckClass(t.class); err != nil {
 		return nil, fmt.Errorf("predictions.class: %w", err)
@@ -56,21 +60,15 @@ func (t *triage) load(ctx context.Context) (*scoring.Set, error) {
 	return set, nil
 }
 
-// renew loads all champions or none.
+// renew takes up another generation whole, or keeps the one in use.
 func (t *triage) renew(ctx context.Context) (bool, []error) {
-	versions, err := t.store.Champions(ctx)
-	if err == nil && maps.Equal(versions, t.set.Load().Versions) {
-		return false, nil
-	}
-	var set *scoring.Set
-	if err == nil {
-		set, err = t.load(ctx)
-	}
+	running := t.set.Load()
+	set, err := t.load(ctx, running)
 	if err != nil {
 		return false, []error{err}
 	}
 	t.set.Store(set)
-	return true, nil
+	return set != running, nil
 }
 
 func (t *triage) models() []inUse {

@@ -63,7 +63,7 @@ type SASL struct {
 
 // Models says where the models are.
 type Models struct {
-	Store string        `yaml:"store"` // a directory; "" if no notes are scored
+	Store string        `yaml:"store"` // a directory, or a bucket (s3://…, gs://…); "" if no notes are scored
 	Poll  time.Duration `yaml:"poll"`  // how often to look for new champions and models of questionnaires
 }
 
@@ -203,7 +203,6 @@ func (c *Config) check() error {
 		{k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout, "kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)},
 		{!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", fmt.Sprintf("%q is not one of %s", k.Compression, strings.Join(ingest.Compressions(), ", "))},
 		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level, strings.Join(levels, ", "))},
-		{strings.Contains(c.Models.Store, "://"), "models.store", fmt.Sprintf("%q: only directories are supported", c.Models.Store)},
 		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: there is nothing to score"},
 		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: no notes are scored"},
 		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},

@@ -11,17 +11,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// New returns the handler. ready returns what is missing before notes are scored, nil if nothing is.
-func New(metrics prometheus.Gatherer, ready func() error) http.Handler {
+// New returns the handler. ready returns what is missing before notes are scored, nil if nothing is, and remarks on what is
+// wrong although notes are scored, each a line.
+func New(metrics prometheus.Gatherer, ready func() (remarks string, err error)) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
+		remarks, err := ready()
+		if err != nil {
 			problem(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		_, _ = io.WriteString(w, "ready\n")
+		_, _ = io.WriteString(w, "ready\n"+remarks)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if handler, pattern := mux.Handler(r); pattern != "" {

@@ -42,7 +42,7 @@ func get(t *testing.T, h http.Handler, method, path string) answer {
 	return answer{response.StatusCode, response.Header, string(body)}
 }
 
-func ready() error { return nil }
+func ready() (string, error) { return "", nil }
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestMetrics(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	notReady := func() error { return errors.New("no partitions are assigned") }
+	notReady := func() (string, error) { return "", errors.New("no partitions are assigned") }
 	// The process is healthy while it waits for its models.
 	if got := get(t, httpapi.New(prometheus.NewRegistry(), notReady), http.MethodGet, "/healthz"); got.status != http.StatusOK || got.body != "ok\n" {
 		t.Errorf("healthz: %+v", got)

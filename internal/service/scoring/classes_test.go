@@ -31,7 +31,7 @@ func classSet(tb testing.TB) *Set {
 	save(tb, store, models.Other, 1)
 	several(tb, store, "chest-pain", "ICU")
 	several(tb, store, "fall", "rehab")
-	s, err := Load(tb.Context(), store)
+	s, err := Load(tb.Context(), store, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

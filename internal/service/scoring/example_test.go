@@ -30,7 +30,11 @@ func store(ctx context.Context, dir string) (*models.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Promote(ctx, models.Other, models.Event{Version: version, By: "train"})
+	g := &models.Generation{CreatedAt: b.Manifest.CreatedAt, By: "train", Models: map[string]models.Member{models.Other: {Version: version}}}
+	if err := s.AddGeneration(ctx, g); err != nil {
+		return nil, err
+	}
+	return s, s.Promote(ctx, models.Change{To: g.Name, By: "train"})
 }
 
 func ExampleSet() {
@@ -44,7 +48,7 @@ func ExampleSet() {
 	if err != nil {
 		panic(err)
 	}
-	set, err := scoring.Load(ctx, champions)
+	set, err := scoring.Load(ctx, champions, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -3,6 +3,7 @@ package scoring
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -59,13 +61,7 @@ func keep(tb testing.TB, store *models.Store, name string, parts classifier.Part
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
 	}
-	version, err := store.Save(tb.Context(), b)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := store.Promote(tb.Context(), name, models.Event{Version: version}); err != nil {
-		tb.Fatal(err)
-	}
+	storetest.Serve(tb, store, b)
 }
 
 // setOf loads a store with models of these names.
@@ -75,7 +71,7 @@ func setOf(tb testing.TB, names ...string) *Set {
 	for i, name := range names {
 		save(tb, store, name, float64(i+1))
 	}
-	s, err := Load(tb.Context(), store)
+	s, err := Load(tb.Context(), store, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -199,26 +195,35 @@ func TestScoreReadsAuxFromTheNote(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := Load(t.Context(), models.OpenDir(filepath.Join(t.TempDir(), "none"))); !errors.Is(err, models.ErrNotFound) {
+	if _, err := Load(t.Context(), models.OpenDir(filepath.Join(t.TempDir(), "none")), nil); !errors.Is(err, models.ErrNotFound) {
 		t.Errorf("no store: %v", err)
 	}
 	dir := t.TempDir()
 	store := models.OpenDir(dir)
-	if _, err := Load(t.Context(), store); !errors.Is(err, ErrNoChampion) {
+	if _, err := Load(t.Context(), store, nil); !errors.Is(err, ErrNoChampion) {
 		t.Errorf("no models: %v", err)
 	}
 	save(t, store, models.Other, 1)
 	save(t, store, "cough", 2)
 	save(t, store, "fever", 3)
-	whole, err := Load(t.Context(), store)
+	whole, err := Load(t.Context(), store, nil)
 	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.Created["cough"].IsZero() || !whole.Created["none"].IsZero() {
 		t.Fatalf("%v: %+v", err, whole)
 	}
-	if err := store.Retire(t.Context(), "fever", models.Event{}); err != nil {
+	g, err := store.Champion(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Load(t.Context(), store); err != nil || s.model("fever") != s.Models[models.Other] {
-		t.Errorf("a retired model still scores: %v", err)
+	without := &models.Generation{Parent: g.Name, CreatedAt: g.CreatedAt, Models: maps.Clone(g.Models)}
+	delete(without.Models, "fever")
+	if err := store.AddGeneration(t.Context(), without); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Promote(t.Context(), models.Change{To: without.Name, From: g.Name}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Load(t.Context(), store, nil); err != nil || s.model("fever") != s.Models[models.Other] {
+		t.Errorf("a model that the generation does not name still scores: %v", err)
 	}
 	// Two champions are damaged: both files are named, and nothing is loaded.
 	for model, file := range map[string]string{models.Other: "vocabulary.json", "cough": "tensors.safetensors"} {
@@ -227,7 +232,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := Load(t.Context(), store)
+	s, err := Load(t.Context(), store, nil)
 	if s != nil || err == nil {
 		t.Fatal("a damaged champion is loaded")
 	}
@@ -236,10 +241,10 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("the error does not name %s: %v", want, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cough", "champion"), []byte("nonsense"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "champion"), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(t.Context(), store); err == nil || !strings.Contains(err.Error(), `model "cough": file "champion"`) {
+	if _, err := Load(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), `file "champion"`) {
 		t.Errorf("a damaged pointer: %v", err)
 	}
 }
@@ -252,14 +257,51 @@ func TestLoadRefusesUnusableModel(t *testing.T) {
 		Manifest:   models.Manifest{Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Calibration: models.Calibration{Kind: models.Uncalibrated}, Text: []byte("{}")},
 		Vocabulary: []models.Term{{Text: "hip", DF: 1}},
 	}
-	version, err := store.Save(t.Context(), b)
+	storetest.Serve(t, store, b)
+	if _, err := Load(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), `model "cough", version "`+b.Version+`"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLoadReadsOnlyWhatChanged: a version that is in use is taken from there, and a set is of one generation.
+func TestLoadReadsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store := models.OpenDir(dir)
+	save(t, store, models.Other, 1)
+	save(t, store, "cough", 2)
+	first, err := Load(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Promote(t.Context(), "cough", models.Event{Version: version}); err != nil {
+	if same, err := Load(t.Context(), store, first); err != nil || same != first {
+		t.Errorf("the same generation is loaded again: %v", err)
+	}
+	save(t, store, "cough", 3)
+	// The version in use is damaged on the disk, which nobody reads again.
+	path := filepath.Join(dir, models.Other, first.Versions[models.Other], "card.md")
+	whole, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(t.Context(), store); err == nil || !strings.Contains(err.Error(), `model "cough", version "`+version+`"`) {
-		t.Errorf("got %v", err)
+	if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Load(t.Context(), store, first)
+	if err != nil || second.Models[models.Other] != first.Models[models.Other] || second.Models["cough"] == first.Models["cough"] || second.Generation == first.Generation {
+		t.Fatalf("%v: %+v", err, second)
+	}
+	if _, err := Load(t.Context(), store, nil); err == nil {
+		t.Error("a damaged version is loaded")
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := Load(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Generation != second.Generation || !maps.Equal(fresh.Versions, second.Versions) || !maps.Equal(fresh.Created, second.Created) {
+		t.Errorf("got %+v, want %+v", second, fresh)
 	}
 }

@@ -12,31 +12,40 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Set is the champions that score notes. It is safe for concurrent use as long as nobody changes it.
+// Set is one generation of models, which score notes. It is safe for concurrent use as long as nobody changes it.
 type Set struct {
-	Models   map[string]*classifier.Model // by name
-	Versions map[string]string            // of the models
-	Created  map[string]time.Time         // when each was trained
+	Generation string
+	Models     map[string]*classifier.Model // by name
+	Versions   map[string]string            // of the models
+	Created    map[string]time.Time         // when each was trained
 }
 
-// ErrNoChampion means that no model of the store has a champion.
+// ErrNoChampion means that the store serves no generation.
 var ErrNoChampion = errors.New("no champion in the model store")
 
-// Load reads and checks every champion of the store. If one cannot be read, the error names its file.
-func Load(ctx context.Context, store *models.Store) (*Set, error) {
-	versions, err := store.Champions(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading champions: %w", err)
+// Load reads and checks the generation that the store serves: all its models or, with an error that names each bad file,
+// none. running, unless it is nil, is a set of this store; versions that it has are not read again.
+func Load(ctx context.Context, store *models.Store, running *Set) (*Set, error) {
+	g, err := store.Champion(ctx)
+	_, damaged := errors.AsType[*models.FileError](err)
+	switch {
+	case errors.Is(err, models.ErrNotFound) && !damaged:
+		return nil, fmt.Errorf("%w: %w", ErrNoChampion, err)
+	case err != nil:
+		return nil, fmt.Errorf("reading the champion: %w", err)
+	case running != nil && running.Generation == g.Name:
+		return running, nil
 	}
-	if len(versions) == 0 {
-		return nil, ErrNoChampion
-	}
-	s := &Set{Models: map[string]*classifier.Model{}, Versions: versions, Created: map[string]time.Time{}}
+	s := &Set{Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(), Created: map[string]time.Time{}}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		b, err := store.Load(ctx, name, versions[name])
+	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
+		if running != nil && running.Versions[name] == s.Versions[name] {
+			s.Models[name], s.Created[name] = running.Models[name], running.Created[name]
+			continue
+		}
+		b, err := store.Load(ctx, name, s.Versions[name])
 		if err != nil {
-			errs = append(errs, fmt.Errorf("reading champion: %w", err))
+			errs = append(errs, fmt.Errorf("reading generation %q: %w", g.Name, err))
 			continue
 		}
 		model, err := classifier.Load(b)

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/compare"
+)
+
+// changeFlags is the flags of commands that change what is served.
+type changeFlags struct {
+	store
+	cli.Output
+	Why    string `help:"Reason, for the history." placeholder:"TEXT"`
+	DryRun bool   `help:"Check everything and say what would change, and change nothing."`
+}
+
+// change is what a command that changes what is served prints.
+type change struct {
+	From   string            `json:"from"`
+	To     string            `json:"to"`
+	Models map[string]string `json:"models"` // versions of To
+	DryRun bool              `json:"dry_run"`
+}
+
+// champion returns the generation that is served; one without a name if there is none. A champion that is damaged can be
+// replaced, which mends the store.
+func champion(ctx context.Context, d *cli.Deps, s *models.Store) (*models.Generation, error) {
+	g, err := s.Champion(ctx)
+	damage, damaged := errors.AsType[*models.FileError](err)
+	switch {
+	case damaged:
+		d.Log.Warn("the champion is damaged", "err", damage)
+	case err != nil && !errors.Is(err, models.ErrNotFound):
+		return nil, err
+	}
+	if g == nil {
+		g = &models.Generation{}
+	}
+	return g, nil
+}
+
+// print says what was changed, or would be.
+func (c *changeFlags) print(ctx context.Context, d *cli.Deps, s *models.Store, from, to string) error {
+	g, err := s.Generation(ctx, to)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		for model, m := range g.Models {
+			if _, err := s.Load(ctx, model, m.Version); err != nil {
+				return err
+			}
+		}
+	}
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, change{from, to, g.Versions(), c.DryRun})
+	}
+	verb := "serving"
+	if c.DryRun {
+		verb = "would serve"
+	}
+	before := "nothing"
+	if from != "" {
+		before = "generation " + from
+	}
+	_, err = fmt.Fprintf(d.Out, "%s generation %s (%d models) instead of %s\n", verb, to, len(g.Models), before)
+	return err
+}
+
+type modelsPromoteCmd struct {
+	changeFlags
+	Generation string `arg:"" optional:"" help:"Generation (default: the newest)."`
+}
+
+func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	served, err := champion(ctx, d, s)
+	if err != nil {
+		return err
+	}
+	to := c.Generation
+	if to == "" {
+		if to, err = newest(ctx, s); err != nil {
+			return err
+		}
+	}
+	if to == served.Name {
+		return fmt.Errorf("generation %q is served already", to)
+	}
+	events, err := s.History(ctx)
+	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged {
+		return err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.To == to && e.Action == models.Refused && c.Why == "" {
+			return cli.Usage(fmt.Errorf("generation %q was refused: %s; promoting it needs --why", to, e.Why))
+		}
+	}
+	if !c.DryRun {
+		if err := s.Promote(ctx, models.Change{To: to, From: served.Name, By: operator(), Why: c.Why, Command: commandLine()}); err != nil {
+			return err
+		}
+	}
+	return c.print(ctx, d, s, served.Name, to)
+}
+
+// newest returns the newest generation.
+func newest(ctx context.Context, s *models.Store) (string, error) {
+	names, err := s.Generations(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("a generation: %w", models.ErrNotFound)
+	}
+	return names[len(names)-1], nil
+}
+
+type modelsRollbackCmd struct {
+	changeFlags
+	To string `help:"Generation (default: the one that was served before; a second rollback goes back one more)." placeholder:"G"`
+}
+
+func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	served, err := champion(ctx, d, s)
+	if err != nil {
+		return err
+	}
+	to := c.To
+	if to == "" {
+		if to, err = s.Before(ctx); err != nil {
+			return err
+		}
+	}
+	if to == served.Name {
+		return fmt.Errorf("generation %q is served already", to)
+	}
+	if !c.DryRun {
+		if err := s.Rollback(ctx, models.Change{To: to, From: served.Name, By: operator(), Why: c.Why, Command: commandLine()}); err != nil {
+			return err
+		}
+	}
+	return c.print(ctx, d, s, served.Name, to)
+}
+
+type modelsDiffCmd struct {
+	store
+	cli.Output
+	From string `arg:"" optional:"" help:"Generation (default: the one that is served, or the one before it if that is the newest)."`
+	To   string `arg:"" optional:"" help:"Generation (default: the newest)."`
+}
+
+func (c *modelsDiffCmd) Run(ctx context.Context, d *cli.Deps) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	from, to, err := c.generations(ctx, d, s)
+	if err != nil {
+		return err
+	}
+	all, err := compare.Generations(ctx, s, from, to)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, m := range all {
+		row := []string{m.Model, string(m.Kind)}
+		for _, get := range []func(*compare.Side) string{
+			func(s *compare.Side) string { return strconv.Itoa(s.Events) },
+			func(s *compare.Side) string { return cli.Digits(s.LogLoss, 4) },
+			func(s *compare.Side) string { return cli.Digits(s.AUROC, 3) },
+		} {
+			row = append(row, beside(m.From, m.To, get))
+		}
+		rows = append(rows, append(row, some(m.Entered), some(m.Left)))
+	}
+	report := map[string]any{"from": from.Name, "to": to.Name, "models": all}
+	return c.Print(d, report, []string{"MODEL", "CHANGE", "ADMITTED", "LOG LOSS", "AUROC", "ENTERED", "LEFT"}, rows)
+}
+
+// diffWords is how many words a cell of a table shows; --output=json has all.
+const diffWords = 4
+
+func some(words []string) string {
+	if len(words) > diffWords {
+		words = append(slices.Clone(words[:diffWords]), "…")
+	}
+	return strings.Join(words, ", ")
+}
+
+// beside returns a measure before and after.
+func beside(from, to *compare.Side, get func(*compare.Side) string) string {
+	cell := func(s *compare.Side) string {
+		if s == nil {
+			return "-"
+		}
+		return get(s)
+	}
+	return cell(from) + " → " + cell(to)
+}
+
+// generations returns the two to compare.
+func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps, s *models.Store) (from, to *models.Generation, err error) {
+	served, err := champion(ctx, d, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := []string{c.From, c.To}
+	if names[1] == "" {
+		if names[1], err = newest(ctx, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	if names[0] == "" {
+		if names[0] = served.Name; names[0] == names[1] || names[0] == "" {
+			if names[0], err = s.Before(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if from, err = s.Generation(ctx, names[0]); err != nil {
+		return nil, nil, err
+	}
+	to, err = s.Generation(ctx, names[1])
+	return from, to, err
+}
+
+type modelsHistoryCmd struct {
+	store
+	cli.Output
+	At time.Time `help:"Show the generation that was served at this time instead." placeholder:"TIME"`
+}
+
+func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	if !c.At.IsZero() {
+		return c.served(ctx, d, s)
+	}
+	events, damage := s.History(ctx)
+	if events == nil {
+		events = []models.Event{}
+	}
+	var rows [][]string
+	for _, e := range events {
+		action := string(e.Action)
+		if e.Abandoned {
+			action += " (abandoned)"
+		}
+		rows = append(rows, []string{e.Time.Format(time.RFC3339), action, e.Model, e.From, e.To, e.By, e.Why, e.Command})
+	}
+	// A damaged line must not hide the others, and must be reported.
+	return errors.Join(c.Print(d, events, []string{"TIME", "ACTION", "MODEL", "FROM", "TO", "BY", "WHY", "COMMAND"}, rows), damage)
+}
+
+// served prints what was served at a time.
+func (c *modelsHistoryCmd) served(ctx context.Context, d *cli.Deps, s *models.Store) error {
+	g, err := s.ServedAt(ctx, c.At)
+	if err != nil {
+		return err
+	}
+	versions := g.Versions()
+	var rows [][]string
+	for model, version := range versions {
+		rows = append(rows, []string{g.Name, model, version})
+	}
+	slices.SortFunc(rows, slices.Compare)
+	return c.Print(d, map[string]any{"at": c.At, "generation": g.Name, "models": versions}, []string{"GENERATION", "MODEL", "VERSION"}, rows)
+}

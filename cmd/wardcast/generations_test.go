@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
+	"github.com/wardcast/wardcast/models"
+)
+
+// twoGenerations returns a store that serves its second generation, which lacks all models but that of all complaints if there
+// are others, and the names of both.
+func twoGenerations(t *testing.T) (dir string, s *models.Store, names []string) {
+	t.Helper()
+	dir = trained(t)
+	s = models.OpenDir(dir)
+	first, err := s.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Load(t.Context(), models.Other, first.Models[models.Other].Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Manifest.CreatedAt = b.Manifest.CreatedAt.Add(time.Hour)
+	if _, err := s.Save(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	second := &models.Generation{Parent: first.Name, CreatedAt: b.Manifest.CreatedAt, By: "test", Models: maps.Clone(first.Models)}
+	second.Models[models.Other] = models.Member{Version: b.Version, Reason: "later notes"}
+	if err := s.AddGeneration(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	return dir, s, []string{first.Name, second.Name}
+}
+
+// served returns the generation that a store serves.
+func served(t *testing.T, s *models.Store) string {
+	t.Helper()
+	g, err := s.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Name
+}
+
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	dir, s, names := twoGenerations(t)
+	at := []string{"--model-dir", dir}
+	run := func(args ...string) string {
+		t.Helper()
+		return succeed(t, "", append(append([]string{"models"}, args...), at...)...)
+	}
+	refuse := func(code int, want string, args ...string) {
+		t.Helper()
+		fail(t, code, append(append([]string{"models"}, args...), at...), want)
+	}
+	if got := run("promote", "--dry-run"); !strings.Contains(got, "would serve generation "+names[1]) || served(t, s) != names[0] {
+		t.Errorf("a dry run prints %q, served is %s", got, served(t, s))
+	}
+	refuse(cli.ExitFailed, "served already", "promote", names[0])
+	refuse(cli.ExitFailed, "served before", "rollback")
+	if err := s.Refuse(t.Context(), models.Change{To: names[1], From: names[0], Why: "AUROC .500"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := run("list"); !strings.Contains(got, "refused") || !strings.Contains(got, "AUROC .500") {
+		t.Errorf("models list prints %s", got)
+	}
+	refuse(cli.ExitUsage, "AUROC .500; promoting it needs --why", "promote")
+	var change struct {
+		From, To string
+		Models   map[string]string
+		DryRun   bool `json:"dry_run"`
+	}
+	if err := json.Unmarshal([]byte(run("promote", "--why", "the board's decision", "--output=json")), &change); err != nil {
+		t.Fatal(err)
+	}
+	if change.From != names[0] || change.To != names[1] || change.Models[models.Other] == "" || change.DryRun || served(t, s) != names[1] {
+		t.Errorf("promote prints %+v, served is %s", change, served(t, s))
+	}
+	if got := run("diff"); !strings.Contains(got, "_other") || !strings.Contains(got, "replaced") || !strings.Contains(got, "LOG LOSS") {
+		t.Errorf("models diff prints %s", got)
+	}
+	if got := clitest.Object(t, run("diff", names[1], names[0], "--output=json")); got["from"] != names[1] || got["to"] != names[0] {
+		t.Errorf("models diff prints %v", got)
+	}
+	run("rollback", "--why", "a bad night")
+	if served(t, s) != names[0] {
+		t.Errorf("served is %s", served(t, s))
+	}
+	refuse(cli.ExitFailed, "no-generation", "rollback", "--to", "no-generation")
+
+	var events []models.Event
+	if err := json.Unmarshal([]byte(run("history", "--output=json")), &events); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, fmt.Sprint(e.Action, " ", e.Why))
+		if e.By == "" && e.Action != models.Refused || e.Time.IsZero() {
+			t.Errorf("event %+v", e)
+		}
+	}
+	if want := "promoted the first; refused AUROC .500; promoted the board's decision; rolled_back a bad night"; strings.Join(got, "; ") != want {
+		t.Errorf("history tells %q, want %q", strings.Join(got, "; "), want)
+	}
+	if command := events[3].Command; !strings.HasPrefix(command, "wardcast models rollback --why 'a bad night'") {
+		t.Errorf("command %q", command)
+	}
+	if got := run("history"); !strings.Contains(got, "rolled_back") || !strings.Contains(got, "a bad night") {
+		t.Errorf("history prints %s", got)
+	}
+	if got := run("history", "--at", events[2].Time.Add(time.Millisecond).Format(time.RFC3339Nano)); !strings.Contains(got, names[1]) {
+		t.Errorf("served after the promotion: %s", got)
+	}
+	refuse(cli.ExitFailed, "not found", "history", "--at", "2020-05-07T03:14:00Z")
+
+	if got := run("card"); !strings.HasPrefix(got, "# ") {
+		t.Errorf("the card is %q", got)
+	}
+	versions, err := s.Versions(t.Context(), models.Other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"show", "_other", "--version", versions[0]}, {"show", "_other", versions[0]}, {"card", "_other", "--version", versions[0], "--output=json"}} {
+		if got := run(args...); !strings.Contains(got, versions[0]) {
+			t.Errorf("%v prints %s", args, got)
+		}
+	}
+	refuse(cli.ExitUsage, "given twice", "show", "_other", versions[0], "--version", versions[1])
+	fail(t, cli.ExitUsage, []string{"models", "history", "--model-dir", dir + "x"}, dir+"x", "not a folder")
+	fail(t, cli.ExitFailed, []string{"models", "history", "--model-dir", "ftp://x"}, "ftp://x")
+	run("verify")
+}

@@ -1,0 +1,212 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Generation is the models that belong together: what one training made, and what it took over from the generation before.
+// A generation that names no version for a complaint has no model of its own for it. It never changes once it is added.
+type Generation struct {
+	Format    string            `json:"format"` // set by AddGeneration
+	Parent    string            `json:"parent,omitempty"`
+	CreatedAt time.Time         `json:"created_at"`
+	By        string            `json:"by,omitempty"`     // who or what made it: "train", "retrain", …
+	Models    map[string]Member `json:"models"`           // by name
+	Pooled    map[string]Pooled `json:"pooled,omitempty"` // what has no model of its own, by the name it would have
+
+	// Name is set by AddGeneration and whenever a generation is read: the time of creation and the first six digits of the
+	// SHA-256 of the file, as a version's name is made.
+	Name string `json:"-"`
+}
+
+// Member is the model of one complaint, or that of all.
+type Member struct {
+	Complaint string `json:"complaint,omitempty"`
+	Version   string `json:"version"`
+	Reason    string `json:"reason,omitempty"` // why it has a model of its own, or this one
+}
+
+// Pooled is a complaint that the model of all complaints answers.
+type Pooled struct {
+	Complaint string `json:"complaint,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+const (
+	generationsFolder = "generations"
+	generationLimit   = 16 << 20 // bytes, some 50,000 complaints
+)
+
+func generationFile(name string) string { return path.Join(generationsFolder, name+".json") }
+
+// Versions returns the version of each model.
+func (g *Generation) Versions() map[string]string {
+	versions := make(map[string]string, len(g.Models))
+	for model, m := range g.Models {
+		versions[model] = m.Version
+	}
+	return versions
+}
+
+// check returns an error that wraps ErrManifest for values that no generation can have.
+func (g *Generation) check() error {
+	problem := ""
+	switch {
+	case g.CreatedAt.Year() < 1 || g.CreatedAt.Year() > 9999 || g.CreatedAt.IsZero():
+		problem = "created_at is missing"
+	case len(g.Models) == 0:
+		problem = "it names no model"
+	case g.Parent != "" && !validVersion(g.Parent):
+		problem = fmt.Sprintf("parent %q", g.Parent)
+	}
+	for model, m := range g.Models {
+		if _, both := g.Pooled[model]; both || !validModel(model) || !validVersion(m.Version) {
+			problem = fmt.Sprintf("model %q, version %q", model, m.Version)
+		}
+	}
+	for model := range g.Pooled {
+		if !validModel(model) {
+			problem = fmt.Sprintf("model %q", model)
+		}
+	}
+	if problem != "" {
+		return fmt.Errorf("%w: %s", ErrManifest, problem)
+	}
+	return nil
+}
+
+// encode returns the file of the generation and sets what depends on it.
+func (g *Generation) encode() ([]byte, error) {
+	g.Format, g.CreatedAt = Format, g.CreatedAt.UTC()
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(g, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	g.Name = VersionName(g.CreatedAt, fileOf(data).SHA256)
+	return data, nil
+}
+
+// parseGeneration reads the file of the generation of that name.
+func parseGeneration(name string, data []byte) (*Generation, error) {
+	if sum := fileOf(data).SHA256; sum[:suffixDigits] != name[len(name)-suffixDigits:] {
+		return nil, fmt.Errorf("sha256 does not begin with %s", name[len(name)-suffixDigits:])
+	}
+	if err := checkFormat(data); err != nil {
+		return nil, err
+	}
+	g := &Generation{Name: name}
+	if err := json.Unmarshal(data, g); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	if VersionName(g.CreatedAt, fileOf(data).SHA256) != name {
+		return nil, fmt.Errorf("%w: it was created at %v", ErrManifest, g.CreatedAt)
+	}
+	return g, nil
+}
+
+// AddGeneration adds a generation, whose versions must be there and sound, and sets its Name and Format. Nothing is served by
+// it before it is promoted. Adding the same generation again changes nothing.
+func (s *Store) AddGeneration(ctx context.Context, g *Generation) error {
+	data, err := g.encode()
+	if err == nil {
+		err = s.sound(ctx, g)
+	}
+	if err == nil {
+		err = s.keepGeneration(ctx, g.Name, data)
+	}
+	if err != nil {
+		return fmt.Errorf("adding a generation: %w", err)
+	}
+	return nil
+}
+
+// keepGeneration writes the file of a generation unless it is there.
+func (s *Store) keepGeneration(ctx context.Context, name string, data []byte) error {
+	file := generationFile(name)
+	err := s.bucket.Swap(ctx, file, nil, data)
+	if !errors.Is(err, ErrConflict) {
+		return err
+	}
+	now, err := s.bucket.Read(ctx, file, generationLimit)
+	if err == nil && string(now) != string(data) {
+		err = &FileError{File: file, Err: fs.ErrExist}
+	}
+	return err
+}
+
+// sound returns an error for each damaged or missing version of a generation.
+func (s *Store) sound(ctx context.Context, g *Generation) error {
+	var errs []error
+	for _, model := range sortedKeys(g.Models) {
+		if _, err := s.Load(ctx, model, g.Models[model].Version); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Generation reads a generation. The error wraps ErrNotFound if there is none of that name, and is a *FileError if its file
+// is damaged.
+func (s *Store) Generation(ctx context.Context, name string) (*Generation, error) {
+	if !validVersion(name) {
+		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
+	}
+	file := generationFile(name)
+	data, err := s.bucket.Read(ctx, file, generationLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		old, earlier, err := s.earlier(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if earlier && old.Name == name {
+			return old, nil
+		}
+		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
+	}
+	var g *Generation
+	if err == nil {
+		g, err = parseGeneration(name, data)
+	}
+	if err != nil {
+		return nil, &FileError{File: file, Err: err}
+	}
+	return g, nil
+}
+
+// Generations returns the names of all generations, oldest first. The champions of a store of the earlier layout are one.
+func (s *Store) Generations(ctx context.Context) ([]string, error) {
+	files, err := s.bucket.Files(ctx, generationsFolder)
+	if err != nil {
+		return nil, listing(err)
+	}
+	var names []string
+	for _, file := range files {
+		if name, ok := strings.CutSuffix(path.Base(file), ".json"); ok && generationFile(name) == file && validVersion(name) {
+			names = append(names, name)
+		}
+	}
+	old, earlier, err := s.earlier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if earlier && !slices.Contains(names, old.Name) {
+		names = append(names, old.Name)
+		slices.Sort(names)
+	}
+	return names, nil
+}

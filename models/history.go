@@ -1,0 +1,188 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+)
+
+// Action is what happened to a generation.
+type Action string
+
+// The actions.
+const (
+	Promoted     Action = "promoted"
+	Recalibrated Action = "recalibrated" // promoted, as the generation before with its probabilities recalibrated
+	RolledBack   Action = "rolled_back"  // served again
+	Refused      Action = "refused"      // judged, and not to be served
+
+	retired Action = "retired" // of the earlier layout: the model had no champion any more
+)
+
+// Event is a line of the history of a store.
+type Event struct {
+	Time    time.Time `json:"time"`
+	Action  Action    `json:"action"`
+	From    string    `json:"from,omitempty"` // generation that was served then, "" if there was none
+	To      string    `json:"to,omitempty"`   // generation that was to be served
+	By      string    `json:"by,omitempty"`   // person or program
+	Why     string    `json:"why,omitempty"`
+	Command string    `json:"command,omitempty"`
+
+	// Model is set in events that were carried over from the earlier layout, where each model had a champion of its own:
+	// From and To are then versions of that model.
+	Model string `json:"model,omitempty"`
+
+	// Abandoned says that the change never took effect: its writer was stopped after it recorded the change, or another
+	// writer was faster. It is not stored: later changes, and what is served now, tell.
+	Abandoned bool `json:"abandoned,omitempty"`
+}
+
+// changes reports whether the event says what was served from then on.
+func (e *Event) changes() bool {
+	return e.Model == "" && (e.Action == Promoted || e.Action == Recalibrated || e.Action == RolledBack)
+}
+
+const (
+	historyFile = "history.jsonl"
+
+	// historyLimit is the largest history in bytes, some 200,000 events.
+	historyLimit = 64 << 20
+)
+
+// History returns what was recorded for the store, oldest first. A last line without its end was cut off and is ignored.
+// Other lines that cannot be read are left out and joined in the error, which holds a *FileError for each.
+func (s *Store) History(ctx context.Context) ([]Event, error) {
+	served, _, err := s.pointer(ctx)
+	_, unknown := errors.AsType[*FileError](err)
+	if err != nil && !unknown {
+		return nil, err
+	}
+	events, err := s.recorded(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return nil, err
+	}
+	settle(events, served, unknown || served == "" && lost(events))
+	return events, err
+}
+
+// recorded returns the events without Abandoned.
+func (s *Store) recorded(ctx context.Context) ([]Event, error) {
+	data, err := s.bucket.Read(ctx, historyFile, historyLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.earlierHistory(ctx)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &FileError{File: historyFile, Err: err}
+	}
+	events, bad := parseLines[Event](data)
+	var errs []error
+	for _, err := range bad {
+		errs = append(errs, &FileError{File: historyFile, Err: err})
+	}
+	return events, errors.Join(errs...)
+}
+
+// parseLines reads JSON lines; lines that cannot be read are left out and told in bad.
+func parseLines[T any](data []byte) (all []T, bad []error) {
+	number := 0
+	for line := range bytes.Lines(wholeLines(data)) {
+		number++
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			bad = append(bad, fmt.Errorf("line %d: %w", number, err))
+			continue
+		}
+		all = append(all, v)
+	}
+	return all, bad
+}
+
+// wholeLines cuts off a last line without its end.
+func wholeLines(data []byte) []byte { return data[:bytes.LastIndexByte(data, '\n')+1] }
+
+// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing; but each change tells
+// what it started from, so that the way back from the served generation passes exactly the changes that took effect. If it
+// is unknown what is served, the last change counts.
+func settle(events []Event, served string, unknown bool) {
+	for i := range slices.Backward(events) {
+		e := &events[i]
+		if !e.changes() {
+			continue
+		}
+		if e.Abandoned = e.To != served && !unknown; !e.Abandoned {
+			served, unknown = e.From, false
+		}
+	}
+}
+
+// record adds an event to the history, with the time. Lines that are there stay; one that was cut off goes.
+func (s *Store) record(ctx context.Context, e Event) error {
+	for {
+		before, err := s.bucket.Read(ctx, historyFile, historyLimit)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("recording the history: %w", err)
+		}
+		e.Time, e.Abandoned = time.Now().UTC(), false
+		after, err := appendLines(wholeLines(before), e)
+		if err == nil {
+			err = s.bucket.Swap(ctx, historyFile, before, after)
+		}
+		if !errors.Is(err, ErrConflict) {
+			if err != nil {
+				err = fmt.Errorf("recording the history: %w", err)
+			}
+			return err
+		}
+	}
+}
+
+// appendLines returns a copy of data with events appended.
+func appendLines(data []byte, events ...Event) ([]byte, error) {
+	data = slices.Clone(data)
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		data = append(append(data, line...), '\n')
+	}
+	return data, nil
+}
+
+// ServedAt returns the generation that was served at a time. The error wraps ErrNotFound if nothing was. In the time of the
+// earlier layout the generation has no Name.
+func (s *Store) ServedAt(ctx context.Context, at time.Time) (*Generation, error) {
+	events, err := s.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := ""
+	single := &Generation{CreatedAt: at, Models: map[string]Member{}}
+	for _, e := range events {
+		switch {
+		case e.Time.After(at) || e.Abandoned:
+		case e.changes():
+			name = e.To
+		case e.Model != "" && e.Action == retired:
+			delete(single.Models, e.Model)
+		case e.Model != "" && e.Action == Promoted:
+			single.Models[e.Model] = Member{Version: e.To, Reason: e.Why}
+		}
+	}
+	switch {
+	case name != "":
+		return s.Generation(ctx, name)
+	case len(single.Models) > 0:
+		return single, nil
+	}
+	return nil, fmt.Errorf("a generation served at %s: %w", at.UTC().Format(time.RFC3339), ErrNotFound)
+}

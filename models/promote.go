@@ -1,0 +1,219 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+)
+
+const championFile = "champion"
+
+// Champion returns the generation that is served, an error that wraps ErrNotFound if there is none. If the champion file or
+// that of the generation is damaged, the error is a *FileError, and the generation holds its Name alone if that is known.
+// Champion reads no version, so that it is cheap to poll for changes.
+func (s *Store) Champion(ctx context.Context) (*Generation, error) {
+	name, _, err := s.pointer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return s.noPointer(ctx)
+	}
+	g, err := s.Generation(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		err = &FileError{File: championFile, Err: fmt.Errorf("it names a generation without its file %q: %w", generationFile(name), ErrNotFound)}
+	}
+	if err != nil {
+		return &Generation{Name: name}, err
+	}
+	return g, nil
+}
+
+// pointer reads the champion file: the name of a generation, "" without an error if there is no file, and what it holds.
+func (s *Store) pointer(ctx context.Context) (name string, held []byte, err error) {
+	held, err = s.bucket.Read(ctx, championFile, maxName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", nil, ctx.Err()
+		}
+		return "", nil, &FileError{File: championFile, Err: err}
+	}
+	name = strings.TrimSuffix(string(held), "\n")
+	if !validVersion(name) {
+		return "", held, &FileError{File: championFile, Err: errors.New("holds no name of a generation")}
+	}
+	return name, held, nil
+}
+
+// noPointer returns the champion of a store without a champion file.
+func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
+	g, earlier, err := s.earlier(ctx)
+	if err != nil || earlier {
+		return g, err
+	}
+	events, err := s.recorded(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return nil, err
+	}
+	at := slices.IndexFunc(events, func(e Event) bool { return e.changes() })
+	switch {
+	case at < 0:
+		return nil, fmt.Errorf("champion: %w", ErrNotFound)
+	case lost(events):
+		return nil, &FileError{File: championFile, Err: fmt.Errorf("%w, though the history tells of one; promote a generation to mend it", ErrNotFound)}
+	}
+	// Its writer was stopped, or the file was lost.
+	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again", ErrNotFound, events[at].To)
+}
+
+// lost reports whether events tell that there must be a champion file: a change that started from a generation.
+func lost(events []Event) bool {
+	return slices.ContainsFunc(events, func(e Event) bool { return e.changes() && e.From != "" })
+}
+
+// isAbsent reports whether there is no champion, rather than a damaged one.
+func isAbsent(err error) bool {
+	_, damaged := errors.AsType[*FileError](err)
+	return errors.Is(err, ErrNotFound) && !damaged
+}
+
+// Change asks for another generation to be served, and says on whose behalf.
+type Change struct {
+	To   string // generation
+	From string // generation that is served now; "" if there is none, or if the champion file is damaged
+	By   string // person or program
+	Why  string
+	// Command is the command line, or "".
+	Command string
+	// Action is Promoted by default; Recalibrated is the other choice.
+	Action Action
+}
+
+// Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served by
+// then, nothing changes and the error wraps ErrConflict and tells who was faster. If c.To is served already, Promote does
+// nothing.
+//
+// The change is recorded first: a crash in between leaves a record of a change that did not take effect (Event.Abandoned),
+// never a change without a record.
+func (s *Store) Promote(ctx context.Context, c Change) error {
+	if c.Action == "" {
+		c.Action = Promoted
+	}
+	if err := s.change(ctx, c); err != nil {
+		return fmt.Errorf("promoting: %w", err)
+	}
+	return nil
+}
+
+// Rollback makes c.To the generation that is served again, "" for the one that Before returns. All else is as for Promote.
+func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
+	if c.To == "" {
+		c.To, err = s.Before(ctx)
+	}
+	if err == nil {
+		c.Action = RolledBack
+		err = s.change(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("rolling back: %w", err)
+	}
+	return nil
+}
+
+// Before returns the generation that was served before the present one. Generations that were rolled back do not count, so
+// that a second rollback goes back one more. The error wraps ErrNotFound if there is none.
+func (s *Store) Before(ctx context.Context) (string, error) {
+	events, err := s.History(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return "", err
+	}
+	var served []string
+	for _, e := range events {
+		if e.Abandoned || !e.changes() {
+			continue
+		}
+		if len(served) == 0 && e.From != "" {
+			served = append(served, e.From)
+		}
+		if at := slices.Index(served, e.To); e.Action == RolledBack && at >= 0 {
+			served = served[:at]
+		}
+		served = append(served, e.To)
+	}
+	if len(served) < 2 {
+		return "", fmt.Errorf("a generation that was served before: %w", ErrNotFound)
+	}
+	return served[len(served)-2], nil
+}
+
+// Refuse records that generation c.To was judged and is not to be served. It stays in the store with the reason.
+func (s *Store) Refuse(ctx context.Context, c Change) error {
+	_, err := s.Generation(ctx, c.To)
+	if err == nil {
+		err = s.record(ctx, Event{Action: Refused, From: c.From, To: c.To, By: c.By, Why: c.Why, Command: c.Command})
+	}
+	if err != nil {
+		return fmt.Errorf("refusing: %w", err)
+	}
+	return nil
+}
+
+// change records c and makes c.To the champion.
+func (s *Store) change(ctx context.Context, c Change) error {
+	g, err := s.Generation(ctx, c.To)
+	if err == nil {
+		err = s.sound(ctx, g)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.convert(ctx, c.By); err != nil {
+		return err
+	}
+	served, held, err := s.pointer(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !(damaged && held != nil) {
+		return err // a champion file that can be read, and makes no sense, is replaced
+	}
+	switch {
+	case served == c.To:
+		return nil
+	case served != c.From:
+		return s.conflict(ctx, served)
+	}
+	if err := s.record(ctx, Event{Action: c.Action, From: c.From, To: c.To, By: c.By, Why: c.Why, Command: c.Command}); err != nil {
+		return err
+	}
+	err = s.bucket.Swap(ctx, championFile, held, []byte(c.To+"\n"))
+	if errors.Is(err, ErrConflict) {
+		// A write whose answer was lost, and that the bucket's client repeated, meets itself.
+		if served, _, err = s.pointer(ctx); err == nil && served != c.To {
+			err = s.conflict(ctx, served)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("changing the champion: %w", err)
+	}
+	return nil
+}
+
+// conflict returns the error of a change that came too late, which tells what is served and by whose doing.
+func (s *Store) conflict(ctx context.Context, served string) error {
+	if served == "" {
+		return fmt.Errorf("no generation is served: %w", ErrConflict)
+	}
+	who := ""
+	events, _ := s.History(ctx) // damage is reported elsewhere
+	for _, e := range events {
+		if e.changes() && !e.Abandoned && e.To == served {
+			who = fmt.Sprintf(", %s at %s by %q", strings.ReplaceAll(string(e.Action), "_", " "), e.Time.Format(time.RFC3339), e.By)
+		}
+	}
+	return fmt.Errorf("generation %q is served%s: %w", served, who, ErrConflict)
+}

@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/models"
+)
+
+// Run holds a back end against the contract. open returns a new, empty bucket.
+func Run(t *testing.T, open func(t *testing.T) models.Bucket) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, models.Bucket){
+		"swap":                    testSwap,
+		"folders appear whole":    testAddFolder,
+		"lists":                   testLists,
+		"limits":                  testLimits,
+		"racing swaps":            testRacingSwaps,
+		"racing folders":          testRacingFolders,
+		"a store's life":          testLife,
+		"racing promotions":       testRacingPromotions,
+		"history of many writers": testRacingRecords,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			if err := b.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			test(t, b)
+		})
+	}
+	t.Run("stopped writers", func(t *testing.T) {
+		t.Parallel()
+		testStoppedWriters(t, open)
+	})
+}
+
+func testSwap(t *testing.T, b models.Bucket) {
+	ctx := t.Context()
+	if _, err := b.Read(ctx, "a", 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading what is not there: %v", err)
+	}
+	for i, c := range []struct {
+		before, after []byte
+		conflict      bool
+	}{
+		{[]byte("x"), []byte("1"), true},
+		{nil, []byte("1"), false},
+		{nil, []byte("2"), true},
+		{[]byte("2"), []byte("3"), true},
+		{[]byte{}, []byte("3"), true},
+		{[]byte("1"), []byte{}, false},
+		{nil, []byte("2"), true},
+		{[]byte{}, []byte("4"), false},
+		{[]byte("4"), []byte("4"), false},
+	} {
+		if err := b.Swap(ctx, "folder/a", c.before, c.after); errors.Is(err, models.ErrConflict) != c.conflict || !c.conflict && err != nil {
+			t.Errorf("swap %d: %v", i, err)
+		}
+	}
+	if got, err := b.Read(ctx, "folder/a", 10); err != nil || string(got) != "4" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+func testAddFolder(t *testing.T, b models.Bucket) {
+	ctx := t.Context()
+	files := map[string][]byte{"last": []byte("1"), "data": []byte("d")}
+	for range 2 {
+		if err := b.AddFolder(ctx, "m/v", files, "last"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.AddFolder(ctx, "m/v", map[string][]byte{"last": []byte("2"), "data": []byte("e")}, "last"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("another folder of that name: %v", err)
+	}
+	for name, want := range files {
+		if got, err := b.Read(ctx, "m/v/"+name, 10); err != nil || string(got) != string(want) {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+}
+
+func testLists(t *testing.T, b models.Bucket) {
+	ctx := t.Context()
+	for _, folder := range []string{"", "m", "m/v"} {
+		files, err := b.Files(ctx, folder)
+		folders, err2 := b.Folders(ctx, folder)
+		if len(files)+len(folders) > 0 || err != nil || err2 != nil {
+			t.Errorf("empty %q: %v %v, %v %v", folder, files, folders, err, err2)
+		}
+	}
+	for _, folder := range []string{"m/v2", "m/v1", "m2/v1"} {
+		if err := b.AddFolder(ctx, folder, map[string][]byte{"last": nil, "data": nil}, "last"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Swap(ctx, "m/file", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Swap(ctx, "top", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string]string{}
+	for _, folder := range []string{"", "m", "m/v1", "m2", "none"} {
+		files, err := b.Files(ctx, folder)
+		folders, err2 := b.Folders(ctx, folder)
+		if err != nil || err2 != nil {
+			t.Errorf("%q: %v, %v", folder, err, err2)
+		}
+		lists[folder] = strings.Join(files, " ") + " | " + strings.Join(folders, " ")
+	}
+	if d := cmp.Diff(map[string]string{
+		"":     "m/file m/v1/data m/v1/last m/v2/data m/v2/last m2/v1/data m2/v1/last top | m m2",
+		"m":    "m/file m/v1/data m/v1/last m/v2/data m/v2/last | v1 v2",
+		"m/v1": "m/v1/data m/v1/last | ",
+		"m2":   "m2/v1/data m2/v1/last | v1",
+		"none": " | ",
+	}, lists); d != "" {
+		t.Error(d)
+	}
+}
+
+func testLimits(t *testing.T, b models.Bucket) {
+	// A history that has grown for years is still one write.
+	large := []byte(strings.Repeat("line\n", 3<<20))
+	if err := b.Swap(t.Context(), "large", nil, large); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Swap(t.Context(), "large", large, append(large, "more\n"...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Swap(t.Context(), "large", large, nil); !errors.Is(err, models.ErrConflict) {
+		t.Errorf("a large file that has changed: %v", err)
+	}
+	if got, err := b.Read(t.Context(), "large", int64(len(large))+5); err != nil || len(got) != len(large)+5 {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+	if _, err := b.Read(t.Context(), "large", int64(len(large))+4); err == nil || !strings.Contains(err.Error(), "must be at most") {
+		t.Errorf("a file above the limit: %v", err)
+	}
+}
+
+// testRacingSwaps has writers take numbers from a counter: none is given twice.
+func testRacingSwaps(t *testing.T, b models.Bucket) {
+	const writers, each = 4, 5
+	taken := make([]atomic.Int32, writers*each+1)
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for won := 0; won < each; {
+				now, err := b.Read(t.Context(), "counter", 10)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Error(err)
+					return
+				}
+				n := 0
+				if now != nil {
+					if _, err := fmt.Sscan(string(now), &n); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				switch err := b.Swap(t.Context(), "counter", now, fmt.Append(nil, n+1)); {
+				case err == nil:
+					won++
+					taken[n].Add(1)
+				case !errors.Is(err, models.ErrConflict):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range writers * each {
+		if got := taken[n].Load(); got != 1 {
+			t.Errorf("%d was taken %d times", n, got)
+		}
+	}
+}
+
+// testRacingFolders reads while several writers add the same folders.
+func testRacingFolders(t *testing.T, b models.Bucket) {
+	const writers, folders = 3, 4
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for i := range folders {
+				content := fmt.Append(nil, i)
+				if err := b.AddFolder(t.Context(), fmt.Sprintf("m/v%d", i), map[string][]byte{"last": content, "a": content, "z": content}, "last"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := range folders {
+			name := fmt.Sprintf("m/v%d/", i)
+			for {
+				if _, err := b.Read(t.Context(), name+"last", 10); err == nil {
+					break
+				}
+				if t.Context().Err() != nil {
+					return
+				}
+			}
+			for _, file := range []string{"a", "z"} {
+				if got, err := b.Read(t.Context(), name+file, 10); err != nil || string(got) != fmt.Sprint(i) {
+					t.Errorf("%s is there and %s is %q, %v", name+"last", file, got, err)
+				}
+			}
+		}
+	})
+	wg.Wait()
+}

@@ -1,0 +1,114 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Verify checks all files of the store and returns the damaged ones. Unfinished versions, which no generation names, do not
+// count. progress, if not nil, is called after each version.
+func (s *Store) Verify(ctx context.Context, progress func(done, total int)) ([]*FileError, error) {
+	files, err := s.bucket.Files(ctx, "")
+	if err != nil {
+		return nil, listing(err)
+	}
+	v := verification{store: s, versions: map[[2]string]bool{}}
+	for _, file := range files {
+		v.file(ctx, file)
+	}
+	v.champion(ctx)
+	ids := make([][2]string, 0, len(v.versions))
+	for id, whole := range v.versions {
+		if whole {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	for i, id := range ids {
+		_, damaged := s.read(ctx, id[0], id[1])
+		for _, err := range damaged {
+			v.bad(err)
+		}
+		if ctx.Err() == nil && progress != nil {
+			progress(i+1, len(ids))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return v.damaged, v.err
+}
+
+// verification is what Verify finds.
+type verification struct {
+	store    *Store
+	versions map[[2]string]bool // model and version; whether it must be whole
+	damaged  []*FileError
+	err      error // other than damage
+}
+
+// bad keeps the damage, which errors joined by errors.Join name, each once.
+func (v *verification) bad(err error) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range several.Unwrap() {
+			v.bad(err)
+		}
+		return
+	}
+	damage, ok := errors.AsType[*FileError](err)
+	switch {
+	case err == nil:
+	case !ok:
+		v.err = errors.Join(v.err, err)
+	case !slices.ContainsFunc(v.damaged, func(e *FileError) bool { return e.Error() == damage.Error() }):
+		v.damaged = append(v.damaged, damage)
+	}
+}
+
+// file checks a file outside the versions, or notes the version that it belongs to.
+func (v *verification) file(ctx context.Context, file string) {
+	parts := strings.Split(file, "/")
+	switch n := len(parts); {
+	case n == 1 && (file == championFile || file == historyFile):
+	case n == 2 && parts[0] == generationsFolder && validVersion(strings.TrimSuffix(parts[1], ".json")) && path.Ext(parts[1]) == ".json":
+		v.generation(ctx, strings.TrimSuffix(parts[1], ".json"))
+	case n == 2 && validModel(parts[0]) && (parts[1] == championFile || parts[1] == historyFile): // of the earlier layout
+	case n >= 3 && validModel(parts[0]) && validVersion(parts[1]):
+		id := [2]string{parts[0], parts[1]}
+		v.versions[id] = v.versions[id] || n == 3 && parts[2] == manifestFile
+	case n > 1 && validModel(parts[0]):
+		v.bad(&FileError{Model: parts[0], File: path.Join(parts[1:]...), Err: errUnexpected})
+	default:
+		v.bad(&FileError{File: file, Err: errUnexpected})
+	}
+}
+
+func (v *verification) generation(ctx context.Context, name string) {
+	g, err := v.store.Generation(ctx, name)
+	v.bad(err)
+	v.named(g)
+}
+
+// named notes the versions of a generation, all of which must be whole.
+func (v *verification) named(g *Generation) {
+	if g == nil {
+		return
+	}
+	for model, m := range g.Models {
+		v.versions[[2]string{model, m.Version}] = true
+	}
+}
+
+// champion checks what is served, and the history.
+func (v *verification) champion(ctx context.Context) {
+	g, err := v.store.Champion(ctx)
+	if !isAbsent(err) {
+		v.bad(err)
+	}
+	v.named(g)
+	_, err = v.store.History(ctx)
+	v.bad(err)
+}
