@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,11 +55,10 @@ func TestS3(t *testing.T) {
 			t.Fatal("the server does not answer")
 		}
 	}
-	folders := 0
+	var folders atomic.Int32
 	t.Run("contract", func(t *testing.T) {
 		storetest.Run(t, func(*testing.T) models.Bucket {
-			folders++
-			return &bucket{blob.PrefixedBucket(b, fmt.Sprintf("test%d/", folders)), ifMatch}
+			return &bucket{blob.PrefixedBucket(b, fmt.Sprintf("test%d/", folders.Add(1))), ifMatch}
 		})
 	})
 	t.Run("by its URL", func(t *testing.T) {
