@@ -126,6 +126,9 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 	if strings.Contains(x.Name, ":") {
 		return fmt.Errorf("%q is no name of a concept: names with a colon are built in", x.Name)
 	}
+	if slices.Contains(strings.Split(x.Name, "+"), "") {
+		return fmt.Errorf("%q is no name of a concept: a plus stands between the names of two", x.Name)
+	}
 	for _, s := range x.Surfaces {
 		switch other := of[inWords(s)]; {
 		case strings.HasSuffix(s, "*"):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -335,12 +336,47 @@ func TestRowsDependOnTheTextAlone(t *testing.T) {
 	})
 }
 
+// Any sequence of the words that the tables know, with numbers and marks, is read to its end, into parts in their order.
+func TestReadsAnySequence(t *testing.T) {
+	s := DefaultSettings()
+	reader, err := Reader(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces := []string{"0", "1", "3", "8", "10", "12.5", "39", "90", "98", "120", "1999", "1,000"}
+	for _, c := range ":;,.!?/-+>=<()[]\"'%#*~@&\n" {
+		pieces = append(pieces, string(c))
+	}
+	few := len(pieces)
+	for _, w := range reader.v.words.all() {
+		pieces = append(pieces, w.raw)
+	}
+	slices.SortFunc(pieces[few:], func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	short := few + 300 // most triggers and units
+	random := rand.New(rand.NewPCG(1, 2))
+	notes := 100_000
+	if testing.Short() {
+		notes = 5_000
+	}
+	for range notes {
+		var note strings.Builder
+		for range 2 + random.IntN(14) {
+			if random.IntN(3) > 0 {
+				note.WriteByte(' ')
+			}
+			note.WriteString(pieces[random.IntN([]int{few, short, len(pieces)}[random.IntN(3)])])
+		}
+		checkSpans(t, note.String(), reader.Tokens(note.String()))
+	}
+}
+
 // The same note gives the same terms however it was encoded, and a row that agrees with them.
 func FuzzTokens(f *testing.F) {
 	for _, seed := range []string{
 		"", "78F glf at home, unable to wt bear L hip, shortened + rotated", "Denies CP, SOB or n/v/d. c/o abd pain w/fever HR 120 bp 84/50 T 39.5 88% RA",
 		"8mo F HR 150-160 x3 days, mom has flu; poss uti? h/o copd, strep+ flu- (-) loc", "G3P2 34wks preg ROM, BS 18.2 mmol/l, K+ 6.8 A&Ox4 L4-5 2L NC fell 12 ft 20/40",
 		"kn\xffee \xc3", "e" + strings.Repeat("\u0301", 100), strings.Repeat("a", 70), "ﬁ ㏂ İ ß ͅ 각 𝐏𝐀𝐈𝐍 \u200d", strings.Repeat("a/", 100), "''' 's ’s '", "8⁄10 ½ ٣ ×2 ↓loc", "y.o. s.o.b. d/c'd w/c",
+		"to 98 with hr 90",
 	} {
 		f.Add(seed)
 	}

@@ -136,7 +136,7 @@ func (t *Transformer) arrow(i int) int {
 func (t *Transformer) changed(end int, m *measure) int {
 	for {
 		at := t.arrow(end)
-		if t.is(at, "now", "to") {
+		if at > 0 && t.is(at, "now", "to") {
 			at++
 		}
 		if at == 0 || !t.isNumber(at) {
