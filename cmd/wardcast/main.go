@@ -38,6 +38,7 @@ type grammar struct {
 	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped." example:"wardcast serve --config wardcast.yaml --embedded-broker broker --create-topics"`
 	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone." example:"wardcast broker --dir broker"`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
+	Retrain       retrainCmd       `cmd:"" help:"Learn from past notes and outcomes, and serve the new models if the gate lets them through." example:"wardcast retrain --notes notes.jsonl --outcomes outcomes.jsonl --model-dir models"`
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation, or on held-out notes." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
 	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated' --age 78 --sex F --acuity 2 --output table"`
 	Tokens        tokensCmd        `cmd:"" help:"Show what the program makes of notes: terms, positions and status." example:"wardcast tokens --text '78F c/o sob x3 days, denies cp, SpO2 88% RA'"`

@@ -160,6 +160,7 @@ type trainCmd struct {
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
+	door
 }
 
 func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -179,18 +180,21 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := store.Create(ctx); err != nil {
 		return err
 	}
+	site, err := c.site()
+	if err != nil {
+		return err
+	}
 	bar := cli.NewProgress(d.Err, "training")
-	trained, err := train.Train(ctx, data, s, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store)})
+	trained, err := train.Train(ctx, data, s, train.Job{
+		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store), Site: site,
+	})
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	g, err := trained.Save(ctx, store, "train")
+	data.Pooled = true
+	entry, err := c.open(store, "train").Enter(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
 	if err != nil {
-		return err
-	}
-	why := fmt.Sprintf("trained on %d notes", len(data.Rows))
-	if err := train.Promote(ctx, store, g, models.Change{By: operator(), Why: why, Command: commandLine()}); err != nil {
 		return err
 	}
 	for _, o := range trained.Outcomes {
@@ -198,7 +202,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better", "model", o.Model)
 		}
 	}
-	return c.print(d, trained.Outcomes)
+	return errors.Join(c.print(d, trained.Outcomes), told(d.Log, entry))
 }
 
 // settings returns what the flags say about the models.

@@ -22,8 +22,9 @@ import (
 
 // Exit codes other than 0.
 const (
-	ExitFailed = 1
-	ExitUsage  = 2
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitRefused = 3
 )
 
 // Deps is what commands work with.
@@ -35,6 +36,9 @@ type Deps struct {
 
 // ErrReported ends a command with ExitFailed after it has said why.
 var ErrReported = errors.New("reported")
+
+// ErrRefused ends a command with ExitRefused after it has said why the gate let nothing through.
+var ErrRefused = errors.New("refused")
 
 // UsageError is a mistake on the command line that is found after parsing.
 type UsageError struct{ error }
@@ -92,6 +96,8 @@ func (p *Program) Run() int {
 		return 0
 	case errors.Is(err, ErrReported):
 		return ExitFailed
+	case errors.Is(err, ErrRefused):
+		return ExitRefused
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return p.fail(context.Cause(ctx), ExitFailed) // name the signal, not the loop that it ended
 	case p.usage(err):

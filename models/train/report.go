@@ -28,6 +28,25 @@ func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, site *report.Site
 	})
 }
 
+// Report returns what the generation is worth on notes later than those that it learned from, whose probabilities of admission
+// are p. It fills in what in lacks: the model of all complaints stands for all.
+func (t *Trained) Report(d Data, p []float64, in report.Input) (*report.Report, error) {
+	b, m := t.Bundles[0], &t.Bundles[0].Manifest
+	in.Manifest, in.Version, in.SHA256 = m, b.Version, b.SHA256
+	in.Topics, in.Terms, in.Supervised = m.Rank, len(b.Vocabulary), Method(m.Method).Supervised()
+	in.Data.Training = report.Window{From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents, Events: m.Training.Positives}
+	for _, r := range d.Rows {
+		if in.Data.Evaluation.From.IsZero() || r.Arrived.Before(in.Data.Evaluation.From) {
+			in.Data.Evaluation.From = r.Arrived
+		}
+		if r.Arrived.After(in.Data.Evaluation.To) {
+			in.Data.Evaluation.To = r.Arrived
+		}
+	}
+	in.Evaluation = report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d)}
+	return report.Build(in)
+}
+
 func distinct(names []string) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(names))))
 }

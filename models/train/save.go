@@ -11,8 +11,8 @@ import (
 )
 
 // Save adds the versions to the store, and a generation of them and of what it keeps from the champion: the models of
-// complaints without any note. A complaint that the training judged, and gave no model of its own, has none in the
-// generation. Nothing is served by it before Promote. by is what made it, such as "train".
+// complaints without any note, or with too few to judge. A complaint that the training judged, and gave no model of its own, has
+// none in the generation. Nothing is served by it before Promote. by is what made it, such as "train".
 func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*models.Generation, error) {
 	before, err := store.Champion(ctx)
 	// A damaged champion has nothing to keep; promoting repairs it.
@@ -29,7 +29,9 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*mo
 	for i := range t.Outcomes {
 		o := &t.Outcomes[i]
 		outcomes[o.Model] = o
-		if !o.Kept {
+		if _, served := g.Models[o.Model]; o.Stays && served {
+			o.Why += "; the model that is served stays"
+		} else if !o.Kept {
 			delete(g.Models, o.Model)
 			g.Pooled[o.Model] = models.Pooled{Complaint: o.Complaint, Reason: o.Why}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,8 @@ type Outcome struct {
 	// SmallestPenalty tells that cross-validation chose the smallest penalty that it tried: a smaller one might be better.
 	SmallestPenalty bool    `json:"smallest_penalty,omitempty"`
 	Version         string  `json:"version,omitempty"`
+	// Stays tells that nothing was judged, for want of notes or by an error, so that a model of its own that is served stays.
+	Stays bool `json:"stays,omitempty"`
 	Seconds         float64 `json:"seconds"`
 }
 
@@ -44,6 +47,8 @@ type Outcome struct {
 type Trained struct {
 	Bundles  []*models.Bundle // the model of all complaints first, then by name
 	Outcomes []Outcome        // in the same order, every complaint of the table
+	// OutOfFold are the probabilities of admission of the rows, each by the model that will score it, out of fold.
+	OutOfFold []float64
 }
 
 // Job holds the arguments of a training next to data and settings.
@@ -94,7 +99,7 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 		return nil, err
 	}
 	t.settings.ChooseText = choose // for the manifests
-	out := &Trained{}
+	out := &Trained{OutOfFold: slices.Clone(pooled.fitted.OutOfFold)}
 	first, err := t.judgePooled(&pooled)
 	if err != nil {
 		return nil, err
@@ -109,6 +114,11 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 		}
 		if err := t.add(out, o, &g.Data, own[i].fitted); err != nil {
 			return nil, err
+		}
+		if o.Kept {
+			for k, at := range g.At {
+				out.OutOfFold[at] = own[i].fitted.OutOfFold[k]
+			}
 		}
 	}
 	return out, nil

@@ -1,4 +1,4 @@
-package retrain
+package train
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/models/train"
 )
 
 // served is the models of one generation, which score notes as a scorer of the stream does.
@@ -31,7 +30,7 @@ func serve(bundles map[string]*models.Bundle) (served, error) {
 
 // probabilities returns the probability of admission of each row, by the model of its complaint or that of all. Auxiliary
 // values that the rows do not have are missing.
-func (s served) probabilities(rows []train.Row, aux []train.Aux) []float64 {
+func (s served) probabilities(rows []Row, aux []Aux) []float64 {
 	readers := map[string]*reader{}
 	out := make([]float64, len(rows))
 	for i := range rows {
@@ -58,31 +57,44 @@ type reader struct {
 
 const (
 	missing     = -1
-	byComplaint = -2
+	ofComplaint = -2
 )
 
-func newReader(m *classifier.Model, aux []train.Aux) *reader {
+func newReader(m *classifier.Model, aux []Aux) *reader {
 	r := &reader{scorer: m.Scorer(classifier.Options{}), values: make([]msg.Value, len(m.Aux()))}
 	for _, column := range m.Aux() {
-		at := slices.IndexFunc(aux, func(a train.Aux) bool { return a.Name == column.Name })
+		at := slices.IndexFunc(aux, func(a Aux) bool { return a.Name == column.Name })
 		if column.Name == models.ComplaintColumn {
-			at = byComplaint
+			at = ofComplaint
 		}
 		r.from = append(r.from, at)
 	}
 	return r
 }
 
-func (r *reader) probability(row *train.Row) float64 {
+func (r *reader) probability(row *Row) float64 {
 	for c, at := range r.from {
 		switch at {
 		case missing:
 			r.values[c] = msg.Value{}
-		case byComplaint:
+		case ofComplaint:
 			r.values[c] = classifier.Complaint(row.Complaint)
 		default:
 			r.values[c] = row.Aux[at]
 		}
 	}
 	return r.scorer.Probability(row.Text, r.values)
+}
+
+// Probabilities returns those of admission of labelled notes, each by the model that will score it.
+func (t *Trained) Probabilities(d Data) ([]float64, error) {
+	bundles := map[string]*models.Bundle{}
+	for _, b := range t.Bundles {
+		bundles[b.Manifest.Name] = b
+	}
+	s, err := serve(bundles)
+	if err != nil {
+		return nil, err
+	}
+	return s.probabilities(d.Rows, d.Aux), nil
 }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// door is the flags of commands whose models the gate judges.
+type door struct {
+	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
+	Why   string `help:"Reason, for the history." placeholder:"TEXT"`
+	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards." type:"existingfile" placeholder:"FILE"`
+}
+
+// Validate is called by the command line's parser.
+func (f *door) Validate() error {
+	if f.Force && f.Why == "" {
+		return errors.New("--force needs --why: the history tells it to those who ask later")
+	}
+	return nil
+}
+
+// open returns the door to a store. by is the command.
+func (f *door) open(s *models.Store, by string) *train.Door {
+	return &train.Door{
+		Store: s, Gate: gate.Default(), Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
+		Created: time.Now().UTC().Truncate(time.Second),
+	}
+}
+
+func (f *door) site() (_ *report.Site, err error) {
+	if f.Site == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.Site)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the site says: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	site, err := report.ReadSite(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", f.Site, err)
+	}
+	return site, nil
+}
+
+// told logs what became of a candidate, and returns cli.ErrRefused if it changed nothing.
+func told(log *slog.Logger, e *train.Entry) error {
+	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
+	switch {
+	case e.Served == nil:
+		log.Warn("the gate refused the new models; they stay in the store", facts...)
+		return cli.ErrRefused
+	case e.Served != e.Candidate:
+		log.Warn("the champion was recalibrated; the new models stay in the store", append(facts, "served", e.Served.Name)...)
+	default:
+		log.Info("the new models are served", facts...)
+	}
+	return nil
+}

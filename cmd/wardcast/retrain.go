@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/replay"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+type retrainCmd struct {
+	Once         bool      `help:"Retrain once. The default, and the only way so far." default:"true"`
+	Config       string    `help:"Configuration file of serve: notes and outcomes come from its Kafka topics, and its store takes the models." type:"existingfile" placeholder:"FILE" xor:"source"`
+	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
+	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
+	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (s3://…, gs://…)." placeholder:"DIR"`
+	AsOf         time.Time `help:"Cut-off: what was decided later is not known (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
+	WindowDays   int       `help:"Days before the cut-off whose notes count." default:"365"`
+	MinDocuments int       `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
+	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"age:numeric,sex:categorical,acuity:numeric,vitals.sbp:numeric,vitals.dbp:numeric,vitals.hr:numeric,vitals.rr:numeric,vitals.temp_c:numeric,vitals.spo2:numeric" placeholder:"NAME:KIND"`
+	Report       string    `help:"Folder for report.html and report.json: what the new models are worth on the later notes." placeholder:"DIR"`
+	door
+	cli.Output
+}
+
+// Validate is called by the command line's parser.
+func (c *retrainCmd) Validate() error {
+	if err := c.door.Validate(); err != nil {
+		return err
+	}
+	switch files := len(c.Notes) > 0; {
+	case c.Config == "" && !files:
+		return errors.New("give --config, or --notes with --outcomes and --model-dir")
+	case files && (len(c.Outcomes) == 0 || c.ModelDir == ""):
+		return errors.New("--notes needs --outcomes and --model-dir")
+	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
+		return errors.New("--outcomes and --model-dir go with --notes; --config names the topics and the store")
+	case c.WindowDays < 1:
+		return fmt.Errorf("--window-days %d is less than 1", c.WindowDays)
+	}
+	return nil
+}
+
+func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
+	began := time.Now()
+	job := retrain.Job{Fit: train.Default(), Version: version}
+	job.Fit.MinDocuments = c.MinDocuments
+	job.Settings = retrain.Settings{AsOf: c.AsOf, Window: time.Duration(c.WindowDays) * 24 * time.Hour}
+	aux, err := notes.ParseAux(c.AuxColumns)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))
+	}
+	for _, a := range aux {
+		job.Settings.Aux = append(job.Settings.Aux, train.Aux{Name: a.Name, Kind: a.Kind})
+	}
+	if job.Site, err = c.site(); err != nil {
+		return err
+	}
+	place := c.ModelDir
+	if c.Config == "" {
+		bar := cli.NewProgress(d.Err, "bytes read")
+		job.Source = &retrain.Files{NoteFiles: c.Notes, OutcomeFiles: c.Outcomes, Progress: func(done, total int64) { bar.Set(int(done), int(total)) }}
+	} else {
+		cfg, err := config.Load(c.Config)
+		if err != nil {
+			return err
+		}
+		connection, err := cfg.Kafka.Connection()
+		if err != nil {
+			return err
+		}
+		client, err := ingest.NewClient(connection)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		place = cfg.Models.Store
+		bar := cli.NewProgress(d.Err, "messages")
+		job.Source = replay.New(replay.Config{
+			Client: client, NoteTopic: cfg.Kafka.Topics.Notes, OutcomeTopic: cfg.Kafka.Topics.Outcomes, Logger: d.Log,
+			Progress: func(_ string, done, total int64) { bar.Set(int(done), int(total)) },
+		})
+	}
+	store, err := blobstore.Open(ctx, place)
+	if err != nil {
+		return err
+	}
+	if err := store.Create(ctx); err != nil {
+		return err
+	}
+	job.Door, job.Previous = *c.open(store, "retrain"), previous(d.Log, store)
+	bar := cli.NewProgress(d.Err, "training")
+	job.Progress = bar.Set
+	result, err := job.Run(ctx)
+	bar.Finish()
+	if result != nil {
+		for _, w := range result.Counts.Warnings() {
+			d.Log.Warn(w)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Report != "" {
+		if err := writeReport(c.Report, result.Report); err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.print(d, result, time.Since(began)), told(d.Log, result.Entry))
+}
+
+// retrained is what the command prints. The JSON names are stable.
+type retrained struct {
+	Promoted     []change       `json:"promoted"`
+	Refused      []change       `json:"refused"`
+	Recalibrated []change       `json:"recalibrated"`
+	Reason       string         `json:"reason"`
+	Generation   string         `json:"generation"` // of the new models, served or not
+	Counts       retrain.Counts `json:"counts"`
+	Seconds      float64        `json:"seconds"`
+}
+
+// change is a version that was judged.
+type change struct {
+	Model   string `json:"model"`
+	Version string `json:"version"`
+}
+
+func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {
+	e := r.Entry
+	out := retrained{
+		Promoted: []change{}, Refused: []change{}, Recalibrated: []change{}, Reason: e.Verdict.Reason, Generation: e.Candidate.Name,
+		Counts: r.Counts, Seconds: took.Seconds(),
+	}
+	made := []change{}
+	for _, b := range r.Trained.Bundles {
+		made = append(made, change{b.Manifest.Name, b.Version})
+	}
+	if e.Served == e.Candidate {
+		out.Promoted = made
+	} else {
+		out.Refused = made
+	}
+	if e.Served != nil && e.Served != e.Candidate {
+		out.Recalibrated = members(e.Served)
+	}
+	var rows [][]string
+	for what, list := range map[string][]change{"promoted": out.Promoted, "refused": out.Refused, "recalibrated": out.Recalibrated} {
+		for _, m := range list {
+			rows = append(rows, []string{m.Model, m.Version, what})
+		}
+	}
+	slices.SortFunc(rows, slices.Compare)
+	if !c.JSON() {
+		if _, err := fmt.Fprintf(d.Out, "%s\n\n", e.Verdict.Reason); err != nil {
+			return err
+		}
+	}
+	return c.Print(d, out, []string{"MODEL", "VERSION", "DECISION"}, rows)
+}
+
+// members returns the versions of a generation by model.
+func members(g *models.Generation) []change {
+	all := []change{}
+	for name, version := range g.Versions() {
+		all = append(all, change{name, version})
+	}
+	slices.SortFunc(all, func(a, b change) int { return strings.Compare(a.Model, b.Model) })
+	return all
+}
+
+// writeReport writes report.html and report.json, each whole or not at all.
+func writeReport(folder string, r *report.Report) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("making the folder of the report: %w", err)
+	}
+	page, err := r.HTML()
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	data, err := r.JSON()
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	for name, content := range map[string][]byte{"report.html": page, "report.json": data} {
+		if err := renameio.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	return nil
+}

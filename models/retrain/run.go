@@ -1,0 +1,121 @@
+package retrain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Job is one retraining.
+type Job struct {
+	Source   Source
+	Settings Settings
+	Fit      train.Settings
+	Door     train.Door
+	Version  string       // of the program
+	Site     *report.Site // may be nil
+	// Previous returns the champion of a model, whose topics the new one is aligned with; nil if there is none.
+	Previous func(ctx context.Context, model string) (*models.Bundle, error)
+	Progress train.Progress // of the fit; may be nil
+}
+
+// Result is what one retraining did. If there were too few notes, Counts alone is set and the error is a *TooFewError.
+type Result struct {
+	Counts  Counts
+	Entry   *train.Entry
+	Trained *train.Trained
+	// Report is what the candidate is worth on the later notes.
+	Report *report.Report
+}
+
+// Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
+// store before the models are trained; stopped at any later moment, the store serves what it served, or the new
+// generation whole. Run again, it does all of it again.
+func (j *Job) Run(ctx context.Context) (*Result, error) {
+	past, err := Collect(ctx, j.Source, j.Settings)
+	if err != nil {
+		r := &Result{}
+		if past != nil {
+			r.Counts = past.Counts
+		}
+		return r, err
+	}
+	r := &Result{Counts: past.Counts}
+	aux, rows := answered(j.Settings.Aux, past.Rows)
+	training := train.Data{Rows: pick(rows, past.Split.Train), Aux: aux, Pooled: true}
+	judged := train.Data{Rows: pick(rows, past.Split.Test), Aux: aux, Pooled: true}
+	j.Door.Created = time.Now().UTC().Truncate(time.Second)
+	r.Trained, err = train.Train(ctx, training, j.Fit, train.Job{
+		Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
+	})
+	if err != nil {
+		return r, err
+	}
+	p, err := r.Trained.Probabilities(judged)
+	if err != nil {
+		return r, err
+	}
+	r.Entry, err = j.Door.Enter(ctx, train.Candidate{Trained: r.Trained, Notes: judged, Probabilities: p})
+	if err != nil {
+		return r, err
+	}
+	r.Report, err = r.Trained.Report(judged, p, report.Input{
+		Data:    report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
+		Verdict: r.Entry.Verdict, Site: j.Site,
+	})
+	return r, err
+}
+
+// answered returns the auxiliary features that some row has a value of, and the rows with these alone: a column without
+// any value tells nothing.
+func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {
+	var kept []int
+	var names []train.Aux
+	for a := range aux {
+		if slices.ContainsFunc(rows, func(r train.Row) bool {
+			_, number := r.Aux[a].Number()
+			_, text := r.Aux[a].Text()
+			return number || text
+		}) {
+			kept, names = append(kept, a), append(names, aux[a])
+		}
+	}
+	if len(kept) == len(aux) {
+		return aux, rows
+	}
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Aux = pick(rows[i].Aux, kept)
+	}
+	return names, rows
+}
+
+func pick[T any](list []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = list[k]
+	}
+	return out
+}
+
+// exclusions returns what was left out, by reason.
+func (c *Counts) exclusions() (all []report.Exclusion) {
+	for _, reason := range []Reason{Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased} {
+		if n := c.Excluded[reason]; n > 0 {
+			all = append(all, report.Exclusion{Reason: string(reason), Notes: n})
+		}
+	}
+	refused := 0
+	for _, n := range c.Notes.Refused {
+		refused += n
+	}
+	if refused > 0 {
+		all = append(all, report.Exclusion{Reason: fmt.Sprintf("refused: %s", c.Notes.reasons()), Notes: refused})
+	}
+	return all
+}

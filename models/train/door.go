@@ -1,0 +1,228 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+)
+
+// Candidate is a trained generation and the labelled notes that it is judged on.
+type Candidate struct {
+	*Trained
+	Notes Data
+	// Probabilities are those of admission of the notes, by a candidate that has not learned from them.
+	Probabilities []float64
+}
+
+// Door is the one way by which a training changes what is served: the gate judges, and its verdict is carried out.
+type Door struct {
+	Store *models.Store
+	Gate  gate.Settings
+	// Force serves the candidate whatever the gate says. Why must then be given.
+	Force            bool
+	By, Why, Command string // for the history
+	Created          time.Time
+}
+
+// Entry is what became of a candidate.
+type Entry struct {
+	Verdict   *gate.Verdict
+	Candidate *models.Generation // in the store, served or not
+	// Served is the generation that is served from now on because of the candidate: itself, or the champion with its
+	// probabilities recalibrated. nil means that nothing changed.
+	Served *models.Generation
+}
+
+// champion is the generation that is served.
+type champion struct {
+	generation *models.Generation
+	bundles    map[string]*models.Bundle
+	models     served
+	until      time.Time // of the notes that it learned from, zero if unknown
+}
+
+// champion reads what is served, nil if nothing is. A damaged champion is an error: a candidate cannot be held against it.
+func (d *Door) champion(ctx context.Context) (*champion, error) {
+	g, err := d.Store.Champion(ctx)
+	_, damaged := errors.AsType[*models.FileError](err)
+	if errors.Is(err, models.ErrNotFound) && !damaged {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &champion{generation: g, bundles: map[string]*models.Bundle{}}
+	for name, version := range g.Versions() {
+		b, err := d.Store.Load(ctx, name, version)
+		if err != nil {
+			return nil, err
+		}
+		c.bundles[name] = b
+		if to := b.Manifest.Training.To; to.After(c.until) {
+			c.until = to
+		}
+	}
+	c.models, err = serve(c.bundles)
+	return c, err
+}
+
+// Enter judges a candidate against the champion on the same notes, adds it to the store, and serves it, the recalibrated
+// champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
+// judge, only these count.
+//
+// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict
+// if another generation was served meanwhile; nothing has changed then.
+func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
+	before, err := d.champion(ctx)
+	if err != nil && !d.Force {
+		return nil, fmt.Errorf("reading the champion, which the new models are held against: %w", err)
+	}
+	if before != nil {
+		c.keepLater(before.until, d.Gate.MinEvents)
+	}
+	notes := gate.Notes{
+		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Groupings: Groupings(&c.Notes),
+	}
+	if before != nil {
+		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
+		c.keepServed(before.generation, notes.Challenger, notes.Champion)
+	}
+	e := &Entry{}
+	if e.Verdict, err = gate.Judge(notes, d.Gate); err != nil {
+		return nil, fmt.Errorf("judging the new models: %w", err)
+	}
+	if err := c.record(e.Verdict); err != nil {
+		return nil, err
+	}
+	if e.Candidate, err = c.Save(ctx, d.Store, d.By); err != nil {
+		return nil, err
+	}
+	return e, d.carryOut(ctx, e, before)
+}
+
+// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes.
+func (c *Candidate) keepLater(until time.Time, least int) {
+	var at []int
+	events := 0
+	for i, r := range c.Notes.Rows {
+		if r.Arrived.After(until) {
+			at = append(at, i)
+			if r.Positive {
+				events++
+			}
+		}
+	}
+	if !until.IsZero() && min(events, len(at)-events) >= least {
+		c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	}
+}
+
+// keepServed gives the notes of complaints whose model stays (Outcome.Stays) the champion's probabilities.
+func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
+	for _, o := range c.Outcomes {
+		if _, served := g.Models[o.Model]; !o.Stays || !served {
+			continue
+		}
+		for i, r := range c.Notes.Rows {
+			if models.Slug(r.Complaint) == o.Model {
+				p[i] = champion[i]
+			}
+		}
+	}
+}
+
+// record writes the verdict into the evaluation and the card of each model.
+func (c *Candidate) record(v *gate.Verdict) error {
+	verdict, err := encoded("the verdict", v)
+	if err != nil {
+		return err
+	}
+	for _, b := range c.Bundles {
+		all := map[string]json.RawMessage{}
+		if len(b.Evaluation) > 0 {
+			if err := json.Unmarshal(b.Evaluation, &all); err != nil {
+				return fmt.Errorf("reading the evaluation of model %q: %w", b.Manifest.Name, err)
+			}
+		}
+		all["verdict"] = verdict
+		if b.Evaluation, err = encoded("evaluation", all); err != nil {
+			return err
+		}
+		b.Card += fmt.Sprintf("\n## How the gate judged the generation\n\nDecision: %s. %s\n", v.Decision, v.Reason)
+	}
+	return nil
+}
+
+// carryOut does what the verdict, or the force, demands.
+func (d *Door) carryOut(ctx context.Context, e *Entry, before *champion) error {
+	change := models.Change{By: d.By, Why: e.Verdict.Reason, Command: d.Command}
+	if d.Why != "" {
+		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
+	}
+	if d.Force || e.Verdict.Decision == gate.Promote {
+		e.Served = e.Candidate
+		return Promote(ctx, d.Store, e.Candidate, change)
+	}
+	refusal := change
+	refusal.To, refusal.From = e.Candidate.Name, e.Candidate.Parent
+	if err := d.Store.Refuse(ctx, refusal); err != nil {
+		return err
+	}
+	if e.Verdict.Decision != gate.Recalibrate || before.models[models.Other].Classes() != nil {
+		return nil // one intercept and slope cannot mend the probabilities of several outcomes
+	}
+	g, err := d.recalibrate(ctx, before, e.Verdict.Figures.Recalibrated.Recalibration, e.Verdict.Reason)
+	if err != nil {
+		return err
+	}
+	e.Served = g
+	change.Action = models.Recalibrated
+	return Promote(ctx, d.Store, g, change)
+}
+
+// recalibrate adds the champion's generation with r applied to the probabilities of each model.
+func (d *Door) recalibrate(ctx context.Context, c *champion, r eval.Recalibration, why string) (*models.Generation, error) {
+	g := &models.Generation{
+		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
+		b := *c.bundles[name]
+		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
+		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
+		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",
+			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, why)
+		version, err := d.Store.Save(ctx, &b)
+		if err != nil {
+			return nil, err
+		}
+		member := g.Models[name]
+		member.Version, member.Reason = version, "recalibrated from "+c.bundles[name].Version
+		g.Models[name] = member
+	}
+	return g, d.Store.AddGeneration(ctx, g)
+}
+
+// recalibrated returns the calibration whose probabilities are those of c with r applied. Between the points of an isotonic
+// map, which stays piecewise linear, it is an approximation.
+func recalibrated(c models.Calibration, r eval.Recalibration) models.Calibration {
+	switch c.Kind {
+	case models.Isotonic:
+		c.Probabilities = slices.Clone(c.Probabilities)
+		for i, p := range c.Probabilities {
+			c.Probabilities[i] = r.Apply(p)
+		}
+	case models.Platt:
+		c.Intercept, c.Slope = r.Intercept+r.Slope*c.Intercept, r.Slope*c.Slope
+	default:
+		c.Kind, c.Intercept, c.Slope = models.Platt, r.Intercept, r.Slope
+	}
+	return c
+}
