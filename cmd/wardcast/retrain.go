@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,17 +127,17 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 
 // retrained is what the command prints. The JSON names are stable.
 type retrained struct {
-	Promoted     []change       `json:"promoted"`
-	Refused      []change       `json:"refused"`
-	Recalibrated []change       `json:"recalibrated"`
+	Promoted     []judged       `json:"promoted"`
+	Refused      []judged       `json:"refused"`
+	Recalibrated []judged       `json:"recalibrated"`
 	Reason       string         `json:"reason"`
 	Generation   string         `json:"generation"` // of the new models, served or not
 	Counts       retrain.Counts `json:"counts"`
 	Seconds      float64        `json:"seconds"`
 }
 
-// change is a version that was judged.
-type change struct {
+// judged is a version that was judged.
+type judged struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
 }
@@ -146,12 +145,12 @@ type change struct {
 func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {
 	e := r.Entry
 	out := retrained{
-		Promoted: []change{}, Refused: []change{}, Recalibrated: []change{}, Reason: e.Verdict.Reason, Generation: e.Candidate.Name,
+		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Reason: e.Verdict.Reason, Generation: e.Candidate.Name,
 		Counts: r.Counts, Seconds: took.Seconds(),
 	}
-	made := []change{}
+	made := []judged{}
 	for _, b := range r.Trained.Bundles {
-		made = append(made, change{b.Manifest.Name, b.Version})
+		made = append(made, judged{b.Manifest.Name, b.Version})
 	}
 	if e.Served == e.Candidate {
 		out.Promoted = made
@@ -162,7 +161,7 @@ func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) e
 		out.Recalibrated = members(e.Served)
 	}
 	var rows [][]string
-	for what, list := range map[string][]change{"promoted": out.Promoted, "refused": out.Refused, "recalibrated": out.Recalibrated} {
+	for what, list := range map[string][]judged{"promoted": out.Promoted, "refused": out.Refused, "recalibrated": out.Recalibrated} {
 		for _, m := range list {
 			rows = append(rows, []string{m.Model, m.Version, what})
 		}
@@ -177,12 +176,12 @@ func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) e
 }
 
 // members returns the versions of a generation by model.
-func members(g *models.Generation) []change {
-	all := []change{}
+func members(g *models.Generation) []judged {
+	all := []judged{}
 	for name, version := range g.Versions() {
-		all = append(all, change{name, version})
+		all = append(all, judged{name, version})
 	}
-	slices.SortFunc(all, func(a, b change) int { return strings.Compare(a.Model, b.Model) })
+	slices.SortFunc(all, func(a, b judged) int { return strings.Compare(a.Model, b.Model) })
 	return all
 }
 

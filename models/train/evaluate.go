@@ -351,12 +351,10 @@ func (t *trial) run(ctx context.Context, c Configuration, s Settings) (p predict
 	if s, err = c.settings(s); err != nil {
 		return p, 0, err
 	}
-	fitted, err := t.fit(ctx, c, s)
-	if err == nil && s.chooses() {
-		var rich *Fitted
-		rich, err = t.fit(ctx, c, s.rich())
-		fitted = better(t.train, fitted, rich)
+	if s, err = chooseText(ctx, t.train, s); err != nil {
+		return p, 0, err
 	}
+	fitted, err := t.fit(ctx, c, s)
 	if err != nil {
 		return p, 0, err
 	}

@@ -408,29 +408,40 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	r := newRows(d, s.Text.MinDF)
-	plain, err := fit(ctx, d, r, s)
-	if err != nil || !s.chooses() {
-		return plain, err
+	s, err := chooseText(ctx, r, s)
+	if err != nil {
+		return nil, err
 	}
-	rich, err := fit(ctx, d, r, s.rich())
-	return better(r, plain, rich), err
+	return fit(ctx, d, r, s)
 }
 
-// better returns the rich model if it predicts held-out notes better than the plain one by more than twice the standard error of the
-// difference in log loss, else the plain one.
-func better(r *rows, plain, rich *Fitted) *Fitted {
-	if rich == nil {
-		return plain
+// chooseText returns the settings with the text that predicts held-out notes better, if there are two to choose from: the rich one
+// if its log loss is lower by more than twice the standard error of the difference. Both predict by single words and phrases alone;
+// topics and pieces of words would take most of the time and seldom another choice.
+func chooseText(ctx context.Context, r *rows, s Settings) (Settings, error) {
+	if !s.chooses() {
+		return s, nil
+	}
+	words := s
+	words.Method, words.Pieces = BagOfWords, false
+	var held [2]*Fitted
+	for i, c := range []Settings{words, words.rich()} {
+		t, err := vectorize(r, c.Text)
+		if err != nil {
+			return s, err
+		}
+		if held[i], err = head(ctx, r, t, &c); err != nil {
+			return s, err
+		}
 	}
 	gain := make([]float64, len(r.y))
 	for i, y := range r.y {
-		gain[i] = logLoss(plain.OutOfFold[i], y) - logLoss(rich.OutOfFold[i], y)
+		gain[i] = logLoss(held[0].OutOfFold[i], y) - logLoss(held[1].OutOfFold[i], y)
 	}
-	mean, deviation := stat.MeanStdDev(gain, nil)
-	if mean > 2*stat.StdErr(deviation, float64(len(gain))) {
-		return rich
+	if mean, deviation := stat.MeanStdDev(gain, nil); mean > 2*stat.StdErr(deviation, float64(len(gain))) {
+		s = s.rich()
 	}
-	return plain
+	return s, nil
 }
 
 // logLoss returns −ln of the probability that p gives the outcome.

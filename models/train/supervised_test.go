@@ -261,7 +261,7 @@ func TestSupervisedSameBits(t *testing.T) {
 // with them, so that predictions stay.
 func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 	t.Parallel()
-	d := threeClasses(t, 0, 240)
+	d := threeClasses(t, 0, 300) // in 240 notes one of the four topics of smf-h is not determined
 	order := []int{2, 0, 3, 1}
 	for _, method := range []Method{SMFW, SMFH} {
 		t.Run(string(method), func(t *testing.T) {
