@@ -36,11 +36,11 @@ type Outcome struct {
 	Classes   *eval.ClassMetrics `json:"classes,omitempty"`
 	Alignment *Alignment         `json:"alignment,omitempty"`
 	// SmallestPenalty tells that cross-validation chose the smallest penalty that it tried: a smaller one might be better.
-	SmallestPenalty bool    `json:"smallest_penalty,omitempty"`
-	Version         string  `json:"version,omitempty"`
+	SmallestPenalty bool   `json:"smallest_penalty,omitempty"`
+	Version         string `json:"version,omitempty"`
 	// Stays tells that nothing was judged, for want of notes or by an error, so that a model of its own that is served stays.
-	Stays bool `json:"stays,omitempty"`
-	Seconds         float64 `json:"seconds"`
+	Stays   bool    `json:"stays,omitempty"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Trained is a set of models that score every complaint.

@@ -1,0 +1,144 @@
+package train
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+)
+
+// enter trains on rows and brings the result to the door, judged out of fold.
+func enter(t *testing.T, store *models.Store, rows []Row, created time.Time, change func(*Door)) (*Trained, *Entry, error) {
+	t.Helper()
+	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
+	j := job()
+	j.Created = created
+	s := small()
+	s.PerComplaint = Never
+	out, err := Train(t.Context(), d, s, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: created}
+	if change != nil {
+		change(&door)
+	}
+	e, err := door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
+	return out, e, err
+}
+
+// shuffled returns rows with each other's outcomes.
+func shuffled(rows []Row) []Row {
+	out := slices.Clone(rows)
+	at := rand.New(rand.NewPCG(1, 2)).Perm(len(rows))
+	for i := range out {
+		out[i].Positive = rows[at[i]].Positive
+	}
+	return out
+}
+
+func champions(t *testing.T, store *models.Store) string {
+	t.Helper()
+	g, err := store.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Name
+}
+
+// A training of shuffled outcomes is refused, first or not; forced, it is served with its reason in the history; a good one
+// is served again.
+func TestDoor(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 1200)
+	store, at := models.OpenDir(t.TempDir()), job().Created
+	_, e, err := enter(t, store, shuffled(rows), at, nil)
+	if err != nil || e.Served != nil || e.Verdict.Decision != gate.Refuse {
+		t.Fatalf("shuffled outcomes: %+v, error %v", e, err)
+	}
+	if _, err := store.Champion(t.Context()); !errors.Is(err, models.ErrNotFound) {
+		t.Fatalf("a refused first model: champion with error %v", err)
+	}
+	_, e, err = enter(t, store, rows, at.Add(time.Hour), nil)
+	if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
+		t.Fatalf("a good first model: %+v, error %v", e, err)
+	}
+	good := e.Candidate.Name
+	_, e, err = enter(t, store, shuffled(rows), at.Add(2*time.Hour), nil)
+	if err != nil || e.Served != nil || champions(t, store) != good {
+		t.Fatalf("shuffled outcomes against a champion: %+v, error %v", e, err)
+	}
+	_, e, err = enter(t, store, shuffled(rows), at.Add(3*time.Hour), func(d *Door) { d.Force, d.Why = true, "a test" })
+	if err != nil || e.Served != e.Candidate || champions(t, store) != e.Candidate.Name {
+		t.Fatalf("forced: %+v, error %v", e, err)
+	}
+	if _, e, err = enter(t, store, rows, at.Add(4*time.Hour), nil); err != nil || e.Served != e.Candidate {
+		t.Fatalf("a good model after a bad one: %+v, error %v", e, err)
+	}
+	events, err := store.History(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var actions []models.Action
+	for _, event := range events {
+		actions = append(actions, event.Action)
+		if !strings.Contains(event.Why, "AUROC") || event.Action == models.Promoted && event.To != good && event.From == "" {
+			t.Errorf("event %+v", event)
+		}
+	}
+	if want := []models.Action{models.Refused, models.Promoted, models.Refused, models.Promoted, models.Promoted}; !slices.Equal(actions, want) {
+		t.Errorf("history %q, want %q", actions, want)
+	}
+}
+
+// A champion whose probabilities are off, and whose order is right, is recalibrated.
+func TestDoorRecalibrates(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 2400)
+	store, at := models.OpenDir(t.TempDir()), job().Created
+	out, e, err := enter(t, store, rows, at, nil)
+	if err != nil || e.Served == nil {
+		t.Fatalf("%+v, error %v", e, err)
+	}
+	later, _ := generated(t, 2400, 4800)
+	// Two of three patients who are not admitted go elsewhere: the odds of admission are three times as high.
+	random := rand.New(rand.NewPCG(3, 4))
+	later = slices.DeleteFunc(later, func(r Row) bool { return !r.Positive && random.IntN(3) > 0 })
+	d := Data{Rows: later, Aux: auxColumns(), Pooled: true}
+	p, err := out.Probabilities(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p {
+		p[i] = 0.5 + 0.2*(p[i]-0.5) // a challenger that is no better
+	}
+	for _, b := range out.Bundles {
+		b.Manifest.CreatedAt = at.Add(time.Hour)
+	}
+	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: at.Add(time.Hour)}
+	if e, err = door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: p}); err != nil || e.Verdict.Decision != gate.Recalibrate {
+		t.Fatalf("verdict %+v, error %v", e, err)
+	}
+	if champions(t, store) != e.Served.Name || e.Served == e.Candidate {
+		t.Fatalf("served %s", e.Served.Name)
+	}
+	c, err := door.champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit := e.Verdict.Figures.Recalibrated.Recalibration
+	before, err := out.Probabilities(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, after := range c.models.probabilities(d.Rows, d.Aux) {
+		if want := fit.Apply(before[i]); after < want-1e-12 || after > want+1e-12 {
+			t.Fatalf("note %d has the probability %v, want %v", i, after, want)
+		}
+	}
+}
