@@ -46,7 +46,7 @@ var trainOnce = sync.OnceValues(func() (*train.Trained, error) {
 		return nil, err
 	}
 	s := train.Default()
-	s.Rank, s.Text.MinDF, s.Alpha = 6, 3, .1 // much ridge keeps many features
+	s.Rank, s.Text.MinDF, s.Alpha, s.ChooseText = 6, 3, .1, false // much ridge keeps many features
 	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
 })
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -367,6 +368,32 @@ func TestModelAndTrainRefuse(t *testing.T) {
 			}
 			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings, job()); !errors.Is(err, c.want) {
 				t.Errorf("training: got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// Function words and phrases become terms where the outcome hangs on them, and not where it does not.
+func TestFitChoosesTheText(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]bool{"we ": true, "cough": false} {
+		t.Run(word, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, 2))
+			either := func(a, b string) string { return []string{a, b}[random.IntN(2)] }
+			rows := make([]Row, 400)
+			for i := range rows {
+				text := either("cough", "rash") + " " + either("we", "they") + " " + either("lunch", "supper")
+				rows[i] = Row{Text: text, Positive: strings.Contains(text, word) != (random.IntN(10) == 0)}
+			}
+			s := small()
+			s.Rank, s.ChooseText = 1, true
+			f, err := Fit(t.Context(), Data{Rows: rows}, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Vectorizer.Settings(); got.KeepStopWords != want || (got.NGrams > 1) != want {
+				t.Errorf("stop words are terms: %v, phrases of %d, want %v", got.KeepStopWords, got.NGrams, want)
 			}
 		})
 	}

@@ -54,10 +54,10 @@ func generated(tb testing.TB, from, to int) (rows []Row, truth []float64) {
 	return rows, truth
 }
 
-// small are settings that train in a moment.
+// small are settings that train in a moment, on one text. TestFitChoosesTheText tries both.
 func small() Settings {
 	s := Default()
-	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF = 5, 3, 80, 3
+	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF, s.ChooseText = 5, 3, 80, 3, false
 	return s
 }
 
