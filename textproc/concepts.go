@@ -127,7 +127,7 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 		return fmt.Errorf("%q is no name of a concept: names with a colon are built in", x.Name)
 	}
 	if slices.Contains(strings.Split(x.Name, "+"), "") {
-		return fmt.Errorf("%q is no name of a concept: a plus stands between the names of two", x.Name)
+		return fmt.Errorf("the name %q of a concept is not allowed: a plus sign joins two names, so each side needs one", x.Name)
 	}
 	for _, s := range x.Surfaces {
 		switch other := of[inWords(s)]; {

@@ -1,8 +1,9 @@
 package textproc
 
-// titled returns the lexeme after a name with the title at i: Mrs Smith, Dr. J. Jones. Names mean nothing. It returns i if no name
-// follows. A word that the concepts know is no name after "dr" and "ms" without a full stop, after "ms." in a sentence, nor after an
-// article: "the dr. fever". "Miss" is a verb in a sentence.
+// titled reads a title at i and the name after it, such as "Mrs Smith" or "Dr. J. Jones", and returns the next lexeme. Names are
+// not terms. It returns i if no name follows. A word that the concepts know is not read as a name in three places: after "dr" or
+// "ms" without a full stop, after "ms." inside a sentence, and after an article ("the dr. fever"). Inside a sentence, "miss" is a
+// verb.
 func (t *Transformer) titled(i int) int {
 	if t.is(i, "miss") && !t.beginsSentence(i) {
 		return i

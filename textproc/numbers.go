@@ -257,7 +257,8 @@ func (t *Transformer) oxygenBefore(i int) bool {
 	return t.is(k, "nc", "nrb", "mask", "cannula", "hfnc", "bipap", "cpap") || t.is(k, "oxygen") || t.isOxygen(k-1)
 }
 
-// needle reads the gauge of a needle, which is no dose: 20g iv, 18 ga R hand. It returns 0 if there is none.
+// needle reads the gauge of a needle, such as "20g iv" or "18 ga R hand", so that it is not read as a dose. It returns 0 if there
+// is none.
 func (t *Transformer) needle(i, at int, x float64) int {
 	const least, most, near = 14, 26, 4 // gauges, and lexemes to look at
 	if !t.is(at, "g", "ga", "gauge") || x < least || x > most || int(x)%2 != 0 {

@@ -82,8 +82,8 @@ func (t *Transformer) asked(i int) bool {
 	return m.measure == nil && (m.last == lex || m.last == lex-1 && t.lex[lex-1].kind == mark)
 }
 
-// continuesKin reports whether the item of a list that begins at event i is another person's, as what stands before it: a disease, and
-// after a word for the past whatever is no symptom.
+// continuesKin reports whether the item of a list at event i belongs to another person, as the items before it do. A disease does;
+// after a word for the past, everything but a symptom does.
 func (t *Transformer) continuesKin(s *scope, i int) bool {
 	if !t.bare(i, true) || i >= len(t.events) {
 		return false

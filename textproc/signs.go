@@ -210,8 +210,8 @@ const (
 	plainLines
 )
 
-// newline ends a sentence, unless a list goes on over lines: "denies:" and lines that begin with a bullet, or have few words. A
-// bullet is no sign.
+// newline ends a sentence, unless a list goes on: after "denies:", over lines that begin with a bullet or have few words. The bullet
+// itself is not read as a plus or minus sign.
 func (t *Transformer) newline(i int) int {
 	next := i + 1
 	blank := t.isMark(next, '\n')
@@ -270,7 +270,7 @@ func (t *Transformer) shortLine(i int) bool {
 	return true
 }
 
-// letterAnswer reads the n of "fever: n" and the y of "cough? y". It returns i if the letter is no answer.
+// letterAnswer reads the n of "fever: n" and the y of "cough? y". It returns i if the letter is not an answer.
 func (t *Transformer) letterAnswer(i int) int {
 	if i == 0 || !t.isMark(i-1, ':') && !t.isMark(i-1, '?') && !t.isMark(i-1, '=') {
 		return i

@@ -278,7 +278,7 @@ func (t *Transformer) Tokens(text string) []Token {
 
 // CodePoints returns byte positions of text, which ascend, as numbers of Unicode code points, in place.
 func CodePoints(text string, positions []int) {
-	if isASCII(text) {
+	if utf8.RuneCountInString(text) == len(text) {
 		return
 	}
 	at, n := 0, 0
@@ -286,18 +286,4 @@ func CodePoints(text string, positions []int) {
 		n += utf8.RuneCountInString(text[at:p])
 		at, positions[i] = p, n
 	}
-}
-
-func isASCII(s string) bool {
-	for ; len(s) >= 8; s = s[8:] {
-		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&utf8.RuneSelf != 0 {
-			return false
-		}
-	}
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

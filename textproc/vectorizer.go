@@ -54,7 +54,7 @@ type word struct {
 	sex      byte       // 'm' or 'f' of a word that says the sex beside an age, else 0
 	value    float64    // of a number written as a word, else 0
 	cuttings [2]cutting // affirmed, and not
-	shared   bool       // several patients' notes or the tables have it, so that it is no patient's name
+	shared   bool       // it stands in the tables or in notes of several patients, so it is not a patient's name
 }
 
 // term is a concept, a word or a range of a measurement. It has a column for each status that is frequent enough.

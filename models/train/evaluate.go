@@ -340,7 +340,7 @@ type trial struct {
 // trialText is a text, with topics if the configuration has a method. Words is cleared, since topics do not depend on it.
 type trialText struct {
 	Configuration
-	rich bool
+	chosen bool // of two texts
 }
 
 // run returns the predictions of the test rows and the number of topics that were used.
@@ -349,9 +349,6 @@ func (t *trial) run(ctx context.Context, c Configuration, s Settings) (p predict
 		return t.majority(), 0, nil
 	}
 	if s, err = c.settings(s); err != nil {
-		return p, 0, err
-	}
-	if s, err = chooseText(ctx, t.train, s); err != nil {
 		return p, 0, err
 	}
 	fitted, err := t.fit(ctx, c, s)
@@ -385,11 +382,11 @@ func (t *trial) majority() predictions {
 
 // fit trains a model. Topics that do not know the labels are shared by configurations with and without words.
 func (t *trial) fit(ctx context.Context, c Configuration, s Settings) (*Fitted, error) {
-	key := trialText{Configuration{Weighting: c.Weighting}, s.Text.KeepStopWords}
+	key := trialText{Configuration{Weighting: c.Weighting}, s.chooses()}
 	tx := t.texts[key]
 	if tx == nil {
 		var err error
-		if tx, err = vectorize(t.train, s.Text); err != nil {
+		if tx, err = readTexts(ctx, t.train, s); err != nil {
 			return nil, err
 		}
 		t.texts[key] = tx

@@ -246,7 +246,7 @@ type text struct {
 	alignment  *Alignment
 }
 
-// vectorize is the first stage.
+// vectorize makes rows of the notes.
 func vectorize(r *rows, s textproc.Settings) (*text, error) {
 	v, x, err := textproc.Fit(r.docs, s)
 	if err != nil {
@@ -408,53 +408,7 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	r := newRows(d, s.Text.MinDF)
-	s, err := chooseText(ctx, r, s)
-	if err != nil {
-		return nil, err
-	}
-	return fit(ctx, d, r, s)
-}
-
-// chooseText returns the settings with the text that predicts held-out notes better, if there are two to choose from: the rich one
-// if its log loss is lower by more than twice the standard error of the difference. Both predict by single words and phrases alone;
-// topics and pieces of words would take most of the time and seldom another choice.
-func chooseText(ctx context.Context, r *rows, s Settings) (Settings, error) {
-	if !s.chooses() {
-		return s, nil
-	}
-	words := s
-	words.Method, words.Pieces = BagOfWords, false
-	var held [2]*Fitted
-	for i, c := range []Settings{words, words.rich()} {
-		t, err := vectorize(r, c.Text)
-		if err != nil {
-			return s, err
-		}
-		if held[i], err = head(ctx, r, t, &c); err != nil {
-			return s, err
-		}
-	}
-	gain := make([]float64, len(r.y))
-	for i, y := range r.y {
-		gain[i] = logLoss(held[0].OutOfFold[i], y) - logLoss(held[1].OutOfFold[i], y)
-	}
-	if mean, deviation := stat.MeanStdDev(gain, nil); mean > 2*stat.StdErr(deviation, float64(len(gain))) {
-		s = s.rich()
-	}
-	return s, nil
-}
-
-// logLoss returns −ln of the probability that p gives the outcome.
-func logLoss(p float64, positive bool) float64 {
-	if !positive {
-		p = 1 - p
-	}
-	return -math.Log(max(p, 1e-15))
-}
-
-// fit trains a model with the text as the settings say.
-func fit(ctx context.Context, d Data, r *rows, s Settings) (*Fitted, error) {
-	t, err := vectorize(r, s.Text)
+	t, err := readTexts(ctx, r, s)
 	if err != nil {
 		return nil, err
 	}
@@ -468,4 +422,41 @@ func fit(ctx context.Context, d Data, r *rows, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	return head(ctx, r, t, &s)
+}
+
+// readTexts is the first stage. If there are two texts to choose from, it returns the rich one if that predicts held-out notes with
+// a log loss that is lower by more than twice the standard error of the difference. Both predict by single words and phrases alone:
+// topics and pieces of words would take most of the time and seldom change the choice.
+func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
+	plain, err := vectorize(r, s.Text)
+	if err != nil || !s.chooses() {
+		return plain, err
+	}
+	rich, err := vectorize(r, s.rich().Text)
+	if err != nil {
+		return nil, err
+	}
+	s.Method, s.Pieces = BagOfWords, false
+	var held [2]*Fitted
+	for i, t := range []*text{plain, rich} {
+		if held[i], err = head(ctx, r, t, &s); err != nil {
+			return nil, err
+		}
+	}
+	gain := make([]float64, len(r.y))
+	for i, y := range r.y {
+		gain[i] = logLoss(held[0].OutOfFold[i], y) - logLoss(held[1].OutOfFold[i], y)
+	}
+	if mean, deviation := stat.MeanStdDev(gain, nil); mean > 2*stat.StdErr(deviation, float64(len(gain))) {
+		return rich, nil
+	}
+	return plain, nil
+}
+
+// logLoss returns −ln of the probability that p gives the outcome.
+func logLoss(p float64, positive bool) float64 {
+	if !positive {
+		p = 1 - p
+	}
+	return -math.Log(max(p, 1e-15))
 }
