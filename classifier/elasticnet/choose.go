@@ -15,7 +15,7 @@ import (
 type Choice struct {
 	// Lambda are the penalties that were tried, falling, with their errors on held-out rows: see CV.
 	Lambda, Deviance, StandardError []float64
-	// At is the index of the λ chosen: of the smallest deviance, or with oneSE the largest λ within one standard error of it.
+	// At is the index of the λ chosen: of the smallest deviance, or with OneSE the largest λ within one standard error of it.
 	At           int
 	Intercept    float64
 	Coefficients []float64 // of the columns of X, from all rows
@@ -38,11 +38,11 @@ const (
 // parabola through the three around the smallest deviance, and fits all rows at that λ. It is meant for many rows: its cost for each
 // λ is some tens of reads of B, where CrossValidate reads all entries of X and a copy of them for each fold.
 //
-// Of the settings it takes Alpha, PenaltyFactors, NLambda, LambdaMinRatio, Tolerance and Threads; columns are penalized as they are.
+// Of the settings it takes Alpha, PenaltyFactors, NLambda, LambdaMinRatio, OneSE, Tolerance and Threads; columns are penalized as they are.
 // The minimum at each λ is that of CrossValidate, to the tolerance: a step that promises to lower the objective by less than
 // Tolerance times the null model's ends the search. Folds run on up to Settings.Threads goroutines, whose number does not change a bit.
 // The errors are those of CrossValidate, and a λ that is not solved is one.
-func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings, oneSE bool) (*Choice, error) {
+func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings) (*Choice, error) {
 	s = s.withDefaults(x.n, x.p)
 	if err := s.check(x.p); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings
 		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
 	c := &search{x: x, y: y, folds: foldOf, settings: s, factors: s.factors(x.p), squares: x.squares(), models: make([]*quasiNewton, count)}
-	return c.run(ctx, oneSE)
+	return c.run(ctx)
 }
 
 // factors returns the penalty factors, scaled to the sum p, and 0 for the intercept.
@@ -97,7 +97,7 @@ type trial struct {
 	beta                            [][]float64 // by fold
 }
 
-func (c *search) run(ctx context.Context, oneSE bool) (*Choice, error) {
+func (c *search) run(ctx context.Context) (*Choice, error) {
 	all, err := c.model(everyRow, c.settings.Threads)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (c *search) run(ctx context.Context, oneSE bool) (*Choice, error) {
 		return nil, err
 	}
 	at := c.best()
-	if oneSE {
+	if c.settings.OneSE {
 		bound := c.tried[at].deviance + c.tried[at].standardError
 		at = slices.IndexFunc(c.tried, func(t trial) bool { return t.deviance <= bound })
 	}
