@@ -13,28 +13,24 @@ import (
 // a log loss that is lower by more than twice the standard error of the difference. Both predict by single words and phrases alone:
 // topics and pieces of words would take most of the time and seldom change the choice.
 func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
-	many := s.many(len(r.all))
+	sampled := s.sampled(len(r.all))
 	if !s.chooses() {
-		return vectorize(r, s.Text, many)
+		return vectorize(r, s.Text, sampled)
 	}
-	of := r
-	if many {
-		of = r.sample(manyRows)
-	}
-	better, chosen, err := choose(ctx, of, s, many)
-	if err != nil || !many {
+	better, chosen, err := choose(ctx, r.sample(sampled), s, sampled)
+	if err != nil || sampled == 0 {
 		return better, err
 	}
-	return vectorize(r, chosen, many)
+	return vectorize(r, chosen, sampled)
 }
 
 // choose returns the better one of the two texts of notes, and its settings.
-func choose(ctx context.Context, r *rows, s Settings, many bool) (*text, textproc.Settings, error) {
-	plain, err := vectorize(r, s.Text, many)
+func choose(ctx context.Context, r *rows, s Settings, sampled int) (*text, textproc.Settings, error) {
+	plain, err := vectorize(r, s.Text, sampled)
 	if err != nil {
 		return nil, s.Text, err
 	}
-	rich, err := vectorize(r, s.rich().Text, many)
+	rich, err := vectorize(r, s.rich().Text, sampled)
 	if err != nil {
 		return nil, s.Text, err
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,16 +23,19 @@ const manyRows = 50_000
 // notes by .0001.
 const manyTolerance = 1e-5
 
-// many reports whether so many notes are too many to lay out their features. Standardizing needs them laid out, and so do supervised
-// methods.
-func (s *Settings) many(n int) bool {
-	return n > manyRows && !s.Standardize && !s.Method.Supervised()
+// sampled returns the size of the sample for so many notes, 0 for notes few enough to lay out their features. Standardizing needs them
+// laid out, and so do supervised methods.
+func (s *Settings) sampled(n int) int {
+	if most := cmp.Or(s.manyRows, manyRows); n > most && !s.Standardize && !s.Method.Supervised() {
+		return most
+	}
+	return 0
 }
 
-// sample returns at most so many of the rows, evenly spaced.
+// sample returns at most so many of the rows, evenly spaced; all for 0.
 func (r *rows) sample(most int) *rows {
 	n := len(r.all)
-	if n <= most {
+	if most == 0 || n <= most {
 		return r
 	}
 	at := make([]int, most)
@@ -80,8 +84,8 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 	}
 	_, all := x.Dims()
 	path := s.path(c.topics+c.words+c.pieces, all)
-	path.Tolerance = manyTolerance
-	choice, err := x.Choose(ctx, r.y, foldOf, path, s.OneSE)
+	path.Tolerance, path.OneSE = manyTolerance, s.OneSE
+	choice, err := x.Choose(ctx, r.y, foldOf, path)
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}

@@ -227,7 +227,7 @@ func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 // text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
-	many       bool        // x holds some of the notes: see Settings.many
+	many       bool        // x is of a sample of the notes: see Settings.sampled
 	x          *matrix.CSR // n×p
 	topics     *mat.Dense  // p×k, nil without topics
 	scores     *mat.Dense  // n×k
@@ -235,21 +235,18 @@ type text struct {
 	alignment  *Alignment
 }
 
-// vectorize learns a vocabulary and makes rows of the notes, or of some of many.
-func vectorize(r *rows, s textproc.Settings, many bool) (*text, error) {
+// vectorize learns a vocabulary and makes rows of the notes, or of a sample of many.
+func vectorize(r *rows, s textproc.Settings, sampled int) (*text, error) {
 	v, err := textproc.Learn(r.docs, s)
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)
 	}
-	of := r
-	if many {
-		of = r.sample(manyRows)
-	}
-	texts := make([]string, len(of.docs))
-	for i, d := range of.docs {
+	docs := r.sample(sampled).docs
+	texts := make([]string, len(docs))
+	for i, d := range docs {
 		texts[i] = d.Text
 	}
-	return &text{vectorizer: v, x: v.Transform(texts), many: many}, nil
+	return &text{vectorizer: v, x: v.Transform(texts), many: sampled > 0}, nil
 }
 
 // coefficients are what a head's fit returns.

@@ -117,6 +117,8 @@ type Settings struct {
 	PerComplaint Policy                 `json:"per_complaint"`
 	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
 	Seed         uint64                 `json:"seed"`
+
+	manyRows int // 0 is the constant; tests lower it
 }
 
 // Default returns the settings of `wardcast train` without flags.
