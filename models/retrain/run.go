@@ -37,6 +37,9 @@ type Result struct {
 // store before the models are trained; stopped at any later moment, the store serves what it served, or the new
 // generation whole. Run again, it does all of it again.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
+	if err := j.Door.Begin(ctx); err != nil {
+		return nil, err
+	}
 	past, err := Collect(ctx, j.Source, j.Settings)
 	if err != nil {
 		r := &Result{}
