@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/replay"
+	"github.com/wardcast/wardcast/internal/service/schedule"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/report"
@@ -25,7 +26,9 @@ import (
 )
 
 type retrainCmd struct {
-	Once         bool      `help:"Retrain once. The default, and the only way so far." default:"true"`
+	Once         bool      `help:"Retrain once. The default." xor:"when"`
+	Schedule     string    `help:"Retrain at the times of a cron expression, such as '30 2 * * *', until stopped. A night that fails does not end it." placeholder:"CRON" xor:"when"`
+	TimeZone     string    `help:"Time zone of --schedule, such as Europe/Berlin (default: the machine's)." default:"Local" placeholder:"ZONE"`
 	Config       string    `help:"Configuration file of serve: notes and outcomes come from its Kafka topics, and its store takes the models." type:"existingfile" placeholder:"FILE" xor:"source"`
 	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
@@ -51,6 +54,8 @@ func (c *retrainCmd) Validate() error {
 		return errors.New("--notes needs --outcomes and --model-dir")
 	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
 		return errors.New("--outcomes and --model-dir go with --notes; --config names the topics and the store")
+	case c.Schedule != "" && !c.AsOf.IsZero():
+		return errors.New("--as-of would be the same every night: it does not go with --schedule")
 	case c.WindowDays < 1:
 		return fmt.Errorf("--window-days %d is less than 1", c.WindowDays)
 	}
@@ -58,6 +63,29 @@ func (c *retrainCmd) Validate() error {
 }
 
 func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.Schedule == "" {
+		return c.once(ctx, d)
+	}
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--time-zone: %w", err))
+	}
+	times, err := schedule.Parse(c.Schedule, zone)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	times.Run(ctx, d.Log, func(ctx context.Context) error {
+		err := c.once(ctx, d)
+		if errors.Is(err, cli.ErrRefused) {
+			return nil // which is logged already
+		}
+		return err
+	})
+	return nil
+}
+
+// once retrains once. It reads the configuration and the files anew each time.
+func (c *retrainCmd) once(ctx context.Context, d *cli.Deps) error {
 	began := time.Now()
 	job := retrain.Job{Fit: train.Default(), Version: version}
 	job.Fit.MinDocuments = c.MinDocuments
