@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func TestScheduleRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fail(t, cli.ExitUsage, append(flags[:len(flags):len(flags)], c.more...), c.want)
+			fail(t, cli.ExitUsage, append(slices.Clip(flags), c.more...), c.want)
 		})
 	}
 }

@@ -50,6 +50,9 @@ func (d *Door) Begin(ctx context.Context) error {
 	return nil
 }
 
+// From returns the generation that was served at Begin, "" if none was.
+func (d *Door) From() string { return d.from }
+
 // changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
 func changed(err error) error {
 	if errors.Is(err, models.ErrConflict) {
