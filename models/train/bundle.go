@@ -114,11 +114,12 @@ func supervisedRecord(c *smf.Choice, s *Settings) any {
 		Threshold    eval.Criterion         `json:"threshold"`
 		PerComplaint Policy                 `json:"per_complaint"`
 		MinDocuments int                    `json:"min_documents"`
+		MinEvents    int                    `json:"min_events"`
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
 		s.Method, c.Best.Rank, c.Best.Xi, c.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, c.Candidates,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.MinEvents, s.Seed, c.Candidates,
 	}
 }
 

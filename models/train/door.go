@@ -122,11 +122,9 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if err := d.Store.Unchanged(ctx, d.from); err != nil {
 		return nil, changed(err)
 	}
-	if before != nil {
-		c.keepLater(before.until, d.Gate.MinEvents)
-	}
+	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
 	notes := gate.Notes{
-		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Groupings: Groupings(&c.Notes),
+		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
 	if before != nil {
 		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
@@ -145,8 +143,8 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	return e, changed(d.carryOut(ctx, e, before))
 }
 
-// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes.
-func (c *Candidate) keepLater(until time.Time, least int) {
+// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes, and reports whether they do.
+func (c *Candidate) keepLater(until time.Time, least int) bool {
 	var at []int
 	events := 0
 	for i, r := range c.Notes.Rows {
@@ -157,9 +155,11 @@ func (c *Candidate) keepLater(until time.Time, least int) {
 			}
 		}
 	}
-	if !until.IsZero() && min(events, len(at)-events) >= least {
-		c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	if until.IsZero() || min(events, len(at)-events) < least {
+		return false
 	}
+	c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	return true
 }
 
 // keepServed gives the notes of complaints whose model stays (Outcome.Stays) the champion's probabilities.

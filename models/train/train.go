@@ -139,8 +139,8 @@ func newTraining(d Data, s Settings, job Job) *training {
 	t.own = make([]attempt, len(t.groups))
 	for i, g := range t.groups {
 		switch {
-		case !g.enough(s.MinDocuments):
-			t.own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one class", s.MinDocuments, minClass)
+		case !g.enough(s.MinDocuments, s.MinEvents):
+			t.own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one outcome", s.MinDocuments, s.MinEvents)
 		case s.PerComplaint == Never:
 			t.own[i].why = "the policy is never"
 		default:
