@@ -23,7 +23,7 @@ const visits = 1500
 // nightly returns a retraining that takes a moment. Its models of single complaints are made whether they are better or not.
 func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
 	fit := train.Default()
-	fit.Rank, fit.Folds, fit.MinDocuments, fit.Text.MinDF, fit.PerComplaint = 4, 3, 120, 3, train.Always
+	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 120, 10, 3, train.Always
 	fit.ChooseText = false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,

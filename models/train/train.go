@@ -264,6 +264,7 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 // judge decides which model will score a complaint, and says why. theirs are the predictions of the model of all complaints.
 func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome, err error) {
 	o = Outcome{Model: models.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows), Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds}
+	o.Stays = own.fitted == nil && t.settings.PerComplaint != Never
 	if o.Pooled, err = o.measure(&g.Data, theirs); err != nil || own.fitted == nil {
 		return o, err
 	}
