@@ -185,6 +185,10 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	door := c.open(store, "train")
+	if err := door.Begin(ctx); err != nil {
+		return err
+	}
 	bar := cli.NewProgress(d.Err, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{
 		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store), Site: site,
@@ -194,7 +198,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	data.Pooled = true
-	entry, err := c.open(store, "train").Enter(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
+	entry, err := door.Enter(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
 	if err != nil {
 		return err
 	}

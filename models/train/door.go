@@ -34,6 +34,35 @@ type Door struct {
 	Force            bool
 	By, Why, Command string // for the history
 	Created          time.Time
+
+	begun bool
+	from  string // generation that was served then, "" if none was
+}
+
+// Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
+// Without it the training begins with Enter.
+func (d *Door) Begin(ctx context.Context) error {
+	g, err := d.Store.Champion(ctx)
+	_, damaged := errors.AsType[*models.FileError](err)
+	if err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
+		return fmt.Errorf("looking for the champion: %w", err)
+	}
+	d.begun, d.from = true, ""
+	if g != nil {
+		d.from = g.Name
+	}
+	return nil
+}
+
+// From returns the generation that was served at Begin, "" if none was.
+func (d *Door) From() string { return d.from }
+
+// changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
+func changed(err error) error {
+	if errors.Is(err, models.ErrConflict) {
+		return fmt.Errorf("what is served changed while this training ran, so it changed nothing; run it again: %w", err)
+	}
+	return err
 }
 
 // Entry is what became of a candidate.
@@ -82,12 +111,20 @@ func (d *Door) champion(ctx context.Context) (*champion, error) {
 // champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
 // judge, only these count.
 //
-// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict
-// if another generation was served meanwhile; nothing has changed then.
+// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict,
+// and tells who was faster, if another generation is served than at Begin; nothing has changed then.
 func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
+	if !d.begun {
+		if err := d.Begin(ctx); err != nil {
+			return nil, err
+		}
+	}
 	before, err := d.champion(ctx)
 	if err != nil && !d.Force {
 		return nil, fmt.Errorf("reading the champion, which the new models are held against: %w", err)
+	}
+	if err := d.Store.Unchanged(ctx, d.from); err != nil {
+		return nil, changed(err)
 	}
 	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
 	notes := gate.Notes{
@@ -110,7 +147,7 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if e.Candidate, err = c.Save(ctx, d.Store, d.By); err != nil {
 		return nil, err
 	}
-	return e, d.carryOut(ctx, e, &c, before, notes.Champion)
+	return e, changed(d.carryOut(ctx, e, &c, before, notes.Champion))
 }
 
 // keepLater leaves the notes that arrived after until, if they hold enough of both outcomes, and reports whether they do.
@@ -170,17 +207,15 @@ func (c *Candidate) record(v *gate.Verdict) error {
 
 // carryOut does what the verdict, or the force, demands. p are the champion's probabilities of the candidate's notes.
 func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion, p []float64) error {
-	change := models.Change{By: d.By, Why: e.Verdict.Reason, Command: d.Command}
+	change := models.Change{To: e.Candidate.Name, From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
 	if d.Why != "" {
 		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
 	}
 	if d.Force || e.Verdict.Decision == gate.Promote {
 		e.Served = e.Candidate
-		return Promote(ctx, d.Store, e.Candidate, change)
+		return d.Store.Promote(ctx, change)
 	}
-	refusal := change
-	refusal.To, refusal.From = e.Candidate.Name, e.Candidate.Parent
-	if err := d.Store.Refuse(ctx, refusal); err != nil {
+	if err := d.Store.Refuse(ctx, change); err != nil {
 		return err
 	}
 	if e.Verdict.Decision != gate.Recalibrate || before.models[models.Other].Classes() != nil {
@@ -191,8 +226,8 @@ func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *cha
 		return err
 	}
 	e.Served = g
-	change.Action = models.Recalibrated
-	return Promote(ctx, d.Store, g, change)
+	change.To, change.Action = g.Name, models.Recalibrated
+	return d.Store.Promote(ctx, change)
 }
 
 // recalibrate adds the champion's generation with r applied to the probabilities of each model.
