@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // bundle returns the version that a store keeps.
-func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
-	rows := d.Rows
+func (m *made) bundle(s *Settings, job Job) (*models.Bundle, error) {
+	f, d, o, rows := m.fitted, m.data, &m.outcome, m.data.Rows
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
 	if err := f.ToBundle(b); err != nil {
@@ -30,28 +31,28 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	if err != nil {
 		return nil, err
 	}
-	m := &b.Manifest
-	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
-	m.ThresholdRule = string(s.Threshold)
-	m.CreatedAt, m.Wardcast = job.Created, job.Version
-	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
+	n := &b.Manifest
+	n.Name, n.Complaint, n.Seed, n.Head = o.Model, o.Complaint, s.Seed, head
+	n.ThresholdRule = string(s.Threshold)
+	n.CreatedAt, n.Wardcast = job.Created, job.Version
+	n.Training.Documents, n.Training.Positives = len(rows), positives(rows)
 	for _, r := range rows {
 		if r.Arrived.IsZero() {
 			continue
 		}
-		if m.Training.From.IsZero() || r.Arrived.Before(m.Training.From) {
-			m.Training.From = r.Arrived
+		if n.Training.From.IsZero() || r.Arrived.Before(n.Training.From) {
+			n.Training.From = r.Arrived
 		}
-		if r.Arrived.After(m.Training.To) {
-			m.Training.To = r.Arrived
+		if r.Arrived.After(n.Training.To) {
+			n.Training.To = r.Arrived
 		}
 	}
 	metrics := measured{o.Metrics, o.Classes}
-	if m.Metrics, err = encoded("metrics", metrics); err != nil {
+	if n.Metrics, err = encoded("metrics", metrics); err != nil {
 		return nil, err
 	}
 	if f.Solver != nil {
-		if m.Solver, err = encoded("solver settings", struct {
+		if n.Solver, err = encoded("solver settings", struct {
 			Status     string     `json:"status"`
 			Iterations int        `json:"iterations"`
 			Objective  float64    `json:"objective"`
@@ -62,10 +63,14 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 			return nil, err
 		}
 	}
-	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
+	reference, err := m.reference()
+	if err != nil {
 		return nil, err
 	}
-	r, err := f.report(b, d, &o, job.Site)
+	if b.Evaluation, err = f.evaluation(rows, metrics, reference); err != nil {
+		return nil, err
+	}
+	r, err := f.report(b, d, o, job.Site)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +132,9 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 
 const calibrationBins = 10
 
-// evaluation returns the contents of evaluation.json: the metrics, and the data from which a report draws its curves.
-func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
+// evaluation returns the contents of evaluation.json: the metrics, the data from which a report draws its curves, and what
+// later notes are compared with, which may be nil.
+func (f *Fitted) evaluation(rows []Row, metrics measured, reference *drift.Reference) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
 	if err != nil {
@@ -142,5 +148,6 @@ func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, erro
 		OutOfFold     measured          `json:"out_of_fold"`
 		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
 		Calibration   []eval.Bin        `json:"calibration"`
-	}{metrics, curve, bins})
+		Reference     *drift.Reference  `json:"reference,omitempty"`
+	}{metrics, curve, bins, reference})
 }

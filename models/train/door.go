@@ -197,6 +197,10 @@ func (d *Door) recalibrate(ctx context.Context, c *champion, r eval.Recalibratio
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
 		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
+		var err error
+		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
+			return nil, err
+		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",
 			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, why)
 		version, err := d.Store.Save(ctx, &b)

@@ -104,21 +104,24 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.add(out, first, &t.data, pooled.fitted); err != nil {
-		return nil, err
-	}
+	all := []made{{first, &t.data, pooled.fitted, nil}}
 	for i, g := range groups {
 		o, err := t.judge(&g, pooled.fitted, &own[i])
 		if err != nil {
 			return nil, err
 		}
-		if err := t.add(out, o, &g.Data, own[i].fitted); err != nil {
-			return nil, err
+		all = append(all, madeOf(o, &groups[i].Data, own[i].fitted))
+		if !o.Kept {
+			all[0].serves = append(all[0].serves, g.At...)
+			continue
 		}
-		if o.Kept {
-			for k, at := range g.At {
-				out.OutOfFold[at] = own[i].fitted.OutOfFold[k]
-			}
+		for k, at := range g.At {
+			out.OutOfFold[at] = own[i].fitted.OutOfFold[k]
+		}
+	}
+	for i := range all {
+		if err := t.add(out, &all[i]); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -248,13 +251,30 @@ func verdict(policy Policy, d eval.Estimate) (kept bool, why string) {
 	}
 }
 
+// made is a model and its outcome.
+type made struct {
+	outcome Outcome
+	data    *Data
+	fitted  *Fitted // nil unless one was trained
+	serves  []int   // rows of data whose complaints it will score
+}
+
+// madeOf returns a model that will score all complaints of its rows.
+func madeOf(o Outcome, d *Data, f *Fitted) made {
+	serves := make([]int, len(d.Rows))
+	for i := range serves {
+		serves[i] = i
+	}
+	return made{o, d, f, serves}
+}
+
 // add appends an outcome and, if the model is kept, its bundle.
-func (t *training) add(out *Trained, o Outcome, d *Data, fitted *Fitted) error {
-	out.Outcomes = append(out.Outcomes, o)
-	if !o.Kept {
+func (t *training) add(out *Trained, m *made) error {
+	out.Outcomes = append(out.Outcomes, m.outcome)
+	if !m.outcome.Kept {
 		return nil
 	}
-	b, err := fitted.bundle(d, o, &t.settings, t.job)
+	b, err := m.bundle(&t.settings, t.job)
 	out.Bundles = append(out.Bundles, b)
 	return err
 }
