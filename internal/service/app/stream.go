@@ -35,18 +35,19 @@ type stream struct {
 	source
 	name                              string // value of the label stream
 	group, input, output, deadLetters string
-	others                            []string // KafkaTopics to create in addition
+	others                            []ingest.Topic // to create in addition
 
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger
 	refused  atomic.Pointer[error] // why the newest models are not in use, nil if they are
 	wake     chan struct{}         // a hint that there may be new models; holds one
+	swapped  chan struct{}         // tells that new models are in use; holds one
 }
 
 // open creates the consumer and the metrics.
 func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
-	s.log, s.wake = o.Logger.With("stream", s.name), make(chan struct{}, 1)
+	s.log, s.wake, s.swapped = o.Logger.With("stream", s.name), make(chan struct{}, 1), make(chan struct{}, 1)
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
 	s.metrics = newModelMetrics(registry)
 	s.metrics.use(s.models())
@@ -65,10 +66,13 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 const maxPause = 30 * time.Second
 
 // hint has the models looked for at once. It is only a hint: it never waits, and what is in use is read from the store.
-func (s *stream) hint() {
+func (s *stream) hint() { signal(s.wake) }
+
+// signal leaves a token in a channel that holds one, unless there is one already.
+func signal(c chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
-	default: // there is one already
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -94,6 +98,7 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 		if changed {
 			s.metrics.use(s.models())
 			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
+			signal(s.swapped)
 		}
 		refused = s.refuse(ctx, errs, refused)
 		if pause = poll; len(errs) > 0 {
