@@ -28,7 +28,7 @@
 //
 //	wardcast_labelled_notes{model}                          visits with a prediction and an outcome
 //	wardcast_labelled_admissions{model}                     those that were admitted
-//	wardcast_undecided_ratio{model}                         share of the visits without an outcome
+//	wardcast_undecided_notes{model}                         visits with a prediction and no outcome
 //	wardcast_calibration_intercept{model}                   0 if as many are admitted as predicted, on the log-odds scale
 //	wardcast_calibration_intercept_standard_error{model}    its standard error
 //	wardcast_calibration_slope{model}                       1 if predictions are as spread as they should be

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -213,7 +212,7 @@ func (l *Labels) Measure() {
 var (
 	labelledNotes      = describe("wardcast_labelled_notes", "Visits predicted one to eight days ago whose outcome is known.")
 	labelledAdmissions = describe("wardcast_labelled_admissions", "Visits predicted one to eight days ago that were admitted.")
-	undecidedRatio     = describe("wardcast_undecided_ratio", "Share of the visits predicted one to eight days ago whose outcome is not known.")
+	undecidedNotes     = describe("wardcast_undecided_notes", "Visits predicted one to eight days ago whose outcome is not known.")
 	interceptValue     = describe("wardcast_calibration_intercept", "Calibration in the large, on the log-odds scale: 0 is right, above 0 more are admitted than predicted.")
 	interceptError     = describe("wardcast_calibration_intercept_standard_error", "Standard error of wardcast_calibration_intercept.")
 	slopeValue         = describe("wardcast_calibration_slope", "Calibration slope: 1 is right, below 1 predictions are too extreme.")
@@ -222,7 +221,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (l *Labels) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{labelledNotes, labelledAdmissions, undecidedRatio, interceptValue, interceptError, slopeValue, slopeError} {
+	for _, desc := range []*prometheus.Desc{labelledNotes, labelledAdmissions, undecidedNotes, interceptValue, interceptError, slopeValue, slopeError} {
 		ch <- desc
 	}
 	l.messages.Describe(ch)
@@ -240,7 +239,7 @@ func (l *Labels) Collect(ch chan<- prometheus.Metric) {
 		}
 		send(labelledNotes, float64(m.labelled))
 		send(labelledAdmissions, float64(m.admitted))
-		send(undecidedRatio, float64(m.undecided)/float64(cmp.Or(m.undecided+m.labelled, 1)))
+		send(undecidedNotes, float64(m.undecided))
 		for _, e := range []struct {
 			estimate     *eval.Estimate
 			value, error *prometheus.Desc

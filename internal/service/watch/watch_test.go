@@ -218,7 +218,7 @@ func TestLabels(t *testing.T) {
 		}
 		l.Measure()
 		got := gathered(t, l)
-		if got["labelled_notes,_other"] != n-undecided || got["labelled_admissions,_other"] != admissions || got["undecided_ratio,_other"] != undecided/n {
+		if got["labelled_notes,_other"] != n-undecided || got["labelled_admissions,_other"] != admissions || got["undecided_notes,_other"] != undecided {
 			t.Errorf("%s: %v", name, got)
 		}
 		if v, se := got["calibration_slope,_other"], got["calibration_slope_standard_error,_other"]; !(math.Abs(v-slope) < 4*se) || !(se < .05) {
@@ -270,7 +270,7 @@ func TestLabelsOfOneVisit(t *testing.T) {
 		c.feed(l)
 		l.Measure()
 		got := gathered(t, l)
-		if d := cmp.Diff(c.want, want{got["labelled_notes,_other"], got["labelled_admissions,_other"], got["undecided_ratio,_other"]}, cmp.AllowUnexported(want{})); d != "" {
+		if d := cmp.Diff(c.want, want{got["labelled_notes,_other"], got["labelled_admissions,_other"], got["undecided_notes,_other"]}, cmp.AllowUnexported(want{})); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 		if refused := got["label_messages_total,refused"]; (refused == 3) != (name == "no messages") {
