@@ -11,8 +11,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// followWatch is how often the partitions of a followed topic are counted. It is longer than metadataTTL.
-const followWatch = 5 * time.Second
+const (
+	// followWatch is how often the partitions of a followed topic are counted. It is longer than metadataTTL.
+	followWatch = 5 * time.Second
+	// followMaxBytes bounds one fetch of one partition: all partitions may wait with one at a time.
+	followMaxBytes = 256 << 10
+)
 
 // Follow reads a KafkaTopic as it grows, outside any consumer group: it commits nothing.
 type Follow struct {
@@ -30,7 +34,8 @@ type Follow struct {
 //
 // If the topic does not exist at the beginning, the error is a *MissingTopicsError. Later, a request that fails is repeated
 // for as long as it takes. If records were deleted before they were read, or the topic was created anew, reading goes on with
-// the oldest record that is there, so records may come again.
+// the oldest record that is there, so records may come again. Memory is one response of at most 256 KiB (or one larger batch)
+// for each partition, and what kafka-go decompresses of it.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
@@ -72,7 +77,7 @@ type follow struct {
 
 // partition reads a partition until ctx ends.
 func (f *follow) partition(ctx context.Context, id int) {
-	run := &replay{Replay: Replay{Topic: f.Topic, From: f.From, Logger: f.Logger}, client: f.client, each: func(r *Record) error { return f.hand(ctx, r) }}
+	run := &replay{Replay: Replay{Topic: f.Topic, From: f.From, Logger: f.Logger}, maxBytes: followMaxBytes, client: f.client, each: func(r *Record) error { return f.hand(ctx, r) }}
 	part := replayPart{id: id}
 	located := false
 	for attempt := 0; ctx.Err() == nil; {

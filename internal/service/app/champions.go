@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -49,23 +50,21 @@ func (c *champions) run(ctx context.Context) error {
 			})
 		})
 	}()
-	var err error
-	for err == nil {
-		if err = c.publish(ctx); err != nil {
-			break
+	for {
+		err := c.publish(ctx)
+		if err == nil {
+			select {
+			case <-c.stream.swapped:
+				continue
+			case err = <-followed:
+				cancel()
+				return err
+			case <-ctx.Done():
+			}
 		}
-		select {
-		case err = <-followed:
-			cancel()
-			return err
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-c.stream.swapped:
-		}
+		cancel()
+		return errors.Join(err, <-followed)
 	}
-	cancel()
-	<-followed
-	return err
 }
 
 // read takes a message of the list and reports whether it names another generation than the one in use.
