@@ -26,6 +26,8 @@ type Problem struct {
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
 	// Weights are observation weights ≥ 0, of which only the proportions matter for the fit; nil weighs all rows equally.
 	Weights []float64
+	// Offset is added to the log-odds of each row before anything is fitted: η = β₀ + Xβ + offset. nil is 0 for all.
+	Offset []float64
 }
 
 // Settings chooses the penalty and the accuracy. The defaults are glmnet's.
@@ -130,6 +132,11 @@ func (p Problem) check() error {
 		return fmt.Errorf("%w: %d labels for %d rows", solver.ErrShape, len(p.Y), p.Design.n)
 	case p.Weights != nil && len(p.Weights) != p.Design.n:
 		return fmt.Errorf("%w: %d weights for %d rows", solver.ErrShape, len(p.Weights), p.Design.n)
+	case p.Offset != nil && len(p.Offset) != p.Design.n:
+		return fmt.Errorf("%w: %d offsets for %d rows", solver.ErrShape, len(p.Offset), p.Design.n)
+	}
+	if i := slices.IndexFunc(p.Offset, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }); i >= 0 {
+		return fmt.Errorf("%w: offset %v at row %d", solver.ErrSettings, p.Offset[i], i)
 	}
 	if i := slices.IndexFunc(p.Weights, outside); i >= 0 {
 		return fmt.Errorf("%w: %v at row %d", ErrWeights, p.Weights[i], i)
