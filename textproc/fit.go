@@ -167,9 +167,19 @@ func inOrder(docs []Document) *ordered {
 			number[d.Patient] = n
 			o.patients++
 		}
-		o.patient[i], o.order[i] = n, i
+		o.patient[i] = n
 	}
-	slices.SortStableFunc(o.order, func(a, b int) int { return cmp.Compare(o.patient[a], o.patient[b]) })
+	at := make([]int, o.patients+1) // where each patient begins
+	for _, n := range o.patient {
+		at[n+1]++
+	}
+	for n := range o.patients {
+		at[n+1] += at[n]
+	}
+	for i, n := range o.patient {
+		o.order[at[n]] = i
+		at[n]++
+	}
 	for count, from := runtime.GOMAXPROCS(0), 0; len(o.shares) == 0 || from < len(docs); {
 		to := min(from+(len(docs)+count-1)/count, len(docs))
 		for to < len(docs) && o.patient[o.order[to]] == o.patient[o.order[to-1]] {
