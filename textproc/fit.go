@@ -65,11 +65,11 @@ func texts(docs []Document) []string {
 	return out
 }
 
-// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of docs nor
-// anything random has influence.
+// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of
+// docs nor anything random has influence.
 //
-// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that of reading docs
-// once, on up to GOMAXPROCS goroutines; memory grows with the distinct terms.
+// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that
+// of reading docs once, on up to GOMAXPROCS goroutines; memory grows with the distinct terms.
 func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	draft, err := newVectorizer(s)
 	if err != nil {
@@ -89,8 +89,8 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	return New(draft.settings, vocabulary, idf)
 }
 
-// countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that have
-// it, and the number of patients.
+// countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that
+// have it, and the number of patients.
 func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 	byPatient := inOrder(docs)
 	shares := make([]map[string]*tally, len(byPatient.shares))
@@ -228,8 +228,8 @@ func choose(tallies map[string]*tally, patients int, s Settings) []Term {
 	return vocabulary
 }
 
-// commonest returns the surface forms of most patients, at least minDF, ties by the alphabet; or the term itself if there
-// is none.
+// commonest returns the surface forms of most patients, at least minDF, ties by the alphabet; or the term itself if
+// there is none.
 func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 	forms := slices.SortedFunc(maps.Keys(surfaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(surfaces[b].patients, surfaces[a].patients), cmp.Compare(a, b))

@@ -58,6 +58,7 @@ func (c *retrainCmd) Validate() error {
 }
 
 func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
+	holdLess()
 	began := time.Now()
 	job := retrain.Job{Fit: train.Default(), Version: version}
 	job.Fit.MinDocuments = c.MinDocuments
