@@ -402,7 +402,8 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	return p, nil
 }
 
-// path returns the settings of the head's path for so many features, of which the ones behind the first penalized are auxiliary.
+// path returns the settings of the head's path for so many features, of which the ones behind the first penalized are
+// auxiliary.
 func (s *Settings) path(penalized, all int) elasticnet.Settings {
 	path := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true}
 	if s.FreeAux {
