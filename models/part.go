@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 )
 
 const (
@@ -75,7 +77,7 @@ func (b *Bundle) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("reading a model: %w", err)
 	}
 	b.Manifest = *m
-	for _, name := range sortedNames() {
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		if err := b.parse(name, files[name]); err != nil {
 			return fmt.Errorf("reading %s of model %q: %w", name, m.Name, err)
 		}

@@ -153,6 +153,43 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 	return served[len(served)-2], nil
 }
 
+// Challenger returns the newest generation that was never served, unless it is older than the one that is. The error wraps
+// ErrNotFound if there is none.
+func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
+	champion, err := s.Champion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := s.History(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return nil, err
+	}
+	served := map[string]bool{champion.Name: true}
+	for _, e := range events {
+		if e.changes() && !e.Abandoned {
+			served[e.To], served[e.From] = true, true
+		}
+	}
+	names, err := s.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(names) {
+		if served[name] {
+			continue
+		}
+		g, err := s.Generation(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if g.CreatedAt.Before(champion.CreatedAt) {
+			break
+		}
+		return g, nil
+	}
+	return nil, fmt.Errorf("a challenger: %w", ErrNotFound)
+}
+
 // Refuse records that generation c.To was judged and is not to be served. It stays in the store with the reason.
 func (s *Store) Refuse(ctx context.Context, c Change) error {
 	_, err := s.Generation(ctx, c.To)

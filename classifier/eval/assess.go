@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -141,23 +142,7 @@ func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 // calibration sets the measures of calibration. Both classes occur.
 func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
 	x := logits(p)
-	intercept := calibrationIntercept(y, x)
-	var information float64
-	residual := make([]float64, len(y))
-	for i, v := range x {
-		q := sigmoid(intercept + v)
-		information += q * (1 - q)
-		residual[i] = -q
-		if y[i] {
-			residual[i]++
-		}
-	}
-	e := normal(intercept, c.variance(func(i int) float64 { return residual[i] / information }))
-	a.CalibrationIntercept = &e
-	if fit := recalibrate(y, x); fit != nil {
-		e := normal(fit.theta[1], fit.covariance(c).At(1, 1))
-		a.CalibrationSlope = &e
-	}
+	a.CalibrationIntercept, a.CalibrationSlope = c.calibration(y, x)
 	if s := smooth(y, x); s != nil {
 		var sum float64
 		for i, v := range p {
@@ -165,6 +150,40 @@ func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
 		}
 		a.CalibrationError = new(sum / float64(len(p)))
 	}
+}
+
+// Calibration returns Assessment.CalibrationIntercept and CalibrationSlope alone, in O(n). Both are nil for one class.
+func Calibration(y []bool, p []float64) (intercept, slope *Estimate, err error) {
+	if err := check(y, p, nil); err != nil {
+		return nil, nil, err
+	}
+	c, err := clustersOf(len(y), nil)
+	if err != nil || !slices.Contains(y, !y[0]) {
+		return nil, nil, err
+	}
+	intercept, slope = c.calibration(y, logits(p))
+	return intercept, slope, nil
+}
+
+// calibration returns intercept and slope of both classes; the slope is nil where it does not exist.
+func (c *clusters) calibration(y []bool, x []float64) (intercept, slope *Estimate) {
+	at := calibrationIntercept(y, x)
+	var information float64
+	residual := make([]float64, len(y))
+	for i, v := range x {
+		q := sigmoid(at + v)
+		information += q * (1 - q)
+		residual[i] = -q
+		if y[i] {
+			residual[i]++
+		}
+	}
+	e := normal(at, c.variance(func(i int) float64 { return residual[i] / information }))
+	if fit := recalibrate(y, x); fit != nil {
+		e := normal(fit.theta[1], fit.covariance(c).At(1, 1))
+		slope = &e
+	}
+	return &e, slope
 }
 
 // bootstrapSamples give a standard error to a tenth of itself. The seed makes reports repeatable.

@@ -97,7 +97,7 @@ var golden = map[string]string{
 		synth notes -n 150 --seed 5 > later.jsonl
 		evaluate --input notes.csv --methods majority,bow,sonmf,sonmf+words,nmf,smf-w,smf-h --ranks 2,4 --folds 3 --min-df 3 --alpha 0.2 --xi 1 --ridge 0.1 --aux-columns age:numeric,sex:categorical --output json > folds.json
 		evaluate --input notes.csv --methods sonmf-binary,log-nmf,l1-nmf+words,onmf,semi-nmf --ranks 3 --folds 2 --min-df 3 --alpha 0.1 --n-grams 1 --output json > other-methods.json
-		evaluate --input notes.csv --methods sonmf --weightings tf-idf,binary --ranks 3 --folds 3 --repeats 2 --min-df 3 --alpha 0.1 --per-complaint auto --min-documents 60 --min-events 10 --calibration isotonic --threshold youden --n-grams 1 --output json > complaints.json
+		evaluate --input notes.csv --methods sonmf --weightings tf-idf,binary --ranks 3 --folds 3 --repeats 2 --min-df 3 --alpha 0.1 --per-complaint auto --min-documents 60 --calibration isotonic --threshold youden --n-grams 1 --output json > complaints.json
 		evaluate --input notes.csv --test later.jsonl --methods bow,sonmf --ranks 3 --min-df 3 --lambda 1se --n-grams 1 --output json > test.json
 		evaluate --input notes.csv --split-time 75% --methods bow,nmf --ranks 3 --min-df 3 --n-grams 1 --output json > split.json
 		evaluate --input dispositions.csv --classes auto --methods majority,smf-w,smf-h --ranks 3 --folds 2 --repeats 2 --min-df 3 --xi 1 --ridge 0.1 --output json > classes.json

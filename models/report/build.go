@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
@@ -15,9 +16,9 @@ import (
 // Report is what a model is worth. The JSON names are stable.
 type Report struct {
 	Format     string           `json:"format"`
-	Version    string           `json:"version,omitempty"`
-	SHA256     string           `json:"sha256,omitempty"` // of the manifest
-	Manifest   *models.Manifest `json:"manifest"`
+	Model      string           `json:"model"`
+	Trained    time.Time        `json:"trained"`
+	Manifest   *models.Manifest `json:"-"` // it stands next to the report
 	Topics     int              `json:"topics"`
 	Words      int              `json:"words"`
 	Pieces     int              `json:"pieces"`
@@ -94,7 +95,7 @@ const apart = 0.05
 func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
-		Format: Format, Version: in.Version, SHA256: in.SHA256, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
+		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
 		Supervised: in.Supervised, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: in.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {
@@ -113,6 +114,30 @@ func Build(in Input) (*Report, error) {
 	r.Warnings = r.warnings()
 	r.Items = r.items()
 	return r, nil
+}
+
+// Write draws the report: card.md, report.json and report.html.
+func (r *Report) Write(b *models.Bundle) (err error) {
+	b.Card = r.Card()
+	if b.Report, err = r.JSON(); err != nil {
+		return err
+	}
+	b.Page, err = r.HTML()
+	return err
+}
+
+// Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does not
+// depend on them stays; d is about them and may tell what was left out.
+func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
+	var r Report
+	if err := json.Unmarshal(b.Report, &r); err != nil {
+		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
+	}
+	d.Training = r.Data.Training
+	return Build(Input{
+		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised,
+		Data: d, Evaluation: e, Verdict: v, Site: r.Site,
+	})
 }
 
 // auxFeatures returns the number of features of the auxiliary values.

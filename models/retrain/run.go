@@ -32,10 +32,8 @@ type Result struct {
 	Counts  Counts
 	Entry   *train.Entry
 	Trained *train.Trained
-	// Report is what the candidate is worth on the later notes.
-	Report *report.Report
 	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has joined
-	// all of them before, Entry, Trained and Report are nil.
+	// all of them before, Entry and Trained are nil.
 	Missing []Shard
 	Joined  bool
 }
@@ -72,13 +70,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Entry, err = j.Door.Enter(ctx, train.Candidate{Trained: r.Trained, Notes: judged, Probabilities: p})
-	if err != nil {
-		return r, err
-	}
-	r.Report, err = r.Trained.Report(judged, p, report.Input{
-		Data:    report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
-		Verdict: r.Entry.Verdict, Site: j.Site,
+	r.Entry, err = j.Door.Enter(ctx, train.Candidate{
+		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
+		About: report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
 	})
 	return r, err
 }

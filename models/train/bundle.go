@@ -35,17 +35,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	m.ThresholdRule = string(s.Threshold)
 	m.CreatedAt, m.Wardcast = job.Created, job.Version
 	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
-	for _, r := range rows {
-		if r.Arrived.IsZero() {
-			continue
-		}
-		if m.Training.From.IsZero() || r.Arrived.Before(m.Training.From) {
-			m.Training.From = r.Arrived
-		}
-		if r.Arrived.After(m.Training.To) {
-			m.Training.To = r.Arrived
-		}
-	}
+	m.Training.From, m.Training.To = period(rows)
 	metrics := measured{o.Metrics, o.Classes}
 	if m.Metrics, err = encoded("metrics", metrics); err != nil {
 		return nil, err
@@ -69,8 +59,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	if err != nil {
 		return nil, err
 	}
-	b.Card = r.Card()
-	return b, nil
+	return b, r.Write(b)
 }
 
 // measured holds the metrics of admission and, for several outcomes, those of all classes.

@@ -3,6 +3,8 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -145,6 +148,29 @@ func (s *site) broker() {
 	}
 	s.Cleanup(b.Close)
 	s.config.Kafka.Brokers = []string{b.Addr()}
+}
+
+// create creates topics.
+func (s *site) create(names ...string) {
+	s.Helper()
+	client, err := ingest.NewClient(ingest.Connection{Brokers: s.config.Kafka.Brokers})
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer client.Close()
+	var topics []ingest.Topic
+	for _, name := range names {
+		topics = append(topics, ingest.Topic{Name: name})
+	}
+	if err := client.CreateTopics(s.Context(), topics...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// sum returns the SHA-256 of data in hexadecimal digits.
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
 }
 
 // running is a scorer that runs.
