@@ -134,6 +134,36 @@ func TestShardsOneByOne(t *testing.T) {
 	}
 }
 
+// TestShardOfAnotherRound: shard 0 of another round was stopped between the two parts that it leaves. The shards of the first
+// round still come to an end.
+func TestShardOfAnotherRound(t *testing.T) {
+	t.Parallel()
+	_, source := hospital(t, tinyVisits)
+	dir := t.TempDir()
+	store := models.OpenDir(dir)
+	first := func() *retrain.Job { return tiny(store, source, retrain.Shard{Index: 0, Count: 2}) }
+	if _, err := first().Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	part, err := store.ReadPart(t.Context(), "0-of-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := first()
+	other.Fit.Seed++
+	if _, err := other.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.WritePart(t.Context(), "0-of-2", part); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if r, err := tiny(store, source, retrain.Shard{Index: i, Count: 2}).Run(t.Context()); err != nil || (r.Entry != nil) != (i == 1) {
+			t.Fatalf("shard %d: %+v, %v", i, r, err)
+		}
+	}
+}
+
 func TestParseShard(t *testing.T) {
 	t.Parallel()
 	if s, err := retrain.ParseShard("2/3"); err != nil || s != (retrain.Shard{Index: 2, Count: 3}) || s.String() != "2/3" {
