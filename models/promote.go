@@ -240,6 +240,24 @@ func (s *Store) change(ctx context.Context, c Change) error {
 	return nil
 }
 
+// Unchanged returns an error that wraps ErrConflict, and tells who changed it, unless generation from is served, "" for
+// none. A damaged champion counts by its name, as far as that is known.
+func (s *Store) Unchanged(ctx context.Context, from string) error {
+	served := ""
+	g, err := s.Champion(ctx)
+	if g != nil {
+		served = g.Name
+	}
+	_, damaged := errors.AsType[*FileError](err)
+	switch {
+	case err != nil && !damaged && !errors.Is(err, ErrNotFound):
+		return err
+	case served != from:
+		return s.conflict(ctx, served)
+	}
+	return nil
+}
+
 // conflict returns the error of a change that came too late, which tells what is served and by whose doing.
 func (s *Store) conflict(ctx context.Context, served string) error {
 	if served == "" {

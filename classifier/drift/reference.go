@@ -31,6 +31,8 @@ type Reference struct {
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
 	Known  Rate           `json:"known_terms"`
 	Levels []ColumnLevels `json:"levels,omitempty"`
+	// Parts are some of the same notes by name of the model that may score them instead. See Without.
+	Parts map[string]*Reference `json:"parts,omitempty"`
 }
 
 // ColumnLevels counts the unknown levels of one categorical column.
@@ -57,8 +59,35 @@ func (r *Reference) Check(topics int, columns []string) error {
 	if _, err := total(r.Scores.Counts); err != nil {
 		return err
 	}
-	_, err := total(r.Topics)
-	return err
+	if _, err := total(r.Topics); err != nil {
+		return err
+	}
+	for name, part := range r.Parts {
+		// A part without notes is one, so only its shape counts.
+		if part == nil || part.Scores == nil || !slices.Equal(part.Scores.Edges, r.Scores.Edges) || len(part.Scores.Counts) != len(r.Scores.Counts) ||
+			len(part.Topics) != len(r.Topics) || len(part.Levels) != len(r.Levels) {
+			return fmt.Errorf("%w: part %q has other bins", ErrArgument, name)
+		}
+	}
+	return nil
+}
+
+// MinNotes is the number of notes below which a reference would be mostly chance.
+const MinNotes = 100
+
+// Without returns the reference without the parts that other models score, nil if it has fewer than MinNotes notes then.
+func (r *Reference) Without(others func(part string) bool) *Reference {
+	rest := r.Empty()
+	rest.add(r, 1)
+	for name, part := range r.Parts {
+		if others(name) {
+			rest.add(part, -1)
+		}
+	}
+	if rest.Notes() < MinNotes {
+		return nil
+	}
+	return rest
 }
 
 // MapScores changes the bins to those of scores that an increasing function maps, as a recalibration does.
@@ -69,9 +98,12 @@ func (r *Reference) MapScores(f func(float64) float64) {
 		scores.Edges[i] = f(e)
 	}
 	r.Scores = &scores
+	for _, part := range r.Parts {
+		part.MapScores(f)
+	}
 }
 
-// Empty returns a reference of the same bins, topics and columns without counts, for another period.
+// Empty returns a reference of the same bins, topics and columns without counts and parts, for another period.
 func (r *Reference) Empty() *Reference {
 	e := &Reference{Scores: r.Scores.Empty(), Topics: make([]float64, len(r.Topics)), Levels: slices.Clone(r.Levels)}
 	for i := range e.Levels {
@@ -96,17 +128,20 @@ func (r *Reference) Add(n *Note) {
 }
 
 // Merge adds the counts of a period of the same reference.
-func (r *Reference) Merge(other *Reference) {
+func (r *Reference) Merge(other *Reference) { r.add(other, 1) }
+
+// add adds counts, or takes them away with a sign of -1.
+func (r *Reference) add(other *Reference, sign int) {
 	for b, c := range other.Scores.Counts {
-		r.Scores.Counts[b] += c
+		r.Scores.Counts[b] = max(0, r.Scores.Counts[b]+float64(sign)*c)
 	}
-	r.Scores.Invalid += other.Scores.Invalid
+	r.Scores.Invalid += sign * other.Scores.Invalid
 	for t, c := range other.Topics {
-		r.Topics[t] += c
+		r.Topics[t] = max(0, r.Topics[t]+float64(sign)*c)
 	}
-	r.Known.Add(other.Known.Hits, other.Known.Of)
+	r.Known.Add(sign*other.Known.Hits, sign*other.Known.Of)
 	for i, l := range other.Levels {
-		r.Levels[i].Unknown.Add(l.Unknown.Hits, l.Unknown.Of)
+		r.Levels[i].Unknown.Add(sign*l.Unknown.Hits, sign*l.Unknown.Of)
 	}
 }
 

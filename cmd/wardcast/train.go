@@ -160,6 +160,7 @@ type trainCmd struct {
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
+	MinEvents    int    `help:"Notes of each outcome that it needs." default:"${minEvents}"`
 	door
 }
 
@@ -184,6 +185,10 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	door := c.open(store, "train")
+	if err := door.Begin(ctx); err != nil {
+		return err
+	}
 	bar := cli.NewProgress(d.Err, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{
 		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store), Site: site,
@@ -193,7 +198,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	data.Pooled = true
-	entry, err := c.open(store, "train").Enter(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
+	entry, err := door.Enter(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
 	if err != nil {
 		return err
 	}
@@ -217,7 +222,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 		s.Ranks = c.Rank
 	}
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
-	s.PerComplaint, s.MinDocuments = train.Policy(c.PerComplaint), c.MinDocuments
+	s.PerComplaint, s.MinDocuments, s.MinEvents = train.Policy(c.PerComplaint), c.MinDocuments, c.MinEvents
 	if flag := c.only(false); flag != "" && s.Method.Supervised() {
 		return s, cli.Usage(fmt.Errorf("%s applies only to the elastic net; method %q does not use it", flag, c.Method))
 	}
@@ -247,6 +252,10 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	}
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Patient == "" && r.Visit == "" }) {
 		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one patient share may become terms")
+	}
+	if r := train.CountRecurring(t.Rows); r.Many() {
+		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column, or every figure flatters",
+			"share", r.Share, "notes", r.Notes)
 	}
 	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
 }

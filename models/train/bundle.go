@@ -12,8 +12,8 @@ import (
 )
 
 // bundle returns the version that a store keeps.
-func (m *made) bundle(s *Settings, job Job) (*models.Bundle, error) {
-	f, d, o, rows := m.fitted, m.data, &m.outcome, m.data.Rows
+func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+	rows := d.Rows
 	f.Info.Method = string(s.Method)
 	b := &models.Bundle{}
 	if err := f.ToBundle(b); err != nil {
@@ -31,28 +31,18 @@ func (m *made) bundle(s *Settings, job Job) (*models.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &b.Manifest
-	n.Name, n.Complaint, n.Seed, n.Head = o.Model, o.Complaint, s.Seed, head
-	n.ThresholdRule = string(s.Threshold)
-	n.CreatedAt, n.Wardcast = job.Created, job.Version
-	n.Training.Documents, n.Training.Positives = len(rows), positives(rows)
-	for _, r := range rows {
-		if r.Arrived.IsZero() {
-			continue
-		}
-		if n.Training.From.IsZero() || r.Arrived.Before(n.Training.From) {
-			n.Training.From = r.Arrived
-		}
-		if r.Arrived.After(n.Training.To) {
-			n.Training.To = r.Arrived
-		}
-	}
+	m := &b.Manifest
+	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
+	m.ThresholdRule = string(s.Threshold)
+	m.CreatedAt, m.Wardcast = job.Created, job.Version
+	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
+	m.Training.From, m.Training.To = period(rows)
 	metrics := measured{o.Metrics, o.Classes}
-	if n.Metrics, err = encoded("metrics", metrics); err != nil {
+	if m.Metrics, err = encoded("metrics", metrics); err != nil {
 		return nil, err
 	}
 	if f.Solver != nil {
-		if n.Solver, err = encoded("solver settings", struct {
+		if m.Solver, err = encoded("solver settings", struct {
 			Status     string     `json:"status"`
 			Iterations int        `json:"iterations"`
 			Objective  float64    `json:"objective"`
@@ -63,19 +53,18 @@ func (m *made) bundle(s *Settings, job Job) (*models.Bundle, error) {
 			return nil, err
 		}
 	}
-	reference, err := m.reference()
+	reference, err := f.reference(d, s)
 	if err != nil {
 		return nil, err
 	}
 	if b.Evaluation, err = f.evaluation(rows, metrics, reference); err != nil {
 		return nil, err
 	}
-	r, err := f.report(b, d, o, job.Site)
+	r, err := f.report(b, d, &o, job.Site)
 	if err != nil {
 		return nil, err
 	}
-	b.Card = r.Card()
-	return b, nil
+	return b, r.Write(b)
 }
 
 // measured holds the metrics of admission and, for several outcomes, those of all classes.
@@ -119,11 +108,12 @@ func supervisedRecord(c *smf.Choice, s *Settings) any {
 		Threshold    eval.Criterion         `json:"threshold"`
 		PerComplaint Policy                 `json:"per_complaint"`
 		MinDocuments int                    `json:"min_documents"`
+		MinEvents    int                    `json:"min_events"`
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
 		s.Method, c.Best.Rank, c.Best.Xi, c.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, c.Candidates,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.MinEvents, s.Seed, c.Candidates,
 	}
 }
 
@@ -133,7 +123,7 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 const calibrationBins = 10
 
 // evaluation returns the contents of evaluation.json: the metrics, the data from which a report draws its curves, and what
-// later notes are compared with, which may be nil.
+// later notes are compared with.
 func (f *Fitted) evaluation(rows []Row, metrics measured, reference *drift.Reference) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
@@ -148,6 +138,6 @@ func (f *Fitted) evaluation(rows []Row, metrics measured, reference *drift.Refer
 		OutOfFold     measured          `json:"out_of_fold"`
 		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
 		Calibration   []eval.Bin        `json:"calibration"`
-		Reference     *drift.Reference  `json:"reference,omitempty"`
+		Reference     *drift.Reference  `json:"reference"`
 	}{metrics, curve, bins, reference})
 }

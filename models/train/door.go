@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 // Candidate is a trained generation and the labelled notes that it is judged on.
@@ -20,6 +21,9 @@ type Candidate struct {
 	Notes Data
 	// Probabilities are those of admission of the notes, by a candidate that has not learned from them.
 	Probabilities []float64
+	// Later says that the notes arrived after those that the candidate learned from, so that reports are made of them.
+	Later bool
+	About report.Data // the outcome and what was left out, for those reports
 }
 
 // Door is the one way by which a training changes what is served: the gate judges, and its verdict is carried out.
@@ -30,6 +34,35 @@ type Door struct {
 	Force            bool
 	By, Why, Command string // for the history
 	Created          time.Time
+
+	begun bool
+	from  string // generation that was served then, "" if none was
+}
+
+// Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
+// Without it the training begins with Enter.
+func (d *Door) Begin(ctx context.Context) error {
+	g, err := d.Store.Champion(ctx)
+	_, damaged := errors.AsType[*models.FileError](err)
+	if err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
+		return fmt.Errorf("looking for the champion: %w", err)
+	}
+	d.begun, d.from = true, ""
+	if g != nil {
+		d.from = g.Name
+	}
+	return nil
+}
+
+// From returns the generation that was served at Begin, "" if none was.
+func (d *Door) From() string { return d.from }
+
+// changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
+func changed(err error) error {
+	if errors.Is(err, models.ErrConflict) {
+		return fmt.Errorf("what is served changed while this training ran, so it changed nothing; run it again: %w", err)
+	}
+	return err
 }
 
 // Entry is what became of a candidate.
@@ -78,18 +111,24 @@ func (d *Door) champion(ctx context.Context) (*champion, error) {
 // champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
 // judge, only these count.
 //
-// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict
-// if another generation was served meanwhile; nothing has changed then.
+// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict,
+// and tells who was faster, if another generation is served than at Begin; nothing has changed then.
 func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
+	if !d.begun {
+		if err := d.Begin(ctx); err != nil {
+			return nil, err
+		}
+	}
 	before, err := d.champion(ctx)
 	if err != nil && !d.Force {
 		return nil, fmt.Errorf("reading the champion, which the new models are held against: %w", err)
 	}
-	if before != nil {
-		c.keepLater(before.until, d.Gate.MinEvents)
+	if err := d.Store.Unchanged(ctx, d.from); err != nil {
+		return nil, changed(err)
 	}
+	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
 	notes := gate.Notes{
-		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Groupings: Groupings(&c.Notes),
+		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
 	if before != nil {
 		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
@@ -99,17 +138,20 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if e.Verdict, err = gate.Judge(notes, d.Gate); err != nil {
 		return nil, fmt.Errorf("judging the new models: %w", err)
 	}
+	if err := c.report(c.Bundles, c.Probabilities, e.Verdict); err != nil {
+		return nil, err
+	}
 	if err := c.record(e.Verdict); err != nil {
 		return nil, err
 	}
 	if e.Candidate, err = c.Save(ctx, d.Store, d.By); err != nil {
 		return nil, err
 	}
-	return e, d.carryOut(ctx, e, before)
+	return e, changed(d.carryOut(ctx, e, &c, before, notes.Champion))
 }
 
-// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes.
-func (c *Candidate) keepLater(until time.Time, least int) {
+// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes, and reports whether they do.
+func (c *Candidate) keepLater(until time.Time, least int) bool {
 	var at []int
 	events := 0
 	for i, r := range c.Notes.Rows {
@@ -120,9 +162,11 @@ func (c *Candidate) keepLater(until time.Time, least int) {
 			}
 		}
 	}
-	if !until.IsZero() && min(events, len(at)-events) >= least {
-		c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	if until.IsZero() || min(events, len(at)-events) < least {
+		return false
 	}
+	c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	return true
 }
 
 // keepServed gives the notes of complaints whose model stays (Outcome.Stays) the champion's probabilities.
@@ -161,37 +205,40 @@ func (c *Candidate) record(v *gate.Verdict) error {
 	return nil
 }
 
-// carryOut does what the verdict, or the force, demands.
-func (d *Door) carryOut(ctx context.Context, e *Entry, before *champion) error {
-	change := models.Change{By: d.By, Why: e.Verdict.Reason, Command: d.Command}
+// carryOut does what the verdict, or the force, demands. p are the champion's probabilities of the candidate's notes.
+func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion, p []float64) error {
+	change := models.Change{To: e.Candidate.Name, From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
 	if d.Why != "" {
 		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
 	}
 	if d.Force || e.Verdict.Decision == gate.Promote {
 		e.Served = e.Candidate
-		return Promote(ctx, d.Store, e.Candidate, change)
+		return d.Store.Promote(ctx, change)
 	}
-	refusal := change
-	refusal.To, refusal.From = e.Candidate.Name, e.Candidate.Parent
-	if err := d.Store.Refuse(ctx, refusal); err != nil {
+	if err := d.Store.Refuse(ctx, change); err != nil {
 		return err
 	}
 	if e.Verdict.Decision != gate.Recalibrate || before.models[models.Other].Classes() != nil {
 		return nil // one intercept and slope cannot mend the probabilities of several outcomes
 	}
-	g, err := d.recalibrate(ctx, before, e.Verdict.Figures.Recalibrated.Recalibration, e.Verdict.Reason)
+	g, err := d.recalibrate(ctx, c, before, p, e.Verdict)
 	if err != nil {
 		return err
 	}
 	e.Served = g
-	change.Action = models.Recalibrated
-	return Promote(ctx, d.Store, g, change)
+	change.To, change.Action = g.Name, models.Recalibrated
+	return d.Store.Promote(ctx, change)
 }
 
 // recalibrate adds the champion's generation with r applied to the probabilities of each model.
-func (d *Door) recalibrate(ctx context.Context, c *champion, r eval.Recalibration, why string) (*models.Generation, error) {
+func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, p []float64, v *gate.Verdict) (*models.Generation, error) {
+	r := v.Figures.Recalibrated.Recalibration
 	g := &models.Generation{
 		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
+	}
+	after := make([]float64, len(p))
+	for i := range p {
+		after[i] = r.Apply(p[i])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]
@@ -201,8 +248,11 @@ func (d *Door) recalibrate(ctx context.Context, c *champion, r eval.Recalibratio
 		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
 			return nil, err
 		}
+		if err = notes.report([]*models.Bundle{&b}, after, v); err != nil {
+			return nil, err
+		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",
-			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, why)
+			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, v.Reason)
 		version, err := d.Store.Save(ctx, &b)
 		if err != nil {
 			return nil, err

@@ -8,44 +8,50 @@ import (
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 )
 
-const (
-	// leastReference is the number of notes below which a reference would be mostly chance.
-	leastReference = 100
-	// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
-	mostReference = 5000
-)
+// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
+const mostReference = 5000
 
-// reference returns what the notes that the model will score look like to it, nil if they are too few. Scores are those out
-// of fold: to its own training notes a model is surer than to new ones. The notes are spread evenly over all.
-func (m *made) reference() (*drift.Reference, error) {
-	if len(m.serves) < leastReference {
-		return nil, nil
-	}
-	model, err := classifier.New(m.fitted.Parts)
+// reference returns what the training notes look like to the model, or as many of them as are enough, spread evenly. Scores
+// are those out of fold: of its own training notes a model is surer than of new ones.
+//
+// In the model of all complaints, those that may have a model of their own are counted apart as well: which of them it will
+// score is not known yet.
+func (f *Fitted) reference(d *Data, s *Settings) (*drift.Reference, error) {
+	model, err := classifier.New(f.Parts)
 	if err != nil {
 		return nil, fmt.Errorf("describing the training notes: %w", err)
 	}
-	scores := take(m.fitted.OutOfFold, m.serves)
 	ref := &drift.Reference{Topics: make([]float64, model.Rank()+1)}
-	if ref.Scores, err = drift.NewHistogram(scores, drift.DefaultBins); err != nil {
+	if ref.Scores, err = drift.NewHistogram(f.OutOfFold, drift.DefaultBins); err != nil {
 		return nil, fmt.Errorf("describing the training notes: %w", err)
 	}
 	for _, name := range model.Categorical() {
 		ref.Levels = append(ref.Levels, drift.ColumnLevels{Column: name})
 	}
-	all := ref.Scores // of all notes, not of those that are read again alone
-	ref.Scores = all.Empty()
-	r := newReader(model, m.data.Aux)
-	var p msg.Prediction
-	n := min(len(m.serves), mostReference)
-	for i := range n {
-		at := m.serves[i*len(m.serves)/n]
-		note := r.note(&m.data.Rows[at], &p)
-		ref.Add(&note)
+	ref = ref.Empty()
+	if d.Pooled {
+		ref.Parts = map[string]*drift.Reference{}
+		for _, g := range byComplaint(*d) {
+			if g.enough(s.MinDocuments, s.MinEvents) {
+				ref.Parts[models.Slug(g.Complaint)] = ref.Empty()
+			}
+		}
 	}
-	ref.Scores = all
+	r := newReader(model, d.Aux)
+	var p msg.Prediction
+	n := min(len(d.Rows), mostReference)
+	for i := range n {
+		at := i * len(d.Rows) / n
+		note := r.note(&d.Rows[at], &p)
+		note.Score = f.OutOfFold[at]
+		ref.Add(&note)
+		if part := ref.Parts[models.Slug(d.Rows[at].Complaint)]; part != nil {
+			part.Add(&note)
+		}
+	}
 	return ref, nil
 }
 

@@ -57,7 +57,7 @@ func generated(tb testing.TB, from, to int) (rows []Row, truth []float64) {
 // small are settings that train in a moment, on one text. TestFitChoosesTheText tries both.
 func small() Settings {
 	s := Default()
-	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF, s.ChooseText = 5, 3, 80, 3, false
+	s.Rank, s.Folds, s.MinDocuments, s.MinEvents, s.Text.MinDF, s.ChooseText = 5, 3, 80, minClass, 3, false
 	return s
 }
 
@@ -151,7 +151,7 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	var why string
 	switch {
 	case !enough:
-		why = "fewer than 80 notes, or fewer than 10 of one class"
+		why = "fewer than 80 notes, or fewer than 10 of one outcome"
 	case policy == Never:
 		why = "the policy is never"
 	case policy == Always:
@@ -167,6 +167,9 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	}
 	if o.Kept != kept || !strings.HasPrefix(o.Why, why) || (o.LogLoss != nil) != (enough && policy != Never) {
 		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents, o.Positives, loss, o.Pooled, o.Kept, o.Why)
+	}
+	if o.Stays != (!enough && policy != Never) {
+		t.Errorf("%s: the model that is served stays: %v", o.Model, o.Stays)
 	}
 	// The metrics are those of the model that will score the complaint.
 	want := o.Pooled
@@ -230,7 +233,7 @@ func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
 func TestTrainSameBits(t *testing.T) {
 	rows, _ := generated(t, 0, 450)
 	s := small()
-	s.PerComplaint, s.MinDocuments, s.Rank, s.Folds = Always, 30, 3, 2
+	s.PerComplaint, s.MinDocuments, s.MinEvents, s.Rank, s.Folds = Always, 30, minClass, 3, 2
 	run := func(processors int) *Trained {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		return train(t, rows, s)
@@ -257,7 +260,7 @@ func TestTrainCancelled(t *testing.T) {
 		}
 	}
 	s := small()
-	s.PerComplaint, s.MinDocuments = Always, 30
+	s.PerComplaint, s.MinDocuments, s.MinEvents = Always, 30, minClass
 	if got, err := Train(ctx, Data{Rows: rows, Aux: auxColumns()}, s, j); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", got, err)
 	}
