@@ -24,8 +24,8 @@ const (
 	Unknown // a value that training has not seen, or seen too seldom
 )
 
-// Reference is what the notes of a training window look like to the model that was trained on them: the period that later
-// ones are compared with.
+// Reference is what the notes of a training window look like to the model that was trained on them: the period that
+// later ones are compared with.
 type Reference struct {
 	Scores *Histogram     `json:"scores"`
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
@@ -75,7 +75,8 @@ func (r *Reference) Check(topics int, columns []string) error {
 // MinNotes is the number of notes below which a reference would be mostly chance.
 const MinNotes = 100
 
-// Without returns the reference without the parts that other models score, nil if it has fewer than MinNotes notes then.
+// Without returns the reference without the parts that other models score, nil if it has fewer than MinNotes notes
+// then.
 func (r *Reference) Without(others func(part string) bool) *Reference {
 	rest := r.Empty()
 	rest.add(r, 1)
@@ -159,8 +160,8 @@ type Shifts struct {
 	Scores, Topics Shift
 }
 
-// Against returns the stability indices of the scores and the main topics of r against a reference with the same bins. A
-// period without notes is an error, as for PSI.
+// Against returns the stability indices of the scores and the main topics of r against a reference with the same bins.
+// A period without notes is an error, as for PSI.
 func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	scores, err := PSI(reference.Scores.Counts, r.Scores.Counts)
 	if err != nil {
@@ -173,8 +174,8 @@ func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	return Shifts{scores, topics}, nil
 }
 
-// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is mostly
-// chance.
+// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is
+// mostly chance.
 const leastShare = 0.02
 
 // common is PSI with the categories below leastShare of the reference as one.

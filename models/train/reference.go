@@ -14,11 +14,11 @@ import (
 // mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
 const mostReference = 5000
 
-// reference returns what the training notes look like to the model, or as many of them as are enough, spread evenly. Scores
-// are those out of fold: of its own training notes a model is surer than of new ones.
+// reference returns what the training notes look like to the model, or as many of them as are enough, spread evenly.
+// Scores are those out of fold: of its own training notes a model is surer than of new ones.
 //
-// In the model of all complaints, those that may have a model of their own are counted apart as well: which of them it will
-// score is not known yet.
+// In the model of all complaints, those that may have a model of their own are counted apart as well: which of them it
+// will score is not known yet.
 func (f *Fitted) reference(d *Data, s *Settings) (*drift.Reference, error) {
 	model, err := classifier.New(f.Parts)
 	if err != nil {
@@ -65,8 +65,8 @@ func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
 // referenceField is the part of an evaluation that holds the reference.
 const referenceField = "reference"
 
-// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it, the
-// recalibration would look like drift.
+// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it,
+// the recalibration would look like drift.
 func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(evaluation, &all); err != nil {

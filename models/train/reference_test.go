@@ -86,8 +86,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceOfSomeComplaints: the model of all complaints can be compared with the training notes of those that it will
-// score, whichever that will be.
+// TestReferenceOfSomeComplaints: the model of all complaints can be compared with the training notes of those that it
+// will score, whichever that will be.
 func TestReferenceOfSomeComplaints(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 1200)

@@ -37,8 +37,8 @@ func NewHandler(set *scoring.Set, options classifier.Options, source string) *Ha
 	return h
 }
 
-// use answers by set from now on. A model that was in use before goes on counting; that of all complaints begins anew if it
-// scores other complaints than before.
+// use answers by set from now on. A model that was in use before goes on counting; that of all complaints begins anew
+// if it scores other complaints than before.
 func (h *Handler) use(set *scoring.Set) {
 	before := h.current.Load()
 	now := &current{set, make(map[*classifier.Model]*watch.Counter)}

@@ -37,8 +37,8 @@ func (f *fakeSource) renew(context.Context) (bool, []error) {
 
 func (f *fakeSource) models() []inUse { return nil }
 
-// TestReloadPauses: a store that stays damaged is read less and less often, a hint is followed at once, and a mended store is
-// polled as before.
+// TestReloadPauses: a store that stays damaged is read less and less often, a hint is followed at once, and a mended
+// store is polled as before.
 func TestReloadPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReloadPauses(t *testing.T) {
 		s := &stream{source: f, metrics: newModelMetrics(prometheus.NewRegistry()), log: slog.New(slog.NewTextHandler(log, nil)), wake: make(chan struct{}, 1), swapped: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.reload(ctx, 5*time.Second)
-		looks := func(what string, wait time.Duration, want ...time.Duration) {
+		looks := func(what string, wait time.Duration, want ...int) {
 			t.Helper()
 			f.mu.Lock()
 			f.looks = nil
@@ -60,7 +60,7 @@ func TestReloadPauses(t *testing.T) {
 				t.Fatalf("%s: looked at %v, want %v", what, f.looks, want)
 			}
 			for i := range want {
-				if f.looks[i] != want[i]*time.Second {
+				if f.looks[i] != time.Duration(want[i])*time.Second {
 					t.Errorf("%s: looked at %v, want %v s", what, f.looks, want)
 				}
 			}
