@@ -24,15 +24,13 @@ const (
 	Unknown // a value that training has not seen, or seen too seldom
 )
 
-// Reference is what the notes of a training window look like to the model that was trained on them: the period that
-// later ones are compared with.
+// Reference is what the notes of a training window look like to the model that was trained on them: the period that later
+// ones are compared with.
 type Reference struct {
 	Scores *Histogram     `json:"scores"`
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
 	Known  Rate           `json:"known_terms"`
 	Levels []ColumnLevels `json:"levels,omitempty"`
-	// Parts are some of the same notes by name of the model that may score them instead. See Without.
-	Parts map[string]*Reference `json:"parts,omitempty"`
 }
 
 // ColumnLevels counts the unknown levels of one categorical column.
@@ -59,36 +57,8 @@ func (r *Reference) Check(topics int, columns []string) error {
 	if _, err := total(r.Scores.Counts); err != nil {
 		return err
 	}
-	if _, err := total(r.Topics); err != nil {
-		return err
-	}
-	for name, part := range r.Parts {
-		// A part without notes is one, so only its shape counts.
-		if part == nil || part.Scores == nil || !slices.Equal(part.Scores.Edges, r.Scores.Edges) || len(part.Scores.Counts) != len(r.Scores.Counts) ||
-			len(part.Topics) != len(r.Topics) || len(part.Levels) != len(r.Levels) {
-			return fmt.Errorf("%w: part %q has other bins", ErrArgument, name)
-		}
-	}
-	return nil
-}
-
-// MinNotes is the number of notes below which a reference would be mostly chance.
-const MinNotes = 100
-
-// Without returns the reference without the parts that other models score, nil if it has fewer than MinNotes notes
-// then.
-func (r *Reference) Without(others func(part string) bool) *Reference {
-	rest := r.Empty()
-	rest.add(r, 1)
-	for name, part := range r.Parts {
-		if others(name) {
-			rest.add(part, -1)
-		}
-	}
-	if rest.Notes() < MinNotes {
-		return nil
-	}
-	return rest
+	_, err := total(r.Topics)
+	return err
 }
 
 // MapScores changes the bins to those of scores that an increasing function maps, as a recalibration does.
@@ -99,12 +69,9 @@ func (r *Reference) MapScores(f func(float64) float64) {
 		scores.Edges[i] = f(e)
 	}
 	r.Scores = &scores
-	for _, part := range r.Parts {
-		part.MapScores(f)
-	}
 }
 
-// Empty returns a reference of the same bins, topics and columns without counts and parts, for another period.
+// Empty returns a reference of the same bins, topics and columns without counts, for another period.
 func (r *Reference) Empty() *Reference {
 	e := &Reference{Scores: r.Scores.Empty(), Topics: make([]float64, len(r.Topics)), Levels: slices.Clone(r.Levels)}
 	for i := range e.Levels {
@@ -129,20 +96,17 @@ func (r *Reference) Add(n *Note) {
 }
 
 // Merge adds the counts of a period of the same reference.
-func (r *Reference) Merge(other *Reference) { r.add(other, 1) }
-
-// add adds counts, or takes them away with a sign of -1.
-func (r *Reference) add(other *Reference, sign int) {
+func (r *Reference) Merge(other *Reference) {
 	for b, c := range other.Scores.Counts {
-		r.Scores.Counts[b] = max(0, r.Scores.Counts[b]+float64(sign)*c)
+		r.Scores.Counts[b] += c
 	}
-	r.Scores.Invalid += sign * other.Scores.Invalid
+	r.Scores.Invalid += other.Scores.Invalid
 	for t, c := range other.Topics {
-		r.Topics[t] = max(0, r.Topics[t]+float64(sign)*c)
+		r.Topics[t] += c
 	}
-	r.Known.Add(sign*other.Known.Hits, sign*other.Known.Of)
+	r.Known.Add(other.Known.Hits, other.Known.Of)
 	for i, l := range other.Levels {
-		r.Levels[i].Unknown.Add(sign*l.Unknown.Hits, sign*l.Unknown.Of)
+		r.Levels[i].Unknown.Add(l.Unknown.Hits, l.Unknown.Of)
 	}
 }
 
@@ -160,8 +124,8 @@ type Shifts struct {
 	Scores, Topics Shift
 }
 
-// Against returns the stability indices of the scores and the main topics of r against a reference with the same bins.
-// A period without notes is an error, as for PSI.
+// Against returns the stability indices of the scores and the main topics of r against a reference with the same bins. A
+// period without notes is an error, as for PSI.
 func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	scores, err := PSI(reference.Scores.Counts, r.Scores.Counts)
 	if err != nil {
@@ -174,8 +138,8 @@ func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	return Shifts{scores, topics}, nil
 }
 
-// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is
-// mostly chance.
+// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is mostly
+// chance.
 const leastShare = 0.02
 
 // common is PSI with the categories below leastShare of the reference as one.

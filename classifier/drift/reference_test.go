@@ -92,7 +92,6 @@ func TestReferenceCheck(t *testing.T) {
 		"nothing counted":      func(r *drift.Reference) { clear(r.Topics) },
 		"another rank":         func(r *drift.Reference) { r.Topics = append(r.Topics, 1) },
 		"another column":       func(r *drift.Reference) { r.Levels[0].Column = "site" },
-		"another part":         func(r *drift.Reference) { r.Parts = map[string]*drift.Reference{"cough": {}} },
 		"a column that is not": func(r *drift.Reference) { r.Levels = nil },
 	} {
 		r := reference(3)
@@ -100,35 +99,6 @@ func TestReferenceCheck(t *testing.T) {
 		if err := r.Check(2, []string{"sex"}); !errors.Is(err, drift.ErrArgument) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// TestWithout: the parts that others score are taken away, and too few notes are no reference.
-func TestWithout(t *testing.T) {
-	t.Parallel()
-	r := reference(100)
-	r.Parts = map[string]*drift.Reference{"cough": r.Empty(), "fall": r.Empty()}
-	for range 90 {
-		r.Parts["cough"].Add(&drift.Note{Score: .2, Known: 8, Tokens: 10, Unknown: []drift.Level{drift.Known}})
-	}
-	got := r.Without(func(part string) bool { return part == "cough" })
-	want := r.Empty()
-	for i := range 110 {
-		n := &drift.Note{Score: .7, Topic: 1, Known: 8, Tokens: 10, Unknown: []drift.Level{drift.Known}}
-		if i < 10 {
-			n.Score, n.Topic = .2, 0
-		}
-		want.Add(n)
-	}
-	if d := cmp.Diff(want, got); d != "" || r.Notes() != 200 {
-		t.Errorf("%v notes left in r (-want +got):\n%s", r.Notes(), d)
-	}
-	if got := r.Without(func(string) bool { return false }); got.Notes() != 200 {
-		t.Errorf("without nothing: %v notes", got.Notes())
-	}
-	r.Parts["fall"].Merge(got)
-	if got := r.Without(func(string) bool { return true }); got != nil {
-		t.Errorf("without all: %+v", got)
 	}
 }
 

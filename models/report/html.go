@@ -29,11 +29,9 @@ func (r *Report) HTML() ([]byte, error) {
 		*Report
 		MeasuredOn, Summary, Formula, Caveat                            string
 		CalibrationPlot, RiskPlot, DecisionPlot, ROC, Precision, Forest template.HTML
-		Files                                                           []string
 	}{
 		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(),
 		r.calibrationChart(), r.riskChart(), r.decisionChart(), r.rocChart(), r.precisionChart(), r.forestChart(),
-		r.fileNames(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)

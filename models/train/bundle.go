@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -53,11 +52,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 			return nil, err
 		}
 	}
-	reference, err := f.reference(d, s)
-	if err != nil {
-		return nil, err
-	}
-	if b.Evaluation, err = f.evaluation(rows, metrics, reference); err != nil {
+	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
 		return nil, err
 	}
 	r, err := f.report(b, d, &o, job.Site)
@@ -122,9 +117,8 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 
 const calibrationBins = 10
 
-// evaluation returns the contents of evaluation.json: the metrics, the data from which a report draws its curves, and what
-// later notes are compared with.
-func (f *Fitted) evaluation(rows []Row, metrics measured, reference *drift.Reference) (json.RawMessage, error) {
+// evaluation returns the contents of evaluation.json: the metrics, and the data from which a report draws its curves.
+func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
 	if err != nil {
@@ -138,6 +132,5 @@ func (f *Fitted) evaluation(rows []Row, metrics measured, reference *drift.Refer
 		OutOfFold     measured          `json:"out_of_fold"`
 		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
 		Calibration   []eval.Bin        `json:"calibration"`
-		Reference     *drift.Reference  `json:"reference"`
-	}{metrics, curve, bins, reference})
+	}{metrics, curve, bins})
 }

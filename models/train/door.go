@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -126,6 +125,13 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if err := d.Store.Unchanged(ctx, d.from); err != nil {
 		return nil, changed(err)
 	}
+	var stays *models.Generation
+	if before != nil {
+		stays = before.generation
+	}
+	if err := c.refer(stays); err != nil {
+		return nil, err
+	}
 	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
 	notes := gate.Notes{
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
@@ -185,19 +191,8 @@ func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
 
 // record writes the verdict into the evaluation and the card of each model.
 func (c *Candidate) record(v *gate.Verdict) error {
-	verdict, err := encoded("the verdict", v)
-	if err != nil {
-		return err
-	}
 	for _, b := range c.Bundles {
-		all := map[string]json.RawMessage{}
-		if len(b.Evaluation) > 0 {
-			if err := json.Unmarshal(b.Evaluation, &all); err != nil {
-				return fmt.Errorf("reading the evaluation of model %q: %w", b.Manifest.Name, err)
-			}
-		}
-		all["verdict"] = verdict
-		if b.Evaluation, err = encoded("evaluation", all); err != nil {
+		if err := evaluated(b, "verdict", v); err != nil {
 			return err
 		}
 		b.Card += fmt.Sprintf("\n## How the gate judged the generation\n\nDecision: %s. %s\n", v.Decision, v.Reason)
@@ -244,11 +239,11 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, p
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
 		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
-		var err error
-		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
+		if err := notes.report([]*models.Bundle{&b}, after, v); err != nil {
 			return nil, err
 		}
-		if err = notes.report([]*models.Bundle{&b}, after, v); err != nil {
+		var err error
+		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
 			return nil, err
 		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",

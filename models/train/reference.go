@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/drift"
@@ -11,48 +12,83 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
-const mostReference = 5000
+const (
+	// leastReference is the number of notes below which a reference would be mostly chance.
+	leastReference = 100
+	// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
+	mostReference = 5000
+)
 
-// reference returns what the training notes look like to the model, or as many of them as are enough, spread evenly.
-// Scores are those out of fold: of its own training notes a model is surer than of new ones.
-//
-// In the model of all complaints, those that may have a model of their own are counted apart as well: which of them it
-// will score is not known yet.
-func (f *Fitted) reference(d *Data, s *Settings) (*drift.Reference, error) {
-	model, err := classifier.New(f.Parts)
+// refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
+// from them, so scores are as sure as those of the stream will be. stays are the models that are served on, of before.
+func (c *Candidate) refer(stays *models.Generation) error {
+	scored := map[string][]int{}
+	for i, r := range c.Notes.Rows {
+		scored[models.Slug(r.Complaint)] = append(scored[models.Slug(r.Complaint)], i)
+	}
+	var others []int
+	for _, b := range c.Bundles[1:] {
+		if err := c.describe(b, scored[b.Manifest.Name]); err != nil {
+			return err
+		}
+		delete(scored, b.Manifest.Name)
+	}
+	for _, o := range c.Outcomes {
+		if stays != nil && o.Stays && stays.Models[o.Model].Version != "" {
+			delete(scored, o.Model)
+		}
+	}
+	for _, at := range scored {
+		others = append(others, at...)
+	}
+	slices.Sort(others)
+	return c.describe(c.Bundles[0], others)
+}
+
+// describe sets what these of the notes look like to a version, unless they are too few. The notes are spread evenly over all.
+func (c *Candidate) describe(b *models.Bundle, at []int) error {
+	if len(at) < leastReference {
+		return nil
+	}
+	model, err := classifier.Load(b)
 	if err != nil {
-		return nil, fmt.Errorf("describing the training notes: %w", err)
+		return fmt.Errorf("describing notes: %w", err)
 	}
 	ref := &drift.Reference{Topics: make([]float64, model.Rank()+1)}
-	if ref.Scores, err = drift.NewHistogram(f.OutOfFold, drift.DefaultBins); err != nil {
-		return nil, fmt.Errorf("describing the training notes: %w", err)
+	if ref.Scores, err = drift.NewHistogram(take(c.Probabilities, at), drift.DefaultBins); err != nil {
+		return fmt.Errorf("describing notes: %w", err)
 	}
 	for _, name := range model.Categorical() {
 		ref.Levels = append(ref.Levels, drift.ColumnLevels{Column: name})
 	}
-	ref = ref.Empty()
-	if d.Pooled {
-		ref.Parts = map[string]*drift.Reference{}
-		for _, g := range byComplaint(*d) {
-			if g.enough(s.MinDocuments, s.MinEvents) {
-				ref.Parts[models.Slug(g.Complaint)] = ref.Empty()
-			}
-		}
-	}
-	r := newReader(model, d.Aux)
+	all := ref.Scores // of all notes, not of those that are read again alone
+	ref.Scores = all.Empty()
+	r := newReader(model, c.Notes.Aux)
 	var p msg.Prediction
-	n := min(len(d.Rows), mostReference)
+	n := min(len(at), mostReference)
 	for i := range n {
-		at := i * len(d.Rows) / n
-		note := r.note(&d.Rows[at], &p)
-		note.Score = f.OutOfFold[at]
+		note := r.note(&c.Notes.Rows[at[i*len(at)/n]], &p)
 		ref.Add(&note)
-		if part := ref.Parts[models.Slug(d.Rows[at].Complaint)]; part != nil {
-			part.Add(&note)
+	}
+	ref.Scores = all
+	return evaluated(b, referenceField, ref)
+}
+
+// evaluated adds a field to the evaluation of a version.
+func evaluated(b *models.Bundle, field string, value any) error {
+	all := map[string]json.RawMessage{}
+	if len(b.Evaluation) > 0 {
+		if err := json.Unmarshal(b.Evaluation, &all); err != nil {
+			return fmt.Errorf("reading the evaluation of model %q: %w", b.Manifest.Name, err)
 		}
 	}
-	return ref, nil
+	data, err := encoded("the "+field, value)
+	if err != nil {
+		return err
+	}
+	all[field] = data
+	b.Evaluation, err = encoded("evaluation", all)
+	return err
 }
 
 // note returns what a row looks like to the model. It uses p.
@@ -65,8 +101,8 @@ func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
 // referenceField is the part of an evaluation that holds the reference.
 const referenceField = "reference"
 
-// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it,
-// the recalibration would look like drift.
+// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it, the
+// recalibration would look like drift.
 func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(evaluation, &all); err != nil {

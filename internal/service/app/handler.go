@@ -11,7 +11,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/watch"
-	"github.com/wardcast/wardcast/models"
 )
 
 // Handler answers each record with a prediction, by the set that is current when the record comes.
@@ -37,17 +36,16 @@ func NewHandler(set *scoring.Set, options classifier.Options, source string) *Ha
 	return h
 }
 
-// use answers by set from now on. A model that was in use before goes on counting; that of all complaints begins anew
-// if it scores other complaints than before.
+// use answers by set from now on. A model that was in use before goes on counting.
 func (h *Handler) use(set *scoring.Set) {
 	before := h.current.Load()
 	now := &current{set, make(map[*classifier.Model]*watch.Counter)}
 	for name, m := range set.Models {
-		if before != nil && (name != models.Other || maps.EqualFunc(before.set.Models, set.Models, func(_, _ *classifier.Model) bool { return true })) {
+		if before != nil {
 			now.counters[m] = before.counters[m]
 		}
 		if now.counters[m] == nil {
-			now.counters[m] = watch.NewCounter(watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.Reference(name)})
+			now.counters[m] = watch.NewCounter(watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.References[name]})
 		}
 	}
 	h.current.Store(now)

@@ -20,7 +20,7 @@ type Set struct {
 	Models     map[string]*classifier.Model // by name
 	Versions   map[string]string            // of the models
 	Created    map[string]time.Time         // when each was trained
-	// References tell what all training notes look like to each model; nil for one that was trained without. See Reference.
+	// References tell what the training notes look like to each model; nil for one that was trained without.
 	References map[string]*drift.Reference
 }
 
@@ -64,16 +64,6 @@ func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generati
 		return nil, err
 	}
 	return s, nil
-}
-
-// Reference returns what the training notes of the complaints that a model scores look like to it; nil if training did not
-// record it, or if they are too few.
-func (s *Set) Reference(name string) *drift.Reference {
-	r := s.References[name]
-	if r == nil {
-		return nil
-	}
-	return r.Without(func(part string) bool { return part != name && s.Models[part] != nil })
 }
 
 // read reads the model of this name.
