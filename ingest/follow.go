@@ -29,13 +29,13 @@ type Follow struct {
 	Logger *slog.Logger // of requests that failed and are repeated; nil is silent
 }
 
-// Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx ends;
-// then it returns nil. The calls do not overlap. The record is valid until each returns.
+// Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx
+// ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
 //
-// If the topic does not exist at the beginning, the error is a *MissingTopicsError. Later, a request that fails is repeated
-// for as long as it takes. If records were deleted before they were read, or the topic was created anew, reading goes on with
-// the oldest record that is there, so records may come again. Memory is one response of at most 256 KiB (or one larger batch)
-// for each partition, and what kafka-go decompresses of it.
+// If the topic does not exist at the beginning, the error is a *MissingTopicsError. Later, a request that fails is
+// repeated for as long as it takes. If records were deleted before they were read, or the topic was created anew,
+// reading goes on with the oldest record that is there, so records may come again. Memory is one response of at most
+// 256 KiB (or one larger batch) for each partition, and what kafka-go decompresses of it.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)

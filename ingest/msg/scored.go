@@ -9,8 +9,8 @@ type Scored struct {
 	Admission float64
 }
 
-// DecodeScored reads a prediction into s, whose former contents are lost. It skips the explanation and does not keep data.
-// The rules and the order of errors are those of DecodeNote; visit_id and a probability in [0,1] are required.
+// DecodeScored reads a prediction into s, whose former contents are lost. It skips the explanation and does not keep
+// data. The rules and the order of errors are those of DecodeNote; visit_id and a probability in [0,1] are required.
 func DecodeScored(data []byte, s *Scored) error {
 	*s = Scored{}
 	var d decoder

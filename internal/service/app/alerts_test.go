@@ -40,8 +40,8 @@ func exported(s *site) map[string]bool {
 	return names
 }
 
-// TestAlerts holds the alert rules against the metrics that there are, the tests of the rules, and the page that says what
-// to do. promtool checks the rest: see TestPromtool.
+// TestAlerts holds the alert rules against the metrics that there are, the tests of the rules, and the page that says
+// what to do. promtool checks the rest: see TestPromtool.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	var file struct {

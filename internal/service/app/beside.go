@@ -19,15 +19,11 @@ type task struct {
 	// without says what is missing while the task does not run.
 	without string
 	run     func(ctx context.Context) error
-	retry   time.Duration // besideRetry by default
 }
 
-// beside runs a task until ctx ends. Whatever goes wrong in it, a panic too, ends there: it is logged, and the task begins
-// again after a while. A reason is logged once as long as it stays the same.
+// beside runs a task until ctx ends. Whatever goes wrong in it, a panic too, ends there: it is logged, and the task
+// begins again after a while. A reason is logged once as long as it stays the same.
 func beside(ctx context.Context, log *slog.Logger, t task) {
-	if t.retry == 0 {
-		t.retry = besideRetry
-	}
 	before := ""
 	for ctx.Err() == nil {
 		err := guarded(func() error { return t.run(ctx) })
@@ -44,7 +40,7 @@ func beside(ctx context.Context, log *slog.Logger, t task) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(t.retry):
+		case <-time.After(besideRetry):
 		}
 	}
 }

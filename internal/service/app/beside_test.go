@@ -176,8 +176,8 @@ func TestForeignList(t *testing.T) {
 	}
 }
 
-// TestShadow streams notes past a champion and a challenger. The predictions are the champion's alone, and those of the shadow
-// the challenger's alone.
+// TestShadow streams notes past a champion and a challenger. The predictions are the champion's alone, and those of the
+// shadow the challenger's alone.
 func TestShadow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -220,7 +220,8 @@ func TestShadow(t *testing.T) {
 	r.stop()
 }
 
-// TestShadowInTrouble: a challenger whose topic is missing, or that has more notes than it can take, costs no prediction.
+// TestShadowInTrouble: a challenger whose topic is missing, or that has more notes than it can take, costs no
+// prediction.
 func TestShadowInTrouble(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// labelRate is how many predictions, and how many outcomes, are read per second at most, so that a million of them takes
-	// no processor from the scorer. Labels are late by hours; a reader that lags by minutes loses nothing.
+	// labelRate is how many predictions, and how many outcomes, are read per second at most, so that a million of them
+	// takes no processor from the scorer. Labels are late by hours; a reader that lags by minutes loses nothing.
 	labelRate = 2000
-	// labelInterval is how often the calibration is measured, or seldomer so that it takes at most one labelShare-th of the time.
+	// labelInterval is how often the calibration is measured, or seldomer so that it takes at most one labelShare-th of
+	// the time.
 	labelInterval = 5 * time.Second
 	labelShare    = 100
 )
 
-// newLabels returns the tasks that join the predictions of all scorers with the outcomes of their visits, from those of the last days
-// on. They read the KafkaTopics as anybody could; the scorer knows nothing of them.
+// newLabels returns the tasks that join the predictions of all scorers with the outcomes of their visits, from those of
+// the last days on. They read the KafkaTopics as anybody could; the scorer knows nothing of them.
 func newLabels(client *ingest.Client, o *Options) ([]task, error) {
 	labels := watch.NewLabels(time.Now)
 	if err := o.Registry.Register(labels); err != nil {

@@ -27,8 +27,8 @@ const (
 	shadowTimeout = 5 * time.Second
 )
 
-// shadow has a challenger score the notes that the champion has scored, for comparison. The champion never waits for it: a
-// note that finds the queue full is left out and counted, and so is one that cannot be scored or written.
+// shadow has a challenger score the notes that the champion has scored, for comparison. The champion never waits for
+// it: a note that finds the queue full is left out and counted, and so is one that cannot be scored or written.
 type shadow struct {
 	which    string // config.Shadow.Generation
 	topic    string
@@ -85,13 +85,16 @@ func (s *shadow) offer(r *ingest.Record) {
 
 // run scores what is offered, and looks for another challenger every poll, until ctx ends.
 func (s *shadow) run(ctx context.Context, poll time.Duration) error {
-	looked := time.Time{}
+	next := time.Time{}
 	tick := time.NewTicker(shadowTick)
 	defer tick.Stop()
 	for {
-		if time.Since(looked) >= poll {
-			s.renew(ctx)
-			looked = time.Now()
+		if time.Now().After(next) {
+			pause := poll
+			if !s.renew(ctx) {
+				pause = max(poll, maxPause)
+			}
+			next = time.Now().Add(pause)
 		}
 		select {
 		case <-ctx.Done():
@@ -102,43 +105,47 @@ func (s *shadow) run(ctx context.Context, poll time.Duration) error {
 	}
 }
 
-// renew takes up the challenger that the store has now, or none. The one in use stays if the new one cannot be read.
-func (s *shadow) renew(ctx context.Context) {
+// renew takes up the challenger that the store has now, or none. If it cannot be read, renew returns false and the one
+// in use stays.
+func (s *shadow) renew(ctx context.Context) bool {
 	served := s.triage.set()
 	set, err := loadChallenger(ctx, s.triage.store, s.which, s.set, served)
 	switch {
-	case errors.Is(err, models.ErrNotFound) && s.which == config.LatestChallenger:
-		set, err = nil, nil
 	case err != nil:
 		if why := err.Error(); ctx.Err() == nil && why != s.unknown {
 			s.unknown = why
 			s.log.Error("the challenger cannot be read", "generation", s.which, "err", err)
 		}
-		return
-	case set.Generation == served.Generation: // it is the champion
+		return false
+	case set != nil && set.Generation == served.Generation: // it is the champion
 		set = nil
 	}
 	if s.unknown = ""; set == s.set {
-		return
+		return true
 	}
 	s.set = set
 	s.info.Reset()
 	if set == nil {
 		s.handler.Store(nil)
 		s.log.Info("no challenger scores in the shadow")
-		return
+		return true
 	}
 	s.handler.Store(NewHandler(set, s.triage.options, s.triage.source+"/shadow"))
 	s.info.WithLabelValues(set.Generation).Set(1)
 	s.log.Info("a challenger scores in the shadow", "generation", set.Generation, "kafka_topic", s.topic)
+	return true
 }
 
-// loadChallenger reads the generation that which names. Versions of the running challenger or the champion are not read again.
+// loadChallenger reads the generation that which names, nil if it names the latest and there is none. Versions of the
+// running challenger or the champion are not read again.
 func loadChallenger(ctx context.Context, store *models.Store, which string, running, served *scoring.Set) (*scoring.Set, error) {
 	var g *models.Generation
 	var err error
 	if which == config.LatestChallenger {
 		g, err = store.Challenger(ctx)
+		if _, damaged := errors.AsType[*models.FileError](err); errors.Is(err, models.ErrNotFound) && !damaged {
+			return nil, nil
+		}
 	} else {
 		g, err = store.Generation(ctx, which)
 	}
@@ -156,8 +163,7 @@ func (t *triage) checkShadow(ctx context.Context, which string) error {
 	if which == "" {
 		return nil
 	}
-	_, err := loadChallenger(ctx, t.store, which, nil, t.set())
-	if err != nil && !(which == config.LatestChallenger && errors.Is(err, models.ErrNotFound)) {
+	if _, err := loadChallenger(ctx, t.store, which, nil, t.set()); err != nil {
 		return fmt.Errorf("shadow.generation: %w", err)
 	}
 	return nil

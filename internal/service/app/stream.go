@@ -61,8 +61,8 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	return nil
 }
 
-// maxPause is the longest pause before models that were refused are read again, unless models.poll is longer. All of them
-// are read then, which costs most where the store is a bucket.
+// maxPause is the longest pause before models that were refused are read again, unless models.poll is longer. All of
+// them are read then, which costs most where the store is a bucket.
 const maxPause = 30 * time.Second
 
 // hint has the models looked for at once. It is only a hint: it never waits, and what is in use is read from the store.
@@ -76,9 +76,9 @@ func signal(c chan struct{}) {
 	}
 }
 
-// reload loads new models until ctx ends, whenever poll has passed or hint is called. A model that cannot be read is refused
-// and tried again after growing pauses, because it may not be complete yet; the one in use stays. A second refusal for the
-// same reason is logged, once.
+// reload loads new models until ctx ends, whenever poll has passed or hint is called. A model that cannot be read is
+// refused and tried again after growing pauses, because it may not be complete yet; the one in use stays. A second
+// refusal for the same reason is logged, once.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	pause := poll
 	timer := time.NewTimer(pause)

@@ -1,14 +1,14 @@
-// Package watch measures, while notes are scored, how they differ from those that the models were trained on, and whether
-// the predictions come true.
+// Package watch measures, while notes are scored, how they differ from those that the models were trained on, and
+// whether the predictions come true.
 //
-// Drift counts notes as they are scored: a few additions for each, no label, no note kept. Labels joins predictions with the
-// outcomes that come hours or days later; it is fed by whoever reads the two KafkaTopics, never by the scorer. Both are
-// prometheus.Collector and safe for concurrent use.
+// Drift counts notes as they are scored: a few additions for each, no label, no note kept. Labels joins predictions
+// with the outcomes that come hours or days later; it is fed by whoever reads the two KafkaTopics, never by the scorer.
+// Both are prometheus.Collector and safe for concurrent use.
 //
 // # Drift
 //
-// Counts are of the last seven days and today, in UTC, from the start of the process on, by model. A model that is taken over
-// into a new generation goes on counting. What training has not recorded is left out.
+// Counts are of the last seven days and today, in UTC, from the start of the process on, by model. A model that is
+// taken over into a new generation goes on counting. What training has not recorded is left out.
 //
 //	wardcast_drift_notes{model}                             notes counted
 //	wardcast_score_psi{model}                               population stability index of the probabilities

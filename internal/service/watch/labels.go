@@ -28,8 +28,8 @@ const (
 	nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 
-// Labels joins predictions with the outcomes of their visits and measures the calibration. A visit is kept as a number of 64
-// bits that does not tell its name.
+// Labels joins predictions with the outcomes of their visits and measures the calibration. A visit is kept as a number
+// of 64 bits that does not tell its name.
 type Labels struct {
 	now  func() time.Time
 	seed maphash.Seed
@@ -68,8 +68,8 @@ func NewLabels(now func() time.Time) *Labels {
 	return l
 }
 
-// Prediction takes the value of a message of predictions that was written at a time. Of several predictions for a visit the
-// first counts, as in training.
+// Prediction takes the value of a message of predictions that was written at a time. Of several predictions for a visit
+// the first counts, as in training.
 func (l *Labels) Prediction(value []byte, written time.Time) {
 	var p msg.Scored
 	if msg.DecodeScored(value, &p) != nil {
@@ -91,8 +91,8 @@ func (l *Labels) Prediction(value []byte, written time.Time) {
 	})
 }
 
-// Outcome takes the value of a message of outcomes that was written at a time. The latest event of a visit counts, as in
-// training: admitted means admitted, everything else not, and a cancelled event leaves the visit undecided.
+// Outcome takes the value of a message of outcomes that was written at a time. The latest event of a visit counts, as
+// in training: admitted means admitted, everything else not, and a cancelled event leaves the visit undecided.
 func (l *Labels) Outcome(value []byte, written time.Time) {
 	var o msg.Outcome
 	if msg.DecodeOutcome(value, &o) != nil {
@@ -160,8 +160,8 @@ type measure struct {
 	intercept, slope              *eval.Estimate
 }
 
-// Measure forgets visits older than Horizon and measures the calibration anew, which the metrics tell from then on. It takes
-// a moment for each ten thousand visits.
+// Measure forgets visits older than Horizon and measures the calibration anew, which the metrics tell from then on. It
+// takes a moment for each ten thousand visits.
 func (l *Labels) Measure() {
 	type sample struct {
 		y []bool
