@@ -14,6 +14,9 @@ type Bundle struct {
 	Tensors    Tensors
 	Evaluation json.RawMessage
 	Card       string // Markdown
+	// Report and Page are what the card is drawn from, as JSON and as a page of HTML. Versions made before there were any have none.
+	Report json.RawMessage
+	Page   []byte
 
 	// Version and SHA256, that of the manifest, are set by Load and Save.
 	Version string

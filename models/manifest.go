@@ -112,6 +112,8 @@ const (
 	tensorsFile    = "tensors.safetensors"
 	evaluationFile = "evaluation.json"
 	cardFile       = "card.md"
+	reportFile     = "report.json"
+	pageFile       = "report.html"
 )
 
 // limits are the largest sizes of the files in bytes. A vocabulary of 100,000 terms takes about 10 MiB, 1,000 topics
@@ -121,12 +123,14 @@ var limits = map[string]int64{
 	tensorsFile:    4 << 30,
 	evaluationFile: 64 << 20,
 	cardFile:       16 << 20,
+	reportFile:     64 << 20,
+	pageFile:       64 << 20,
 }
 
-const manifestLimit = 16 << 20
+// optional are the files that versions of an earlier program do not have.
+var optional = []string{reportFile, pageFile}
 
-// sortedNames returns the names of the files next to the manifest.
-func sortedNames() []string { return sortedKeys(limits) }
+const manifestLimit = 16 << 20
 
 // ParseManifest reads and checks a manifest. The error wraps ErrManifest.
 func ParseManifest(data []byte) (*Manifest, error) {
@@ -141,11 +145,16 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(m.Files))
-	if !slices.Equal(names, sortedNames()) {
-		return nil, fmt.Errorf("%w: files are %q", ErrManifest, names)
+	for name := range limits {
+		if _, ok := m.Files[name]; !ok && !slices.Contains(optional, name) {
+			return nil, fmt.Errorf("%w: %s is not among its files %q", ErrManifest, name, names)
+		}
 	}
 	for _, name := range names {
 		f := m.Files[name]
+		if _, known := limits[name]; !known {
+			return nil, fmt.Errorf("%w: unknown file %q", ErrManifest, name)
+		}
 		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || strings.ToLower(f.SHA256) != f.SHA256 {
 			return nil, fmt.Errorf("%w: sha256 of %s", ErrManifest, name)
 		}

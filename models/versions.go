@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/models/safetensors"
@@ -60,7 +62,7 @@ func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, dam
 		bad(manifestFile, err) // the other files cannot be judged without it
 		return b, damaged
 	}
-	for _, name := range sortedNames() {
+	for _, name := range slices.Sorted(maps.Keys(b.Manifest.Files)) {
 		if ctx.Err() != nil {
 			return b, damaged
 		}
@@ -114,6 +116,13 @@ func (b *Bundle) parse(name string, data []byte) (err error) {
 		b.Evaluation = data
 	case cardFile:
 		b.Card = string(data)
+	case reportFile:
+		if !json.Valid(data) {
+			return errors.New("no JSON")
+		}
+		b.Report = data
+	case pageFile:
+		b.Page = data
 	case tensorsFile:
 		b.Tensors, _, err = safetensors.Read(data)
 	}
@@ -154,6 +163,12 @@ func (b *Bundle) encode() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{
 		vocabularyFile: vocabulary, tensorsFile: tensors.Bytes(), evaluationFile: evaluation, cardFile: []byte(b.Card),
+	}
+	if len(b.Report) > 0 {
+		files[reportFile] = b.Report
+	}
+	if len(b.Page) > 0 {
+		files[pageFile] = b.Page
 	}
 	m.Format = Format
 	m.Files = map[string]File{}

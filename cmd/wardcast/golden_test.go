@@ -48,8 +48,8 @@ var golden = map[string]string{
 		train --input notes.csv --model-dir smf-h --method smf-h --rank 3 --min-df 3 --per-complaint never --xi 1 --ridge 0.1 --class-weights balanced --standardize
 
 		# A model for each complaint.
-		train --input notes.csv --model-dir auto --rank 4 --min-df 3 --per-complaint auto --min-documents 40 --output json > auto.json
-		train --input notes.csv --n-grams 1 --model-dir always --method nmf --rank 3 --min-df 2 --alpha 0.05 --per-complaint always --min-documents 60 --output json > always.json
+		train --input notes.csv --model-dir auto --rank 4 --min-df 3 --per-complaint auto --min-documents 40 --min-events 10 --output json > auto.json
+		train --input notes.csv --n-grams 1 --model-dir always --method nmf --rank 3 --min-df 2 --alpha 0.05 --per-complaint always --min-documents 60 --min-events 10 --output json > always.json
 
 		# Several outcomes.
 		train --input dispositions.csv --model-dir classes-w --method smf-w --rank 3 --min-df 3 --per-complaint never --classes auto --xi 1 --ridge 0.05 --aux-columns age:numeric,sex:categorical --output json > classes-w.json

@@ -62,8 +62,11 @@ func TestExamples(t *testing.T) {
 		switch name {
 		case "demo", "serve", "broker", "bench score", "bench stream": // they take long, or run until stopped: other tests run them
 			example += " --help"
+		case "retrain":
+			shell(t, dir, "wardcast synth notes --count 2000 --outcomes outcomes.jsonl > notes.jsonl")
+			example = strings.Replace(example, "--model-dir models", "--model-dir nightly", 1)
 		case "models diff": // needs a generation that waits to be promoted, and the examples after it one to go back to
-			shell(t, dir, commands["train"].Tag.Get(cli.Example)+" && wardcast models rollback --model-dir models")
+			shell(t, dir, commands["train"].Tag.Get(cli.Example)+" --force --why again && wardcast models rollback --model-dir models")
 		}
 		shell(t, dir, example)
 	}

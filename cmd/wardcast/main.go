@@ -77,7 +77,7 @@ func main() {
 func defaults() kong.Vars {
 	s, explain := train.Default(), config.Default().Scoring
 	return kong.Vars{
-		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
+		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments), "minEvents": strconv.Itoa(s.MinEvents),
 		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","), "runs": strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds), "draws": strconv.Itoa(rank.DefaultDraws),
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),

@@ -55,11 +55,11 @@ func TestModels(t *testing.T) {
 	t.Parallel()
 	notes := clitest.File(t, "notes.csv", synthetic(t, "400", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
-	args := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
+	args := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--min-events", "10", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
 	if got := succeed(t, "", args...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
 		t.Errorf("train prints %q, want a table with the model of all complaints", got)
 	}
-	again := clitest.Object(t, succeed(t, "", append(args, "--output=json")...))
+	again := clitest.Object(t, succeed(t, "", append(args, "--force", "--why", "the same notes again", "--output=json")...))
 	reports, _ := again["models"].([]any)
 	if len(reports) < 3 {
 		t.Fatalf("train reports %d models, want one for each complaint", len(reports))
@@ -194,7 +194,7 @@ func TestMethods(t *testing.T) {
 				t.Errorf("the logit is %v, the contributions sum to %v: %s", p.Logit, sum, line)
 			}
 
-			reports, _ := clitest.Object(t, succeed(t, "", append(args, "--warm-start", "--output=json")...))["models"].([]any)
+			reports, _ := clitest.Object(t, succeed(t, "", append(args, "--warm-start", "--force", "--why", "the same notes again", "--output=json")...))["models"].([]any)
 			alignment, _ := reports[0].(map[string]any)["alignment"].(map[string]any)
 			if method == string(train.BagOfWords) {
 				if alignment != nil {

@@ -114,6 +114,7 @@ type modelsCardCmd struct {
 	oneVersion
 	cli.Output
 	Model string `arg:"" optional:"" help:"Name of the model." default:"_other"`
+	HTML  bool   `help:"Print the report as a page of HTML with plots."`
 }
 
 func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -122,7 +123,14 @@ func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	if c.JSON() {
-		return cli.PrintJSON(d.Out, map[string]any{"model": c.Model, "version": b.Version, "card": b.Card})
+		return cli.PrintJSON(d.Out, map[string]any{"model": c.Model, "version": b.Version, "card": b.Card, "report": b.Report})
+	}
+	if c.HTML {
+		if b.Page == nil {
+			return fmt.Errorf("version %s of model %q was made before there were reports", b.Version, c.Model)
+		}
+		_, err := d.Out.Write(b.Page)
+		return err
 	}
 	_, err = fmt.Fprint(d.Out, b.Card)
 	return err

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -19,7 +15,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
-	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -33,8 +28,8 @@ type retrainCmd struct {
 	AsOf         time.Time `help:"Cut-off: what was decided later is not known (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
 	WindowDays   int       `help:"Days before the cut-off whose notes count." default:"365"`
 	MinDocuments int       `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
+	MinEvents    int       `help:"Notes of each outcome that it needs." default:"${minEvents}"`
 	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"age:numeric,sex:categorical,acuity:numeric,vitals.sbp:numeric,vitals.dbp:numeric,vitals.hr:numeric,vitals.rr:numeric,vitals.temp_c:numeric,vitals.spo2:numeric" placeholder:"NAME:KIND"`
-	Report       string    `help:"Folder for report.html and report.json: what the new models are worth on the later notes." placeholder:"DIR"`
 	door
 	cli.Output
 }
@@ -60,7 +55,7 @@ func (c *retrainCmd) Validate() error {
 func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	began := time.Now()
 	job := retrain.Job{Fit: train.Default(), Version: version}
-	job.Fit.MinDocuments = c.MinDocuments
+	job.Fit.MinDocuments, job.Fit.MinEvents = c.MinDocuments, c.MinEvents
 	job.Settings = retrain.Settings{AsOf: c.AsOf, Window: time.Duration(c.WindowDays) * 24 * time.Hour}
 	aux, err := notes.ParseAux(c.AuxColumns)
 	if err != nil {
@@ -111,16 +106,11 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	bar.Finish()
 	if result != nil {
 		for _, w := range result.Counts.Warnings() {
-			d.Log.Warn(w)
+			d.Log.Warn("the notes need a look", "what", w)
 		}
 	}
 	if err != nil {
 		return err
-	}
-	if c.Report != "" {
-		if err := writeReport(c.Report, result.Report); err != nil {
-			return err
-		}
 	}
 	return errors.Join(c.print(d, result, time.Since(began)), told(d.Log, result.Entry))
 }
@@ -183,25 +173,4 @@ func members(g *models.Generation) []judged {
 	}
 	slices.SortFunc(all, func(a, b judged) int { return strings.Compare(a.Model, b.Model) })
 	return all
-}
-
-// writeReport writes report.html and report.json, each whole or not at all.
-func writeReport(folder string, r *report.Report) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("making the folder of the report: %w", err)
-	}
-	page, err := r.HTML()
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	data, err := r.JSON()
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	for name, content := range map[string][]byte{"report.html": page, "report.json": data} {
-		if err := renameio.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	return nil
 }

@@ -160,6 +160,7 @@ type trainCmd struct {
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
+	MinEvents    int    `help:"Notes of each outcome that it needs." default:"${minEvents}"`
 	door
 }
 
@@ -217,7 +218,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 		s.Ranks = c.Rank
 	}
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
-	s.PerComplaint, s.MinDocuments = train.Policy(c.PerComplaint), c.MinDocuments
+	s.PerComplaint, s.MinDocuments, s.MinEvents = train.Policy(c.PerComplaint), c.MinDocuments, c.MinEvents
 	if flag := c.only(false); flag != "" && s.Method.Supervised() {
 		return s, cli.Usage(fmt.Errorf("%s applies only to the elastic net; method %q does not use it", flag, c.Method))
 	}

@@ -13,14 +13,16 @@ import (
 var saneSlope = eval.Interval{Low: 0.5, High: 2}
 
 // decide sets decision and reason from the figures.
-func (v *Verdict) decide(s Settings) {
+func (v *Verdict) decide(n *Notes, s Settings) {
 	f := &v.Figures
 	objection := f.objection(s)
 	switch r := f.Recalibrated; {
-	case f.Champion != nil && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
+	case f.Champion != nil && !n.Seen && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
 		v.Decision = Recalibrate
 		v.Reason = fmt.Sprintf("the champion with intercept %+.3f and slope %.3f has log loss %.4f, as it was %.4f, the challenger %.4f; AUROC %s of the champion and %s of the challenger, on %s",
 			r.Intercept, r.Slope, r.Assessment.LogLoss.Value, f.Champion.LogLoss.Value, f.Challenger.LogLoss.Value, area(f.Champion), area(f.Challenger), f.sample())
+	case objection != "" && n.Seen && knows(f.Challenger):
+		v.refuse("%s, on %s; the champion may have learned from these notes, which flatters it: add notes that arrived later", objection, f.sample())
 	case objection != "":
 		v.refuse("%s, on %s", objection, f.sample())
 	case f.Champion == nil:
@@ -92,7 +94,7 @@ func (f *Figures) losses() string {
 
 // sample names the notes.
 func (f *Figures) sample() string {
-	return fmt.Sprintf("%d later notes with %d admissions", f.Challenger.N, f.Challenger.Positives)
+	return fmt.Sprintf("%d held-out notes with %d admissions", f.Challenger.N, f.Challenger.Positives)
 }
 
 // area returns the AUROC as text.

@@ -1,7 +1,7 @@
 // Package gate decides whether a newly trained model, the challenger, replaces the one that is served, the champion. It only
 // reckons: it reads and writes nothing.
 //
-// Both models predict the same later notes, which neither was trained on. The rule looks at proper scores alone, never at
+// Both models predict the same notes, which the challenger has not learned from, nor the champion unless Notes.Seen says so. The rule looks at proper scores alone, never at
 // accuracy or F1, which reward predictions that are not probabilities (Van Calster et al. 2025, Lancet Digit. Health). Notes of
 // one patient count as one observation in every interval.
 //
@@ -9,7 +9,8 @@
 //     share of admissions among these very notes, by at least one standard error.
 //  2. Without a champion, one that knows something is promoted.
 //  3. A champion whose intercept and slope, fitted across folds of the later notes, lower its log loss by at least
-//     Settings.RecalibrationGain standard errors is recalibrated, unless the challenger passes 4 and is better even so.
+//     Settings.RecalibrationGain standard errors is recalibrated, unless the challenger passes 4 and is better even so, or the
+//     champion may have learned from the notes.
 //  4. A challenger is promoted if its log loss is not higher than the champion's by more than Settings.Margin standard errors
 //     of the paired difference, no subgroup is clearly worse off, and it is calibrated, or else clearly better than the champion.
 //

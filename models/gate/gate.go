@@ -18,13 +18,16 @@ const (
 	Refuse      Decision = "refuse"      // the champion stays as it is
 )
 
-// Notes are those that both models are judged on, later than all that they were trained on.
+// Notes are those that both models are judged on. The challenger has learned from none of them.
 type Notes struct {
 	Admitted   []bool
 	Patients   []string  // of each note; nil if no patient comes twice
 	Challenger []float64 // probabilities
 	Champion   []float64 // nil if there is none
-	Groupings  []Grouping
+	// Seen says that the champion may have learned from the notes. That flatters it: a challenger that is better all the same is
+	// promoted, but the champion is not recalibrated, and a refusal says that the comparison was not fair.
+	Seen      bool
+	Groupings []Grouping
 }
 
 // Grouping sorts the notes by complaint, age band, sex, site or acuity.
@@ -133,13 +136,13 @@ func Judge(n Notes, s Settings) (*Verdict, error) {
 	}
 	v := &Verdict{Figures: Figures{Settings: s}}
 	if others := len(n.Admitted) - events; min(events, others) < least || n.patients() < 2 {
-		v.refuse("cannot be judged: the later notes are %d, with %d admissions; it takes at least %d admissions, as many other notes, and 2 patients, to measure log loss and AUROC", len(n.Admitted), events, least)
+		v.refuse("cannot be judged: the held-out notes are %d, with %d admissions; it takes at least %d admissions, as many other notes, and 2 patients, to measure log loss and AUROC", len(n.Admitted), events, least)
 		return v, nil
 	}
 	if err := v.Figures.measure(&n, s); err != nil {
 		return nil, err
 	}
-	v.decide(s)
+	v.decide(&n, s)
 	return v, nil
 }
 

@@ -115,6 +115,30 @@ func Build(in Input) (*Report, error) {
 	return r, nil
 }
 
+// Write draws the report: card.md, report.json and report.html.
+func (r *Report) Write(b *models.Bundle) (err error) {
+	b.Card = r.Card()
+	if b.Report, err = r.JSON(); err != nil {
+		return err
+	}
+	b.Page, err = r.HTML()
+	return err
+}
+
+// Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does not
+// depend on them stays; d is about them and may tell what was left out.
+func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
+	var r Report
+	if err := json.Unmarshal(b.Report, &r); err != nil {
+		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
+	}
+	d.Training = r.Data.Training
+	return Build(Input{
+		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised,
+		Data: d, Evaluation: e, Verdict: v, Site: r.Site,
+	})
+}
+
 // auxFeatures returns the number of features of the auxiliary values.
 func auxFeatures(m *models.Manifest) int {
 	n := 0

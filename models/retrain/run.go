@@ -29,8 +29,6 @@ type Result struct {
 	Counts  Counts
 	Entry   *train.Entry
 	Trained *train.Trained
-	// Report is what the candidate is worth on the later notes.
-	Report *report.Report
 }
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
@@ -60,13 +58,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Entry, err = j.Door.Enter(ctx, train.Candidate{Trained: r.Trained, Notes: judged, Probabilities: p})
-	if err != nil {
-		return r, err
-	}
-	r.Report, err = r.Trained.Report(judged, p, report.Input{
-		Data:    report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
-		Verdict: r.Entry.Verdict, Site: j.Site,
+	r.Entry, err = j.Door.Enter(ctx, train.Candidate{
+		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
+		About: report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
 	})
 	return r, err
 }

@@ -35,17 +35,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	m.ThresholdRule = string(s.Threshold)
 	m.CreatedAt, m.Wardcast = job.Created, job.Version
 	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
-	for _, r := range rows {
-		if r.Arrived.IsZero() {
-			continue
-		}
-		if m.Training.From.IsZero() || r.Arrived.Before(m.Training.From) {
-			m.Training.From = r.Arrived
-		}
-		if r.Arrived.After(m.Training.To) {
-			m.Training.To = r.Arrived
-		}
-	}
+	m.Training.From, m.Training.To = period(rows)
 	metrics := measured{o.Metrics, o.Classes}
 	if m.Metrics, err = encoded("metrics", metrics); err != nil {
 		return nil, err
@@ -69,8 +59,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	if err != nil {
 		return nil, err
 	}
-	b.Card = r.Card()
-	return b, nil
+	return b, r.Write(b)
 }
 
 // measured holds the metrics of admission and, for several outcomes, those of all classes.
@@ -114,11 +103,12 @@ func supervisedRecord(c *smf.Choice, s *Settings) any {
 		Threshold    eval.Criterion         `json:"threshold"`
 		PerComplaint Policy                 `json:"per_complaint"`
 		MinDocuments int                    `json:"min_documents"`
+		MinEvents    int                    `json:"min_events"`
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
 		s.Method, c.Best.Rank, c.Best.Xi, c.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.Seed, c.Candidates,
+		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.MinEvents, s.Seed, c.Candidates,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 // Candidate is a trained generation and the labelled notes that it is judged on.
@@ -20,6 +21,9 @@ type Candidate struct {
 	Notes Data
 	// Probabilities are those of admission of the notes, by a candidate that has not learned from them.
 	Probabilities []float64
+	// Later says that the notes arrived after those that the candidate learned from, so that reports are made of them.
+	Later bool
+	About report.Data // the outcome and what was left out, for those reports
 }
 
 // Door is the one way by which a training changes what is served: the gate judges, and its verdict is carried out.
@@ -85,11 +89,9 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if err != nil && !d.Force {
 		return nil, fmt.Errorf("reading the champion, which the new models are held against: %w", err)
 	}
-	if before != nil {
-		c.keepLater(before.until, d.Gate.MinEvents)
-	}
+	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
 	notes := gate.Notes{
-		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Groupings: Groupings(&c.Notes),
+		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
 	if before != nil {
 		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
@@ -99,17 +101,20 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if e.Verdict, err = gate.Judge(notes, d.Gate); err != nil {
 		return nil, fmt.Errorf("judging the new models: %w", err)
 	}
+	if err := c.report(c.Bundles, c.Probabilities, e.Verdict); err != nil {
+		return nil, err
+	}
 	if err := c.record(e.Verdict); err != nil {
 		return nil, err
 	}
 	if e.Candidate, err = c.Save(ctx, d.Store, d.By); err != nil {
 		return nil, err
 	}
-	return e, d.carryOut(ctx, e, before)
+	return e, d.carryOut(ctx, e, &c, before, notes.Champion)
 }
 
-// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes.
-func (c *Candidate) keepLater(until time.Time, least int) {
+// keepLater leaves the notes that arrived after until, if they hold enough of both outcomes, and reports whether they do.
+func (c *Candidate) keepLater(until time.Time, least int) bool {
 	var at []int
 	events := 0
 	for i, r := range c.Notes.Rows {
@@ -120,9 +125,11 @@ func (c *Candidate) keepLater(until time.Time, least int) {
 			}
 		}
 	}
-	if !until.IsZero() && min(events, len(at)-events) >= least {
-		c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	if until.IsZero() || min(events, len(at)-events) < least {
+		return false
 	}
+	c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	return true
 }
 
 // keepServed gives the notes of complaints whose model stays (Outcome.Stays) the champion's probabilities.
@@ -161,8 +168,8 @@ func (c *Candidate) record(v *gate.Verdict) error {
 	return nil
 }
 
-// carryOut does what the verdict, or the force, demands.
-func (d *Door) carryOut(ctx context.Context, e *Entry, before *champion) error {
+// carryOut does what the verdict, or the force, demands. p are the champion's probabilities of the candidate's notes.
+func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion, p []float64) error {
 	change := models.Change{By: d.By, Why: e.Verdict.Reason, Command: d.Command}
 	if d.Why != "" {
 		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
@@ -179,7 +186,7 @@ func (d *Door) carryOut(ctx context.Context, e *Entry, before *champion) error {
 	if e.Verdict.Decision != gate.Recalibrate || before.models[models.Other].Classes() != nil {
 		return nil // one intercept and slope cannot mend the probabilities of several outcomes
 	}
-	g, err := d.recalibrate(ctx, before, e.Verdict.Figures.Recalibrated.Recalibration, e.Verdict.Reason)
+	g, err := d.recalibrate(ctx, c, before, p, e.Verdict)
 	if err != nil {
 		return err
 	}
@@ -189,16 +196,24 @@ func (d *Door) carryOut(ctx context.Context, e *Entry, before *champion) error {
 }
 
 // recalibrate adds the champion's generation with r applied to the probabilities of each model.
-func (d *Door) recalibrate(ctx context.Context, c *champion, r eval.Recalibration, why string) (*models.Generation, error) {
+func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, p []float64, v *gate.Verdict) (*models.Generation, error) {
+	r := v.Figures.Recalibrated.Recalibration
 	g := &models.Generation{
 		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
+	}
+	after := make([]float64, len(p))
+	for i := range p {
+		after[i] = r.Apply(p[i])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
 		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
+		if err := notes.report([]*models.Bundle{&b}, after, v); err != nil {
+			return nil, err
+		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",
-			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, why)
+			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, v.Reason)
 		version, err := d.Store.Save(ctx, &b)
 		if err != nil {
 			return nil, err

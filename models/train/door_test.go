@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 // enter trains on rows and brings the result to the door, judged out of fold.
@@ -140,5 +142,48 @@ func TestDoorRecalibrates(t *testing.T) {
 		if want := fit.Apply(before[i]); after < want-1e-12 || after > want+1e-12 {
 			t.Fatalf("note %d has the probability %v, want %v", i, after, want)
 		}
+	}
+}
+
+// TestReportOnLaterNotes: where the notes came later than those that a model learned from, its card and report are about them, the
+// gate's verdict included.
+func TestReportOnLaterNotes(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 800)
+	later, _ := generated(t, 800, 1200)
+	store := models.OpenDir(t.TempDir())
+	s := small()
+	s.PerComplaint = Never
+	out, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s, job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Data{Rows: later, Aux: auxColumns(), Pooled: true}
+	p, err := out.Probabilities(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
+	c := Candidate{Trained: out, Notes: d, Probabilities: p, Later: true, About: report.Data{Outcome: "admitted within a day"}}
+	if _, err := door.Enter(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b, err := store.Load(t.Context(), models.Other, out.Bundles[0].Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"card": b.Card, "page": string(b.Page)} {
+		for _, want := range []string{"400 notes", "later than training", "the first model", "admitted within a day"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the %s does not say %q", name, want)
+			}
+		}
+	}
+	var r report.Report
+	if err := json.Unmarshal(b.Report, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Kind != report.Later || r.Metrics.N != 400 || r.Data.Training.Notes != 800 || r.Words == 0 || r.Verdict == nil {
+		t.Errorf("report of %s notes, %d; trained on %d; %d words; verdict %v", r.Kind, r.Metrics.N, r.Data.Training.Notes, r.Words, r.Verdict)
 	}
 }

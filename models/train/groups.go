@@ -14,18 +14,19 @@ type Group struct {
 	At        []int  // positions of the rows in the table
 }
 
-// enough reports whether the group can have a model of its own.
-func (g *Group) enough(documents int) bool {
+// enough reports whether the group holds so many notes, and so many of each outcome.
+func (g *Group) enough(documents, events int) bool {
 	counts := make([]int, max(len(g.Classes), 2))
 	for _, class := range g.labels() {
 		counts[class]++
 	}
-	return len(g.Rows) >= documents && slices.Min(counts) >= minClass
+	return len(g.Rows) >= documents && slices.Min(counts) >= events
 }
 
-// Groups returns the complaints with enough notes for a model of their own, in the order of the names of their models.
+// Groups returns the complaints with so many notes, and enough of each outcome to measure predictions by cross-validation, in the
+// order of the names of their models.
 func Groups(d Data, minDocuments int) []Group {
-	return slices.DeleteFunc(byComplaint(d), func(g Group) bool { return !g.enough(minDocuments) })
+	return slices.DeleteFunc(byComplaint(d), func(g Group) bool { return !g.enough(minDocuments, minClass) })
 }
 
 // byComplaint returns all complaints in that order. Notes without a complaint belong to no group.

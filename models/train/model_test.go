@@ -354,6 +354,7 @@ func TestModelAndTrainRefuse(t *testing.T) {
 		"rank":               {rows, with(func(s *Settings) { s.Rank = 0 }), ErrSettings},
 		"folds":              {rows, with(func(s *Settings) { s.Folds = 1 }), ErrSettings},
 		"policy":             {rows, with(func(s *Settings) { s.PerComplaint = "perhaps" }), ErrSettings},
+		"min events":         {rows, with(func(s *Settings) { s.MinEvents = 9 }), ErrSettings},
 		"min documents":      {rows, with(func(s *Settings) { s.MinDocuments = 0 }), ErrSettings},
 		"alpha":              {rows, with(func(s *Settings) { s.Alpha = math.NaN() }), ErrSettings},
 		"calibration":        {rows, with(func(s *Settings) { s.Calibration = "magic" }), ErrSettings},

@@ -3,6 +3,7 @@ package train
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -28,23 +29,60 @@ func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, site *report.Site
 	})
 }
 
-// Report returns what the generation is worth on notes later than those that it learned from, whose probabilities of admission
-// are p. It fills in what in lacks: the model of all complaints stands for all.
-func (t *Trained) Report(d Data, p []float64, in report.Input) (*report.Report, error) {
-	b, m := t.Bundles[0], &t.Bundles[0].Manifest
-	in.Manifest, in.Version, in.SHA256 = m, b.Version, b.SHA256
-	in.Topics, in.Terms, in.Supervised = m.Rank, len(b.Vocabulary), Method(m.Method).Supervised()
-	in.Data.Training = report.Window{From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents, Events: m.Training.Positives}
-	for _, r := range d.Rows {
-		if in.Data.Evaluation.From.IsZero() || r.Arrived.Before(in.Data.Evaluation.From) {
-			in.Data.Evaluation.From = r.Arrived
+// report draws the reports of the versions on the notes that judged them, if these are later than those that they learned from:
+// of the model of all complaints on all, whichever model scores them, of another on those of its complaint. A model with too
+// few of them keeps its report by cross-validation.
+func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, v *gate.Verdict) error {
+	if !c.Later {
+		return nil
+	}
+	for _, b := range bundles {
+		d, p := c.Notes, probabilities
+		if b.Manifest.Name != models.Other {
+			d.Pooled = false
+			var at []int
+			for i, r := range d.Rows {
+				if models.Slug(r.Complaint) == b.Manifest.Name {
+					at = append(at, i)
+				}
+			}
+			d, p = d.subset(at), take(p, at)
 		}
-		if r.Arrived.After(in.Data.Evaluation.To) {
-			in.Data.Evaluation.To = r.Arrived
+		if n := positives(d.Rows); min(n, len(d.Rows)-n) < report.Suppression || b.Report == nil {
+			continue
+		}
+		r, err := renewed(b, c.About, d, p, v)
+		if err != nil {
+			return err
+		}
+		if err := r.Write(b); err != nil {
+			return err
 		}
 	}
-	in.Evaluation = report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d)}
-	return report.Build(in)
+	return nil
+}
+
+// renewed returns the report of a version on later notes, whose probabilities of admission are p.
+func renewed(b *models.Bundle, about report.Data, d Data, p []float64, v *gate.Verdict) (*report.Report, error) {
+	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
+	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d)}
+	return report.Renew(b, about, e, v)
+}
+
+// period returns the first and the last arrival, zero if no row has any.
+func period(rows []Row) (from, to time.Time) {
+	for _, r := range rows {
+		if r.Arrived.IsZero() {
+			continue
+		}
+		if from.IsZero() || r.Arrived.Before(from) {
+			from = r.Arrived
+		}
+		if r.Arrived.After(to) {
+			to = r.Arrived
+		}
+	}
+	return from, to
 }
 
 func distinct(names []string) int {

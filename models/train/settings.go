@@ -116,6 +116,7 @@ type Settings struct {
 	Threshold    eval.Criterion         `json:"threshold"` // the measure that the threshold of the decision maximizes
 	PerComplaint Policy                 `json:"per_complaint"`
 	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
+	MinEvents    int                    `json:"min_events"`    // notes of each outcome that it needs, at least 10
 	Seed         uint64                 `json:"seed"`
 }
 
@@ -124,7 +125,7 @@ func Default() Settings {
 	return Settings{
 		Method: SONMF, Rank: 50, Words: true, Pieces: true, ChooseText: true, Text: textproc.DefaultSettings(),
 		Alpha: 0.1, Folds: 5,
-		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, Seed: 1,
+		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, MinEvents: 50, Seed: 1,
 	}
 }
 
@@ -160,6 +161,8 @@ func (s *Settings) check() error {
 		problem = fmt.Sprintf("per-complaint policy %q is none of %s, %s, %s", s.PerComplaint, Auto, Always, Never)
 	case s.MinDocuments < 1:
 		problem = fmt.Sprintf("min documents %d is less than 1", s.MinDocuments)
+	case s.MinEvents < minClass:
+		problem = fmt.Sprintf("min events %d is less than %d, for each fold must hold some", s.MinEvents, minClass)
 	case !(s.Alpha >= 0 && s.Alpha <= 1):
 		problem = fmt.Sprintf("alpha %v is not in [0,1]", s.Alpha)
 	case s.Calibration != models.Platt && s.Calibration != models.Isotonic && s.Calibration != models.Uncalibrated:

@@ -243,7 +243,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 func TestSupervisedSameBits(t *testing.T) {
 	d := threeClasses(t, 0, 300)
 	s := smallSupervised(SMFW)
-	s.Xi, s.Rank, s.Ranks, s.PerComplaint, s.MinDocuments = nil, 2, []int{2, 3}, Always, 60
+	s.Xi, s.Rank, s.Ranks, s.PerComplaint, s.MinDocuments, s.MinEvents = nil, 2, []int{2, 3}, Always, 60, minClass
 	run := func(processors int) *Trained {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		got, err := Train(t.Context(), d, s, job())
@@ -333,7 +333,7 @@ func TestTrainClasses(t *testing.T) {
 	t.Parallel()
 	d := threeClasses(t, 0, 900)
 	s := smallSupervised(SMFW)
-	s.Xi, s.Rank, s.Ranks, s.MinDocuments = nil, 2, []int{2, 4}, 60
+	s.Xi, s.Rank, s.Ranks, s.MinDocuments, s.MinEvents = nil, 2, []int{2, 4}, 60, minClass
 	j := job()
 	var mu sync.Mutex
 	var last [2]int

@@ -80,8 +80,8 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	own := make([]attempt, len(groups))
 	for i, g := range groups {
 		switch {
-		case !g.enough(s.MinDocuments):
-			own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one class", s.MinDocuments, minClass)
+		case !g.enough(s.MinDocuments, s.MinEvents):
+			own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one outcome", s.MinDocuments, s.MinEvents)
 		case s.PerComplaint == Never:
 			own[i].why = "the policy is never"
 		default:

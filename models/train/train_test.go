@@ -57,7 +57,7 @@ func generated(tb testing.TB, from, to int) (rows []Row, truth []float64) {
 // small are settings that train in a moment, on one text. TestFitChoosesTheText tries both.
 func small() Settings {
 	s := Default()
-	s.Rank, s.Folds, s.MinDocuments, s.Text.MinDF, s.ChooseText = 5, 3, 80, 3, false
+	s.Rank, s.Folds, s.MinDocuments, s.MinEvents, s.Text.MinDF, s.ChooseText = 5, 3, 80, minClass, 3, false
 	return s
 }
 
@@ -151,7 +151,7 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	var why string
 	switch {
 	case !enough:
-		why = "fewer than 80 notes, or fewer than 10 of one class"
+		why = "fewer than 80 notes, or fewer than 10 of one outcome"
 	case policy == Never:
 		why = "the policy is never"
 	case policy == Always:
@@ -230,7 +230,7 @@ func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
 func TestTrainSameBits(t *testing.T) {
 	rows, _ := generated(t, 0, 450)
 	s := small()
-	s.PerComplaint, s.MinDocuments, s.Rank, s.Folds = Always, 30, 3, 2
+	s.PerComplaint, s.MinDocuments, s.MinEvents, s.Rank, s.Folds = Always, 30, minClass, 3, 2
 	run := func(processors int) *Trained {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		return train(t, rows, s)
@@ -257,7 +257,7 @@ func TestTrainCancelled(t *testing.T) {
 		}
 	}
 	s := small()
-	s.PerComplaint, s.MinDocuments = Always, 30
+	s.PerComplaint, s.MinDocuments, s.MinEvents = Always, 30, minClass
 	if got, err := Train(ctx, Data{Rows: rows, Aux: auxColumns()}, s, j); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -63,7 +63,7 @@ func trainModels(rank int) (*train.Trained, error) {
 		return nil, err
 	}
 	s := train.Default()
-	s.Rank, s.Text.MinDF, s.PerComplaint, s.MinDocuments, s.ChooseText = rank, 3, train.Always, 60, false
+	s.Rank, s.Text.MinDF, s.PerComplaint, s.MinDocuments, s.MinEvents, s.ChooseText = rank, 3, train.Always, 60, 10, false
 	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, rank, 0, 0, 0, 0, time.UTC), Version: "test"})
 }
 
