@@ -2,8 +2,8 @@
 
     python3 docs/scripts/neiss_nights.py ./wardcast neiss.csv folder
 
-neiss.csv is made by public_data.py. Each night learns from all notes since 2017. The folder gets the messages, the model
-store, and the report of each night; the table goes to standard output.
+neiss.csv is made by public_data.py. Each night learns from all notes since 2017. The new folder gets the messages and the
+model store; the table goes to standard output, the gate's reasons to standard error.
 """
 import csv
 import json
@@ -30,13 +30,15 @@ print("| night | learned from | later notes, admitted | log loss, champion | log
       "| --- | --- | --- | --- | --- | --- | --- | --- |")
 for cut in CUTS:
     r = subprocess.run([program, "retrain", "--notes", notes, "--outcomes", outcomes, "--model-dir", store, "--as-of", cut + "T00:00:00Z",
-                        "--window-days", "1500", "--report", os.path.join(folder, cut), "--output=json"], stdout=subprocess.PIPE, text=True)
+                        "--window-days", "1500", "--log-level", "error", "--output=json"], stdout=subprocess.PIPE, text=True)
     if r.returncode not in (0, 3):
         sys.exit(f"{cut}: exit {r.returncode}")
-    report = json.load(open(os.path.join(folder, cut, "report.json")))
+    result = json.loads(r.stdout)
+    version = next(m["version"] for m in result["promoted"] + result["refused"] if m["model"] == "_other")
+    report = json.load(open(os.path.join(store, "_other", version, "report.json")))
     verdict, f = report["verdict"]["decision"], report["verdict"]["figures"]
     champion, challenger = f.get("champion"), f["challenger"]
     loss, area = ((lambda a: f"{a['log_loss']['value']:.4f}" if a else "–"), (lambda a: f"{a['auroc']['value']:.3f}" if a else "–"))
     print(f"| {cut} | {report['data']['training']['notes']:,} | {challenger['n']:,}, {challenger['positives']} | {loss(champion)} | {loss(challenger)} "
           f"| {area(champion)} | {area(challenger)} | {verdict} |", flush=True)
-    print(json.loads(r.stdout)["reason"], file=sys.stderr)
+    print(f"{cut}, version {version}: {result['reason']}", file=sys.stderr)

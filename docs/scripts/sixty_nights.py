@@ -117,7 +117,7 @@ def simulate():
             continue
         challenger = predict(other_champion(store, result["generation"], copy), text)
         never = predict(other_champion(store, first, copy), text)
-        version = (result["promoted"] or result["refused"])[0]["version"]
+        version = next(m["version"] for m in result["promoted"] + result["refused"] if m["model"] == "_other")
         figures = json.load(open(os.path.join(store, "_other", version, "evaluation.json")))["verdict"]["figures"]
         row = {"night": night, "decision": "promote" if result["promoted"] else "recalibrate" if result["recalibrated"] else "refuse",
                "reason": result["reason"], "truth": sum(-q * math.log(q) - (1 - q) * math.log(1 - q) for q in truth) / len(truth),
