@@ -3,9 +3,12 @@ package textproc
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/wardcast/wardcast/solver/matrix"
 )
@@ -33,20 +36,49 @@ func (c *tally) count(patient int) {
 	}
 }
 
-// Fit learns vocabulary and idf from docs and returns the vectorizer with the rows of docs, n×p. Columns are in the
-// order of the bytes of their terms. Neither the order of docs nor anything random has influence.
-//
-// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that
-// of reading docs twice; memory grows with the distinct terms.
+// add counts other patients.
+func (c *tally) add(more *tally) {
+	c.patients += more.patients
+	for form, f := range more.surfaces {
+		if c.surfaces[form] == nil {
+			c.surfaces[form] = f
+			continue
+		}
+		c.surfaces[form].add(f)
+	}
+}
+
+// Fit is Learn and the rows of docs, n×p.
 func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
-	draft, err := newVectorizer(s)
+	v, err := Learn(docs, s)
 	if err != nil {
 		return nil, nil, err
+	}
+	return v, v.Transform(texts(docs)), nil
+}
+
+func texts(docs []Document) []string {
+	out := make([]string, len(docs))
+	for i, d := range docs {
+		out[i] = d.Text
+	}
+	return out
+}
+
+// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of docs nor
+// anything random has influence.
+//
+// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that of reading docs
+// once, on up to GOMAXPROCS goroutines; memory grows with the distinct terms.
+func Learn(docs []Document, s Settings) (*Vectorizer, error) {
+	draft, err := newVectorizer(s)
+	if err != nil {
+		return nil, err
 	}
 	tallies, patients := countPatients(docs, draft)
 	vocabulary := choose(tallies, patients, s)
 	if len(vocabulary) == 0 {
-		return nil, nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
+		return nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
 			"and in at most a share of %v of them",
 			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MaxDF)
 	}
@@ -54,39 +86,53 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	for j, t := range vocabulary {
 		idf[j] = s.IDF.value(patients, t.DF)
 	}
-	v, err := New(draft.settings, vocabulary, idf)
-	if err != nil {
-		return nil, nil, err
-	}
-	texts := make([]string, len(docs))
-	for i, d := range docs {
-		texts[i] = d.Text
-	}
-	return v, v.Transform(texts), nil
+	return New(draft.settings, vocabulary, idf)
 }
 
 // countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that have
 // it, and the number of patients.
 func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
-	order, patient, patients := byPatient(docs)
+	byPatient := inOrder(docs)
+	shares := make([]map[string]*tally, len(byPatient.shares))
+	byPatient.each(func(share int, each iter.Seq2[int, string]) { shares[share] = countTerms(v, each) })
+	all := shares[0]
+	for _, more := range shares[1:] {
+		for key, c := range more {
+			if all[key] == nil {
+				all[key] = c
+				continue
+			}
+			all[key].add(c)
+		}
+	}
+	return all, byPatient.patients
+}
+
+// countTerms counts the patients of terms and surface forms in texts.
+func countTerms(v *Vectorizer, texts iter.Seq2[int, string]) map[string]*tally {
 	tallies := make(map[string]*tally)
-	t := v.Transformer()
+	draft := *v
+	draft.terms = maps.Clone(v.terms) // a draft adds to them
+	t := draft.Transformer()
 	t.bound = math.MaxInt
 	s := &v.settings
-	for _, i := range order {
-		t.analyze(docs[i].Text)
+	var form []byte
+	for patient, text := range texts {
+		t.analyze(text)
 		count := func(from, to int32) {
 			c := tallies[string(t.key)]
 			if c == nil {
 				c = &tally{surfaces: make(map[string]*tally)}
 				tallies[string(t.key)] = c
 			}
-			c.count(patient[i])
-			form := t.surfaceText(from, to)
-			if c.surfaces[form] == nil {
-				c.surfaces[form] = &tally{}
+			c.count(patient)
+			form = t.appendSurface(form[:0], from, to)
+			f := c.surfaces[string(form)]
+			if f == nil {
+				f = &tally{}
+				c.surfaces[string(form)] = f
 			}
-			c.surfaces[form].count(patient[i])
+			f.count(patient)
 		}
 		for k := range t.mentions {
 			m := &t.mentions[k]
@@ -99,27 +145,57 @@ func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 			t.phrases(count)
 		}
 	}
-	return tallies, patients
+	return tallies
 }
 
-// byPatient numbers the patients of docs and returns the documents in the order of their patients, the patient of each, and how many there
-// are.
-func byPatient(docs []Document) (order, patient []int, patients int) {
+// ordered is documents in the order of their patients, in shares that goroutines read; no patient is in two shares.
+type ordered struct {
+	docs     []Document
+	order    []int // of docs
+	patient  []int // of each document
+	patients int   // how many there are
+	shares   [][2]int
+}
+
+func inOrder(docs []Document) *ordered {
 	number := make(map[string]int, len(docs))
-	patient = make([]int, len(docs))
-	order = make([]int, len(docs))
+	o := &ordered{docs: docs, order: make([]int, len(docs)), patient: make([]int, len(docs))}
 	for i, d := range docs {
 		n, seen := number[d.Patient]
 		if !seen || d.Patient == "" {
-			n = patients
+			n = o.patients
 			number[d.Patient] = n
-			patients++
+			o.patients++
 		}
-		patient[i], order[i] = n, i
+		o.patient[i], o.order[i] = n, i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(patient[a], patient[b]) })
+	slices.SortStableFunc(o.order, func(a, b int) int { return cmp.Compare(o.patient[a], o.patient[b]) })
+	for count, from := runtime.GOMAXPROCS(0), 0; len(o.shares) == 0 || from < len(docs); {
+		to := min(from+(len(docs)+count-1)/count, len(docs))
+		for to < len(docs) && o.patient[o.order[to]] == o.patient[o.order[to-1]] {
+			to++
+		}
+		o.shares = append(o.shares, [2]int{from, to})
+		from = to
+	}
+	return o
+}
 
-	return order, patient, patients
+// each calls work for each share with the patients and texts in it, on a goroutine of its own.
+func (o *ordered) each(work func(share int, texts iter.Seq2[int, string])) {
+	var wg sync.WaitGroup
+	for s, bounds := range o.shares {
+		wg.Go(func() {
+			work(s, func(yield func(int, string) bool) {
+				for _, i := range o.order[bounds[0]:bounds[1]] {
+					if !yield(o.patient[i], o.docs[i].Text) {
+						return
+					}
+				}
+			})
+		})
+	}
+	wg.Wait()
 }
 
 // choose returns the vocabulary by MinDF, MaxDF and MaxTerms.
@@ -158,9 +234,8 @@ func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 	return slices.Clone(forms[:n])
 }
 
-// surfaceText returns the folded words of mentions [from,to], with one space where the note has any.
-func (t *Transformer) surfaceText(from, to int32) string {
-	var text []byte
+// appendSurface appends the folded words of mentions [from,to], with one space where the note has any.
+func (t *Transformer) appendSurface(text []byte, from, to int32) []byte {
 	for i := t.mentions[from].first; i < t.mentions[to].last; i++ {
 		l := &t.lex[i]
 		if len(text) > 0 && !l.glued {
@@ -170,7 +245,7 @@ func (t *Transformer) surfaceText(from, to int32) string {
 			text = append(text, cmp.Or(lower[c], c))
 		}
 	}
-	return string(text)
+	return text
 }
 
 // value returns the idf of a term of df among n patients.

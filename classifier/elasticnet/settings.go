@@ -52,6 +52,8 @@ type Settings struct {
 	// a new minimum. Until then the sequence goes on, NLambda values from the largest λ to LambdaMinRatio (0 is 1e-4) of it and at that
 	// spacing as far as turnRatio; Fit goes all the way. Wide problems need it: their best λ can be far below glmnet's last one.
 	Turn bool
+	// OneSE lets Product.Choose take the largest λ whose deviance is within one standard error of the smallest, instead of the best.
+	OneSE bool
 	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by more than
 	// about this share of the null deviance; 0 is 1e-7.
 	Tolerance float64

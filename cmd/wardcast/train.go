@@ -249,6 +249,10 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Patient == "" && r.Visit == "" }) {
 		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one patient share may become terms")
 	}
+	if r := train.CountRecurring(t.Rows); r.Many() {
+		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column, or every figure flatters",
+			"share", r.Share, "notes", r.Notes)
+	}
 	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
 }
 

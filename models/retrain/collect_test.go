@@ -334,7 +334,7 @@ func TestRecurringTexts(t *testing.T) {
 		m.notes = append(m.notes, noteOf(i, float64(i), func(n *msg.Note) { n.Text = text }))
 	}
 	_, past := collect(t, m, retrain.Settings{})
-	if d := cmp.Diff(retrain.Recurring{Texts: 1, Notes: 2, Share: 2.0 / 3}, past.Counts.Recurring); d != "" {
+	if d := cmp.Diff(train.Recurring{Texts: 1, Notes: 2, Share: 2.0 / 3}, past.Counts.Recurring); d != "" {
 		t.Error(d)
 	}
 	if !slices.ContainsFunc(past.Counts.Warnings(), func(w string) bool { return strings.Contains(w, "66.7%") }) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/models/train"
 )
 
 // Reason says why a note that could be read is no row.
@@ -71,22 +73,15 @@ type Counts struct {
 	// cancelled.
 	Conflicting int `json:"conflicting"`
 
-	Patients       int       `json:"patients"`        // known ones among the rows
-	UnknownPatient int       `json:"unknown_patient"` // rows without a patient
-	RepeatPatients int       `json:"repeat_patients"` // patients of more than one row
-	RepeatVisits   int       `json:"repeat_visits"`   // their rows
-	Recurring      Recurring `json:"recurring_texts"`
+	Patients       int             `json:"patients"`        // known ones among the rows
+	UnknownPatient int             `json:"unknown_patient"` // rows without a patient
+	RepeatPatients int             `json:"repeat_patients"` // patients of more than one row
+	RepeatVisits   int             `json:"repeat_visits"`   // their rows
+	Recurring      train.Recurring `json:"recurring_texts"`
 
 	// Split counts the rows to train on and to judge on. Neither has the rows of the judged period whose patient is
 	// trained on.
 	Split SplitCounts `json:"split"`
-}
-
-// Recurring counts near-identical notes under different visits.
-type Recurring struct {
-	Texts int     `json:"texts"` // different ones that recur
-	Notes int     `json:"notes"` // that have them
-	Share float64 `json:"share"` // of the notes that are long enough to tell
 }
 
 // SplitCounts counts the rows of a split.
@@ -107,7 +102,6 @@ func newCounts() Counts {
 
 // Shares above which Warnings speaks up. They are far above what invented notes without a fault show (package synth).
 const (
-	manyRecurring   = 0.02
 	manyRefused     = 0.01
 	manyConflicting = 0.01
 	manyUndecided   = 0.2
@@ -117,8 +111,8 @@ const (
 func (c *Counts) Warnings() (all []string) {
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	share := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
-	if s := c.Recurring.Share; s > manyRecurring {
-		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same patients, send patient_id, or every figure flatters", 100*s)
+	if c.Recurring.Many() {
+		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same patients, send patient_id, or every figure flatters", 100*c.Recurring.Share)
 	}
 	for _, r := range []struct {
 		what string

@@ -3,11 +3,9 @@ package retrain
 import (
 	"cmp"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -29,7 +27,7 @@ func (c *collector) finish() (*Past, error) {
 		}
 	}
 	c.counts.countPatients(c.rows)
-	c.counts.Recurring = recurring(c.rows)
+	c.counts.Recurring = train.CountRecurring(c.rows)
 	past := &Past{Rows: c.rows, Counts: c.counts}
 	err := past.split(&c.settings)
 	return past, err
@@ -75,58 +73,6 @@ func (c *Counts) countPatients(rows []train.Row) {
 			c.RepeatVisits += n
 		}
 	}
-}
-
-// longEnough is the least number of words of a note that is unlikely to recur by chance.
-const longEnough = 8
-
-// recurring counts the notes that differ from another one in case, numbers, marks and spaces alone. It holds one number
-// of 64 bits for each note: among a million, chance makes two different texts equal once in 37 million runs.
-func recurring(rows []train.Row) (r Recurring) {
-	seed := maphash.MakeSeed()
-	var sums []uint64
-	var buf []byte
-	for i := range rows {
-		var words int
-		if buf, words = letters(buf[:0], rows[i].Text); words >= longEnough {
-			sums = append(sums, maphash.Bytes(seed, buf))
-		}
-	}
-	slices.Sort(sums)
-	for i := 0; i < len(sums); {
-		j := i + 1
-		for j < len(sums) && sums[j] == sums[i] {
-			j++
-		}
-		if j-i > 1 {
-			r.Texts++
-			r.Notes += j - i
-		}
-		i = j
-	}
-	if len(sums) > 0 {
-		r.Share = float64(r.Notes) / float64(len(sums))
-	}
-	return r
-}
-
-// letters appends the words of a text in lower case, each behind a space, without anything but letters, and returns
-// their number.
-func letters(dst []byte, text string) (_ []byte, words int) {
-	inside := false
-	for _, r := range text {
-		if !unicode.IsLetter(r) {
-			inside = false
-			continue
-		}
-		if !inside {
-			inside = true
-			words++
-			dst = append(dst, ' ')
-		}
-		dst = append(dst, string(unicode.ToLower(r))...)
-	}
-	return dst, words
 }
 
 // split divides the rows in time and checks that there are enough to train on.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
@@ -209,25 +208,14 @@ func (r *rows) auxScales() []float64 {
 // auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
 // Indicators are not, so that they stay sparse; the intercept makes up for it.
 func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
-	scale := slices.Repeat([]float64{1}, r.width)
-	if unitVariance {
-		scale = r.auxScales()
-	}
+	scale := r.auxDivisors(unitVariance)
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	features := make([]float64, r.width)
 	for i := range r.all {
-		r.featuresTo(features, i)
-		f := 0
-		for _, column := range r.columns {
-			for _, mean := range column.Mean {
-				v := features[f]
-				if column.Kind == models.Categorical {
-					v += mean // 0 or 1 again, the mean if the value is missing
-				}
-				if v != 0 {
-					indices, values = append(indices, int32(f)), append(values, v/scale[f])
-				}
-				f++
+		r.auxTo(features, i)
+		for f, v := range features {
+			if v != 0 {
+				indices, values = append(indices, int32(f)), append(values, v/scale[f])
 			}
 		}
 		indptr = append(indptr, len(indices))
@@ -239,6 +227,7 @@ func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 // text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
+	many       bool        // x is of a sample of the notes: see Settings.sampled
 	x          *matrix.CSR // n×p
 	topics     *mat.Dense  // p×k, nil without topics
 	scores     *mat.Dense  // n×k
@@ -246,45 +235,34 @@ type text struct {
 	alignment  *Alignment
 }
 
-// vectorize makes rows of the notes.
-func vectorize(r *rows, s textproc.Settings) (*text, error) {
-	v, x, err := textproc.Fit(r.docs, s)
+// vectorize learns a vocabulary and makes rows of the notes, or of a sample of many.
+func vectorize(r *rows, s textproc.Settings, sampled int) (*text, error) {
+	v, err := textproc.Learn(r.docs, s)
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)
 	}
-	return &text{vectorizer: v, x: x}, nil
+	docs := r.sample(sampled).docs
+	texts := make([]string, len(docs))
+	for i, d := range docs {
+		texts[i] = d.Text
+	}
+	return &text{vectorizer: v, x: v.Transform(texts), many: sampled > 0}, nil
+}
+
+// coefficients are what a head's fit returns.
+type coefficients struct {
+	vectorizer *textproc.Vectorizer // with its pieces of words
+	// topics, words and pieces are their numbers, in this order among the features; auxiliary ones follow.
+	topics, words, pieces int
+	scale                 []float64 // divisor of each auxiliary feature
+	beta                  []float64 // of the features as they are penalized
+	intercept, lambda     float64
+	smallest              bool      // no smaller λ was tried
+	outOfFold             []float64 // log-odds
 }
 
 // head is the last stage: coefficients, calibration, threshold.
 func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
-	aux, scale, err := r.auxFeatures(!s.Standardize)
-	if err != nil {
-		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
-	}
-	var parts []mat.Matrix
-	k := 0
-	if t.topics != nil {
-		_, k = t.topics.Dims()
-		parts = append(parts, t.scores)
-	}
-	p, g, vectorizer := 0, 0, t.vectorizer
-	if s.words() {
-		_, p = t.x.Dims()
-		parts = append(parts, t.x)
-	}
-	if s.words() && s.Pieces {
-		var pieces *matrix.CSR
-		if vectorizer, pieces, err = t.vectorizer.WithPieces(r.docs); err != nil {
-			return nil, fmt.Errorf("taking words to pieces: %w", err)
-		}
-		if _, g = pieces.Dims(); g > 0 {
-			parts = append(parts, pieces)
-		}
-	}
-	design, err := elasticnet.NewDesign(append(parts, aux)...)
-	if err != nil {
-		return nil, fmt.Errorf("laying out features: %w", err)
-	}
 	if !slices.Contains(r.y, !r.y[0]) {
 		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
 	}
@@ -292,15 +270,76 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
-	settings := s.path()
-	if s.FreeAux {
-		_, all := design.Dims()
-		settings.PenaltyFactors = make([]float64, all)
-		for j := range k + p + g {
-			settings.PenaltyFactors[j] = 1
+	fit := fitDesign
+	if t.many {
+		fit = fitProduct
+	}
+	c, err := fit(ctx, r, t, s, foldOf)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fitted{Lambda: c.lambda, SmallestPenalty: c.smallest, Solver: t.solver, Alignment: t.alignment}
+	for _, b := range c.beta {
+		if b != 0 {
+			f.Features++
 		}
 	}
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, settings)
+	f.Vectorizer, f.Topics, f.Aux = c.vectorizer, t.topics, r.columns
+	if t.topics != nil {
+		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
+	}
+	h := classifier.Head{Beta: c.beta[:c.topics], Gamma: c.beta[c.topics+c.words+c.pieces:], Intercept: c.intercept}
+	if s.words() {
+		h.Words = c.beta[c.topics : c.topics+c.words]
+	}
+	if c.pieces > 0 {
+		h.Grams = c.beta[c.topics+c.words : c.topics+c.words+c.pieces]
+	}
+	feature := 0
+	for column := range r.columns {
+		for _, mean := range r.columns[column].Mean {
+			h.Gamma[feature] /= c.scale[feature]
+			if r.columns[column].Kind == models.Categorical {
+				h.Intercept += h.Gamma[feature] * mean // the scorer centres indicators
+			}
+			feature++
+		}
+	}
+	f.Heads = []classifier.Head{h}
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, c.outOfFold), foldOf, s)
+}
+
+// fitDesign fits the coefficients of features that are laid out.
+func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int) (*coefficients, error) {
+	aux, scale, err := r.auxFeatures(!s.Standardize)
+	if err != nil {
+		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
+	}
+	c := &coefficients{vectorizer: t.vectorizer, scale: scale}
+	var parts []mat.Matrix
+	if t.topics != nil {
+		_, c.topics = t.topics.Dims()
+		parts = append(parts, t.scores)
+	}
+	if s.words() {
+		_, c.words = t.x.Dims()
+		parts = append(parts, t.x)
+	}
+	if s.words() && s.Pieces {
+		var pieces *matrix.CSR
+		if c.vectorizer, pieces, err = t.vectorizer.WithPieces(r.docs); err != nil {
+			return nil, fmt.Errorf("taking words to pieces: %w", err)
+		}
+		if _, c.pieces = pieces.Dims(); c.pieces > 0 {
+			parts = append(parts, pieces)
+		}
+	}
+	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	if err != nil {
+		return nil, fmt.Errorf("laying out features: %w", err)
+	}
+	_, all := design.Dims()
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, s.path(c.topics+c.words+c.pieces, all))
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -308,31 +347,8 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if s.OneSE {
 		at = cv.Index1SE
 	}
-	f := &Fitted{Lambda: cv.Lambda[at], SmallestPenalty: !cv.Turned(), Features: cv.DF(at), Solver: t.solver, Alignment: t.alignment}
-	beta := cv.Dense(at)
-	f.Vectorizer, f.Topics, f.Aux = vectorizer, t.topics, r.columns
-	if t.topics != nil {
-		f.Prevalence = classifier.Prevalence(t.scores, t.topics)
-	}
-	h := classifier.Head{Beta: beta[:k], Gamma: beta[k+p+g:], Intercept: cv.Intercept[at]}
-	if s.words() {
-		h.Words = beta[k : k+p]
-	}
-	if g > 0 {
-		h.Grams = beta[k+p : k+p+g]
-	}
-	feature := 0
-	for c := range r.columns {
-		for _, mean := range r.columns[c].Mean {
-			h.Gamma[feature] /= scale[feature]
-			if r.columns[c].Kind == models.Categorical {
-				h.Intercept += h.Gamma[feature] * mean // the scorer centres indicators
-			}
-			feature++
-		}
-	}
-	f.Heads = []classifier.Head{h}
-	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, cv.OutOfFold(at)), foldOf, s)
+	c.beta, c.intercept, c.lambda, c.smallest, c.outOfFold = cv.Dense(at), cv.Intercept[at], cv.Lambda[at], !cv.Turned(), cv.OutOfFold(at)
+	return c, nil
 }
 
 // calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
@@ -389,9 +405,16 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	return p, nil
 }
 
-// path returns the settings of the head's path without its penalty factors.
-func (s *Settings) path() elasticnet.Settings {
-	return elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true}
+// path returns the settings of the head's path for so many features, of which the ones behind the first penalized are auxiliary.
+func (s *Settings) path(penalized, all int) elasticnet.Settings {
+	path := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true}
+	if s.FreeAux {
+		path.PenaltyFactors = make([]float64, all)
+		for j := range penalized {
+			path.PenaltyFactors[j] = 1
+		}
+	}
+	return path
 }
 
 // headLambdas is half of glmnet's number of λ between the largest and its ten-thousandth part: neighbours differ by a sixth, and
@@ -422,41 +445,4 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	return head(ctx, r, t, &s)
-}
-
-// readTexts is the first stage. If there are two texts to choose from, it returns the rich one if that predicts held-out notes with
-// a log loss that is lower by more than twice the standard error of the difference. Both predict by single words and phrases alone:
-// topics and pieces of words would take most of the time and seldom change the choice.
-func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
-	plain, err := vectorize(r, s.Text)
-	if err != nil || !s.chooses() {
-		return plain, err
-	}
-	rich, err := vectorize(r, s.rich().Text)
-	if err != nil {
-		return nil, err
-	}
-	s.Method, s.Pieces = BagOfWords, false
-	var held [2]*Fitted
-	for i, t := range []*text{plain, rich} {
-		if held[i], err = head(ctx, r, t, &s); err != nil {
-			return nil, err
-		}
-	}
-	gain := make([]float64, len(r.y))
-	for i, y := range r.y {
-		gain[i] = logLoss(held[0].OutOfFold[i], y) - logLoss(held[1].OutOfFold[i], y)
-	}
-	if mean, deviation := stat.MeanStdDev(gain, nil); mean > 2*stat.StdErr(deviation, float64(len(gain))) {
-		return rich, nil
-	}
-	return plain, nil
-}
-
-// logLoss returns −ln of the probability that p gives the outcome.
-func logLoss(p float64, positive bool) float64 {
-	if !positive {
-		p = 1 - p
-	}
-	return -math.Log(max(p, 1e-15))
 }

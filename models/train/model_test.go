@@ -240,7 +240,7 @@ func contributions(p *msg.Prediction) float64 {
 func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float64 {
 	t.Helper()
 	r := newRows(d, s.Text.MinDF)
-	tx, err := vectorize(r, s.Text)
+	tx, err := vectorize(r, s.Text, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,11 +275,7 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := s.path()
-	if s.FreeAux {
-		settings.PenaltyFactors = append(slices.Repeat([]float64{1}, before), make([]float64, width)...)
-	}
-	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, settings)
+	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, s.path(before, before+width))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,6 +118,8 @@ type Settings struct {
 	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
 	MinEvents    int                    `json:"min_events"`    // notes of each outcome that it needs, at least 10
 	Seed         uint64                 `json:"seed"`
+
+	manyRows int // 0 is the constant; tests lower it
 }
 
 // Default returns the settings of `wardcast train` without flags.

@@ -1,0 +1,276 @@
+package elasticnet
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Choice is a model at the λ that cross-validation chose.
+type Choice struct {
+	// Lambda are the penalties that were tried, falling, with their errors on held-out rows: see CV.
+	Lambda, Deviance, StandardError []float64
+	// At is the index of the λ chosen: of the smallest deviance, or with OneSE the largest λ within one standard error of it.
+	At           int
+	Intercept    float64
+	Coefficients []float64 // of the columns of X, from all rows
+	OutOfFold    []float64 // log-odds of every row, from the model that had not seen it
+}
+
+// Turned reports whether the smallest deviance is not that of the last λ, so that smaller λ need not be tried.
+func (c *Choice) Turned() bool {
+	return slices.Index(c.Deviance, slices.Min(c.Deviance)) < len(c.Deviance)-1
+}
+
+const (
+	// stride is how many steps of Settings.NLambda the λ are apart that are tried first; the best one is then sought between them.
+	stride = 4
+	// searchTolerance is how many times the tolerance is enough to find the best λ.
+	searchTolerance = 3
+)
+
+// Choose fits the rows outside each fold by falling λ until the deviance of the held-out rows rises, seeks the best λ by a
+// parabola through the three around the smallest deviance, and fits all rows at that λ. It is meant for many rows: its cost for each
+// λ is some tens of reads of B, where CrossValidate reads all entries of X and a copy of them for each fold.
+//
+// Of the settings it takes Alpha, PenaltyFactors, NLambda, LambdaMinRatio, OneSE, Tolerance and Threads; columns are penalized as they are.
+// The minimum at each λ is that of CrossValidate, to the tolerance: a step that promises to lower the objective by less than
+// Tolerance times the null model's ends the search. Folds run on up to Settings.Threads goroutines, whose number does not change a bit.
+// The errors are those of CrossValidate, and a λ that is not solved is one.
+func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings) (*Choice, error) {
+	s = s.withDefaults(x.n, x.p)
+	if err := s.check(x.p); err != nil {
+		return nil, err
+	}
+	if s.Standardize || s.Lambda != nil {
+		return nil, fmt.Errorf("%w: a product of matrices is fitted as it is, along a computed path", solver.ErrSettings)
+	}
+	if len(y) != x.n || len(foldOf) != x.n {
+		return nil, fmt.Errorf("%w: %d labels and %d fold numbers for %d rows", solver.ErrShape, len(y), len(foldOf), x.n)
+	}
+	count, err := folds.Count(foldOf)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
+	}
+	c := &search{x: x, y: y, folds: foldOf, settings: s, factors: s.factors(x.p), squares: x.squares(), models: make([]*quasiNewton, count)}
+	return c.run(ctx)
+}
+
+// factors returns the penalty factors, scaled to the sum p, and 0 for the intercept.
+func (s Settings) factors(p int) []float64 {
+	factors := slices.Repeat([]float64{1}, p+1)
+	if s.PenaltyFactors != nil {
+		copy(factors, s.PenaltyFactors)
+		var sum float64
+		for _, f := range s.PenaltyFactors {
+			sum += f
+		}
+		for j := range p {
+			if sum > 0 {
+				factors[j] *= float64(p) / sum
+			}
+		}
+	}
+	factors[p] = 0
+	return factors
+}
+
+// search is the state of Choose.
+type search struct {
+	x                *Product
+	y                []bool
+	folds            []int
+	settings         Settings
+	factors, squares []float64
+	models           []*quasiNewton // by fold, on the rows outside it
+	tried            []trial        // λ falling
+}
+
+// trial is a λ that was tried.
+type trial struct {
+	lambda, deviance, standardError float64
+	beta                            [][]float64 // by fold
+}
+
+func (c *search) run(ctx context.Context) (*Choice, error) {
+	all, err := c.model(everyRow, c.settings.Threads)
+	if err != nil {
+		return nil, err
+	}
+	if status := all.solve(ctx, unpenalizedOnly, c.settings.Tolerance); status != Complete {
+		return nil, c.failed(ctx, "the unpenalized columns", status)
+	}
+	if err := c.eachFold(func(f int) (err error) {
+		c.models[f], err = c.model(func(i int) bool { return c.folds[i] != f }, 1)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := c.descend(ctx, all.largest()); err != nil {
+		return nil, err
+	}
+	if err := c.refine(ctx); err != nil {
+		return nil, err
+	}
+	at := c.best()
+	if c.settings.OneSE {
+		bound := c.tried[at].deviance + c.tried[at].standardError
+		at = slices.IndexFunc(c.tried, func(t trial) bool { return t.deviance <= bound })
+	}
+	return c.finish(ctx, all, at)
+}
+
+// unpenalizedOnly is a λ that keeps every penalized coefficient at 0.
+const unpenalizedOnly = math.MaxFloat32
+
+func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
+	l, err := newLoss(c.x, c.y, threads, keep)
+	if err != nil {
+		return nil, err
+	}
+	return newQuasiNewton(l, c.settings, c.factors, c.squares), nil
+}
+
+// eachFold calls work for each fold, on several goroutines.
+func (c *search) eachFold(work func(f int) error) error {
+	errs := make([]error, len(c.models))
+	linalg.Threads(c.settings.Threads).Parallel(len(c.models), math.MaxInt, func(from, to int) {
+		for f := from; f < to; f++ {
+			errs[f] = work(f)
+		}
+	})
+	for f, err := range errs {
+		if err != nil {
+			return fmt.Errorf("fitting without fold %d: %w", f, err)
+		}
+	}
+	return nil
+}
+
+func (c *search) failed(ctx context.Context, what string, status Status) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("fitting %s: %w", what, status.Err())
+}
+
+// descend tries every stride-th λ of the path until the deviance has turned.
+func (c *search) descend(ctx context.Context, largest float64) error {
+	if largest == 0 {
+		return c.try(ctx, 0, c.settings.Tolerance, 0)
+	}
+	for lambda := largest; lambda >= turnRatio*largest && c.best() == len(c.tried)-1; lambda *= c.step() {
+		if err := c.try(ctx, lambda, searchTolerance*c.settings.Tolerance, len(c.tried)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step returns the ratio of one λ that is tried to the one before.
+func (c *search) step() float64 {
+	return math.Pow(c.settings.LambdaMinRatio, stride/float64(max(1, c.settings.NLambda-1)))
+}
+
+// refine tries the λ at the bottom of the parabola through the best λ and its neighbours, this time to the tolerance. If there are
+// no neighbours, it is the best λ again.
+func (c *search) refine(ctx context.Context) error {
+	at := c.best()
+	best, shift := c.tried[at], 0.0
+	if at > 0 && at < len(c.tried)-1 {
+		before, after := c.tried[at-1].deviance-best.deviance, c.tried[at+1].deviance-best.deviance
+		if bend := before + after; bend > 0 {
+			shift = (before - after) / (2 * bend) // in strides, from −½ to ½
+		}
+	}
+	if err := c.eachFold(func(f int) error {
+		c.models[f].start(best.beta[f])
+		return nil
+	}); err != nil {
+		return err
+	}
+	place := at
+	switch {
+	case shift == 0:
+		c.tried = slices.Delete(c.tried, at, at+1)
+	case shift > 0:
+		place++
+	}
+	return c.try(ctx, best.lambda*math.Pow(c.step(), shift), c.settings.Tolerance, place)
+}
+
+// try fits every fold at a λ, which gets a place among those that were tried, and measures the held-out rows.
+func (c *search) try(ctx context.Context, lambda, tolerance float64, place int) error {
+	t := trial{lambda: lambda, beta: make([][]float64, len(c.models))}
+	deviances, sizes := make([]float64, len(c.models)), make([]float64, len(c.models))
+	if err := c.eachFold(func(f int) error {
+		m := c.models[f]
+		if status := m.solve(ctx, lambda, tolerance); status != Complete {
+			return c.failed(ctx, fmt.Sprintf("lambda %v", lambda), status)
+		}
+		t.beta[f] = slices.Clone(m.beta)
+		c.heldOut(f, m.beta, func(i int, eta float64) {
+			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
+			if !c.y[i] {
+				p = 1 - p
+			}
+			deviances[f] -= 2 * math.Log(p)
+			sizes[f]++
+		})
+		return nil
+	}); err != nil {
+		return err
+	}
+	t.deviance, t.standardError = foldMean(deviances, sizes)
+	c.tried = slices.Insert(c.tried, place, t)
+	return nil
+}
+
+// heldOut calls yield with the log-odds of the rows of a fold.
+func (c *search) heldOut(f int, beta []float64, yield func(i int, eta float64)) {
+	p := c.x.p
+	base := c.x.base(beta[:p])
+	for i, fold := range c.folds {
+		if fold == f {
+			yield(i, beta[p]+c.x.row(i, base))
+		}
+	}
+}
+
+// best returns the index of the largest λ of the smallest deviance, −1 before any was tried.
+func (c *search) best() int {
+	at := -1
+	for l, t := range c.tried {
+		if at < 0 || t.deviance < c.tried[at].deviance {
+			at = l
+		}
+	}
+	return at
+}
+
+// finish fits all rows, from the mean of the folds on, and predicts the held-out ones.
+func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice, error) {
+	chosen := c.tried[at]
+	out := &Choice{At: at, OutOfFold: make([]float64, c.x.n)}
+	for _, t := range c.tried {
+		out.Lambda, out.Deviance, out.StandardError = append(out.Lambda, t.lambda), append(out.Deviance, t.deviance), append(out.StandardError, t.standardError)
+	}
+	mean := make([]float64, c.x.p+1)
+	for f, beta := range chosen.beta {
+		for j, b := range beta {
+			mean[j] += b / float64(len(chosen.beta))
+		}
+		c.heldOut(f, beta, func(i int, eta float64) { out.OutOfFold[i] = eta })
+	}
+	all.start(mean)
+	if status := all.solve(ctx, chosen.lambda, c.settings.Tolerance); status != Complete {
+		return nil, c.failed(ctx, fmt.Sprintf("lambda %v", chosen.lambda), status)
+	}
+	out.Coefficients, out.Intercept = all.beta[:c.x.p], all.beta[c.x.p]
+	return out, nil
+}
