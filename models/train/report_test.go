@@ -48,7 +48,7 @@ func TestCardSaysWhatTheThresholdFinds(t *testing.T) {
 	card := got.Bundles[0].Card
 	for _, want := range []string{
 		"the model finds ", "of the patients who are admitted, and misses ", "Cross-validated on 400 notes", "- **Owner**: Head of emergency medicine",
-		"| complaint chest-pain | ", "Fewer than 20 admissions, or fewer than 20 other notes: complaint ", "- **Contact**: to be filled in by the site",
+		"| sex F | ", "Fewer than 20 admissions, or fewer than 20 other notes: complaint ", "- **Contact**: to be filled in by the site",
 	} {
 		if !strings.Contains(card, want) {
 			t.Errorf("the card does not say %q:\n%.3000s", want, card)
