@@ -175,6 +175,8 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 	}
 	if a.fitted, a.err = Fit(ctx, d, t.settings); a.err != nil {
 		a.why = "could not be trained: " + a.err.Error()
+	} else if d.Previous != nil {
+		a.fitted.Parent = d.Previous.Version
 	}
 	return a
 }
