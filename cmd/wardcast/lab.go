@@ -180,8 +180,8 @@ type demoCmd struct {
 }
 
 func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
-	if !(c.Rate > 0) || c.Duration <= 0 {
-		return cli.Usage(errors.New("--rate and --duration must be positive"))
+	if !(c.Rate > 0) || c.Duration <= 0 || c.Nights < 0 {
+		return cli.Usage(errors.New("--rate and --duration must be positive, --nights not negative"))
 	}
 	if c.Port < 0 || c.Port > math.MaxUint16 {
 		return cli.Usage(fmt.Errorf("--port %d is not a port", c.Port))
@@ -206,6 +206,9 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	o := c.Options
 	o.Version, o.Logger, o.Say, o.Show, o.Progress = version, log, say, show, bar.Set
+	if c.Nights > 0 {
+		return c.nights(ctx, d, o)
+	}
 	s, err := demo.Run(ctx, o)
 	if err != nil || s == nil {
 		return err
@@ -269,6 +272,8 @@ type synthNotesCmd struct {
 	Revised     float64       `help:"Share of outcomes that are wrong at first, and later corrected or cancelled." default:"0"`
 	BadLabels   time.Time     `help:"Day whose visits get the outcomes of other visits (default: none)." format:"2006-01-02" placeholder:"DATE"`
 	BaseRate    float64       `help:"Add this to the log-odds of all admissions every 30 days." default:"0"`
+	Shift       float64       `help:"Add this to the log-odds of all admissions from --shift-from on: a ward opens or closes." default:"0"`
+	ShiftFrom   time.Time     `help:"Day from which --shift counts (default: none)." format:"2006-01-02" placeholder:"DATE"`
 	Wording     float64       `help:"Share of the shorthand that other words replace every 30 days." default:"0"`
 	NewTemplate time.Time     `help:"Day from which notes come in capitals, under a header (default: none)." format:"2006-01-02" placeholder:"DATE"`
 }
@@ -276,7 +281,7 @@ type synthNotesCmd struct {
 func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
 	g, err := synth.New(synth.Settings{
 		Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling,
-		Changes: synth.Changes{BaseRate: c.BaseRate, Wording: c.Wording, Template: c.NewTemplate},
+		Changes: synth.Changes{BaseRate: c.BaseRate, Shift: c.Shift, ShiftFrom: c.ShiftFrom, Wording: c.Wording, Template: c.NewTemplate},
 		Labels:  synth.Labels{Delay: c.LabelDelay, Revised: c.Revised, BadDay: c.BadLabels},
 	})
 	if err != nil {

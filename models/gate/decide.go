@@ -63,7 +63,10 @@ func (f *Figures) objection(s Settings) string {
 	}
 	areas := fmt.Sprintf("AUROC %s against %s", area(a), area(f.Champion))
 	d := f.Difference.LogLoss
-	if d.Value > s.Margin*d.StandardError {
+	switch {
+	case d.Value > 0 && s.Margin == 0:
+		return fmt.Sprintf("%s: it is not lower; %s", f.losses(), areas)
+	case d.Value > s.Margin*d.StandardError:
 		return fmt.Sprintf("%s, more than the margin of %g standard errors (%.4f) allows; %s", f.losses(), s.Margin, d.StandardError, areas)
 	}
 	if w := f.Worst; w != nil && w.LogLoss.Value > quantile(s.Error/float64(len(f.Subgroups)))*w.LogLoss.StandardError {

@@ -76,7 +76,7 @@ func TestJudge(t *testing.T) {
 		{"the wrong way round", gate.Notes{Challenger: bent(x, 0, -1, 0), Champion: truth}, gate.Refuse, "it knows nothing"},
 		{"much better", gate.Notes{Challenger: truth, Champion: bent(x, 0, 1, 1.5)}, gate.Promote, "of the champion (difference -0."},
 		{"as good", gate.Notes{Challenger: truth, Champion: truth}, gate.Promote, "difference +0.0000"},
-		{"worse", gate.Notes{Challenger: bent(x, 0, 1, 1), Champion: truth}, gate.Refuse, "more than the margin of 0 standard errors"},
+		{"worse", gate.Notes{Challenger: bent(x, 0, 1, 1), Champion: truth}, gate.Refuse, ": it is not lower; AUROC"},
 		{"the champion lost its calibration", gate.Notes{Challenger: bent(x, 0, 1, 0.2), Champion: bent(x, 0.8, 1, 0)}, gate.Recalibrate, "the champion with intercept -0."},
 		{"a bad challenger to a champion that lost its calibration", gate.Notes{Challenger: bent(x, -1, 0, 1), Champion: bent(x, 0.8, 1, 0)}, gate.Recalibrate, "the champion with intercept"},
 		{"worse than a champion that learned from the notes", gate.Notes{Challenger: bent(x, 0, 1, 1), Champion: truth, Seen: true}, gate.Refuse, "the champion may have learned from these notes"},

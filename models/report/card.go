@@ -206,13 +206,12 @@ func (c *card) metrics() {
 		return
 	}
 	c.line("\n| group | notes | admitted | AUROC | observed to expected | sensitivity at the threshold |\n| --- | --- | --- | --- | --- | --- |")
-	for _, g := range r.Subgroups {
+	for _, g := range r.shown() {
 		name := plain(g.Grouping + " " + g.Level)
-		if g.Suppressed {
-			c.line("| %s | fewer than %d | | | | |", name, Suppression)
-			continue
-		}
 		c.line("| %s | %s | %s | %s | %s | %s |", name, grouped(g.Metrics.N), grouped(g.Metrics.Positives), ranged(g.Metrics.AUROC, 3), ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
+	}
+	if small := r.small(); small != "" {
+		c.line("\n%s", plain(small))
 	}
 }
 

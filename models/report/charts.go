@@ -183,10 +183,11 @@ const (
 
 // forestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; "" without any.
 func (r *Report) forestChart() template.HTML {
-	if len(r.Subgroups) == 0 {
+	shown := r.shown()
+	if len(shown) == 0 {
 		return ""
 	}
-	rows := append([]Subgroup{{Grouping: "all notes", Metrics: r.Metrics, Threshold: &r.Thresholds[0]}}, r.Subgroups...)
+	rows := append([]Subgroup{{Grouping: "all notes", Metrics: r.Metrics, Threshold: &r.Thresholds[0]}}, shown...)
 	c := &chart{width: forestNames + 3*forestPanel + 2*forestGap + 20, height: float64(forestRow*len(rows)) + 66, y: unit}
 	base := float64(forestRow*len(rows)) + 26
 	for i, g := range rows {
@@ -196,9 +197,6 @@ func (r *Report) forestChart() template.HTML {
 			name += " " + shortened(g.Level)
 		}
 		c.text("label", "start", 4, y, name)
-		if g.Suppressed {
-			c.text("soft", "start", forestNames, y, fmt.Sprintf("fewer than %d", Suppression))
-		}
 	}
 	for panel, of := range []struct {
 		name string
@@ -213,7 +211,7 @@ func (r *Report) forestChart() template.HTML {
 		c.right = c.width - c.left - forestPanel
 		c.x = span{math.Inf(1), math.Inf(-1)}
 		for i := range rows {
-			if e := estimateOf(&rows[i], of.get); e != nil {
+			if e := of.get(&rows[i]); e != nil {
 				c.x.from, c.x.to = min(c.x.from, e.Low), max(c.x.to, e.High)
 			}
 		}
@@ -226,7 +224,7 @@ func (r *Report) forestChart() template.HTML {
 		room := 0.05 * (c.x.to - c.x.from)
 		c.x.from, c.x.to = c.x.from-room, c.x.to+room
 		c.panel(of.name, base)
-		at := estimateOf(&rows[0], of.get)
+		at := of.get(&rows[0])
 		switch {
 		case of.ref != nil:
 			fmt.Fprintf(&c.b, `<path class="ideal" d="M%s 24V%s"/>`, pixel(c.atX(of.ref())), pixel(base))
@@ -234,7 +232,7 @@ func (r *Report) forestChart() template.HTML {
 			fmt.Fprintf(&c.b, `<path class="ideal" d="M%s 24V%s"/>`, pixel(c.atX(at.Value)), pixel(base))
 		}
 		for i := range rows {
-			if e := estimateOf(&rows[i], of.get); e != nil {
+			if e := of.get(&rows[i]); e != nil {
 				y := float64(i)*forestRow + 36
 				fmt.Fprintf(&c.b, `<path class="range" d="M%s %sH%s"/><circle class="own" cx="%s" cy="%s" r="3.5"/>`, pixel(c.atX(e.Low)), pixel(y), pixel(c.atX(e.High)), pixel(c.atX(e.Value)), pixel(y))
 			}
@@ -251,13 +249,6 @@ func (c *chart) panel(name string, base float64) {
 		fmt.Fprintf(&c.b, `<path class="axis" d="M%s %sv%d"/>`, pixel(c.atX(v)), pixel(base), tickLength)
 		c.text("tick", "middle", c.atX(v), base+tickLength+13, shortNumber(v))
 	}
-}
-
-func estimateOf(g *Subgroup, get func(*Subgroup) *eval.Estimate) *eval.Estimate {
-	if g.Suppressed {
-		return nil
-	}
-	return get(g)
 }
 
 // shortened cuts a level's name to what fits.

@@ -12,11 +12,10 @@ var pageTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged, "share": shareRange, "days": days, "psi": psi,
-	"site":        func(text string) string { return orElse(text, missing) },
-	"isMissing":   func(text string) bool { return orElse(text, missing) == missing },
-	"suppression": func() int { return Suppression },
-	"on":          evaluatedOn,
-	"field":       func(name, text string) field { return field{name, text} },
+	"site":      func(text string) string { return orElse(text, missing) },
+	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
+	"on":        evaluatedOn,
+	"field":     func(name, text string) field { return field{name, text} },
 }).Parse(pageTemplate))
 
 // field is one that the site fills in.
@@ -29,9 +28,12 @@ func (r *Report) HTML() ([]byte, error) {
 		*Report
 		MeasuredOn, Summary, Formula, Caveat                            string
 		CalibrationPlot, RiskPlot, DecisionPlot, ROC, Precision, Forest template.HTML
+		Shown                                                           []Subgroup
+		Small                                                           string
 	}{
 		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(),
 		r.calibrationChart(), r.riskChart(), r.decisionChart(), r.rocChart(), r.precisionChart(), r.forestChart(),
+		r.shown(), r.small(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)

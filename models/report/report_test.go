@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -233,12 +234,33 @@ func TestSmallGroupsAreSuppressed(t *testing.T) {
 		t.Fatal("no small group in the test")
 	}
 	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
-		if n := strings.Count(text, "fewer than 20"); n < small {
-			t.Errorf("%s says %d times that there are fewer than 20", name, n)
+		if !strings.Contains(text, "Fewer than 20 admissions, or fewer than 20 other notes: site island.") {
+			t.Errorf("%s does not name the small group", name)
 		}
 	}
 	if n := strings.Count(string(data), `"suppressed": true`); n != small {
 		t.Errorf("%d groups are suppressed in the JSON, want %d", n, small)
+	}
+}
+
+// TestManySmallGroups: small groups take a line, not a row each; from the thirty-first on they are counted.
+func TestManySmallGroups(t *testing.T) {
+	t.Parallel()
+	in := full(t)
+	words := in.Evaluation.Groupings[0].Level
+	for i := range 33 {
+		words[i] = fmt.Sprintf("rarity %02d", i)
+	}
+	r, page, _ := build(t, in)
+	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
+		for _, want := range []string{"complaint rarity 00, rarity 01, ", ", rarity 29 and 3 more"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not hold %q", name, want)
+			}
+		}
+		if n := strings.Count(text, "rarity 00"); n != 1 {
+			t.Errorf("%s names a small group %d times", name, n)
+		}
 	}
 }
 

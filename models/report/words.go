@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,4 +202,38 @@ func quoted(names []string) string {
 		out[i] = strconv.Quote(name)
 	}
 	return strings.Join(out, ", ")
+}
+
+// shown returns the subgroups with figures.
+func (r *Report) shown() []Subgroup {
+	return slices.DeleteFunc(slices.Clone(r.Subgroups), func(g Subgroup) bool { return g.Suppressed })
+}
+
+// named is how many small subgroups of a grouping are named; the others are counted.
+const named = 30
+
+// small names the subgroups without figures, "" for none.
+func (r *Report) small() string {
+	var groupings []string
+	levels := map[string][]string{}
+	for _, g := range r.Subgroups {
+		if !g.Suppressed {
+			continue
+		}
+		if levels[g.Grouping] == nil {
+			groupings = append(groupings, g.Grouping)
+		}
+		levels[g.Grouping] = append(levels[g.Grouping], g.Level)
+	}
+	if groupings == nil {
+		return ""
+	}
+	for i, name := range groupings {
+		all := levels[name]
+		groupings[i] = name + " " + strings.Join(all[:min(len(all), named)], ", ")
+		if more := len(all) - named; more > 0 {
+			groupings[i] += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return fmt.Sprintf("Fewer than %d admissions, or fewer than %d other notes: %s.", Suppression, Suppression, strings.Join(groupings, "; "))
 }

@@ -32,7 +32,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	}
 	m := &b.Manifest
 	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
-	m.ThresholdRule = string(s.Threshold)
+	m.ThresholdRule, m.Parent = string(s.Threshold), f.Parent
 	m.CreatedAt, m.Wardcast = job.Created, job.Version
 	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
 	m.Training.From, m.Training.To = period(rows)

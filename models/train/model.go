@@ -43,6 +43,8 @@ type Fitted struct {
 	Solver *solver.Result
 	// Alignment tells how the topics got their order; nil without an earlier version.
 	Alignment *Alignment
+	// Parent is the version before, "" without one.
+	Parent string
 
 	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -48,10 +49,38 @@ func TestCardSaysWhatTheThresholdFinds(t *testing.T) {
 	card := got.Bundles[0].Card
 	for _, want := range []string{
 		"the model finds ", "of the patients who are admitted, and misses ", "Cross-validated on 400 notes", "- **Owner**: Head of emergency medicine",
-		"| complaint chest-pain | ", "fewer than 20", "- **Contact**: to be filled in by the site",
+		"| sex F | ", "Fewer than 20 admissions, or fewer than 20 other notes: complaint ", "- **Contact**: to be filled in by the site",
 	} {
 		if !strings.Contains(card, want) {
 			t.Errorf("the card does not say %q:\n%.3000s", want, card)
 		}
+	}
+}
+
+// TestCardNamesTheVersionBefore: the card and the report say which version the new one is held against.
+func TestCardNamesTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 400)
+	s := small()
+	s.PerComplaint = Never
+	first, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := *first.Bundles[0]
+	before.Version = "2026-01-01T00-00-00Z-abcdef"
+	j := job()
+	j.Previous = func(context.Context, string) (*models.Bundle, error) { return &before, nil }
+	second, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, card := range map[string]string{before.Version: second.Bundles[0].Card, "no earlier version": first.Bundles[0].Card} {
+		if want := "- **Held against**: " + name; !strings.Contains(card, want) {
+			t.Errorf("a card does not say %q", want)
+		}
+	}
+	if page := string(second.Bundles[0].Page); !strings.Contains(page, before.Version) {
+		t.Error("the page does not name the version before")
 	}
 }

@@ -242,6 +242,8 @@ func (t *training) try(ctx context.Context, d Data, model string, fit func(Data)
 	}
 	if a.fitted, a.err = fit(d); a.err != nil {
 		a.why = "could not be trained: " + a.err.Error()
+	} else if d.Previous != nil {
+		a.fitted.Parent = d.Previous.Version
 	}
 	return a
 }

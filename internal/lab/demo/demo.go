@@ -37,6 +37,7 @@ type Options struct {
 	Rate     float64       `help:"Notes per second." default:"20"`
 	Port     int           `help:"Port for metrics and health; if it is in use, a free one." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
+	Nights   int           `help:"Simulate so many days instead, with a retraining every night and a rollback at the end." default:"0"`
 	Version  string        `kong:"-"`
 	Logger   *slog.Logger  `kong:"-"`
 	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.

@@ -17,6 +17,9 @@ import (
 type Changes struct {
 	// BaseRate adds to the log-odds of every admission for each 30 days.
 	BaseRate float64
+	// Shift adds to the log-odds of every admission from ShiftFrom on, as when a ward closes; a zero ShiftFrom is never.
+	Shift     float64
+	ShiftFrom time.Time
 	// Wording is the share of shorthand that each 30 days replace by other words, up to all of it.
 	Wording float64
 	// Template is when an interface changes: notes of later arrivals come in capitals, under a header that names the
@@ -25,8 +28,8 @@ type Changes struct {
 }
 
 func (c *Changes) check() error {
-	if math.IsNaN(c.BaseRate) || math.IsInf(c.BaseRate, 0) || !(c.Wording >= 0 && c.Wording <= 1) {
-		return errors.New("a base rate that is not finite, or wording outside [0,1]")
+	if finite := c.BaseRate - c.BaseRate + c.Shift - c.Shift; finite != 0 || !(c.Wording >= 0 && c.Wording <= 1) {
+		return errors.New("a base rate or shift that is not finite, or wording outside [0,1]")
 	}
 	return nil
 }
@@ -54,6 +57,16 @@ const month = 30 * 24 * time.Hour
 // months returns the time from the start in units of 30 days.
 func (g *Generator) months(t time.Time) float64 {
 	return float64(t.Sub(g.settings.Start)) / float64(month)
+}
+
+// policy returns what the time of an arrival adds to the log-odds of an admission.
+func (g *Generator) policy(arrival time.Time) float64 {
+	c := &g.settings.Changes
+	shift := c.BaseRate * g.months(arrival)
+	if !c.ShiftFrom.IsZero() && !arrival.Before(c.ShiftFrom) {
+		shift += c.Shift
+	}
+	return shift
 }
 
 // aside returns random numbers for what a hospital adds to note i, other ones for each use. The note's own stay as they

@@ -69,6 +69,25 @@ func TestBaseRateDrifts(t *testing.T) {
 	}
 }
 
+// TestShift: from a day on the log-odds differ by what the settings say, and nothing else does.
+func TestShift(t *testing.T) {
+	t.Parallel()
+	s := Settings{Seed: 4, Start: hospitalStart, Interval: time.Hour}
+	plain := generator(t, s)
+	s.Changes = Changes{Shift: -1.5, ShiftFrom: hospitalStart.AddDate(0, 0, 2)}
+	shifted := generator(t, s)
+	logit := func(p float64) float64 { return math.Log(p / (1 - p)) }
+	for i, want := range map[int]float64{0: 0, 47: 0, 48: -1.5, 500: -1.5} {
+		a, b := plain.At(i), shifted.At(i)
+		if got := logit(b.Probability) - logit(a.Probability); math.Abs(got-want) > 1e-9 {
+			t.Errorf("note %d: %v, want %v", i, got, want)
+		}
+		if a.Note != b.Note {
+			t.Errorf("note %d: a shift changed the note", i)
+		}
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	const n = 6000
@@ -149,7 +168,7 @@ func TestWriteOutcomes(t *testing.T) {
 func TestNewRefusesImpossibleHospitals(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Settings{
-		{Changes: Changes{BaseRate: math.NaN()}}, {Changes: Changes{Wording: 2}}, {Labels: Labels{Delay: -1}}, {Labels: Labels{Revised: 1.5}},
+		{Changes: Changes{BaseRate: math.NaN()}}, {Changes: Changes{Wording: 2}}, {Changes: Changes{Shift: math.Inf(1)}}, {Labels: Labels{Delay: -1}}, {Labels: Labels{Revised: 1.5}},
 	} {
 		if _, err := New(s); err == nil {
 			t.Errorf("%+v is accepted", s)

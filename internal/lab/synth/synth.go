@@ -175,7 +175,7 @@ func (g *Generator) visit(i int) *visit {
 		v.Rand = g.random(i)
 	}
 	g.choose(v, age)
-	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure() + g.settings.Changes.BaseRate*g.months(arrival)
+	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure() + g.policy(arrival)
 	v.n.Probability = 1 / (1 + math.Exp(-logit))
 	v.n.Admitted = v.Float64() < v.n.Probability
 	v.n.Text = g.reword(i, arrival, g.write(v), v.n.Complaint)

@@ -1,0 +1,363 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/obs"
+	"github.com/wardcast/wardcast/internal/service/replay"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// perDay is the number of visits a day, of a group of hospitals: what a retraining needs must come in three days.
+const perDay = 2000
+
+// scorers is how many scorers share the notes.
+const scorers = 2
+
+// begin is the day before the first simulated one.
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const day = 24 * time.Hour
+
+// built says what is built into each day. All that follows comes from the notes, the outcomes and the gate.
+var built = []string{
+	1: "a new interface: notes come in capitals, under a header",
+	2: "a bad day: every visit of the day gets the outcome of the next visit",
+	3: "a ward has closed: the log-odds of every admission fall by 1",
+}
+
+// hospital returns the settings of the generator.
+func hospital(seed uint64, perDay int) synth.Settings {
+	return synth.Settings{
+		Seed: seed, Start: begin, Interval: day / time.Duration(perDay), Misspelling: synth.DefaultMisspelling,
+		Changes: synth.Changes{Template: begin.Add(day), Shift: -1, ShiftFrom: begin.Add(3 * day)},
+		Labels:  synth.Labels{Delay: time.Hour, Revised: 0.01, BadDay: begin.Add(2 * day)},
+	}
+}
+
+// Night is what a night of the demo came to. The first, number 0, makes the first models; the last is the rollback.
+type Night struct {
+	Night    int           `json:"night"`
+	Date     string        `json:"date"` // of the day before
+	BuiltIn  string        `json:"built_in,omitempty"`
+	Decision gate.Decision `json:"decision,omitempty"` // none for the rollback
+	Reason   string        `json:"reason"`
+	// Later counts the notes that the gate judged on, Events the admissions among them.
+	Later      int    `json:"later_notes,omitempty"`
+	Events     int    `json:"later_admissions,omitempty"`
+	Champion   *Worth `json:"champion,omitempty"`
+	Challenger *Worth `json:"challenger,omitempty"`
+	// Alignment tells how many topics of the challenger keep their number.
+	Alignment *train.Alignment `json:"alignment,omitempty"`
+	// Generation is served from then on. SwapSeconds is the time from the change in the store to the first answer by it on
+	// each partition; null if nothing changed, or no scorer ran yet.
+	Generation  string   `json:"generation"`
+	SwapSeconds *float64 `json:"swap_seconds"`
+	// Notes were sent since the night before, Lost of them have no prediction, Repeated have more than one.
+	Notes    int `json:"notes"`
+	Lost     int `json:"lost"`
+	Repeated int `json:"repeated"`
+}
+
+// Worth is what models are worth on the later notes.
+type Worth struct {
+	LogLoss float64  `json:"log_loss"`
+	AUROC   *float64 `json:"auroc"`
+}
+
+// Nights is the result of RunNights.
+type Nights struct {
+	Notes    int            `json:"notes"` // sent
+	Answered int            `json:"answered"`
+	Lost     int            `json:"lost"`
+	Repeated int            `json:"repeated"`
+	By       map[string]int `json:"answered_by"` // generation
+	Seconds  float64        `json:"seconds"`
+}
+
+// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker, two
+// scorers answer, and each night a retraining reads both topics while notes keep coming. At the end the last change is
+// rolled back. tell is called after each night; its error ends the run. The result is nil if ctx ended before the last night.
+func RunNights(ctx context.Context, o Options, tell func(*Night) error) (*Nights, error) {
+	return simulate(ctx, o, perDay, tell)
+}
+
+func simulate(ctx context.Context, o Options, perDay int, tell func(*Night) error) (_ *Nights, err error) {
+	began := time.Now()
+	dir, err := os.MkdirTemp("", "wardcast-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	g, err := synth.New(hospital(o.Seed, perDay))
+	if err != nil {
+		return nil, err
+	}
+	broker, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	defer broker.Close()
+	cfg := config.Default()
+	cfg.Kafka.Brokers, cfg.HTTP.Listen = []string{broker.Addr()}, ""
+	cfg.Models.Store = filepath.Join(dir, "models")
+	client, err := ingest.NewClient(ingest.Connection{Brokers: cfg.Kafka.Brokers})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	s := &simulation{
+		Options: o, perDay: perDay, generator: g, config: &cfg, client: client, producer: ingest.NewProducer(client, o.Logger),
+		store: models.OpenDir(cfg.Models.Store), tell: tell, ledger: newLedger(),
+	}
+	if err := s.run(ctx); err != nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			err = nil // stopped
+		}
+		return nil, err
+	}
+	n := s.ledger.total()
+	n.Seconds = time.Since(began).Seconds()
+	return n, nil
+}
+
+// simulation is a run of RunNights.
+type simulation struct {
+	Options
+	perDay    int
+	generator *synth.Generator
+	config    *config.Config
+	client    *ingest.Client
+	producer  *ingest.Producer
+	store     *models.Store
+	tell      func(*Night) error
+	ledger    *ledger
+	sent      int    // notes
+	served    string // generation
+	outcomes  []synth.Outcome
+}
+
+// run makes the first models of the day before, then starts the scorers and lives through the days.
+func (s *simulation) run(ctx context.Context) (err error) {
+	topics := s.config.Kafka.Topics
+	if err := s.client.CreateTopics(ctx, ingest.Topic{Name: topics.Notes}, ingest.Topic{Name: topics.Outcomes}, ingest.Topic{Name: topics.Predictions}); err != nil {
+		return err
+	}
+	if s.outcomes, err = s.generator.Log(ctx, (s.Nights+2)*s.perDay); err != nil {
+		return err
+	}
+	s.Say("%d visits a day, %d scorers, a retraining every night.", s.perDay, scorers)
+	first := &Night{}
+	if err := s.day(ctx, first); err != nil {
+		return err
+	}
+	if _, err := s.retrain(ctx, first); err != nil {
+		return err
+	}
+	// The scorers and the reader end after the last night; the broker is closed after them.
+	partsCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	parts, nightsCtx := errgroup.WithContext(ctx)
+	ready, err := s.start(partsCtx, parts)
+	if err != nil {
+		return err
+	}
+	parts.Go(func() error {
+		defer stop()
+		for _, a := range ready {
+			if err := a.Ready(nightsCtx); err != nil {
+				return err
+			}
+		}
+		return s.nights(nightsCtx, first)
+	})
+	return parts.Wait()
+}
+
+// start starts the scorers and what reads their predictions.
+func (s *simulation) start(ctx context.Context, parts *errgroup.Group) (all []*app.App, err error) {
+	for range scorers {
+		a, err := app.New(ctx, app.Options{Config: s.config, Logger: s.Logger, Registry: obs.NewRegistry(s.Version), CreateTopics: true})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	for _, a := range all {
+		parts.Go(func() error { return a.Run(ctx) })
+	}
+	parts.Go(func() error {
+		return sample.Read(ctx, s.config.Kafka.Brokers, s.ledger.take, s.config.Kafka.Topics.Predictions)
+	})
+	return all, nil
+}
+
+func (s *simulation) nights(ctx context.Context, first *Night) error {
+	if err := s.settle(ctx, first); err != nil {
+		return err
+	}
+	for i := 1; i <= s.Nights; i++ {
+		n := &Night{Night: i}
+		if i < len(built) {
+			n.BuiltIn = built[i]
+		}
+		if err := s.day(ctx, n); err != nil {
+			return err
+		}
+		if err := s.awake(ctx, func() (bool, error) { return s.retrain(ctx, n) }, n); err != nil {
+			return err
+		}
+	}
+	last := &Night{Night: s.Nights + 1, Reason: "the demo takes the last change back"}
+	return s.awake(ctx, func() (bool, error) { return s.rollback(ctx, last) }, last)
+}
+
+// day sends what is left of the day's notes, and the outcomes that are recorded until midnight.
+func (s *simulation) day(ctx context.Context, n *Night) error {
+	midnight := begin.Add(time.Duration(n.Night+1) * day)
+	n.Date = midnight.Add(-day).Format(time.DateOnly)
+	if err := s.send(ctx, (n.Night+1)*s.perDay, 0); err != nil {
+		return err
+	}
+	due := 0
+	for due < len(s.outcomes) && !s.outcomes[due].Recorded.After(midnight) {
+		due++
+	}
+	stream := sample.Stream{Topic: s.config.Kafka.Topics.Outcomes, Count: due, Message: func(i int) *ingest.Output {
+		o := &s.outcomes[i]
+		return &ingest.Output{Key: []byte(o.VisitID), Value: o.AppendJSON(nil)}
+	}}
+	if err := stream.Send(ctx, s.producer); err != nil {
+		return err
+	}
+	s.outcomes = s.outcomes[due:]
+	return nil
+}
+
+// send sends the notes up to number until, at a rate; 0 is as fast as it goes. It ends early with ctx.
+func (s *simulation) send(ctx context.Context, until int, rate float64) error {
+	from := s.sent
+	stream := sample.Stream{Topic: s.config.Kafka.Topics.Notes, Count: until - from, Rate: rate, Message: func(i int) *ingest.Output {
+		n := s.generator.At(from + i)
+		s.sent++
+		s.ledger.sent(n.VisitID)
+		return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
+	}}
+	return stream.Send(ctx, s.producer)
+}
+
+// awake lets notes of the next day come while change runs and until the scorers have taken it up. change reports whether
+// another generation is served.
+func (s *simulation) awake(ctx context.Context, change func() (bool, error), n *Night) error {
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	var notes errgroup.Group
+	notes.Go(func() error {
+		if err := s.send(sending, (n.Night+2)*s.perDay, s.Rate); sending.Err() == nil {
+			return err
+		}
+		return nil // enough
+	})
+	changed, err := change()
+	if err == nil && changed {
+		err = s.swapped(ctx, n)
+	}
+	stop()
+	if err = errors.Join(err, notes.Wait()); err != nil {
+		return err
+	}
+	return s.settle(ctx, n)
+}
+
+// retrain runs the retraining that `wardcast retrain` runs, and reports whether another generation is served.
+func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err error) {
+	topics := s.config.Kafka.Topics
+	if err := s.store.Create(ctx); err != nil {
+		return false, err
+	}
+	job := retrain.Job{
+		Source:   replay.New(replay.Config{Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger}),
+		Settings: retrain.Settings{AsOf: begin.Add(time.Duration(n.Night+1) * day), Aux: sample.Aux()},
+		Fit:      train.Default(), Version: s.Version, Progress: s.Progress,
+		Door:     train.Door{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},
+		Previous: s.previous,
+	}
+	r, err := job.Run(ctx)
+	if err != nil {
+		return false, fmt.Errorf("night %d: %w", n.Night, err)
+	}
+	n.judged(r)
+	return r.Entry.Served != nil, s.serving(ctx, n)
+}
+
+// previous returns the champion of a model, nil if there is none.
+func (s *simulation) previous(ctx context.Context, model string) (*models.Bundle, error) {
+	g, err := s.store.Champion(ctx)
+	if errors.Is(err, models.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	version, ok := g.Versions()[model]
+	if !ok {
+		return nil, nil
+	}
+	return s.store.Load(ctx, model, version)
+}
+
+// judged takes the verdict and its figures.
+func (n *Night) judged(r *retrain.Result) {
+	v := r.Entry.Verdict
+	n.Decision, n.Reason, n.Alignment = v.Decision, v.Reason, r.Trained.Outcomes[0].Alignment
+	if c := v.Figures.Challenger; c != nil {
+		n.Later, n.Events, n.Challenger = c.N, c.Positives, worth(c)
+	}
+	if c := v.Figures.Champion; c != nil {
+		n.Champion = worth(c)
+	}
+}
+
+// rollback takes the last change back, if there was one, and reports whether there was.
+func (s *simulation) rollback(ctx context.Context, n *Night) (changed bool, err error) {
+	err = s.store.Rollback(ctx, models.Change{From: s.served, By: "demo", Why: n.Reason, Command: "wardcast demo"})
+	if errors.Is(err, models.ErrNotFound) {
+		n.Reason = "nothing to take back: only one generation was served"
+	} else if err != nil {
+		return false, err
+	}
+	return err == nil, s.serving(ctx, n)
+}
+
+// serving tells the night and, if it changed, the ledger which generation is served.
+func (s *simulation) serving(ctx context.Context, n *Night) error {
+	g, err := s.store.Champion(ctx)
+	if err != nil {
+		return err
+	}
+	history, err := s.store.History(ctx)
+	if err != nil {
+		return err
+	}
+	if n.Generation = g.Name; s.served != g.Name {
+		s.ledger.serve(g, history[len(history)-1].Time)
+	}
+	s.served = g.Name
+	return nil
+}
