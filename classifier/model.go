@@ -277,6 +277,15 @@ func (m *Model) weights(t int) []termWeight {
 	return all
 }
 
+// Parts returns what the model is made of. Nothing of it may be modified.
+func (m *Model) Parts() Parts {
+	p := m.parts
+	if m.rank > 0 {
+		p.Topics = mat.NewDense(len(m.terms), m.rank, m.topics)
+	}
+	return p
+}
+
 // Info returns the model's name, version, method and hash.
 func (m *Model) Info() msg.Model { return m.parts.Info }
 

@@ -82,5 +82,6 @@ func (b *Bundle) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("reading %s of model %q: %w", name, m.Name, err)
 		}
 	}
+	b.Manifest.Files, b.Manifest.VocabularySHA256 = nil, "" // which Save sets, as for a model that was never saved
 	return nil
 }

@@ -148,7 +148,7 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 		served = append(served, e.To)
 	}
 	if len(served) < 2 {
-		return "", fmt.Errorf("a generation that was served before: %w", ErrNotFound)
+		return "", fmt.Errorf("no generation was served before this one: %w", ErrNotFound)
 	}
 	return served[len(served)-2], nil
 }

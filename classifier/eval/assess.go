@@ -195,16 +195,16 @@ const (
 // precision returns the average precision with its interval, from samples of the clusters with replacement. Samples without a
 // positive outcome are left out; some row is positive.
 func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
-	order := ascending(p)
+	falling := c.falling(y, p)
 	random := rand.New(rand.NewPCG(bootstrapSeed, uint64(len(y))))
-	times := make([]float64, c.count)
+	times := make([]int32, c.count)
 	values := make([]float64, 0, bootstrapSamples)
 	for range bootstrapSamples {
 		clear(times)
 		for range c.count {
 			times[random.IntN(c.count)]++
 		}
-		if v, ok := c.weightedPrecision(y, p, order, times); ok {
+		if v, ok := weightedPrecision(falling, times); ok {
 			values = append(values, v)
 		}
 	}
@@ -217,25 +217,42 @@ func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
 	return &Estimate{value, se, min(value, sigmoid(x-half)), max(value, sigmoid(x+half))}
 }
 
-// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive rows.
-func (c *clusters) weightedPrecision(y []bool, p []float64, order []int, times []float64) (float64, bool) {
-	var sum, positives, called float64
-	for to := len(order); to > 0; {
-		before := positives
-		tie := p[order[to-1]]
-		for ; to > 0 && p[order[to-1]] == tie; to-- {
-			i := order[to-1]
-			g := i
-			if c.of != nil {
-				g = c.of[i]
-			}
-			called += times[g]
-			if y[i] {
-				positives += times[g]
-			}
+// called is a row among those that are called positive, by falling probability.
+type called struct {
+	cluster  int32
+	positive bool
+	last     bool // of rows with equal probabilities
+}
+
+// falling returns the rows by falling probability.
+func (c *clusters) falling(y []bool, p []float64) []called {
+	order := ascending(p)
+	out := make([]called, len(order))
+	for at := range out {
+		i := order[len(order)-1-at]
+		g := i
+		if c.of != nil {
+			g = c.of[i]
 		}
-		if positives > before {
-			sum += (positives - before) * positives / called
+		out[at] = called{int32(g), y[i], at == len(out)-1 || p[order[len(order)-2-at]] != p[i]}
+	}
+	return out
+}
+
+// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive rows.
+func weightedPrecision(rows []called, times []int32) (float64, bool) {
+	var sum, before, positives, all float64
+	for _, r := range rows {
+		n := float64(times[r.cluster])
+		all += n
+		if r.positive {
+			positives += n
+		}
+		if r.last {
+			if positives > before {
+				sum += (positives - before) * positives / all
+			}
+			before = positives
 		}
 	}
 	return sum / positives, positives > 0

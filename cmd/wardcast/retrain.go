@@ -84,6 +84,7 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 
 // once retrains once. It reads the configuration and the files anew each time.
 func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location) error {
+	holdLess()
 	began := time.Now()
 	job := retrain.Job{Fit: train.Default(), Version: version, Logger: d.Log}
 	job.Fit.MinDocuments, job.Fit.MinEvents = c.MinDocuments, c.MinEvents

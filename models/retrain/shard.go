@@ -105,7 +105,16 @@ func (j *Job) sharded(ctx context.Context, data train.Data, asOf time.Time) (_ *
 			return nil, nil, done, err
 		}
 	}
-	if own == nil || !own.Round.equal(now) {
+	made := own != nil && own.Round.equal(now)
+	if made && j.Shard.Index == 0 {
+		// A later round may have been stopped between the two that shard 0 leaves.
+		pooled, err := j.pooled(ctx)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		made = pooled != nil && pooled.Round.equal(now)
+	}
+	if !made {
 		if err := j.makePart(ctx, data, now); err != nil {
 			return nil, nil, false, err
 		}
@@ -159,18 +168,29 @@ func writeRow(w io.Writer, r *train.Row) {
 
 // part reads what a shard has left, nil if there is nothing that can be read.
 func (j *Job) part(ctx context.Context, s Shard) (*part, error) {
-	data, err := j.Door.Store.ReadPart(ctx, s.name())
+	return read[part](ctx, j.Door.Store, s.name())
+}
+
+// pooled reads what shard 0 has left for the others, nil if there is nothing that can be read.
+func (j *Job) pooled(ctx context.Context) (*pooledPart, error) {
+	return read[pooledPart](ctx, j.Door.Store, pooledName(j.Shard))
+}
+
+// read reads what Job.write left. It returns nil if there is nothing, or if another version of the program left it: both are
+// made anew.
+func read[T any](ctx context.Context, store *models.Store, name string) (*T, error) {
+	data, err := store.ReadPart(ctx, name)
 	if errors.Is(err, models.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := &part{}
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(p); err != nil {
-		return nil, nil //nolint:nilerr // another version of the program left it; it is made anew
+	v := new(T)
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(v); err != nil {
+		return nil, nil //nolint:nilerr // see above
 	}
-	return p, nil
+	return v, nil
 }
 
 // parts returns all parts of a round in the order of the shards, or the shards that are missing.
@@ -260,12 +280,11 @@ func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 	timer := time.NewTicker(look)
 	defer timer.Stop()
 	for told := false; ; told = true {
-		data, err := j.Door.Store.ReadPart(ctx, pooledName(j.Shard))
-		if err != nil && !errors.Is(err, models.ErrNotFound) {
+		p, err := j.pooled(ctx)
+		if err != nil {
 			return nil, err
 		}
-		var p pooledPart
-		if err == nil && gob.NewDecoder(bytes.NewReader(data)).Decode(&p) == nil {
+		if p != nil {
 			switch {
 			case p.Round.equal(now):
 				return &p.Pooled, nil

@@ -56,7 +56,7 @@ func sameModels(t *testing.T, a, b *models.Store) {
 	one, first := served(t, a)
 	two, second := served(t, b)
 	of := cmpopts.IgnoreFields(models.Manifest{}, "CreatedAt", "Files", "Parent")
-	made := cmpopts.IgnoreFields(models.Bundle{}, "Version", "SHA256", "Card", "Evaluation")
+	made := cmpopts.IgnoreFields(models.Bundle{}, "Version", "SHA256", "Card", "Report", "Page", "Evaluation")
 	if d := cmp.Diff(first, second, of, made); d != "" {
 		t.Error("other models:", d)
 	}

@@ -39,18 +39,23 @@ type Door struct {
 }
 
 // Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
-// Without it the training begins with Enter.
+// It returns an error if what is served cannot be told, unless Force is set. Without Begin the training begins with Enter.
 func (d *Door) Begin(ctx context.Context) error {
 	g, err := d.Store.Champion(ctx)
 	_, damaged := errors.AsType[*models.FileError](err)
-	if err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
-		return fmt.Errorf("looking for the champion: %w", err)
+	if absent := errors.Is(err, models.ErrNotFound) && !damaged; err != nil && !absent && !(damaged && d.Force) {
+		return unreadable(err)
 	}
 	d.begun, d.from = true, ""
 	if g != nil {
 		d.from = g.Name
 	}
 	return nil
+}
+
+// unreadable says what for the champion was read.
+func unreadable(err error) error {
+	return fmt.Errorf("reading the champion, which the new models are held against: %w", err)
 }
 
 // From returns the generation that was served at Begin, "" if none was.
@@ -120,7 +125,7 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	}
 	before, err := d.champion(ctx)
 	if err != nil && !d.Force {
-		return nil, fmt.Errorf("reading the champion, which the new models are held against: %w", err)
+		return nil, unreadable(err)
 	}
 	if err := d.Store.Unchanged(ctx, d.from); err != nil {
 		return nil, changed(err)

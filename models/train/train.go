@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
@@ -100,6 +101,9 @@ type Pooled struct {
 	// KeepStopWords and NGrams are the text that it chose for all.
 	KeepStopWords bool
 	NGrams        int
+	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
+	Model   *models.Bundle
+	LogOdds []float64
 	// OutOfFold and Classes are its probabilities of the rows, out of fold: of admission and, for several outcomes, of all of
 	// them (n×(κ+1), else nil).
 	OutOfFold []float64
@@ -152,7 +156,7 @@ func newTraining(d Data, s Settings, job Job) *training {
 
 // trainPooled makes the model of all complaints.
 func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
-	a := t.try(ctx, t.data, models.Other)
+	a := t.try(ctx, t.data, models.Other, func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) })
 	if a.err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", a.err)
 	}
@@ -161,15 +165,21 @@ func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.add(o, &t.data, a.fitted); err != nil {
+		return nil, err
+	}
 	text, held := a.fitted.Vectorizer.Settings(), a.fitted.heldOut()
-	return &Pooled{text.KeepStopWords, text.NGrams, held.admission, held.classes, held.threshold}, t.add(o, &t.data, a.fitted)
+	return &Pooled{
+		KeepStopWords: text.KeepStopWords, NGrams: text.NGrams, Model: t.out.Bundles[0], LogOdds: a.fitted.logOdds,
+		OutOfFold: held.admission, Classes: held.classes, Threshold: held.threshold,
+	}, nil
 }
 
 // trainOwn makes the models of single complaints.
 func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
 	choose := t.settings.ChooseText
 	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = p.KeepStopWords, p.NGrams, false
-	if err := t.tryOwn(ctx); err != nil {
+	if err := t.tryOwn(ctx, p); err != nil {
 		return err
 	}
 	t.settings.ChooseText = choose // for the manifests
@@ -211,7 +221,7 @@ type attempt struct {
 }
 
 // try trains the model of a name.
-func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
+func (t *training) try(ctx context.Context, d Data, model string, fit func(Data) (*Fitted, error)) (a attempt) {
 	began := time.Now()
 	var told atomic.Int64
 	d.progress = func(done, total int) {
@@ -230,14 +240,28 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 			return a
 		}
 	}
-	if a.fitted, a.err = Fit(ctx, d, t.settings); a.err != nil {
+	if a.fitted, a.err = fit(d); a.err != nil {
 		a.why = "could not be trained: " + a.err.Error()
 	}
 	return a
 }
 
 // tryOwn trains the models of the groups that nothing speaks against. It returns the error of the context.
-func (t *training) tryOwn(ctx context.Context) error {
+func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
+	fit := func(int) func(Data) (*Fitted, error) {
+		return func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) }
+	}
+	if p.LogOdds != nil {
+		pooled, err := classifier.Load(p.Model)
+		if err != nil {
+			return fmt.Errorf("reading the model of all complaints: %w", err)
+		}
+		fit = func(i int) func(Data) (*Fitted, error) {
+			return func(d Data) (*Fitted, error) {
+				return correct(ctx, d, t.settings, pooled, take(p.LogOdds, t.groups[i].At))
+			}
+		}
+	}
 	workers, ctx := errgroup.WithContext(ctx)
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, g := range t.groups {
@@ -245,7 +269,7 @@ func (t *training) tryOwn(ctx context.Context) error {
 			continue
 		}
 		workers.Go(func() error {
-			t.own[i] = t.try(ctx, g.Data, models.Slug(g.Complaint))
+			t.own[i] = t.try(ctx, g.Data, models.Slug(g.Complaint), fit(i))
 			return ctx.Err()
 		})
 	}
