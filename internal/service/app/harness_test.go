@@ -81,7 +81,7 @@ func trainModels(rank int) (*train.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	door := train.Door{Store: models.OpenDir(dir), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created}
 	_, err = door.Enter(context.Background(), train.Candidate{Trained: trained, Notes: data, Probabilities: slices.Clone(trained.OutOfFold)})
 	return trained, err
