@@ -21,7 +21,7 @@ const manyRows = 50_000
 
 // manyTolerance is that of the coefficients of many notes. A tenth of it takes three times as long and lowers the log
 // loss of held-out notes by .0001.
-const manyTolerance = 1e-5
+const manyTolerance = 2e-5
 
 // sampled returns the size of the sample for so many notes, 0 for notes few enough to lay out their features.
 // Standardizing needs them laid out, and so do supervised methods.
