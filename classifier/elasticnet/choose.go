@@ -33,7 +33,7 @@ const (
 	// between them.
 	stride = 4
 	// searchTolerance is how many times the tolerance is enough to find the best λ.
-	searchTolerance = 3
+	searchTolerance = 5
 )
 
 // Choose fits the rows outside each fold by falling λ until the deviance of the held-out rows rises, seeks the best λ
