@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -206,6 +207,18 @@ func levelOf(v msg.Value) string {
 	}
 	s, _ := v.Text()
 	return s
+}
+
+// levelIn tells whether a categorical column knows the level that v names.
+func levelIn(c *models.AuxColumn, v msg.Value) drift.Level {
+	level := levelOf(v)
+	if level == "" {
+		return drift.Missing
+	}
+	if _, known := slices.BinarySearch(c.Levels, level); known {
+		return drift.Known
+	}
+	return drift.Unknown
 }
 
 // Complaint returns the value of models.ComplaintColumn. Spellings that differ only in case and white space give the same

@@ -277,11 +277,34 @@ func (m *Model) weights(t int) []termWeight {
 	return all
 }
 
+// Parts returns what the model is made of. Nothing of it may be modified.
+func (m *Model) Parts() Parts {
+	p := m.parts
+	if m.rank > 0 {
+		p.Topics = mat.NewDense(len(m.terms), m.rank, m.topics)
+	}
+	return p
+}
+
 // Info returns the model's name, version, method and hash.
 func (m *Model) Info() msg.Model { return m.parts.Info }
 
 // Classes returns the names of the outcomes, the reference first; nil for a yes/no model.
 func (m *Model) Classes() []string { return m.parts.Classes }
+
+// Rank returns the number of topics.
+func (m *Model) Rank() int { return m.rank }
+
+// Categorical returns the names of the categorical columns, in the order of Aux.
+func (m *Model) Categorical() []string {
+	var names []string
+	for _, c := range m.parts.Aux {
+		if c.Kind == models.Categorical {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
 
 // Aux returns the auxiliary columns in the order in which Score takes their values.
 func (m *Model) Aux() []models.AuxColumn { return m.parts.Aux }

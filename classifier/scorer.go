@@ -7,7 +7,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -51,6 +53,8 @@ type Scorer struct {
 	terms               []float64 // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
 	pieces              float64 // what the pieces of words add
+	known, tokens       int     // of the note that was read
+	levels              []drift.Level
 	parts               []textproc.Part
 	positions           []int
 }
@@ -87,6 +91,7 @@ func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 // valid until the next call.
 func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	row := s.text.Row(text)
+	s.known, s.tokens = row.Known, row.Tokens
 	at := 0
 	for i := range s.model.parts.Aux {
 		column := &s.model.parts.Aux[i]
@@ -154,6 +159,18 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	s.explainWords(h, row, p)
 	s.explainAux(h, aux, p)
 	s.explainPlaces(h, text, row, p)
+}
+
+// Reading returns what the note that was scored last, by Score, looks like to the model, for a comparison with its training.
+// aux and p are those of the call. The levels are valid until the next call.
+func (s *Scorer) Reading(aux []msg.Value, p *msg.Prediction) drift.Note {
+	s.levels = s.levels[:0]
+	for i := range s.model.parts.Aux {
+		if c := &s.model.parts.Aux[i]; c.Kind == models.Categorical {
+			s.levels = append(s.levels, levelIn(c, aux[i]))
+		}
+	}
+	return drift.Note{Score: p.Admission(), Topic: drift.MainTopic(s.scores), Known: s.known, Tokens: s.tokens, Unknown: s.levels}
 }
 
 // chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head. The

@@ -106,6 +106,8 @@ type Topic struct {
 	Partitions int // 0 is DefaultPartitions
 	// MaxMessageBytes is the largest batch that the topic takes; 0 leaves it to the cluster.
 	MaxMessageBytes int
+	// Compacted keeps the last record of each key for ever, rather than all records for a while.
+	Compacted bool
 }
 
 const (
@@ -122,7 +124,10 @@ func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	for _, t := range topics {
 		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: cmp.Or(t.Partitions, DefaultPartitions), ReplicationFactor: -1}
 		if t.MaxMessageBytes > 0 {
-			k.ConfigEntries = []kafka.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)}}
+			k.ConfigEntries = append(k.ConfigEntries, kafka.ConfigEntry{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)})
+		}
+		if t.Compacted {
+			k.ConfigEntries = append(k.ConfigEntries, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: "compact"})
 		}
 		req.Topics = append(req.Topics, k)
 	}

@@ -60,7 +60,7 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	if err != nil {
 		return Replayed{}, err
 	}
-	run := &replay{Replay: r, client: c, each: each}
+	run := &replay{Replay: r, client: c, each: each, maxBytes: replayMaxBytes}
 	run.Partitions = counts[r.Topic]
 	parts := make([]replayPart, run.Partitions)
 	for i := range parts {
@@ -85,8 +85,9 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 type replay struct {
 	Replay
 	Replayed
-	client *Client
-	each   func(*Record) error
+	client   *Client
+	each     func(*Record) error
+	maxBytes int64 // of one fetch
 
 	buffer      batch // of one record
 	done, total int64
@@ -173,7 +174,7 @@ var errTruncated = errors.New("the topic was truncated or recreated while it was
 func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	before := p.next
 	res, err := r.client.kafka.Fetch(ctx, &kafka.FetchRequest{
-		Topic: r.Topic, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: replayMaxBytes, MaxWait: fetchMaxWait,
+		Topic: r.Topic, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: r.maxBytes, MaxWait: fetchMaxWait,
 	})
 	if err == nil {
 		err = res.Error

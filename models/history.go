@@ -184,5 +184,5 @@ func (s *Store) ServedAt(ctx context.Context, at time.Time) (*Generation, error)
 	case len(single.Models) > 0:
 		return single, nil
 	}
-	return nil, fmt.Errorf("a generation served at %s: %w", at.UTC().Format(time.RFC3339), ErrNotFound)
+	return nil, fmt.Errorf("nothing was served at %s: %w", at.UTC().Format(time.RFC3339), ErrNotFound)
 }

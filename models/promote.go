@@ -148,9 +148,46 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 		served = append(served, e.To)
 	}
 	if len(served) < 2 {
-		return "", fmt.Errorf("a generation that was served before: %w", ErrNotFound)
+		return "", fmt.Errorf("no generation was served before this one: %w", ErrNotFound)
 	}
 	return served[len(served)-2], nil
+}
+
+// Challenger returns the newest generation that was never served, unless it is older than the one that is. The error wraps
+// ErrNotFound if there is none.
+func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
+	champion, err := s.Champion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := s.History(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return nil, err
+	}
+	served := map[string]bool{champion.Name: true}
+	for _, e := range events {
+		if e.changes() && !e.Abandoned {
+			served[e.To], served[e.From] = true, true
+		}
+	}
+	names, err := s.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(names) {
+		if served[name] {
+			continue
+		}
+		g, err := s.Generation(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if g.CreatedAt.Before(champion.CreatedAt) {
+			break
+		}
+		return g, nil
+	}
+	return nil, fmt.Errorf("a challenger: %w", ErrNotFound)
 }
 
 // Refuse records that generation c.To was judged and is not to be served. It stays in the store with the reason.
@@ -199,6 +236,24 @@ func (s *Store) change(ctx context.Context, c Change) error {
 	}
 	if err != nil {
 		return fmt.Errorf("changing the champion: %w", err)
+	}
+	return nil
+}
+
+// Unchanged returns an error that wraps ErrConflict, and tells who changed it, unless generation from is served, "" for
+// none. A damaged champion counts by its name, as far as that is known.
+func (s *Store) Unchanged(ctx context.Context, from string) error {
+	served := ""
+	g, err := s.Champion(ctx)
+	if g != nil {
+		served = g.Name
+	}
+	_, damaged := errors.AsType[*FileError](err)
+	switch {
+	case err != nil && !damaged && !errors.Is(err, ErrNotFound):
+		return err
+	case served != from:
+		return s.conflict(ctx, served)
 	}
 	return nil
 }

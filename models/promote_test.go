@@ -315,3 +315,37 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("a new store: %v, %v", info, err)
 	}
 }
+
+// TestChallenger: what was never served and is not older than the champion.
+func TestChallenger(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := OpenDir(t.TempDir())
+	if _, err := s.Challenger(ctx); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an empty store: %v", err)
+	}
+	g := generations(t, s, 4)
+	served := ""
+	for i, step := range []struct {
+		to, want string
+	}{
+		{g[1], g[3]}, // g[0] is older, g[3] the newest
+		{g[3], ""},   // the newest is served
+		{g[1], g[2]}, // g[3] was served
+		{g[2], ""},
+		{g[0], ""},
+	} {
+		if err := s.Promote(ctx, Change{To: step.to, From: served}); err != nil {
+			t.Fatal(err)
+		}
+		served = step.to
+		got, err := s.Challenger(ctx)
+		if step.want == "" {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("step %d: got %v, %v, want none", i, got, err)
+			}
+		} else if err != nil || got.Name != step.want {
+			t.Errorf("step %d: got %v, %v, want %s", i, got, err, step.want)
+		}
+	}
+}

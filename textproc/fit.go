@@ -65,11 +65,11 @@ func texts(docs []Document) []string {
 	return out
 }
 
-// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of docs nor
-// anything random has influence.
+// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of
+// docs nor anything random has influence.
 //
-// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that of reading docs
-// once, on up to GOMAXPROCS goroutines; memory grows with the distinct terms.
+// It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that
+// of reading docs once, on up to GOMAXPROCS goroutines; memory grows with the distinct terms.
 func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	draft, err := newVectorizer(s)
 	if err != nil {
@@ -89,8 +89,8 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	return New(draft.settings, vocabulary, idf)
 }
 
-// countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that have
-// it, and the number of patients.
+// countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that
+// have it, and the number of patients.
 func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 	byPatient := inOrder(docs)
 	shares := make([]map[string]*tally, len(byPatient.shares))
@@ -167,9 +167,19 @@ func inOrder(docs []Document) *ordered {
 			number[d.Patient] = n
 			o.patients++
 		}
-		o.patient[i], o.order[i] = n, i
+		o.patient[i] = n
 	}
-	slices.SortStableFunc(o.order, func(a, b int) int { return cmp.Compare(o.patient[a], o.patient[b]) })
+	at := make([]int, o.patients+1) // where each patient begins
+	for _, n := range o.patient {
+		at[n+1]++
+	}
+	for n := range o.patients {
+		at[n+1] += at[n]
+	}
+	for i, n := range o.patient {
+		o.order[at[n]] = i
+		at[n]++
+	}
 	for count, from := runtime.GOMAXPROCS(0), 0; len(o.shares) == 0 || from < len(docs); {
 		to := min(from+(len(docs)+count-1)/count, len(docs))
 		for to < len(docs) && o.patient[o.order[to]] == o.patient[o.order[to-1]] {
@@ -218,8 +228,8 @@ func choose(tallies map[string]*tally, patients int, s Settings) []Term {
 	return vocabulary
 }
 
-// commonest returns the surface forms of most patients, at least minDF, ties by the alphabet; or the term itself if there
-// is none.
+// commonest returns the surface forms of most patients, at least minDF, ties by the alphabet; or the term itself if
+// there is none.
 func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 	forms := slices.SortedFunc(maps.Keys(surfaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(surfaces[b].patients, surfaces[a].patients), cmp.Compare(a, b))

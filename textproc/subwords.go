@@ -20,15 +20,15 @@ const (
 	edgeOfWord    = ' '
 )
 
-// Piece is a piece of a word: three or four letters, a space where the word begins or ends. A piece of words that are denied,
-// possible, past or another person's begins with "not:".
+// Piece is a piece of a word: three or four letters, a space where the word begins or ends. A piece of words that are
+// denied, possible, past or another person's begins with "not:".
 type Piece struct {
 	Text string  `json:"piece"`
 	IDF  float64 `json:"idf"`
 }
 
-// cutting is the pieces of a word. A word has some for where it is affirmed and some for where it is not, so that a denied word never
-// counts as the affirmed one.
+// cutting is the pieces of a word. A word has some for where it is affirmed and some for where it is not, so that a
+// denied word never counts as the affirmed one.
 type cutting struct {
 	pieces []int32
 	weight float64 // largest idf among them
@@ -52,8 +52,8 @@ func eachPiece(raw string, yield func(string)) {
 	}
 }
 
-// setPieces gives the vectorizer its pieces of words. It returns an error that wraps ErrVocabulary if one is empty, not UTF-8 or
-// there twice, or has an idf that is not positive.
+// setPieces gives the vectorizer its pieces of words. It returns an error that wraps ErrVocabulary if one is empty, not
+// UTF-8 or there twice, or has an idf that is not positive.
 func (v *Vectorizer) setPieces(pieces []Piece) error {
 	v.pieces = slices.Clone(pieces)
 	v.pieceColumns = make(map[string]int32, len(pieces))
@@ -92,8 +92,9 @@ func (v *Vectorizer) cut(w *word) {
 // Pieces returns the pieces of words that have weights of their own. They must not be changed.
 func (v *Vectorizer) Pieces() []Piece { return v.pieces }
 
-// words returns those of the last note's mention i whose pieces count: as they are written, or those of its name for a concept, so that
-// one meaning counts alike whatever was typed. A measurement has none. They are valid until the next call.
+// words returns those of the last note's mention i whose pieces count: as they are written, or those of its name for a
+// concept, so that one meaning counts alike whatever was typed. A measurement has none. They are valid until the next
+// call.
 func (t *Transformer) words(i int) []*word {
 	m := &t.mentions[i]
 	t.spelled = t.spelled[:0]
@@ -163,8 +164,8 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 	return total
 }
 
-// WithPieces returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with each, and
-// their rows, n×G. The row of a note is
+// WithPieces returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with
+// each, and their rows, n×G. The row of a note is
 //
 //	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
 //
@@ -183,7 +184,8 @@ type said struct {
 	kind int
 }
 
-// Words is the words of notes that have pieces, each affirmed or not, as columns between notes and pieces. It is immutable.
+// Words is the words of notes that have pieces, each affirmed or not, as columns between notes and pieces. It is
+// immutable.
 type Words struct {
 	columns map[said]int32
 	pieces  *matrix.CSR
@@ -192,8 +194,8 @@ type Words struct {
 // Pieces returns g_w/√|g_w| for each word, W×G.
 func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 
-// LearnPieces returns the vectorizer of WithPieces, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and
-// Words.Pieces is TransformPieces, in about a tenth of the entries.
+// LearnPieces returns the vectorizer of WithPieces, and the words of docs that have pieces. The product of the rows by
+// WordRow, n×W, and Words.Pieces is TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	o := inOrder(docs)
 	shares := make([]pieceCount, len(o.shares))
@@ -296,8 +298,8 @@ func (v *Vectorizer) layWords(all []said) *Words {
 	return out
 }
 
-// WordRow calls yield with the columns and values of the last note's words, in their order. A word that stands there twice is yielded
-// twice.
+// WordRow calls yield with the columns and values of the last note's words, in their order. A word that stands there
+// twice is yielded twice.
 func (t *Transformer) WordRow(words *Words, yield func(column int32, value float64)) {
 	norm := t.pieceNorm()
 	for m := range t.mentions {

@@ -65,7 +65,8 @@ func TestWordRowsTimesPieces(t *testing.T) {
 	}
 }
 
-// TestLearnDoesNotDependOnThreads: goroutines that count shares of the patients find the same vocabulary and pieces as one alone.
+// TestLearnDoesNotDependOnThreads: goroutines that count shares of the patients find the same vocabulary and pieces as
+// one alone.
 //
 //nolint:paralleltest // it sets GOMAXPROCS
 func TestLearnDoesNotDependOnThreads(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package drift measures how a later period differs from the one that a model was trained on: in its scores, its
 // topics, the share of terms that the model knows, and the levels of categorical columns that it has never seen.
 //
-// All measures are sums of counts, so that a period can be counted note by note (Histogram, Rate, Levels), in several
+// All measures are sums of counts, so that a period can be counted note by note (Reference, Histogram, Rate), in several
 // processes, and without keeping a note. None needs a label. Values that count a period are not safe for concurrent
 // use.
 package drift
@@ -164,34 +164,4 @@ func Change(reference, current Rate) (difference, standardError float64) {
 	}
 	p, q := reference.Share(), current.Share()
 	return q - p, math.Sqrt(p*(1-p)/float64(reference.Of) + q*(1-q)/float64(current.Of))
-}
-
-// Levels counts the values of one categorical column.
-type Levels struct {
-	known   map[string]bool
-	Unknown Rate `json:"unknown"` // levels that training has not seen, of the values that are there
-	Missing Rate `json:"missing"` // of all notes
-}
-
-// NewLevels returns counters for a column with these levels.
-func NewLevels(known []string) *Levels {
-	l := &Levels{known: make(map[string]bool, len(known))}
-	for _, level := range known {
-		l.known[level] = true
-	}
-	return l
-}
-
-// Add counts a value; "" is a missing one, which is not unknown.
-func (l *Levels) Add(level string) {
-	if level == "" {
-		l.Missing.Add(1, 1)
-		return
-	}
-	l.Missing.Add(0, 1)
-	if l.known[level] {
-		l.Unknown.Add(0, 1)
-	} else {
-		l.Unknown.Add(1, 1)
-	}
 }

@@ -169,17 +169,6 @@ func TestRates(t *testing.T) {
 	}
 }
 
-func TestLevels(t *testing.T) {
-	t.Parallel()
-	l := drift.NewLevels([]string{"F", "M"})
-	for _, level := range []string{"F", "M", "X", "", "f", ""} {
-		l.Add(level)
-	}
-	if l.Unknown != (drift.Rate{Hits: 2, Of: 4}) || l.Missing != (drift.Rate{Hits: 2, Of: 6}) {
-		t.Errorf("%+v", l)
-	}
-}
-
 func ExamplePSI() {
 	reference, err := drift.NewHistogram([]float64{.1, .1, .2, .2, .3, .4, .5, .6, .8, .9}, 5)
 	if err != nil {

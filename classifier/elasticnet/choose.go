@@ -15,7 +15,8 @@ import (
 type Choice struct {
 	// Lambda are the penalties that were tried, falling, with their errors on held-out rows: see CV.
 	Lambda, Deviance, StandardError []float64
-	// At is the index of the λ chosen: of the smallest deviance, or with OneSE the largest λ within one standard error of it.
+	// At is the index of the λ chosen: of the smallest deviance, or with OneSE the largest λ within one standard error
+	// of it.
 	At           int
 	Intercept    float64
 	Coefficients []float64 // of the columns of X, from all rows
@@ -28,20 +29,23 @@ func (c *Choice) Turned() bool {
 }
 
 const (
-	// stride is how many steps of Settings.NLambda the λ are apart that are tried first; the best one is then sought between them.
+	// stride is how many steps of Settings.NLambda the λ are apart that are tried first; the best one is then sought
+	// between them.
 	stride = 4
 	// searchTolerance is how many times the tolerance is enough to find the best λ.
 	searchTolerance = 3
 )
 
-// Choose fits the rows outside each fold by falling λ until the deviance of the held-out rows rises, seeks the best λ by a
-// parabola through the three around the smallest deviance, and fits all rows at that λ. It is meant for many rows: its cost for each
-// λ is some tens of reads of B, where CrossValidate reads all entries of X and a copy of them for each fold.
+// Choose fits the rows outside each fold by falling λ until the deviance of the held-out rows rises, seeks the best λ
+// by a parabola through the three around the smallest deviance, and fits all rows at that λ. It is meant for many rows:
+// its cost for each λ is some tens of reads of B, where CrossValidate reads all entries of X and a copy of them for
+// each fold.
 //
-// Of the settings it takes Alpha, PenaltyFactors, NLambda, LambdaMinRatio, OneSE, Tolerance and Threads; columns are penalized as they are.
-// The minimum at each λ is that of CrossValidate, to the tolerance: a step that promises to lower the objective by less than
-// Tolerance times the null model's ends the search. Folds run on up to Settings.Threads goroutines, whose number does not change a bit.
-// The errors are those of CrossValidate, and a λ that is not solved is one.
+// Of the settings it takes Alpha, PenaltyFactors, NLambda, LambdaMinRatio, OneSE, Tolerance and Threads; columns are
+// penalized as they are. The minimum at each λ is that of CrossValidate, to the tolerance: a step that promises to
+// lower the objective by less than Tolerance times the null model's ends the search. Folds run on up to
+// Settings.Threads goroutines, whose number does not change a bit. The errors are those of CrossValidate, and a λ that
+// is not solved is one.
 func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings) (*Choice, error) {
 	s = s.withDefaults(x.n, x.p)
 	if err := s.check(x.p); err != nil {
@@ -177,8 +181,8 @@ func (c *search) step() float64 {
 	return math.Pow(c.settings.LambdaMinRatio, stride/float64(max(1, c.settings.NLambda-1)))
 }
 
-// refine tries the λ at the bottom of the parabola through the best λ and its neighbours, this time to the tolerance. If there are
-// no neighbours, it is the best λ again.
+// refine tries the λ at the bottom of the parabola through the best λ and its neighbours, this time to the tolerance.
+// If there are no neighbours, it is the best λ again.
 func (c *search) refine(ctx context.Context) error {
 	at := c.best()
 	best, shift := c.tried[at], 0.0

@@ -177,6 +177,9 @@ func (cv *CV) OutOfFold(l int) []float64 {
 	eta := make([]float64, len(cv.folds))
 	for i, f := range cv.folds {
 		eta[i] = intercepts[f]
+		if cv.problem.Offset != nil {
+			eta[i] += cv.problem.Offset[i]
+		}
 	}
 	for j, c := range columns {
 		if !used[j] {

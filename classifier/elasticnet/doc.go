@@ -23,11 +23,19 @@
 // which leaves a plain dot product and a plain update per coordinate. A step that is too long for the approximation is halved
 // until the objective falls.
 //
+// # Many rows
+//
+// A Product is a design of many rows that is the product of a sparse matrix with a small one, as topics and pieces of
+// words are products of the words of a note. Its Choose minimizes the same objective by limited-memory BFGS with
+// orthants (Andrew & Gao 2007, ICML), which needs only products with the two factors: no entry of the design is laid
+// out, and the folds share the rows. It fits fewer λ, in larger steps, and looks for the best between them.
+//
 // # Invariants
 //
-// Sparse columns are centred and scaled implicitly, never made dense. Nothing passed in is modified. A Design, a Path and a CV
-// are immutable and safe for concurrent use. Results do not depend on GOMAXPROCS: one goroutine computes a path, and folds
-// are put together in their order.
+// Sparse columns are centred and scaled implicitly, never made dense. Nothing passed in is modified. A Design, a
+// Product, a Path and a CV are immutable and safe for concurrent use. Results do not depend on GOMAXPROCS: one
+// goroutine computes a path, folds are put together in their order, and so are the sums over ranges of the rows of a
+// Product.
 //
 // A column without variance has the coefficient 0; labels of one class are an error; of two equal columns the lasso gives the
 // coefficient to the first, within the tolerance; columns that separate the classes end the path as Saturated.

@@ -42,6 +42,8 @@ func TestInputErrors(t *testing.T) {
 		{"no design", elasticnet.Problem{Y: y}, lasso, solver.ErrShape},
 		{"labels", elasticnet.Problem{Design: good, Y: y[:3]}, lasso, solver.ErrShape},
 		{"weights", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1}}, lasso, solver.ErrShape},
+		{"offsets", elasticnet.Problem{Design: good, Y: y, Offset: []float64{1}}, lasso, solver.ErrShape},
+		{"NaN offset", elasticnet.Problem{Design: good, Y: y, Offset: []float64{1, 1, math.NaN(), 1}}, lasso, solver.ErrSettings},
 		{"negative weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, -1, 1}}, lasso, elasticnet.ErrWeights},
 		{"NaN weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, math.NaN(), 1}}, lasso, elasticnet.ErrWeights},
 		{"one class", elasticnet.Problem{Design: good, Y: []bool{true, true, true, true}}, lasso, elasticnet.ErrOneClass},
@@ -334,6 +336,44 @@ func TestLinearPredictor(t *testing.T) {
 		}
 		if !near(got, want, 1e-12) {
 			t.Errorf("row %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// TestOffset: what is given of an unpenalized column is what its coefficient has less, on every fold too.
+func TestOffset(t *testing.T) {
+	t.Parallel()
+	p, folds := tall(t)
+	_, columns := p.Design.Dims()
+	s := elasticnet.DefaultSettings()
+	s.Tolerance, s.PenaltyFactors = 1e-12, make([]float64, columns)
+	for j := range columns - 1 {
+		s.PenaltyFactors[j+1] = 1
+	}
+	run := func(p elasticnet.Problem) *elasticnet.CV {
+		cv, err := elasticnet.CrossValidate(t.Context(), p, folds, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cv
+	}
+	without := run(p)
+	const given = 0.7
+	_, data := reference(t)
+	for _, row := range data["tall"].X {
+		p.Offset = append(p.Offset, given*row[0])
+	}
+	with := run(p)
+	for l := range without.Lambda {
+		want, got := without.Dense(l), with.Dense(l)
+		want[0] -= given
+		for j := range want {
+			if !near(got[j], want[j], 1e-6) {
+				t.Fatalf("λ %d: coefficient %d is %v, want %v", l, j, got[j], want[j])
+			}
+		}
+		if !near(with.Deviance[l], without.Deviance[l], 1e-6) {
+			t.Fatalf("λ %d: deviance %v, want %v", l, with.Deviance[l], without.Deviance[l])
 		}
 	}
 }

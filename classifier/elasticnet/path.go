@@ -61,7 +61,7 @@ func (p *Path) Dense(l int) []float64 {
 	return beta
 }
 
-// LinearPredictor returns the log-odds η = β₀ + Xβ at index l for every row of a design. It panics if the design has another
+// LinearPredictor returns the log-odds η = β₀ + Xβ, without any offset, at index l for every row of a design. It panics if the design has another
 // number of columns than the one fitted.
 func (p *Path) LinearPredictor(x *Design, l int) []float64 {
 	if len(x.columns) != p.Columns {

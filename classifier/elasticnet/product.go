@@ -9,9 +9,9 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Product is a design X = B·T of many rows that is never laid out. B is n×q with few entries in a row, such as a note's terms and
-// words, and T is q×p: the features that each of them adds to, such as a term's topics and a word's pieces. A row of X may have ten
-// times the entries of a row of B.
+// Product is a design X = B·T of many rows that is never laid out. B is n×q with few entries in a row, such as a note's
+// terms and words, and T is q×p: the features that each of them adds to, such as a term's topics and a word's pieces. A
+// row of X may have ten times the entries of a row of B.
 //
 // A Product is immutable and safe for concurrent use.
 type Product struct {
@@ -22,11 +22,11 @@ type Product struct {
 	t       *matrix.CSR
 }
 
-// NewProduct returns B·T, where row i of B holds values[starts[i]:starts[i+1]] in the columns of the same range; entries of one
-// column add up. It keeps the arrays: they must not be changed afterwards.
+// NewProduct returns B·T, where row i of B holds values[starts[i]:starts[i+1]] in the columns of the same range;
+// entries of one column add up. It keeps the arrays: they must not be changed afterwards.
 //
-// The error wraps solver.ErrShape if the parts do not fit together, and is a *solver.NonFiniteError for an entry that is NaN or
-// infinite. The cost is O(entries).
+// The error wraps solver.ErrShape if the parts do not fit together, and is a *solver.NonFiniteError for an entry that
+// is NaN or infinite. The cost is O(entries).
 func NewProduct(starts []int, columns []int32, values []float32, t *matrix.CSR) (*Product, error) {
 	x := &Product{n: len(starts) - 1, starts: starts, columns: columns, values: values, t: t}
 	x.q, x.p = t.Dims()
@@ -107,11 +107,11 @@ func (x *Product) addRow(dst []float64, i int, a float64) {
 }
 
 const (
-	// ranges is the number of ranges of rows whose sums are added up in their order, so that the bits do not depend on the number
-	// of goroutines.
+	// ranges is the number of ranges of rows whose sums are added up in their order, so that the bits do not depend on
+	// the number of goroutines.
 	ranges = 16
-	// rowBlock is the number of rows that are read twice in a row, first for their log-odds and then for the gradient: their
-	// entries stay in the cache.
+	// rowBlock is the number of rows that are read twice in a row, first for their log-odds and then for the gradient:
+	// their entries stay in the cache.
 	rowBlock = 256
 	// sampledRows bounds the rows that the curvature of a column is taken from.
 	sampledRows = 20_000
@@ -161,8 +161,8 @@ func (l *loss) null() float64 {
 	return -l.rate*math.Log(l.rate) - (1-l.rate)*math.Log(1-l.rate)
 }
 
-// gradient returns the loss at the coefficients and the intercept, which comes last, and stores its gradient. The cost is two reads
-// of B, of which the second finds it in the cache, and two of T.
+// gradient returns the loss at the coefficients and the intercept, which comes last, and stores its gradient. The cost
+// is two reads of B, of which the second finds it in the cache, and two of T.
 func (l *loss) gradient(dst, beta []float64) float64 {
 	p, n := l.x.p, len(l.rows)
 	base := l.x.base(beta[:p])

@@ -13,8 +13,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// product draws n notes of words, each with six pieces and itself as features, and labels. laid is the same design with its entries laid
-// out.
+// product draws n notes of words, each with six pieces and itself as features, and labels. laid is the same design with
+// its entries laid out.
 func product(t testing.TB, n, words, pieces int) (x *Product, laid *Design, y []bool, foldOf []int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -76,8 +76,8 @@ func product(t testing.TB, n, words, pieces int) (x *Product, laid *Design, y []
 	return x, laid, y, foldOf
 }
 
-// TestProductFitsAsTheDesign: quasi-Newton on the factors and coordinate descent on the entries find the same models, with the same
-// errors on held-out rows.
+// TestProductFitsAsTheDesign: quasi-Newton on the factors and coordinate descent on the entries find the same models,
+// with the same errors on held-out rows.
 func TestProductFitsAsTheDesign(t *testing.T) {
 	t.Parallel()
 	const words, pieces = 120, 90
@@ -102,8 +102,8 @@ func TestProductFitsAsTheDesign(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Off the minimum by d, the objective is higher by half of the curvature times d²: with tolerance 1e-9 and a
-				// curvature above 1e-4 that is within 5e-3. The lasso alone bounds no curvature.
+				// Off the minimum by d, the objective is higher by half of the curvature times d²: with tolerance 1e-9
+				// and a curvature above 1e-4 that is within 5e-3. The lasso alone bounds no curvature.
 				near := 5e-3
 				if alpha == 1 {
 					near = 1e-2

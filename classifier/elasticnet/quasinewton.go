@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// quasiNewton minimizes loss and penalty by OWL-QN: limited-memory BFGS within the orthant of the current estimate (Andrew & Gao
-// 2007, ICML, section 3). Two things differ from the paper. The first curvature is diagonal: the mean squares of the columns. And
-// coefficients that are 0 and stay there have no part in the approximation. Pairs of steps and gradients hold the loss alone, so that
-// they serve one λ after the other.
+// quasiNewton minimizes loss and penalty by OWL-QN: limited-memory BFGS within the orthant of the current estimate
+// (Andrew & Gao 2007, ICML, section 3). Two things differ from the paper. The first curvature is diagonal: the mean
+// squares of the columns. And coefficients that are 0 and stay there have no part in the approximation. Pairs of steps
+// and gradients hold the loss alone, so that they serve one λ after the other.
 type quasiNewton struct {
 	loss      *loss
 	alpha     float64
@@ -79,8 +79,8 @@ func (q *quasiNewton) largest() float64 {
 	return largest / max(q.alpha, minAlphaLambda)
 }
 
-// solve moves the estimate to the minimum at λ, until a step promises to lower the objective by less than the tolerance, a share of
-// the null model's loss.
+// solve moves the estimate to the minimum at λ, until a step promises to lower the objective by less than the
+// tolerance, a share of the null model's loss.
 func (q *quasiNewton) solve(ctx context.Context, lambda, tolerance float64) Status {
 	q.lambda1, q.lambda2 = lambda*q.alpha, lambda*(1-q.alpha)
 	for range maxEvaluations {

@@ -26,6 +26,8 @@ type Problem struct {
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
 	// Weights are observation weights ≥ 0, of which only the proportions matter for the fit; nil weighs all rows equally.
 	Weights []float64
+	// Offset is added to the log-odds of each row before anything is fitted: η = β₀ + Xβ + offset. nil is 0 for all.
+	Offset []float64
 }
 
 // Settings chooses the penalty and the accuracy. The defaults are glmnet's.
@@ -52,7 +54,8 @@ type Settings struct {
 	// a new minimum. Until then the sequence goes on, NLambda values from the largest λ to LambdaMinRatio (0 is 1e-4) of it and at that
 	// spacing as far as turnRatio; Fit goes all the way. Wide problems need it: their best λ can be far below glmnet's last one.
 	Turn bool
-	// OneSE lets Product.Choose take the largest λ whose deviance is within one standard error of the smallest, instead of the best.
+	// OneSE lets Product.Choose take the largest λ whose deviance is within one standard error of the smallest, instead
+	// of the best.
 	OneSE bool
 	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by more than
 	// about this share of the null deviance; 0 is 1e-7.
@@ -130,6 +133,11 @@ func (p Problem) check() error {
 		return fmt.Errorf("%w: %d labels for %d rows", solver.ErrShape, len(p.Y), p.Design.n)
 	case p.Weights != nil && len(p.Weights) != p.Design.n:
 		return fmt.Errorf("%w: %d weights for %d rows", solver.ErrShape, len(p.Weights), p.Design.n)
+	case p.Offset != nil && len(p.Offset) != p.Design.n:
+		return fmt.Errorf("%w: %d offsets for %d rows", solver.ErrShape, len(p.Offset), p.Design.n)
+	}
+	if i := slices.IndexFunc(p.Offset, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }); i >= 0 {
+		return fmt.Errorf("%w: offset %v at row %d", solver.ErrSettings, p.Offset[i], i)
 	}
 	if i := slices.IndexFunc(p.Weights, outside); i >= 0 {
 		return fmt.Errorf("%w: %v at row %d", ErrWeights, p.Weights[i], i)

@@ -46,6 +46,11 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 		d.eta[i] = d.intercept
 	}
 	d.nullLoss = d.loss(d.eta)
+	if p.Offset != nil {
+		for i, r := range rows {
+			d.eta[i] += p.Offset[r]
+		}
+	}
 	d.tolerance = s.Tolerance * d.nullLoss
 
 	var sum float64 // of the penalty factors, which are scaled to their number

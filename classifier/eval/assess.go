@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -141,23 +142,7 @@ func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 // calibration sets the measures of calibration. Both classes occur.
 func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
 	x := logits(p)
-	intercept := calibrationIntercept(y, x)
-	var information float64
-	residual := make([]float64, len(y))
-	for i, v := range x {
-		q := sigmoid(intercept + v)
-		information += q * (1 - q)
-		residual[i] = -q
-		if y[i] {
-			residual[i]++
-		}
-	}
-	e := normal(intercept, c.variance(func(i int) float64 { return residual[i] / information }))
-	a.CalibrationIntercept = &e
-	if fit := recalibrate(y, x); fit != nil {
-		e := normal(fit.theta[1], fit.covariance(c).At(1, 1))
-		a.CalibrationSlope = &e
-	}
+	a.CalibrationIntercept, a.CalibrationSlope = c.calibration(y, x)
 	if s := smooth(y, x); s != nil {
 		var sum float64
 		for i, v := range p {
@@ -165,6 +150,40 @@ func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
 		}
 		a.CalibrationError = new(sum / float64(len(p)))
 	}
+}
+
+// Calibration returns Assessment.CalibrationIntercept and CalibrationSlope alone, in O(n). Both are nil for one class.
+func Calibration(y []bool, p []float64) (intercept, slope *Estimate, err error) {
+	if err := check(y, p, nil); err != nil {
+		return nil, nil, err
+	}
+	c, err := clustersOf(len(y), nil)
+	if err != nil || !slices.Contains(y, !y[0]) {
+		return nil, nil, err
+	}
+	intercept, slope = c.calibration(y, logits(p))
+	return intercept, slope, nil
+}
+
+// calibration returns intercept and slope of both classes; the slope is nil where it does not exist.
+func (c *clusters) calibration(y []bool, x []float64) (intercept, slope *Estimate) {
+	at := calibrationIntercept(y, x)
+	var information float64
+	residual := make([]float64, len(y))
+	for i, v := range x {
+		q := sigmoid(at + v)
+		information += q * (1 - q)
+		residual[i] = -q
+		if y[i] {
+			residual[i]++
+		}
+	}
+	e := normal(at, c.variance(func(i int) float64 { return residual[i] / information }))
+	if fit := recalibrate(y, x); fit != nil {
+		e := normal(fit.theta[1], fit.covariance(c).At(1, 1))
+		slope = &e
+	}
+	return &e, slope
 }
 
 // bootstrapSamples give a standard error to a tenth of itself. The seed makes reports repeatable.
@@ -176,16 +195,16 @@ const (
 // precision returns the average precision with its interval, from samples of the clusters with replacement. Samples without a
 // positive outcome are left out; some row is positive.
 func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
-	order := ascending(p)
+	falling := c.falling(y, p)
 	random := rand.New(rand.NewPCG(bootstrapSeed, uint64(len(y))))
-	times := make([]float64, c.count)
+	times := make([]int32, c.count)
 	values := make([]float64, 0, bootstrapSamples)
 	for range bootstrapSamples {
 		clear(times)
 		for range c.count {
 			times[random.IntN(c.count)]++
 		}
-		if v, ok := c.weightedPrecision(y, p, order, times); ok {
+		if v, ok := weightedPrecision(falling, times); ok {
 			values = append(values, v)
 		}
 	}
@@ -198,25 +217,42 @@ func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
 	return &Estimate{value, se, min(value, sigmoid(x-half)), max(value, sigmoid(x+half))}
 }
 
-// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive rows.
-func (c *clusters) weightedPrecision(y []bool, p []float64, order []int, times []float64) (float64, bool) {
-	var sum, positives, called float64
-	for to := len(order); to > 0; {
-		before := positives
-		tie := p[order[to-1]]
-		for ; to > 0 && p[order[to-1]] == tie; to-- {
-			i := order[to-1]
-			g := i
-			if c.of != nil {
-				g = c.of[i]
-			}
-			called += times[g]
-			if y[i] {
-				positives += times[g]
-			}
+// called is a row among those that are called positive, by falling probability.
+type called struct {
+	cluster  int32
+	positive bool
+	last     bool // of rows with equal probabilities
+}
+
+// falling returns the rows by falling probability.
+func (c *clusters) falling(y []bool, p []float64) []called {
+	order := ascending(p)
+	out := make([]called, len(order))
+	for at := range out {
+		i := order[len(order)-1-at]
+		g := i
+		if c.of != nil {
+			g = c.of[i]
 		}
-		if positives > before {
-			sum += (positives - before) * positives / called
+		out[at] = called{int32(g), y[i], at == len(out)-1 || p[order[len(order)-2-at]] != p[i]}
+	}
+	return out
+}
+
+// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive rows.
+func weightedPrecision(rows []called, times []int32) (float64, bool) {
+	var sum, before, positives, all float64
+	for _, r := range rows {
+		n := float64(times[r.cluster])
+		all += n
+		if r.positive {
+			positives += n
+		}
+		if r.last {
+			if positives > before {
+				sum += (positives - before) * positives / all
+			}
+			before = positives
 		}
 	}
 	return sum / positives, positives > 0

@@ -156,11 +156,24 @@ func averagePrecision(y []bool, p []float64) float64 {
 
 // ascending returns the rows in the order of their probability, ties in the order of the rows.
 func ascending(p []float64) []int {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
+	type row struct {
+		p float64
+		i int
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	rows := make([]row, len(p))
+	for i, v := range p {
+		rows[i] = row{v, i}
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		if a.p != b.p {
+			return cmp.Compare(a.p, b.p)
+		}
+		return cmp.Compare(a.i, b.i)
+	})
+	order := make([]int, len(p))
+	for at, r := range rows {
+		order[at] = r.i
+	}
 	return order
 }
 

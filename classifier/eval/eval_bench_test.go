@@ -35,6 +35,17 @@ func BenchmarkMeasure(b *testing.B) {
 	}
 }
 
+func BenchmarkAssess(b *testing.B) {
+	const n = 100_000
+	y, p, groups := benchmarkRows(n)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := eval.Assess(y, p, groups); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkStratifiedFolds(b *testing.B) {
 	const n = 100_000
 	y, _, groups := benchmarkRows(n)

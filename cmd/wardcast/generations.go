@@ -122,7 +122,7 @@ func newest(ctx context.Context, s *models.Store) (string, error) {
 		return "", err
 	}
 	if len(names) == 0 {
-		return "", fmt.Errorf("a generation: %w", models.ErrNotFound)
+		return "", fmt.Errorf("the store has no generation: %w", models.ErrNotFound)
 	}
 	return names[len(names)-1], nil
 }
@@ -189,6 +189,11 @@ func (c *modelsDiffCmd) Run(ctx context.Context, d *cli.Deps) error {
 			row = append(row, beside(m.From, m.To, get))
 		}
 		rows = append(rows, append(row, some(m.Entered), some(m.Left)))
+	}
+	if !c.JSON() {
+		if _, err := fmt.Fprintf(d.Out, "generation %s → %s\n\n", from.Name, to.Name); err != nil {
+			return err
+		}
 	}
 	report := map[string]any{"from": from.Name, "to": to.Name, "models": all}
 	return c.Print(d, report, []string{"MODEL", "CHANGE", "ADMITTED", "LOG LOSS", "AUROC", "ENTERED", "LEFT"}, rows)

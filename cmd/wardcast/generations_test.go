@@ -133,6 +133,11 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("%v prints %s", args, got)
 		}
 	}
+	for i, name := range names {
+		if got := clitest.Object(t, run("show", "_other", "--version", name, "--output=json")); got["version"] != versions[i] {
+			t.Errorf("generation %s: version %v, want %s", name, got["version"], versions[i])
+		}
+	}
 	refuse(cli.ExitUsage, "given twice", "show", "_other", versions[0], "--version", versions[1])
 	fail(t, cli.ExitUsage, []string{"models", "history", "--model-dir", dir + "x"}, dir+"x", "not a folder")
 	fail(t, cli.ExitFailed, []string{"models", "history", "--model-dir", "ftp://x"}, "ftp://x")

@@ -57,7 +57,7 @@ func newStream(t *testing.T, bootstrap, store string) *stream {
   brokers: [%s]
   group: %s
   topics: {notes: %s, predictions: %s, dead_letters: %s}
-models: {store: %s}
+models: {store: %q}
 http: {listen: ""}
 `, strings.ReplaceAll(bootstrap, ",", ", "), s.group, s.input, s.answered, s.dlq, store))
 	g, err := newGenerator()

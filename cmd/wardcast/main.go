@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	_ "time/tzdata" // containers without time zones know them too
 
 	"github.com/alecthomas/kong"
 	"github.com/segmentio/kafka-go/compress"

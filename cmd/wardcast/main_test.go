@@ -145,6 +145,7 @@ func TestUsageErrors(t *testing.T) {
 		"not one of":              {[]string{"demo", "--output=xml"}, "--output"},
 		"not a number":            {[]string{"factorize", "--input", config, "--rank", "many", "--out", "x"}, `--rank: "many" is not a whole number`},
 		"not a duration":          {[]string{"demo", "--duration", "long"}, `--duration: "long" is not a duration`},
+		"not a time":              {[]string{"models", "history", "--model-dir", ".", "--at", "yesterday"}, `--at: "yesterday" is not a time, such as`},
 		"file that is not there":  {[]string{"serve", "--config", "nowhere.yaml"}, "nowhere.yaml"},
 		"store that is no folder": {[]string{"models", "list", "--model-dir", config}, "wardcast.yaml"},
 		"log level":               {[]string{"--log-level", "loud", "version"}, "--log-level"},

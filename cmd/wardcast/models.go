@@ -65,7 +65,7 @@ func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 // oneVersion is the flags that choose a version.
 type oneVersion struct {
 	store
-	Version string `help:"Version (default: the champion)."`
+	Version string `help:"Version, or the generation that has it (default: the champion)."`
 }
 
 func (c *oneVersion) load(ctx context.Context, model string) (*models.Bundle, error) {
@@ -151,18 +151,26 @@ func withoutTables(text json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(settings)
 }
 
-// loadBundle returns a version of a model; "" is the champion.
+// loadBundle returns a version of a model; "" is the champion, and the name of a generation the version that it has.
 func loadBundle(ctx context.Context, s *models.Store, name, version string) (*models.Bundle, error) {
+	var g *models.Generation
+	var err error
 	if version == "" {
-		g, err := s.Champion(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if version = g.Models[name].Version; version == "" {
-			return nil, fmt.Errorf("champion of model %q: %w", name, models.ErrNotFound)
-		}
+		g, err = s.Champion(ctx)
+	} else {
+		g, err = s.Generation(ctx, version)
 	}
-	return s.Load(ctx, name, version)
+	switch {
+	case version != "" && errors.Is(err, models.ErrNotFound):
+		return s.Load(ctx, name, version)
+	case err != nil:
+		return nil, err
+	}
+	m, ok := g.Models[name]
+	if !ok {
+		return nil, fmt.Errorf("generation %q has no model %q: %w", g.Name, name, models.ErrNotFound)
+	}
+	return s.Load(ctx, name, m.Version)
 }
 
 type modelsVerifyCmd struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/replay"
+	"github.com/wardcast/wardcast/internal/service/schedule"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/retrain"
@@ -20,7 +21,10 @@ import (
 )
 
 type retrainCmd struct {
-	Once         bool      `help:"Retrain once. The default, and the only way so far." default:"true"`
+	Once         bool      `help:"Retrain once. The default." xor:"when"`
+	Schedule     string    `help:"Retrain at the times of a cron expression, such as '30 2 * * *', until stopped. A night that fails does not end it." placeholder:"CRON" xor:"when"`
+	TimeZone     string    `help:"Time zone of --schedule, and of the midnight of --shard, such as Europe/Berlin." default:"Local" placeholder:"ZONE"`
+	Shard        string    `help:"Share the training with n-1 other processes, of which this is number i, from 0. The last one to finish brings the models of all to the gate. From Kafka, the cut-off is the latest midnight." placeholder:"i/n"`
 	Config       string    `help:"Configuration file of serve: notes and outcomes come from its Kafka topics, and its store takes the models." type:"existingfile" placeholder:"FILE" xor:"source"`
 	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
@@ -46,6 +50,10 @@ func (c *retrainCmd) Validate() error {
 		return errors.New("--notes needs --outcomes and --model-dir")
 	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
 		return errors.New("--outcomes and --model-dir go with --notes; --config names the topics and the store")
+	case c.Schedule != "" && c.Shard != "":
+		return errors.New("--shard is for jobs that end: it does not go with --schedule")
+	case c.Schedule != "" && !c.AsOf.IsZero():
+		return errors.New("--as-of would be the same every night: it does not go with --schedule")
 	case c.WindowDays < 1:
 		return fmt.Errorf("--window-days %d is less than 1", c.WindowDays)
 	}
@@ -53,10 +61,45 @@ func (c *retrainCmd) Validate() error {
 }
 
 func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--time-zone: %w", err))
+	}
+	if c.Schedule == "" {
+		return c.once(ctx, d, zone)
+	}
+	times, err := schedule.Parse(c.Schedule, zone)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	times.Run(ctx, d.Log, func(ctx context.Context) error {
+		err := c.once(ctx, d, zone)
+		if errors.Is(err, cli.ErrRefused) {
+			return nil // which is logged already
+		}
+		return err
+	})
+	return nil
+}
+
+// once retrains once. It reads the configuration and the files anew each time.
+func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location) error {
+	holdLess()
 	began := time.Now()
-	job := retrain.Job{Fit: train.Default(), Version: version}
+	job := retrain.Job{Fit: train.Default(), Version: version, Logger: d.Log}
 	job.Fit.MinDocuments, job.Fit.MinEvents = c.MinDocuments, c.MinEvents
 	job.Settings = retrain.Settings{AsOf: c.AsOf, Window: time.Duration(c.WindowDays) * 24 * time.Hour}
+	if c.Shard != "" {
+		var err error
+		if job.Shard, err = retrain.ParseShard(c.Shard); err != nil {
+			return cli.Usage(err)
+		}
+		if c.Config != "" && c.AsOf.IsZero() {
+			// What all shards agree on, however long one of them waits for its start.
+			now := began.In(zone)
+			job.Settings.AsOf = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, zone)
+		}
+	}
 	aux, err := notes.ParseAux(c.AuxColumns)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))
@@ -112,6 +155,9 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	if result.Entry == nil {
+		return c.printShard(d, job.Shard, result, time.Since(began))
+	}
 	return errors.Join(c.print(d, result, time.Since(began)), told(d.Log, result.Entry))
 }
 
@@ -124,12 +170,30 @@ type retrained struct {
 	Generation   string         `json:"generation"` // of the new models, served or not
 	Counts       retrain.Counts `json:"counts"`
 	Seconds      float64        `json:"seconds"`
+	// Missing are the shards whose models are not there yet, of a shard that was not the last.
+	Missing []string `json:"missing_shards,omitempty"`
 }
 
 // judged is a version that was judged.
 type judged struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
+}
+
+// printShard tells of a shard that left the gate to others.
+func (c *retrainCmd) printShard(d *cli.Deps, s retrain.Shard, r *retrain.Result, took time.Duration) error {
+	out := retrained{Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Counts: r.Counts, Seconds: took.Seconds()}
+	for _, m := range r.Missing {
+		out.Missing = append(out.Missing, m.String())
+	}
+	if out.Reason = fmt.Sprintf("shard %s is done; not there yet: %s", s, strings.Join(out.Missing, ", ")); r.Joined {
+		out.Reason = "the models of all shards are served already"
+	}
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, out)
+	}
+	_, err := fmt.Fprintln(d.Out, out.Reason)
+	return err
 }
 
 func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {

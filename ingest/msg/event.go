@@ -23,6 +23,7 @@ const (
 	TypeNote       = "com.wardcast.triage.note.v1"
 	TypeOutcome    = "com.wardcast.triage.outcome.v1"
 	TypePrediction = "com.wardcast.triage.prediction.v1"
+	TypeChampion   = "com.wardcast.triage.champion.v1"
 	TypeResponse   = "com.wardcast.questionnaire.response.v1"
 	TypeScores     = "com.wardcast.questionnaire.scores.v1"
 )

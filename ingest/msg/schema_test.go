@@ -131,6 +131,7 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 		{Schema("note"), reflect.TypeFor[Note]()},
 		{Schema("outcome"), reflect.TypeFor[Outcome]()},
 		{Schema("prediction"), reflect.TypeFor[Prediction]()},
+		{Schema("champion"), reflect.TypeFor[Champion]()},
 		{Schema("response"), reflect.TypeFor[Response]()},
 		{Schema("scores"), reflect.TypeFor[Scores]()},
 	} {
@@ -189,6 +190,7 @@ func TestSchemasRefuse(t *testing.T) {
 		"a class, no probability":  {Schema("prediction"), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
 		"admission more than sure": {Schema("prediction"), goldenWith(t, "classes", `"admission_probability":0.9`, `"admission_probability":1.1`)},
 		"prediction of text":       {Schema("prediction"), `"x"`},
+		"a champion of nothing":    {Schema("champion"), `{"schema_version":"1","generation":"g","model":{"name":"_other"}}`},
 		"response without answers": {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
 		"no answers":               {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{}}`},
 		"an item's endless name":   {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},

@@ -139,6 +139,7 @@ var jargon = []struct {
 	{`expected a valid \d+ bit uint but got ("[^"]*").*`, "$1 is not a whole number from 0"},
 	{`expected an? (?:valid \d+ bit )?int but got ("[^"]*").*`, "$1 is not a whole number"},
 	{`expected a float but got ("[^"]*").*`, "$1 is not a number"},
+	{`parsing time ("[^"]*") as .*`, "$1 is not a time, such as 2026-05-07T03:14:00Z"},
 	{`expected duration but got ("[^"]*").*`, "$1 is not a duration, such as 30s or 5m"},
 	{`^expected "(<.*)"`, "$1 is missing"},
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
@@ -15,9 +16,9 @@ import (
 // Report is what a model is worth. The JSON names are stable.
 type Report struct {
 	Format     string           `json:"format"`
-	Version    string           `json:"version,omitempty"`
-	SHA256     string           `json:"sha256,omitempty"` // of the manifest
-	Manifest   *models.Manifest `json:"manifest"`
+	Model      string           `json:"model"`
+	Trained    time.Time        `json:"trained"`
+	Manifest   *models.Manifest `json:"-"` // it stands next to the report
 	Topics     int              `json:"topics"`
 	Words      int              `json:"words"`
 	Pieces     int              `json:"pieces"`
@@ -94,7 +95,7 @@ const apart = 0.05
 func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
-		Format: Format, Version: in.Version, SHA256: in.SHA256, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
+		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
 		Supervised: in.Supervised, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: in.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {

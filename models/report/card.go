@@ -60,7 +60,7 @@ func (c *card) release() {
 	r, s := c.r, c.r.Site
 	c.head("Release")
 	c.field("Model", r.Manifest.Name)
-	c.field("Version", orElse(r.Version, "the name of this folder; its last six digits are the first of the manifest's SHA-256"))
+	c.field("Version", "the name of this folder; its last six digits are the first of the manifest's SHA-256")
 	c.field("Trained", fmt.Sprintf("%s by wardcast %s", r.Manifest.CreatedAt.UTC().Format(time.RFC3339), orElse(r.Manifest.Wardcast, "(version unknown)")))
 	c.field("Held against", orElse(r.Manifest.Parent, "no earlier version"))
 	c.field("Owner", s.Owner)
@@ -125,14 +125,7 @@ func (c *card) facts() {
 	if len(d.Exclusions) == 0 {
 		c.line("- left out: no notes on record")
 	}
-	for _, name := range r.fileNames() {
-		c.line("- SHA-256 of `%s`: `%s`", name, r.Manifest.Files[name].SHA256)
-	}
-	if r.SHA256 != "" {
-		c.line("- SHA-256 of `manifest.json`: `%s`", r.SHA256)
-	} else {
-		c.line("- hashes: `manifest.json` next to this card holds the SHA-256 of every file, this one too")
-	}
+	c.line("- hashes: `manifest.json` next to this card holds the SHA-256 of every file, this one too")
 	c.line("")
 	c.field("Bias mitigation", s.BiasMitigation)
 	c.field("Monitoring plan", s.MonitoringPlan)

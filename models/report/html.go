@@ -28,13 +28,12 @@ func (r *Report) HTML() ([]byte, error) {
 		*Report
 		MeasuredOn, Summary, Formula, Caveat                            string
 		CalibrationPlot, RiskPlot, DecisionPlot, ROC, Precision, Forest template.HTML
-		Files                                                           []string
 		Shown                                                           []Subgroup
 		Small                                                           string
 	}{
 		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(),
 		r.calibrationChart(), r.riskChart(), r.decisionChart(), r.rocChart(), r.precisionChart(), r.forestChart(),
-		r.fileNames(), r.shown(), r.small(),
+		r.shown(), r.small(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)

@@ -12,9 +12,6 @@ import (
 // Input is all that a report is made from.
 type Input struct {
 	Manifest *models.Manifest
-	// Version and SHA256, that of the manifest, are "" for a card that is written before the version has a name.
-	Version string
-	SHA256  string
 	// Topics, Words and Pieces are the numbers of features that count; Terms is the size of the vocabulary.
 	Topics, Words, Pieces, Terms int
 	// Supervised tells that topics and coefficients were made together.

@@ -87,7 +87,7 @@ func full(t *testing.T) report.Input {
 	}
 	psi := 0.08
 	return report.Input{
-		Manifest: manifest(), Version: "2026-04-01T02-00-00Z-3f9c1a", SHA256: "3f9c1a" + strings.Repeat("0", 58), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
+		Manifest: manifest(), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
 		Data: report.Data{
 			Sources: []string{"triage.notes and triage.outcomes, up to offset 20411"}, Outcome: "disposition admitted, as known on 2026-04-01",
 			Training: report.Window{From: day(0), To: day(70), Notes: 9000, Events: 2241, Patients: 7100}, Evaluation: report.Window{From: day(70), To: day(90)},

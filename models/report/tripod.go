@@ -99,6 +99,3 @@ func settings(raw json.RawMessage) string {
 	}
 	return strings.Join(out, ", ")
 }
-
-// fileNames returns the names of the manifest's files.
-func (r *Report) fileNames() []string { return slices.Sorted(maps.Keys(r.Manifest.Files)) }

@@ -3,6 +3,7 @@ package retrain
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -22,6 +23,8 @@ type Job struct {
 	// Previous returns the champion of a model, whose topics the new one is aligned with; nil if there is none.
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 	Progress train.Progress // of the fit; may be nil
+	Shard    Shard          // the zero value makes all models
+	Logger   *slog.Logger   // nil is silent
 }
 
 // Result is what one retraining did. If there were too few notes, Counts alone is set and the error is a *TooFewError.
@@ -29,12 +32,19 @@ type Result struct {
 	Counts  Counts
 	Entry   *train.Entry
 	Trained *train.Trained
+	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has joined
+	// all of them before, Entry and Trained are nil.
+	Missing []Shard
+	Joined  bool
 }
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
 // store before the models are trained; stopped at any later moment, the store serves what it served, or the new
 // generation whole. Run again, it does all of it again.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
+	if err := j.Door.Begin(ctx); err != nil {
+		return nil, err
+	}
 	past, err := Collect(ctx, j.Source, j.Settings)
 	if err != nil {
 		r := &Result{}
@@ -48,10 +58,12 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	training := train.Data{Rows: pick(rows, past.Split.Train), Aux: aux, Pooled: true}
 	judged := train.Data{Rows: pick(rows, past.Split.Test), Aux: aux, Pooled: true}
 	j.Door.Created = time.Now().UTC().Truncate(time.Second)
-	r.Trained, err = train.Train(ctx, training, j.Fit, train.Job{
-		Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
-	})
-	if err != nil {
+	if j.Shard == (Shard{}) {
+		r.Trained, err = train.Train(ctx, training, j.Fit, j.training())
+	} else {
+		r.Trained, r.Missing, r.Joined, err = j.sharded(ctx, training, r.Counts.AsOf)
+	}
+	if err != nil || r.Trained == nil {
 		return r, err
 	}
 	p, err := r.Trained.Probabilities(judged)
@@ -63,6 +75,18 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		About: report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
 	})
 	return r, err
+}
+
+// training returns the arguments of the fit.
+func (j *Job) training() train.Job {
+	return train.Job{Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site}
+}
+
+func (j *Job) logger() *slog.Logger {
+	if j.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return j.Logger
 }
 
 // answered returns the auxiliary features that some row has a value of, and the rows with these alone: a column without

@@ -9,9 +9,9 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// readTexts is the first stage. If there are two texts to choose from, it returns the rich one if that predicts held-out notes with
-// a log loss that is lower by more than twice the standard error of the difference. Both predict by single words and phrases alone:
-// topics and pieces of words would take most of the time and seldom change the choice.
+// readTexts is the first stage. If there are two texts to choose from, it returns the rich one if that predicts
+// held-out notes with a log loss that is lower by more than twice the standard error of the difference. Both predict by
+// single words and phrases alone: topics and pieces of words would take most of the time and seldom change the choice.
 func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
 	sampled := s.sampled(len(r.all))
 	if !s.chooses() {

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,6 +33,40 @@ type Door struct {
 	Force            bool
 	By, Why, Command string // for the history
 	Created          time.Time
+
+	begun bool
+	from  string // generation that was served then, "" if none was
+}
+
+// Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
+// It returns an error if what is served cannot be told, unless Force is set. Without Begin the training begins with Enter.
+func (d *Door) Begin(ctx context.Context) error {
+	g, err := d.Store.Champion(ctx)
+	_, damaged := errors.AsType[*models.FileError](err)
+	if absent := errors.Is(err, models.ErrNotFound) && !damaged; err != nil && !absent && !(damaged && d.Force) {
+		return unreadable(err)
+	}
+	d.begun, d.from = true, ""
+	if g != nil {
+		d.from = g.Name
+	}
+	return nil
+}
+
+// unreadable says what for the champion was read.
+func unreadable(err error) error {
+	return fmt.Errorf("reading the champion, which the new models are held against: %w", err)
+}
+
+// From returns the generation that was served at Begin, "" if none was.
+func (d *Door) From() string { return d.from }
+
+// changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
+func changed(err error) error {
+	if errors.Is(err, models.ErrConflict) {
+		return fmt.Errorf("what is served changed while this training ran, so it changed nothing; run it again: %w", err)
+	}
+	return err
 }
 
 // Entry is what became of a candidate.
@@ -82,12 +115,27 @@ func (d *Door) champion(ctx context.Context) (*champion, error) {
 // champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
 // judge, only these count.
 //
-// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict
-// if another generation was served meanwhile; nothing has changed then.
+// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict,
+// and tells who was faster, if another generation is served than at Begin; nothing has changed then.
 func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
+	if !d.begun {
+		if err := d.Begin(ctx); err != nil {
+			return nil, err
+		}
+	}
 	before, err := d.champion(ctx)
 	if err != nil && !d.Force {
-		return nil, fmt.Errorf("reading the champion, which the new models are held against: %w", err)
+		return nil, unreadable(err)
+	}
+	if err := d.Store.Unchanged(ctx, d.from); err != nil {
+		return nil, changed(err)
+	}
+	var stays *models.Generation
+	if before != nil {
+		stays = before.generation
+	}
+	if err := c.refer(stays); err != nil {
+		return nil, err
 	}
 	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
 	notes := gate.Notes{
@@ -110,7 +158,7 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if e.Candidate, err = c.Save(ctx, d.Store, d.By); err != nil {
 		return nil, err
 	}
-	return e, d.carryOut(ctx, e, &c, before, notes.Champion)
+	return e, changed(d.carryOut(ctx, e, &c, before, notes.Champion))
 }
 
 // keepLater leaves the notes that arrived after until, if they hold enough of both outcomes, and reports whether they do.
@@ -148,19 +196,8 @@ func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
 
 // record writes the verdict into the evaluation and the card of each model.
 func (c *Candidate) record(v *gate.Verdict) error {
-	verdict, err := encoded("the verdict", v)
-	if err != nil {
-		return err
-	}
 	for _, b := range c.Bundles {
-		all := map[string]json.RawMessage{}
-		if len(b.Evaluation) > 0 {
-			if err := json.Unmarshal(b.Evaluation, &all); err != nil {
-				return fmt.Errorf("reading the evaluation of model %q: %w", b.Manifest.Name, err)
-			}
-		}
-		all["verdict"] = verdict
-		if b.Evaluation, err = encoded("evaluation", all); err != nil {
+		if err := evaluated(b, "verdict", v); err != nil {
 			return err
 		}
 		b.Card += fmt.Sprintf("\n## How the gate judged the generation\n\nDecision: %s. %s\n", v.Decision, v.Reason)
@@ -170,17 +207,15 @@ func (c *Candidate) record(v *gate.Verdict) error {
 
 // carryOut does what the verdict, or the force, demands. p are the champion's probabilities of the candidate's notes.
 func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion, p []float64) error {
-	change := models.Change{By: d.By, Why: e.Verdict.Reason, Command: d.Command}
+	change := models.Change{To: e.Candidate.Name, From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
 	if d.Why != "" {
 		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
 	}
 	if d.Force || e.Verdict.Decision == gate.Promote {
 		e.Served = e.Candidate
-		return Promote(ctx, d.Store, e.Candidate, change)
+		return d.Store.Promote(ctx, change)
 	}
-	refusal := change
-	refusal.To, refusal.From = e.Candidate.Name, e.Candidate.Parent
-	if err := d.Store.Refuse(ctx, refusal); err != nil {
+	if err := d.Store.Refuse(ctx, change); err != nil {
 		return err
 	}
 	if e.Verdict.Decision != gate.Recalibrate || before.models[models.Other].Classes() != nil {
@@ -191,8 +226,8 @@ func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *cha
 		return err
 	}
 	e.Served = g
-	change.Action = models.Recalibrated
-	return Promote(ctx, d.Store, g, change)
+	change.To, change.Action = g.Name, models.Recalibrated
+	return d.Store.Promote(ctx, change)
 }
 
 // recalibrate adds the champion's generation with r applied to the probabilities of each model.
@@ -210,6 +245,10 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, p
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
 		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
 		if err := notes.report([]*models.Bundle{&b}, after, v); err != nil {
+			return nil, err
+		}
+		var err error
+		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
 			return nil, err
 		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",

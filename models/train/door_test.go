@@ -187,3 +187,28 @@ func TestReportOnLaterNotes(t *testing.T) {
 		t.Errorf("report of %s notes, %d; trained on %d; %d words; verdict %v", r.Kind, r.Metrics.N, r.Data.Training.Notes, r.Words, r.Verdict)
 	}
 }
+
+// A training that another one overtakes changes nothing, and tells who was faster.
+func TestDoorIsOvertaken(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 1200)
+	store, at := models.OpenDir(t.TempDir()), job().Created
+	var slow Door
+	_, first, err := enter(t, store, rows, at, func(d *Door) {
+		if err := d.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		slow, d.By = *d, "night shift"
+	})
+	if err != nil || first.Served == nil {
+		t.Fatalf("%+v, error %v", first, err)
+	}
+	_, e, err := enter(t, store, rows, at.Add(time.Hour), func(d *Door) { *d = slow })
+	if !errors.Is(err, models.ErrConflict) || !strings.Contains(err.Error(), `by "night shift"`) || e != nil {
+		t.Errorf("entry %+v, error %v", e, err)
+	}
+	events, err := store.History(t.Context())
+	if err != nil || len(events) != 1 || champions(t, store) != first.Served.Name {
+		t.Errorf("history %+v, error %v", events, err)
+	}
+}

@@ -14,17 +14,17 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// manyRows is the number of notes above which features are not laid out. The vocabulary and the coefficients then come from all notes.
-// The choice between two texts and the topics come from this many of them, evenly spaced: more would not change them by more than
-// the choice of other notes does.
+// manyRows is the number of notes above which features are not laid out. The vocabulary and the coefficients then come
+// from all notes. The choice between two texts and the topics come from this many of them, evenly spaced: more would
+// not change them by more than the choice of other notes does.
 const manyRows = 50_000
 
-// manyTolerance is that of the coefficients of many notes. A tenth of it takes three times as long and lowers the log loss of held-out
-// notes by .0001.
+// manyTolerance is that of the coefficients of many notes. A tenth of it takes three times as long and lowers the log
+// loss of held-out notes by .0001.
 const manyTolerance = 1e-5
 
-// sampled returns the size of the sample for so many notes, 0 for notes few enough to lay out their features. Standardizing needs them
-// laid out, and so do supervised methods.
+// sampled returns the size of the sample for so many notes, 0 for notes few enough to lay out their features.
+// Standardizing needs them laid out, and so do supervised methods.
 func (s *Settings) sampled(n int) int {
 	if most := cmp.Or(s.manyRows, manyRows); n > most && !s.Standardize && !s.Method.Supervised() {
 		return most
@@ -52,8 +52,8 @@ func (r *rows) sample(most int) *rows {
 	return &out
 }
 
-// fitProduct fits the coefficients of many notes. A note is a short row of its terms, words and auxiliary features; topics and pieces of
-// words are products of these rows with matrices that all notes share.
+// fitProduct fits the coefficients of many notes. A note is a short row of its terms, words and auxiliary features;
+// topics and pieces of words are products of these rows with matrices that all notes share.
 func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int) (*coefficients, error) {
 	c := &coefficients{vectorizer: t.vectorizer, scale: r.auxDivisors(true)}
 	var words *textproc.Words
@@ -94,8 +94,8 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 	return c, nil
 }
 
-// features returns which features the terms, the words and the auxiliary features of a note add to: a term to the topics and itself, a
-// word to its pieces.
+// features returns which features the terms, the words and the auxiliary features of a note add to: a term to the
+// topics and itself, a word to its pieces.
 func (c *coefficients) features(t *text, words *textproc.Words) (*matrix.CSR, error) {
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	end := func() { indptr = append(indptr, len(indices)) }

@@ -33,8 +33,8 @@ func fitted(t *testing.T, d Data, s Settings, sampled int) *Fitted {
 	return f
 }
 
-// TestManyNotesPredictAlike: the model of features that are not laid out is that of features that are, but for its penalty, which
-// comes from fewer that were tried.
+// TestManyNotesPredictAlike: the model of features that are not laid out is that of features that are, but for its
+// penalty, which comes from fewer that were tried.
 func TestManyNotesPredictAlike(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 2500)
@@ -61,7 +61,8 @@ func TestManyNotesPredictAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Of one standard error of the loss itself, the penalty between those of the fine sequence may cost a tenth.
+			// Of one standard error of the loss itself, the penalty between those of the fine sequence may cost a
+			// tenth.
 			_, deviation := stat.MeanStdDev(laid, nil)
 			if bound := 0.1 * stat.StdErr(deviation, float64(len(laid))); !s.OneSE && math.Abs(difference.Value) > bound {
 				t.Errorf("log loss differs by %.5f, more than %.5f", difference.Value, bound)
@@ -88,8 +89,8 @@ func TestManyNotesPredictAlike(t *testing.T) {
 	}
 }
 
-// TestManyNotesTrain: with more notes than are laid out a training samples what it may, predicts all notes out of fold, and does not
-// depend on the number of threads.
+// TestManyNotesTrain: with more notes than are laid out a training samples what it may, predicts all notes out of fold,
+// and does not depend on the number of threads.
 //
 //nolint:paralleltest // it sets GOMAXPROCS
 func TestManyNotesTrain(t *testing.T) {

@@ -45,6 +45,8 @@ type Fitted struct {
 	Alignment *Alignment
 	// Parent is the version before, "" without one.
 	Parent string
+
+	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
 }
 
 // Row is one labelled note.
@@ -297,16 +299,11 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if c.pieces > 0 {
 		h.Grams = c.beta[c.topics+c.words : c.topics+c.words+c.pieces]
 	}
-	feature := 0
-	for column := range r.columns {
-		for _, mean := range r.columns[column].Mean {
-			h.Gamma[feature] /= c.scale[feature]
-			if r.columns[column].Kind == models.Categorical {
-				h.Intercept += h.Gamma[feature] * mean // the scorer centres indicators
-			}
-			feature++
-		}
+	for j, divisor := range c.scale {
+		h.Gamma[j] /= divisor
 	}
+	h.Intercept += r.centre(h.Gamma)
+	f.logOdds = c.outOfFold
 	f.Heads = []classifier.Head{h}
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, c.outOfFold), foldOf, s)
 }
@@ -407,7 +404,8 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	return p, nil
 }
 
-// path returns the settings of the head's path for so many features, of which the ones behind the first penalized are auxiliary.
+// path returns the settings of the head's path for so many features, of which the ones behind the first penalized are
+// auxiliary.
 func (s *Settings) path(penalized, all int) elasticnet.Settings {
 	path := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true}
 	if s.FreeAux {

@@ -61,7 +61,7 @@ const (
 )
 
 func newReader(m *classifier.Model, aux []Aux) *reader {
-	r := &reader{scorer: m.Scorer(classifier.Options{}), values: make([]msg.Value, len(m.Aux()))}
+	r := &reader{scorer: m.Scorer(classifier.Options{Limits: classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}}), values: make([]msg.Value, len(m.Aux()))}
 	for _, column := range m.Aux() {
 		at := slices.IndexFunc(aux, func(a Aux) bool { return a.Name == column.Name })
 		if column.Name == models.ComplaintColumn {
@@ -73,6 +73,12 @@ func newReader(m *classifier.Model, aux []Aux) *reader {
 }
 
 func (r *reader) probability(row *Row) float64 {
+	r.read(row)
+	return r.scorer.Probability(row.Text, r.values)
+}
+
+// read sets the auxiliary values of a row.
+func (r *reader) read(row *Row) {
 	for c, at := range r.from {
 		switch at {
 		case missing:
@@ -83,7 +89,6 @@ func (r *reader) probability(row *Row) float64 {
 			r.values[c] = row.Aux[at]
 		}
 	}
-	return r.scorer.Probability(row.Text, r.values)
 }
 
 // Probabilities returns those of admission of labelled notes, each by the model that will score it.

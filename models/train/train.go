@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
@@ -59,6 +60,8 @@ type Job struct {
 	Site     *report.Site // what the site says of its models, for their cards; may be nil
 	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several goroutines.
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
+	// Ours tells which models of single complaints are made, by their names; nil means all of them.
+	Ours func(model string) bool
 }
 
 // Progress is called with the work that is done, in models or parts of them. It may be called from several goroutines.
@@ -70,68 +73,132 @@ const minClass = 10
 // Train trains the model of all complaints and, by the policy, a model for each complaint. It sets Data.Pooled, and
 // Data.Previous from the job.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
-	d.Pooled = true
-	t := &training{data: d, settings: s, job: job, steps: 1}
-	if s.Method.Supervised() {
-		t.steps = supervisedSteps
-	}
-	t.total = t.steps
-	groups := byComplaint(d)
-	own := make([]attempt, len(groups))
-	for i, g := range groups {
-		switch {
-		case !g.enough(s.MinDocuments, s.MinEvents):
-			own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one outcome", s.MinDocuments, s.MinEvents)
-		case s.PerComplaint == Never:
-			own[i].why = "the policy is never"
-		default:
-			t.total += t.steps
-		}
-	}
+	t := newTraining(d, s, job)
+	t.total += t.steps
 	t.tell(0)
-	pooled := t.try(ctx, d, models.Other)
-	if pooled.err != nil {
-		return nil, fmt.Errorf("training the model of all complaints: %w", pooled.err)
-	}
-	text, choose := pooled.fitted.Vectorizer.Settings(), t.settings.ChooseText
-	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = text.KeepStopWords, text.NGrams, false
-	if err := t.tryOwn(ctx, groups, own); err != nil {
-		return nil, err
-	}
-	t.settings.ChooseText = choose // for the manifests
-	out := &Trained{OutOfFold: slices.Clone(pooled.fitted.OutOfFold)}
-	first, err := t.judgePooled(&pooled)
+	p, err := t.trainPooled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.add(out, first, &t.data, pooled.fitted); err != nil {
+	if err := t.trainOwn(ctx, p); err != nil {
 		return nil, err
 	}
-	for i, g := range groups {
-		o, err := t.judge(&g, pooled.fitted, &own[i])
-		if err != nil {
-			return nil, err
-		}
-		if err := t.add(out, o, &g.Data, own[i].fitted); err != nil {
-			return nil, err
-		}
-		if o.Kept {
-			for k, at := range g.At {
-				out.OutOfFold[at] = own[i].fitted.OutOfFold[k]
-			}
-		}
-	}
-	return out, nil
+	return t.out, nil
 }
 
-// training is one run of Train.
+// Pool is the part of Train that makes the model of all complaints. Trained holds that model alone.
+func Pool(ctx context.Context, d Data, s Settings, job Job) (*Trained, *Pooled, error) {
+	job.Ours = func(string) bool { return false }
+	t := newTraining(d, s, job)
+	t.total += t.steps
+	t.tell(0)
+	p, err := t.trainPooled(ctx)
+	return t.out, p, err
+}
+
+// Pooled is what is needed of the model of all complaints to train and judge the models of single ones.
+type Pooled struct {
+	// KeepStopWords and NGrams are the text that it chose for all.
+	KeepStopWords bool
+	NGrams        int
+	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
+	Model   *models.Bundle
+	LogOdds []float64
+	// OutOfFold and Classes are its probabilities of the rows, out of fold: of admission and, for several outcomes, of all of
+	// them (n×(κ+1), else nil).
+	OutOfFold []float64
+	Classes   *mat.Dense
+	Threshold float64
+}
+
+// TrainOwn is the part of Train that makes the models of single complaints, Job.Ours of them. The rest of the arguments must be
+// those of Pool. Trained has no OutOfFold.
+func (p *Pooled) TrainOwn(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
+	t := newTraining(d, s, job)
+	t.tell(0)
+	return t.out, t.trainOwn(ctx, p)
+}
+
+// training is one run of Train, or of a part of it.
 type training struct {
 	data     Data
 	settings Settings
 	job      Job
+	groups   []Group
+	own      []attempt // for each group
+	out      *Trained
 	done     atomic.Int64 // steps
 	steps    int          // of one model
 	total    int          // steps
+}
+
+// newTraining returns a training of the models of single complaints.
+func newTraining(d Data, s Settings, job Job) *training {
+	d.Pooled = true
+	t := &training{data: d, settings: s, job: job, steps: 1, out: &Trained{}}
+	if s.Method.Supervised() {
+		t.steps = supervisedSteps
+	}
+	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool { return job.Ours != nil && !job.Ours(models.Slug(g.Complaint)) })
+	t.own = make([]attempt, len(t.groups))
+	for i, g := range t.groups {
+		switch {
+		case !g.enough(s.MinDocuments, s.MinEvents):
+			t.own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one outcome", s.MinDocuments, s.MinEvents)
+		case s.PerComplaint == Never:
+			t.own[i].why = "the policy is never"
+		default:
+			t.total += t.steps
+		}
+	}
+	return t
+}
+
+// trainPooled makes the model of all complaints.
+func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
+	a := t.try(ctx, t.data, models.Other, func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) })
+	if a.err != nil {
+		return nil, fmt.Errorf("training the model of all complaints: %w", a.err)
+	}
+	t.out.OutOfFold = slices.Clone(a.fitted.OutOfFold)
+	o, err := t.judgePooled(&a)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.add(o, &t.data, a.fitted); err != nil {
+		return nil, err
+	}
+	text, held := a.fitted.Vectorizer.Settings(), a.fitted.heldOut()
+	return &Pooled{
+		KeepStopWords: text.KeepStopWords, NGrams: text.NGrams, Model: t.out.Bundles[0], LogOdds: a.fitted.logOdds,
+		OutOfFold: held.admission, Classes: held.classes, Threshold: held.threshold,
+	}, nil
+}
+
+// trainOwn makes the models of single complaints.
+func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
+	choose := t.settings.ChooseText
+	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = p.KeepStopWords, p.NGrams, false
+	if err := t.tryOwn(ctx, p); err != nil {
+		return err
+	}
+	t.settings.ChooseText = choose // for the manifests
+	pooled := predictions{p.OutOfFold, p.Classes, p.Threshold}
+	for i, g := range t.groups {
+		o, err := t.judge(&g, pooled.subset(g.At), &t.own[i])
+		if err != nil {
+			return err
+		}
+		if err := t.add(o, &g.Data, t.own[i].fitted); err != nil {
+			return err
+		}
+		if o.Kept && t.out.OutOfFold != nil {
+			for k, at := range g.At {
+				t.out.OutOfFold[at] = t.own[i].fitted.OutOfFold[k]
+			}
+		}
+	}
+	return nil
 }
 
 // supervisedSteps is the number of steps in which the training of a supervised model is reported, since it takes long.
@@ -154,7 +221,7 @@ type attempt struct {
 }
 
 // try trains the model of a name.
-func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
+func (t *training) try(ctx context.Context, d Data, model string, fit func(Data) (*Fitted, error)) (a attempt) {
 	began := time.Now()
 	var told atomic.Int64
 	d.progress = func(done, total int) {
@@ -173,7 +240,7 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 			return a
 		}
 	}
-	if a.fitted, a.err = Fit(ctx, d, t.settings); a.err != nil {
+	if a.fitted, a.err = fit(d); a.err != nil {
 		a.why = "could not be trained: " + a.err.Error()
 	} else if d.Previous != nil {
 		a.fitted.Parent = d.Previous.Version
@@ -182,15 +249,29 @@ func (t *training) try(ctx context.Context, d Data, model string) (a attempt) {
 }
 
 // tryOwn trains the models of the groups that nothing speaks against. It returns the error of the context.
-func (t *training) tryOwn(ctx context.Context, groups []Group, own []attempt) error {
+func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
+	fit := func(int) func(Data) (*Fitted, error) {
+		return func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) }
+	}
+	if p.LogOdds != nil {
+		pooled, err := classifier.Load(p.Model)
+		if err != nil {
+			return fmt.Errorf("reading the model of all complaints: %w", err)
+		}
+		fit = func(i int) func(Data) (*Fitted, error) {
+			return func(d Data) (*Fitted, error) {
+				return correct(ctx, d, t.settings, pooled, take(p.LogOdds, t.groups[i].At))
+			}
+		}
+	}
 	workers, ctx := errgroup.WithContext(ctx)
 	workers.SetLimit(runtime.GOMAXPROCS(0))
-	for i, g := range groups {
-		if own[i].why != "" {
+	for i, g := range t.groups {
+		if t.own[i].why != "" {
 			continue
 		}
 		workers.Go(func() error {
-			own[i] = t.try(ctx, g.Data, models.Slug(g.Complaint))
+			t.own[i] = t.try(ctx, g.Data, models.Slug(g.Complaint), fit(i))
 			return ctx.Err()
 		})
 	}
@@ -206,10 +287,10 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	return o, err
 }
 
-// judge decides which model will score a complaint, and says why.
-func (t *training) judge(g *Group, pooled *Fitted, own *attempt) (o Outcome, err error) {
+// judge decides which model will score a complaint, and says why. theirs are the predictions of the model of all complaints.
+func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome, err error) {
 	o = Outcome{Model: models.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows), Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds}
-	theirs := pooled.heldOut().subset(g.At)
+	o.Stays = own.fitted == nil && t.settings.PerComplaint != Never
 	if o.Pooled, err = o.measure(&g.Data, theirs); err != nil || own.fitted == nil {
 		return o, err
 	}
@@ -251,13 +332,13 @@ func verdict(policy Policy, d eval.Estimate) (kept bool, why string) {
 }
 
 // add appends an outcome and, if the model is kept, its bundle.
-func (t *training) add(out *Trained, o Outcome, d *Data, fitted *Fitted) error {
-	out.Outcomes = append(out.Outcomes, o)
+func (t *training) add(o Outcome, d *Data, fitted *Fitted) error {
+	t.out.Outcomes = append(t.out.Outcomes, o)
 	if !o.Kept {
 		return nil
 	}
 	b, err := fitted.bundle(d, o, &t.settings, t.job)
-	out.Bundles = append(out.Bundles, b)
+	t.out.Bundles = append(t.out.Bundles, b)
 	return err
 }
 

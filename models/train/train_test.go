@@ -168,6 +168,9 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	if o.Kept != kept || !strings.HasPrefix(o.Why, why) || (o.LogLoss != nil) != (enough && policy != Never) {
 		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents, o.Positives, loss, o.Pooled, o.Kept, o.Why)
 	}
+	if o.Stays != (!enough && policy != Never) {
+		t.Errorf("%s: the model that is served stays: %v", o.Model, o.Stays)
+	}
 	// The metrics are those of the model that will score the complaint.
 	want := o.Pooled
 	if kept {

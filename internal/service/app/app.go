@@ -38,6 +38,7 @@ type Options struct {
 type App struct {
 	Options
 	streams []*stream
+	tasks   []task // beside the streams
 	client  *ingest.Client
 }
 
@@ -55,17 +56,16 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Options: o}
+	client, err := ingest.NewClient(connection)
+	if err != nil {
+		return nil, fmt.Errorf("configuring the client: %w", err)
+	}
+	a := &App{Options: o, client: client}
 	o.Registry = prometheus.NewRegistry() // of what is made here; the caller's may have it already
 	if c.Models.Store != "" {
-		s, err := newTriage(ctx, &o)
-		if err != nil {
+		if err := a.scoreNotes(ctx, &o); err != nil {
 			return nil, err
 		}
-		t := c.Kafka.Topics
-		a.streams = append(a.streams, &stream{
-			source: s, name: "triage", group: c.Kafka.Group, input: t.Notes, output: t.Predictions, deadLetters: t.DeadLetters, others: []string{t.Outcomes},
-		})
 	}
 	if q := c.Questionnaires; len(q.Models) > 0 {
 		s, err := newQuestionnaires(ctx, c, o.Registry)
@@ -81,13 +81,39 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 	}
-	if a.client, err = ingest.NewClient(connection); err != nil {
-		return nil, fmt.Errorf("configuring the client: %w", err)
-	}
 	if err := a.Registry.Register(o.Registry); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return a, nil
+}
+
+// scoreNotes adds the stream of triage notes and what watches it.
+func (a *App) scoreNotes(ctx context.Context, o *Options) error {
+	t, err := newTriage(ctx, o)
+	if err != nil {
+		return err
+	}
+	topics := o.Config.Kafka.Topics
+	s := &stream{
+		source: t, name: "triage", group: o.Config.Kafka.Group, input: topics.Notes, output: topics.Predictions, deadLetters: topics.DeadLetters,
+		others: []ingest.Topic{{Name: topics.Outcomes}, {Name: topics.Models, Partitions: 1, Compacted: true}},
+	}
+	a.streams = append(a.streams, s)
+	list := &champions{client: a.client, topic: topics.Models, source: o.Config.Scoring.Source, stream: s, triage: t, log: o.Logger.With("component", "champions")}
+	a.tasks = append(a.tasks, task{
+		name: "list of champions", without: fmt.Sprintf("new models are found by looking into the store every %v", o.Config.Models.Poll), run: list.run,
+	})
+	if o.Config.Shadow.Generation != "" {
+		t.shadow = newShadow(o.Config, t, o.Logger, o.Registry)
+		t.shadow.producer = ingest.NewProducer(a.client, t.shadow.log)
+		s.others = append(s.others, ingest.Topic{Name: topics.Shadow})
+		a.tasks = append(a.tasks, task{name: "shadow", without: "no challenger scores in the shadow", run: func(ctx context.Context) error {
+			return t.shadow.run(ctx, o.Config.Models.Poll)
+		}})
+	}
+	labels, err := newLabels(a.client, o)
+	a.tasks = append(a.tasks, labels...)
+	return err
 }
 
 // CheckListen returns an error for a non-loopback address unless insecure allows it. An empty address is off.
@@ -112,7 +138,10 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	var triageErr error
 	if c.Models.Store != "" {
-		_, triageErr = newTriage(ctx, &Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()})
+		var t *triage
+		if t, triageErr = newTriage(ctx, &Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}); triageErr == nil {
+			triageErr = t.checkShadow(ctx, c.Shadow.Generation)
+		}
 	}
 	_, err = newQuestionnaires(ctx, c, nil)
 	return errors.Join(triageErr, err)
@@ -162,6 +191,9 @@ func (a *App) Run(ctx context.Context) error {
 		for _, s := range a.streams {
 			parts.Go(func() error { return s.consumer.Run(ctx) })
 		}
+		for _, t := range a.tasks {
+			parts.Go(func() error { beside(ctx, a.Logger, t); return nil })
+		}
 		return nil
 	})
 	for _, s := range a.streams {
@@ -182,9 +214,7 @@ func (a *App) topics(ctx context.Context) error {
 	var topics []ingest.Topic
 	for _, s := range a.streams {
 		topics = append(topics, ingest.Topic{Name: s.deadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
-		for _, name := range append([]string{s.input, s.output}, s.others...) {
-			topics = append(topics, ingest.Topic{Name: name})
-		}
+		topics = append(append(topics, ingest.Topic{Name: s.input}, ingest.Topic{Name: s.output}), s.others...)
 	}
 	for {
 		err := a.client.CreateTopics(ctx, topics...)

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -8,21 +10,46 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/watch"
 )
 
 // Handler answers each record with a prediction, by the set that is current when the record comes.
 type Handler struct {
-	set     atomic.Pointer[scoring.Set]
+	current atomic.Pointer[current]
+	drift   *watch.Drift
 	options classifier.Options
 	source  string             // ce_source
 	metrics *predictionMetrics // may be nil
+	shadow  *shadow            // nil without
+}
+
+// current is the set in use, and what counts the notes of each of its models.
+type current struct {
+	set      *scoring.Set
+	counters map[*classifier.Model]*watch.Counter
 }
 
 // NewHandler returns a handler that answers by set, explains with these options, and gives this ce_source.
 func NewHandler(set *scoring.Set, options classifier.Options, source string) *Handler {
-	h := &Handler{options: options, source: source}
-	h.set.Store(set)
+	h := &Handler{options: options, source: source, drift: watch.NewDrift(time.Now)}
+	h.use(set)
 	return h
+}
+
+// use answers by set from now on. A model that was in use before goes on counting.
+func (h *Handler) use(set *scoring.Set) {
+	before := h.current.Load()
+	now := &current{set, make(map[*classifier.Model]*watch.Counter)}
+	for name, m := range set.Models {
+		if before != nil {
+			now.counters[m] = before.counters[m]
+		}
+		if now.counters[m] == nil {
+			now.counters[m] = watch.NewCounter(watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.References[name]})
+		}
+	}
+	h.current.Store(now)
+	h.drift.Use(slices.Collect(maps.Values(now.counters)))
 }
 
 // NewWorker returns the worker of one partition.
@@ -45,21 +72,28 @@ func refused(err error, version string) error {
 
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	h := w.handler
-	if set := h.set.Load(); w.scorer == nil || w.scorer.Set != set {
-		w.scorer = set.Scorer(h.options)
+	current := h.current.Load()
+	if w.scorer == nil || w.scorer.Set != current.set {
+		w.scorer = current.set.Scorer(h.options)
 	}
 	if err := msg.DecodeNote(r.Value, &w.note); err != nil {
 		return err
 	}
-	now := time.Now().UTC().Format(msg.TimeFormat)
+	at := time.Now().UTC()
+	now := at.Format(msg.TimeFormat)
 	p := &w.prediction
 	if err := w.scorer.Score(&w.note, now, p); err != nil {
 		return refused(err, "")
 	}
 	out.Value = p.AppendJSON(out.Value)
 	address(out, r, &event{id: p.VisitID, model: &p.Model, typ: msg.TypePrediction, source: h.source, time: now})
+	model, note := w.scorer.Reading(p)
+	current.counters[model].Add(&note, at)
 	if h.metrics != nil {
 		h.metrics.observe(p)
+	}
+	if h.shadow != nil {
+		h.shadow.offer(r)
 	}
 	return nil
 }

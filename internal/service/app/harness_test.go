@@ -3,13 +3,17 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +25,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -30,6 +35,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -64,7 +70,21 @@ func trainModels(rank int) (*train.Trained, error) {
 	}
 	s := train.Default()
 	s.Rank, s.Text.MinDF, s.PerComplaint, s.MinDocuments, s.MinEvents, s.ChooseText = rank, 3, train.Always, 60, 10, false
-	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, rank, 0, 0, 0, 0, time.UTC), Version: "test"})
+	data := train.Data{Rows: rows, Aux: sample.Aux()}
+	created := time.Date(2026, 1, rank, 0, 0, 0, 0, time.UTC)
+	trained, err := train.Train(context.Background(), data, s, train.Job{Created: created, Version: "test"})
+	if err != nil {
+		return nil, err
+	}
+	// The door describes the notes that drift is measured against.
+	dir, err := os.MkdirTemp("", "wardcast")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	door := train.Door{Store: models.OpenDir(dir), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created}
+	_, err = door.Enter(context.Background(), train.Candidate{Trained: trained, Notes: data, Probabilities: slices.Clone(trained.OutOfFold)})
+	return trained, err
 }
 
 // generation returns copies of the models of training 0 or 1, which differ in everything.
@@ -145,6 +165,29 @@ func (s *site) broker() {
 	}
 	s.Cleanup(b.Close)
 	s.config.Kafka.Brokers = []string{b.Addr()}
+}
+
+// create creates topics.
+func (s *site) create(names ...string) {
+	s.Helper()
+	client, err := ingest.NewClient(ingest.Connection{Brokers: s.config.Kafka.Brokers})
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer client.Close()
+	var topics []ingest.Topic
+	for _, name := range names {
+		topics = append(topics, ingest.Topic{Name: name})
+	}
+	if err := client.CreateTopics(s.Context(), topics...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// sum returns the SHA-256 of data in hexadecimal digits.
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
 }
 
 // running is a scorer that runs.

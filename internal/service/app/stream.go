@@ -35,17 +35,19 @@ type stream struct {
 	source
 	name                              string // value of the label stream
 	group, input, output, deadLetters string
-	others                            []string // KafkaTopics to create in addition
+	others                            []ingest.Topic // to create in addition
 
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger
 	refused  atomic.Pointer[error] // why the newest models are not in use, nil if they are
+	wake     chan struct{}         // a hint that there may be new models; holds one
+	swapped  chan struct{}         // tells that new models are in use; holds one
 }
 
 // open creates the consumer and the metrics.
 func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
-	s.log = o.Logger.With("stream", s.name)
+	s.log, s.wake, s.swapped = o.Logger.With("stream", s.name), make(chan struct{}, 1), make(chan struct{}, 1)
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
 	s.metrics = newModelMetrics(registry)
 	s.metrics.use(s.models())
@@ -59,17 +61,35 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	return nil
 }
 
-// reload loads new models until ctx ends. A model that cannot be read is refused and tried again, because it may not be
-// complete yet; the one in use stays. A second refusal for the same reason is logged, once.
+// maxPause is the longest pause before models that were refused are read again, unless models.poll is longer. All of
+// them are read then, which costs most where the store is a bucket.
+const maxPause = 30 * time.Second
+
+// hint has the models looked for at once. It is only a hint: it never waits, and what is in use is read from the store.
+func (s *stream) hint() { signal(s.wake) }
+
+// signal leaves a token in a channel that holds one, unless there is one already.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// reload loads new models until ctx ends, whenever poll has passed or hint is called. A model that cannot be read is
+// refused and tried again after growing pauses, because it may not be complete yet; the one in use stays. A second
+// refusal for the same reason is logged, once.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
+	pause := poll
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	refused := map[string]int{} // times in a row, by reason
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-timer.C:
+		case <-s.wake:
 		}
 		changed, errs := s.renew(ctx)
 		if ctx.Err() != nil {
@@ -78,20 +98,34 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 		if changed {
 			s.metrics.use(s.models())
 			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
+			signal(s.swapped)
 		}
-		var why *error
-		if err := errors.Join(errs...); err != nil {
-			why = &err
-		}
-		s.refused.Store(why)
-		before := refused
-		refused = make(map[string]int)
-		for _, err := range errs {
-			s.metrics.reloads.WithLabelValues("failed").Inc()
-			why := err.Error()
-			if refused[why] = before[why] + 1; refused[why] == 2 {
-				s.log.ErrorContext(ctx, "new models refused; those in use stay", "err", err)
+		refused = s.refuse(ctx, errs, refused)
+		if pause = poll; len(errs) > 0 {
+			for range refused[errs[0].Error()] {
+				pause = max(poll, min(2*pause, maxPause))
 			}
 		}
+		timer.Reset(pause)
 	}
+}
+
+// refuse tells that models were refused for these reasons, if there are any. It counts how often in a row, by reason.
+func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int) map[string]int {
+	var why *error
+	var refused float64
+	if err := errors.Join(errs...); err != nil {
+		why, refused = &err, 1
+	}
+	s.refused.Store(why)
+	s.metrics.refused.Set(refused)
+	now := make(map[string]int)
+	for _, err := range errs {
+		s.metrics.reloads.WithLabelValues("failed").Inc()
+		why := err.Error()
+		if now[why] = before[why] + 1; now[why] == 2 {
+			s.log.ErrorContext(ctx, "new models refused; those in use stay", "err", err)
+		}
+	}
+	return now
 }

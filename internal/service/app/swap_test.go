@@ -142,6 +142,9 @@ func TestDamagedChampion(t *testing.T) {
 	if len(lines) != 1 || !strings.Contains(lines[0], "tensors.safetensors") || !strings.Contains(lines[0], next.Version) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the file", lines)
 	}
+	if got := s.metric("wardcast_model_refused", "triage"); got != 1 {
+		t.Errorf("wardcast_model_refused is %v, want 1: the alert looks at it", got)
+	}
 	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, "ready\ntriage: new models refused") || !strings.Contains(body, "tensors.safetensors") {
 		t.Errorf("readyz answers %d %q, want 200 and the damaged file", status, body)
 	}
@@ -153,6 +156,7 @@ func TestDamagedChampion(t *testing.T) {
 
 	write(t, file, whole)
 	s.await("the mended champion taken up", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
+	s.await("no refusal", func() bool { return s.metric("wardcast_model_refused", "triage") == 0 })
 	if status, body := s.get("/readyz"); status != http.StatusOK || body != "ready\n" {
 		t.Errorf("readyz answers %d %q", status, body)
 	}

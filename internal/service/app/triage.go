@@ -38,6 +38,9 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words, Evidence: c.Scoring.Evidence}
 	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
 	t.metrics = newPredictionMetrics(o.Registry)
+	if err := o.Registry.Register(t.drift); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
 	return t, nil
 }
 
@@ -62,18 +65,24 @@ func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, 
 
 // renew takes up another generation whole, or keeps the one in use.
 func (t *triage) renew(ctx context.Context) (bool, []error) {
-	running := t.set.Load()
+	running := t.set()
 	set, err := t.load(ctx, running)
 	if err != nil {
 		return false, []error{err}
 	}
-	t.set.Store(set)
-	return set != running, nil
+	if set == running {
+		return false, nil
+	}
+	t.use(set)
+	return true, nil
 }
+
+// set returns the generation in use.
+func (t *triage) set() *scoring.Set { return t.current.Load().set }
 
 func (t *triage) models() []inUse {
 	var all []inUse
-	set := t.set.Load()
+	set := t.set()
 	for name, model := range set.Models {
 		all = append(all, inUse{model.Info(), set.Created[name]})
 	}

@@ -29,6 +29,7 @@ type Config struct {
 	Models         Models         `yaml:"models"`
 	Scoring        Scoring        `yaml:"scoring"`
 	Predictions    Predictions    `yaml:"predictions"`
+	Shadow         Shadow         `yaml:"shadow"`
 	Questionnaires Questionnaires `yaml:"questionnaires"`
 	HTTP           HTTP           `yaml:"http"`
 	Log            Log            `yaml:"log"`
@@ -51,6 +52,8 @@ type Topics struct {
 	Outcomes    string `yaml:"outcomes"`
 	Predictions string `yaml:"predictions"`
 	DeadLetters string `yaml:"dead_letters"`
+	Models      string `yaml:"models"` // compacted: the champion of each complaint
+	Shadow      string `yaml:"shadow"` // predictions of a challenger
 }
 
 // SASL is the login to the brokers.
@@ -82,6 +85,15 @@ type Predictions struct {
 	// Class is the outcome that models of several outcomes explain; "" is the most probable one of each note. At least
 	// one champion must know it. Those that do not explain the most probable one.
 	Class string `yaml:"class"`
+}
+
+// LatestChallenger is the value of Shadow.Generation for the newest generation that was never served, as long as it is not
+// older than the one that is.
+const LatestChallenger = "latest"
+
+// Shadow says which challenger scores the stream as well, for comparison alone.
+type Shadow struct {
+	Generation string `yaml:"generation"` // of the model store, or LatestChallenger; "" for none
 }
 
 // Questionnaires says which responses to questionnaires are scored. Brokers, session timeout and compression are those
@@ -116,7 +128,7 @@ func Default() Config {
 	return Config{
 		Kafka: Kafka{
 			Group: "wardcast", Compression: "snappy", SessionTimeout: ingest.DefaultSessionTimeout,
-			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq"},
+			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq", Models: "triage.models", Shadow: "triage.predictions.shadow"},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
@@ -205,6 +217,7 @@ func (c *Config) check() error {
 		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level, strings.Join(levels, ", "))},
 		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: there is nothing to score"},
 		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: no notes are scored"},
+		{c.Models.Store == "" && c.Shadow.Generation != "", "shadow.generation", "is set, but models.store is empty: no notes are scored"},
 		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},
 		{min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words, c.Scoring.Evidence) < 0, "scoring", "topics, terms, words and evidence must not be negative"},
 		{c.Scoring.Source == "", "scoring.source", "is empty"},
@@ -230,6 +243,8 @@ func (c *Config) check() error {
 		{"kafka.topics.outcomes", k.Topics.Outcomes},
 		{"kafka.topics.predictions", k.Topics.Predictions},
 		{"kafka.topics.dead_letters", k.Topics.DeadLetters},
+		{"kafka.topics.models", k.Topics.Models},
+		{"kafka.topics.shadow", k.Topics.Shadow},
 		{"questionnaires.topics.responses", q.Topics.Responses},
 		{"questionnaires.topics.scores", q.Topics.Scores},
 		{"questionnaires.topics.dead_letters", q.Topics.DeadLetters},

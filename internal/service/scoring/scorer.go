@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -14,6 +15,7 @@ type Scorer struct {
 	options classifier.Options
 	routes  map[string]route // by complaint as spelled
 	open    map[*classifier.Model]*opened
+	last    *opened // that scored the last note
 }
 
 // route is what the spelling of a complaint leads to.
@@ -24,6 +26,7 @@ type route struct {
 
 // opened is a model's scorer, and the names and values of its auxiliary columns.
 type opened struct {
+	model  *classifier.Model
 	scorer *classifier.Scorer
 	aux    []string
 	values []msg.Value
@@ -49,7 +52,14 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	p.SchemaVersion = msg.SchemaVersion
 	p.VisitID, p.ArrivedAt, p.Complaint, p.ScoredAt = n.VisitID, n.ArrivedAt, n.Complaint, scoredAt
 	r.scorer.Score(n.Text, r.values, p)
+	s.last = r.opened
 	return nil
+}
+
+// Reading returns the model that answered the last note of Score in p, and what the note looks like to it. It is valid until
+// the next call.
+func (s *Scorer) Reading(p *msg.Prediction) (*classifier.Model, drift.Note) {
+	return s.last.model, s.last.scorer.Reading(s.last.values, p)
 }
 
 // Probability returns the calibrated probability of admission alone, and false if the note has no model.
@@ -77,7 +87,7 @@ func (s *Scorer) route(complaint string) route {
 	r := route{complaint: classifier.Complaint(complaint)}
 	if model := s.Set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
-			r.opened = &opened{scorer: model.Scorer(s.options), values: make([]msg.Value, len(model.Aux()))}
+			r.opened = &opened{model: model, scorer: model.Scorer(s.options), values: make([]msg.Value, len(model.Aux()))}
 			for _, c := range model.Aux() {
 				r.aux = append(r.aux, c.Name)
 			}

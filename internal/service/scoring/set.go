@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -18,6 +20,8 @@ type Set struct {
 	Models     map[string]*classifier.Model // by name
 	Versions   map[string]string            // of the models
 	Created    map[string]time.Time         // when each was trained
+	// References tell what the training notes look like to each model; nil for one that was trained without.
+	References map[string]*drift.Reference
 }
 
 // ErrNoChampion means that the store serves no generation.
@@ -33,32 +37,57 @@ func Load(ctx context.Context, store *models.Store, running *Set) (*Set, error) 
 		return nil, fmt.Errorf("%w: %w", ErrNoChampion, err)
 	case err != nil:
 		return nil, fmt.Errorf("reading the champion: %w", err)
-	case running != nil && running.Generation == g.Name:
+	}
+	return LoadGeneration(ctx, store, g, running)
+}
+
+// LoadGeneration reads and checks a generation as Load does, whether or not it is served.
+func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generation, running *Set) (*Set, error) {
+	if running != nil && running.Generation == g.Name {
 		return running, nil
 	}
-	s := &Set{Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(), Created: map[string]time.Time{}}
+	s := &Set{
+		Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(), Created: map[string]time.Time{},
+		References: map[string]*drift.Reference{},
+	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
 		if running != nil && running.Versions[name] == s.Versions[name] {
-			s.Models[name], s.Created[name] = running.Models[name], running.Created[name]
+			s.Models[name], s.Created[name], s.References[name] = running.Models[name], running.Created[name], running.References[name]
 			continue
 		}
-		b, err := store.Load(ctx, name, s.Versions[name])
-		if err != nil {
-			errs = append(errs, fmt.Errorf("reading generation %q: %w", g.Name, err))
-			continue
-		}
-		model, err := classifier.Load(b)
-		if err != nil {
+		if err := s.read(ctx, store, name); err != nil {
 			errs = append(errs, err)
-			continue
 		}
-		s.Models[name], s.Created[name] = model, b.Manifest.CreatedAt
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// read reads the model of this name.
+func (s *Set) read(ctx context.Context, store *models.Store, name string) error {
+	b, err := store.Load(ctx, name, s.Versions[name])
+	if err != nil {
+		return fmt.Errorf("reading generation %q: %w", s.Generation, err)
+	}
+	model, err := classifier.Load(b)
+	if err != nil {
+		return err
+	}
+	var evaluation struct {
+		Reference *drift.Reference `json:"reference"`
+	}
+	err = json.Unmarshal(b.Evaluation, &evaluation)
+	if r := evaluation.Reference; err == nil && r != nil {
+		err = r.Check(model.Rank(), model.Categorical())
+	}
+	if err != nil {
+		return fmt.Errorf("reading generation %q: model %q, version %q: evaluation.json: %w", s.Generation, name, s.Versions[name], err)
+	}
+	s.Models[name], s.Created[name], s.References[name] = model, b.Manifest.CreatedAt, evaluation.Reference
+	return nil
 }
 
 // Aux returns the names of the auxiliary values that some model takes, in order, without the complaint.

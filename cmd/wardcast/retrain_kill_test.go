@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/models"
+)
+
+// fileCount returns how many files and folders there are below dir, at this moment.
+func fileCount(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(string, os.DirEntry, error) error { // which may go while we look
+		n++
+		return nil
+	})
+	return n
+}
+
+// TestRetrainIsKilled kills a retraining that runs alone, and one that three processes share: half of the times at any moment,
+// half of them when it begins to write. What is served loads each time, the store verifies, and a last retraining finishes.
+// WARDCAST_KILLS is how often it kills each.
+func TestRetrainIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a retraining takes seconds")
+	}
+	t.Parallel()
+	kills := 6
+	if n, err := strconv.Atoi(os.Getenv("WARDCAST_KILLS")); err == nil {
+		kills = n
+	}
+	for name, shards := range map[string]int{"alone": 1, "shared": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killRetrain(t, kills, shards)
+		})
+	}
+}
+
+func killRetrain(t *testing.T, kills, shards int) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "models")
+	flags := append([]string{"retrain", "--model-dir", dir, "--min-events", "10"}, past(t, pastNotes)...)
+	// Each round has another setting, or shards would find that all is done.
+	of := func(round, shard int) []string {
+		args := append(slices.Clip(flags), "--min-documents", strconv.Itoa(100+round))
+		if shards > 1 {
+			args = append(args, "--shard", fmt.Sprintf("%d/%d", shard, shards))
+		}
+		return args
+	}
+	began := time.Now()
+	succeed(t, "", flags...)
+	took := time.Since(began)
+	store := models.OpenDir(dir)
+	random := rand.New(rand.NewPCG(1, uint64(shards))) //nolint:gosec // few shards
+	generations, running := map[string]bool{checkServed(t, store, "before"): true}, 0
+	for k := range kills {
+		p := start(t, of(k/shards, k%shards)...)
+		p.outlive(time.Duration(random.Int64N(int64(took)/(1+int64(k%2)))), func() bool { return false })
+		if k%2 == 1 { // and at some moment of its writes
+			files := fileCount(dir)
+			p.outlive(took, func() bool { return fileCount(dir) != files })
+			p.outlive(time.Duration(random.Int64N(int64(20*time.Millisecond))), func() bool { return false })
+		}
+		if p.runs() {
+			running++
+		}
+		p.kill()
+		generations[checkServed(t, store, fmt.Sprintf("kill %d", k+1))] = true
+	}
+	for shard := range shards {
+		if r := wardcast(t, "", of(kills, shard)...); r.Code != 0 && r.Code != cli.ExitRefused {
+			t.Errorf("shard %d exits %d in the end: %s", shard, r.Code, r.Stderr)
+		}
+	}
+	generations[checkServed(t, store, "in the end")] = true
+	t.Logf("%d kills, %d of them of a running process, %d generations served, %.0f s", kills, running, len(generations), time.Since(began).Seconds())
+}
+
+// outlive returns when the time is over, the command ends, or done.
+func (p *process) outlive(limit time.Duration, done func() bool) {
+	timer, tick := time.NewTimer(limit), time.NewTicker(2*time.Millisecond)
+	defer timer.Stop()
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-timer.C:
+			return
+		case <-p.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// runs reports whether the command has not ended yet.
+func (p *process) runs() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// checkServed fails unless the store verifies and all models that are served load. It returns their generation.
+func checkServed(t *testing.T, s *models.Store, when string) string {
+	t.Helper()
+	if found, err := s.Verify(t.Context(), nil); err != nil || len(found) > 0 {
+		t.Fatalf("%s: verify found %v, %v", when, found, err)
+	}
+	g, err := s.Champion(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	for model, version := range g.Versions() {
+		if _, err := s.Load(t.Context(), model, version); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+	}
+	return g.Name
+}

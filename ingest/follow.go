@@ -1,0 +1,124 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// followWatch is how often the partitions of a followed topic are counted. It is longer than metadataTTL.
+	followWatch = 5 * time.Second
+	// followMaxBytes bounds one fetch of one partition: all partitions may wait with one at a time.
+	followMaxBytes = 256 << 10
+)
+
+// Follow reads a KafkaTopic as it grows, outside any consumer group: it commits nothing.
+type Follow struct {
+	Topic string
+	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
+	From time.Time
+	// Rate is how many records are read per second at most, so that a long topic does not take the processor from others;
+	// 0 means no limit.
+	Rate   int
+	Logger *slog.Logger // of requests that failed and are repeated; nil is silent
+}
+
+// Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx
+// ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
+//
+// If the topic does not exist at the beginning, the error is a *MissingTopicsError. Later, a request that fails is
+// repeated for as long as it takes. If records were deleted before they were read, or the topic was created anew,
+// reading goes on with the oldest record that is there, so records may come again. Memory is one response of at most
+// 256 KiB (or one larger batch) for each partition, and what kafka-go decompresses of it.
+func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
+	if f.Logger == nil {
+		f.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := c.CheckTopics(ctx, f.Topic); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	run := &follow{Follow: f, client: c, each: each}
+	var parts errgroup.Group
+	tick := time.NewTicker(followWatch)
+	defer tick.Stop()
+	for started := 0; ctx.Err() == nil; {
+		// An error passes by: the partitions that are read go on.
+		counts, _ := c.partitions(ctx, f.Topic)
+		for ; started < counts[f.Topic]; started++ {
+			id := started
+			parts.Go(func() error { run.partition(ctx, id); return nil })
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return parts.Wait()
+}
+
+// follow is one run of Client.Follow.
+type follow struct {
+	Follow
+	client *Client
+
+	mu   sync.Mutex // held while a record is handed on
+	each func(*Record)
+	debt time.Duration // by which the reading is ahead of Rate
+}
+
+// partition reads a partition until ctx ends.
+func (f *follow) partition(ctx context.Context, id int) {
+	run := &replay{Replay: Replay{Topic: f.Topic, From: f.From, Logger: f.Logger}, maxBytes: followMaxBytes, client: f.client, each: func(r *Record) error { return f.hand(ctx, r) }}
+	part := replayPart{id: id}
+	located := false
+	for attempt := 0; ctx.Err() == nil; {
+		var err error
+		if !located {
+			if err = run.bounds(ctx, &part); err == nil {
+				located, part.end, run.From = true, math.MaxInt64, time.Time{}
+			}
+		} else {
+			err = run.fetch(ctx, &part)
+		}
+		switch {
+		case err == nil || errors.Is(err, errNothing):
+			attempt = 0
+		case errors.Is(err, errTruncated): // or retention deleted what was to be read next
+			located = false
+		default:
+			log := f.Logger.With("kafka_topic", f.Topic, "partition", id, "offset", part.next)
+			_ = again(ctx, attempt, err, log, "cannot fetch records") // it ends with ctx
+			attempt++
+		}
+	}
+}
+
+// longestDebt is how far the reading may be ahead of Rate before it pauses.
+const longestDebt = 50 * time.Millisecond
+
+// hand hands a record on, not sooner than Rate allows.
+func (f *follow) hand(ctx context.Context, r *Record) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.Rate > 0 {
+		if f.debt += time.Second / time.Duration(f.Rate); f.debt > longestDebt {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(f.debt):
+				f.debt = 0
+			}
+		}
+	}
+	f.each(r)
+	return nil
+}

@@ -1,0 +1,116 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// champions keeps the compacted KafkaTopic that lists the champions, and learns from it that there are new ones.
+//
+// Scorers alone write to it: whatever command changes the model store, the scorer that sees it first tells the others.
+// So the commands need no Kafka, and no change of the store can be forgotten. A message is only a hint to look into the
+// store, which alone says what is served: a message that is late, lost or wrong does no harm.
+type champions struct {
+	client *ingest.Client
+	topic  string
+	source string // ce_source
+	stream *stream
+	triage *triage
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	listed map[string]msg.Champion // by model; one that cannot be read is empty
+}
+
+// publishTimeout bounds an attempt to write the list.
+const publishTimeout = 10 * time.Second
+
+// run reads the list, corrects it, and follows it until ctx ends. The list is corrected again whenever new models are
+// in use.
+func (c *champions) run(ctx context.Context) error {
+	c.mu.Lock()
+	c.listed = map[string]msg.Champion{}
+	c.mu.Unlock()
+	if _, err := c.client.Replay(ctx, ingest.Replay{Topic: c.topic, Logger: c.log}, func(r *ingest.Record) error { c.read(r); return nil }); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- guarded(func() error {
+			return c.client.Follow(ctx, ingest.Follow{Topic: c.topic, Logger: c.log}, func(r *ingest.Record) {
+				if c.read(r) {
+					c.stream.hint()
+				}
+			})
+		})
+	}()
+	for {
+		err := c.publish(ctx)
+		if err == nil {
+			select {
+			case <-c.stream.swapped:
+				continue
+			case err = <-followed:
+				cancel()
+				return err
+			case <-ctx.Done():
+			}
+		}
+		cancel()
+		return errors.Join(err, <-followed)
+	}
+}
+
+// read takes a message of the list and reports whether it names another generation than the one in use.
+func (c *champions) read(r *ingest.Record) bool {
+	var m msg.Champion
+	unread := msg.DecodeChampion(r.Value, &m) != nil
+	if unread {
+		m = msg.Champion{} // not what is in use, so that it is written anew
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(r.Value) == 0 {
+		delete(c.listed, string(r.Key))
+	} else {
+		c.listed[string(r.Key)] = m
+	}
+	return !unread && m.Generation != c.triage.set().Generation
+}
+
+// publish writes what of the list is not as the models in use are.
+func (c *champions) publish(ctx context.Context) error {
+	messages := c.changes()
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	return ingest.NewProducer(c.client, c.log).Produce(ctx, c.topic, messages)
+}
+
+// changes returns the messages that make the list that of the models in use.
+func (c *champions) changes() (messages []*ingest.Output) {
+	set, now := c.triage.set(), time.Now().UTC().Format(msg.TimeFormat)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, model := range set.Models {
+		m := msg.Champion{SchemaVersion: msg.SchemaVersion, Generation: set.Generation, Model: model.Info()}
+		if c.listed[name] == m {
+			continue
+		}
+		out := &ingest.Output{Key: []byte(name), Value: m.AppendJSON(nil)}
+		address(out, &ingest.Record{Key: out.Key}, &event{id: name, model: &m.Model, typ: msg.TypeChampion, source: c.source, time: now})
+		messages = append(messages, out)
+	}
+	for name := range c.listed {
+		if set.Models[name] == nil {
+			messages = append(messages, &ingest.Output{Key: []byte(name)}) // no such model any more
+		}
+	}
+	return messages
+}

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/models"
+)
+
+const (
+	// shadowQueue notes wait at most, and are scored together every shadowTick. So a challenger scores some 1,280 notes a
+	// second at most, and takes a few hundredths of one processor.
+	shadowQueue = 128
+	shadowTick  = 100 * time.Millisecond
+	// shadowTimeout is how long the writing of shadow predictions may take before they are left out.
+	shadowTimeout = 5 * time.Second
+)
+
+// shadow has a challenger score the notes that the champion has scored, for comparison. The champion never waits for
+// it: a note that finds the queue full is left out and counted, and so is one that cannot be scored or written.
+type shadow struct {
+	which    string // config.Shadow.Generation
+	topic    string
+	triage   *triage
+	producer *ingest.Producer
+	log      *slog.Logger
+
+	queue   chan ingest.Record      // copies
+	handler atomic.Pointer[Handler] // nil without a challenger
+	set     *scoring.Set            // of the handler
+	unknown string                  // why there is no challenger, as logged
+
+	scored  prometheus.Counter
+	dropped *prometheus.CounterVec
+	info    *prometheus.GaugeVec
+}
+
+// Values of the label reason.
+const (
+	shadowBacklog   = "backlog"
+	shadowFailed    = "failed"
+	shadowUnwritten = "unwritten"
+)
+
+// newShadow returns a shadow without a challenger yet.
+func newShadow(c *config.Config, t *triage, log *slog.Logger, r prometheus.Registerer) *shadow {
+	in := promauto.With(r)
+	s := &shadow{
+		which: c.Shadow.Generation, topic: c.Kafka.Topics.Shadow, triage: t, log: log.With("component", "shadow"), queue: make(chan ingest.Record, shadowQueue),
+		scored:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_shadow_predictions_total", Help: "Predictions of the challenger that were written."}),
+		dropped: in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_shadow_dropped_total", Help: "Notes that the challenger did not score, or whose shadow prediction was not written."}, []string{"reason"}),
+		info:    in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_shadow_info", Help: "Constant 1 for the challenger that scores in the shadow."}, []string{"generation"}),
+	}
+	for _, reason := range []string{shadowBacklog, shadowFailed, shadowUnwritten} {
+		s.dropped.WithLabelValues(reason)
+	}
+	return s
+}
+
+// offer leaves a copy of a note to the challenger. It never waits.
+func (s *shadow) offer(r *ingest.Record) {
+	if s.handler.Load() == nil {
+		return
+	}
+	if len(s.queue) < cap(s.queue) { // saves a copy; another worker may be faster
+		select {
+		case s.queue <- ingest.Record{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Time: r.Time, Partition: r.Partition, Offset: r.Offset}:
+			return
+		default:
+		}
+	}
+	s.dropped.WithLabelValues(shadowBacklog).Inc()
+}
+
+// run scores what is offered, and looks for another challenger every poll, until ctx ends.
+func (s *shadow) run(ctx context.Context, poll time.Duration) error {
+	next := time.Time{}
+	tick := time.NewTicker(shadowTick)
+	defer tick.Stop()
+	for {
+		if time.Now().After(next) {
+			pause := poll
+			if !s.renew(ctx) {
+				pause = max(poll, maxPause)
+			}
+			next = time.Now().Add(pause)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			s.score(ctx)
+		}
+	}
+}
+
+// renew takes up the challenger that the store has now, or none. If it cannot be read, renew returns false and the one
+// in use stays.
+func (s *shadow) renew(ctx context.Context) bool {
+	served := s.triage.set()
+	set, err := loadChallenger(ctx, s.triage.store, s.which, s.set, served)
+	switch {
+	case err != nil:
+		if why := err.Error(); ctx.Err() == nil && why != s.unknown {
+			s.unknown = why
+			s.log.Error("the challenger cannot be read", "generation", s.which, "err", err)
+		}
+		return false
+	case set != nil && set.Generation == served.Generation: // it is the champion
+		set = nil
+	}
+	if s.unknown = ""; set == s.set {
+		return true
+	}
+	s.set = set
+	s.info.Reset()
+	if set == nil {
+		s.handler.Store(nil)
+		s.log.Info("no challenger scores in the shadow")
+		return true
+	}
+	s.handler.Store(NewHandler(set, s.triage.options, s.triage.source+"/shadow"))
+	s.info.WithLabelValues(set.Generation).Set(1)
+	s.log.Info("a challenger scores in the shadow", "generation", set.Generation, "kafka_topic", s.topic)
+	return true
+}
+
+// loadChallenger reads the generation that which names, nil if it names the latest and there is none. Versions of the
+// running challenger or the champion are not read again.
+func loadChallenger(ctx context.Context, store *models.Store, which string, running, served *scoring.Set) (*scoring.Set, error) {
+	var g *models.Generation
+	var err error
+	if which == config.LatestChallenger {
+		g, err = store.Challenger(ctx)
+		if _, damaged := errors.AsType[*models.FileError](err); errors.Is(err, models.ErrNotFound) && !damaged {
+			return nil, nil
+		}
+	} else {
+		g, err = store.Generation(ctx, which)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if running != nil && running.Generation == g.Name {
+		return running, nil
+	}
+	return scoring.LoadGeneration(ctx, store, g, served)
+}
+
+// checkShadow returns an error unless the challenger of the configuration can be read, or there is none yet.
+func (t *triage) checkShadow(ctx context.Context, which string) error {
+	if which == "" {
+		return nil
+	}
+	if _, err := loadChallenger(ctx, t.store, which, nil, t.set()); err != nil {
+		return fmt.Errorf("shadow.generation: %w", err)
+	}
+	return nil
+}
+
+// score answers the notes that wait and writes the answers.
+func (s *shadow) score(ctx context.Context) {
+	n := len(s.queue)
+	handler := s.handler.Load()
+	if n == 0 {
+		return
+	}
+	var answers []*ingest.Output
+	var worker ingest.Worker
+	for range n {
+		r := <-s.queue
+		if handler == nil {
+			continue // the challenger has gone
+		}
+		if worker == nil {
+			worker = handler.NewWorker()
+		}
+		out := &ingest.Output{}
+		if err := guarded(func() error { return worker.Handle(&r, out) }); err != nil {
+			s.dropped.WithLabelValues(shadowFailed).Inc()
+			worker = nil // a panic may have left it half-written
+			continue
+		}
+		answers = append(answers, out)
+	}
+	ctx, cancel := context.WithTimeout(ctx, shadowTimeout)
+	defer cancel()
+	if err := s.producer.Produce(ctx, s.topic, answers); err != nil {
+		s.dropped.WithLabelValues(shadowUnwritten).Add(float64(len(answers)))
+		return
+	}
+	s.scored.Add(float64(len(answers)))
+}

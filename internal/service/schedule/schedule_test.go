@@ -1,0 +1,109 @@
+package schedule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func parse(t *testing.T, expression, zone string) *Schedule {
+	t.Helper()
+	where, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse(expression, where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The change to summer time skips 02:30 in Berlin on 28 March 2027, and 31 October has it twice.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ from, want string }{
+		{"2026-11-23T08:00:00Z", "2026-11-24T01:30:00Z"},
+		{"2027-03-27T12:00:00Z", "2027-03-28T01:30:00Z"},
+		{"2027-03-28T01:30:00Z", "2027-03-29T00:30:00Z"},
+		{"2027-10-30T12:00:00Z", "2027-10-31T00:30:00Z"},
+		{"2027-10-31T00:30:00Z", "2027-10-31T01:30:00Z"},
+		{"2027-10-31T01:30:00Z", "2027-11-01T01:30:00Z"},
+	} {
+		from, err := time.Parse(time.RFC3339, c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parse(t, "30 2 * * *", "Europe/Berlin").Next(from).UTC().Format(time.RFC3339); got != c.want {
+			t.Errorf("after %s comes %s, want %s", c.from, got, c.want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "2am", "61 2 * * *", "30 2 * *", "@nightly"} {
+		if _, err := Parse(bad, time.UTC); err == nil || !strings.Contains(err.Error(), "as in") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// Runs that fail do not end the schedule, and runs that last longer than a day do not overlap.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // begins on 1 January 2000
+		ctx, stop := context.WithTimeout(t.Context(), 6*24*time.Hour)
+		defer stop()
+		var log bytes.Buffer
+		var began []string
+		running := false
+		parse(t, "30 2 * * *", "UTC").Run(ctx, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context) error {
+			if running {
+				t.Error("two runs at once")
+			}
+			running = true
+			defer func() { running = false }()
+			began = append(began, time.Now().UTC().Format("2T15:04"))
+			switch len(began) {
+			case 1:
+				return errors.New("no broker")
+			case 2:
+				<-time.After(25 * time.Hour)
+			}
+			return nil
+		})
+		if want := []string{"1T02:30", "2T02:30", "4T02:30", "5T02:30", "6T02:30"}; !slices.Equal(began, want) {
+			t.Errorf("runs began at %v, want %v", began, want)
+		}
+		if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), "no broker") {
+			t.Errorf("%d errors in the log:\n%s", n, &log)
+		}
+	})
+}
+
+// The end of the context ends a run that listens to it, and its error is none.
+func TestRunIsStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var log bytes.Buffer
+		runs := 0
+		parse(t, "@every 1h", "UTC").Run(ctx, slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context) error {
+			runs++
+			time.AfterFunc(time.Minute, stop)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if runs != 1 || strings.Contains(log.String(), "ERROR") {
+			t.Errorf("%d runs, log:\n%s", runs, &log)
+		}
+	})
+}

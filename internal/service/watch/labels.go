@@ -1,0 +1,253 @@
+package watch
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+const (
+	// Maturity is how old a prediction must be to count: most visits are decided then.
+	Maturity = 24 * time.Hour
+	// Horizon is how old a prediction may be.
+	Horizon = 8 * 24 * time.Hour
+
+	// maxVisits bounds the memory to about 60 MB. A department has some thousand visits in a week.
+	maxVisits = 500_000
+	// maxModels bounds the series. A store has as many models as there are complaints.
+	maxModels = 200
+	// nameLetters are what names of models are made of. Others could be anybody's words.
+	nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+)
+
+// Labels joins predictions with the outcomes of their visits and measures the calibration. A visit is kept as a number
+// of 64 bits that does not tell its name.
+type Labels struct {
+	now  func() time.Time
+	seed maphash.Seed
+
+	used, refused, full prometheus.Counter
+	messages            *prometheus.CounterVec
+
+	mu       sync.Mutex
+	visits   map[uint64]visit
+	models   []string // by visit.model
+	measures map[string]measure
+}
+
+// visit is what is known of a visit. Times are in milliseconds since 1970.
+type visit struct {
+	scored    int64 // 0 without a prediction
+	decided   int64 // of the latest outcome; 0 without
+	admission float64
+	model     int32
+	state     state
+}
+
+type state uint8
+
+const (
+	undecided state = iota
+	admitted
+	notAdmitted
+)
+
+// NewLabels returns a join that has read nothing. now is the clock.
+func NewLabels(now func() time.Time) *Labels {
+	l := &Labels{now: now, seed: maphash.MakeSeed(), visits: map[uint64]visit{}}
+	l.messages = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_label_messages_total", Help: "Predictions and outcomes read to measure the calibration, by what became of them."}, []string{"result"})
+	l.used, l.refused, l.full = l.messages.WithLabelValues("used"), l.messages.WithLabelValues("refused"), l.messages.WithLabelValues("full")
+	return l
+}
+
+// Prediction takes the value of a message of predictions that was written at a time. Of several predictions for a visit
+// the first counts, as in training.
+func (l *Labels) Prediction(value []byte, written time.Time) {
+	var p msg.Scored
+	if msg.DecodeScored(value, &p) != nil {
+		l.refused.Inc()
+		return
+	}
+	at := l.timeOf(written, p.ScoredAt)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	model, ok := l.model(p.Model.Name)
+	if !ok {
+		l.refused.Inc()
+		return
+	}
+	l.change(p.VisitID, func(v *visit) {
+		if v.scored == 0 || at < v.scored {
+			v.scored, v.admission, v.model = at, p.Admission, model
+		}
+	})
+}
+
+// Outcome takes the value of a message of outcomes that was written at a time. The latest event of a visit counts, as
+// in training: admitted means admitted, everything else not, and a cancelled event leaves the visit undecided.
+func (l *Labels) Outcome(value []byte, written time.Time) {
+	var o msg.Outcome
+	if msg.DecodeOutcome(value, &o) != nil {
+		l.refused.Inc()
+		return
+	}
+	at := l.timeOf(written, o.RecordedAt, o.DecidedAt)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.change(o.VisitID, func(v *visit) {
+		if at < v.decided {
+			return
+		}
+		v.decided, v.state = at, notAdmitted
+		switch {
+		case o.Status == msg.Cancelled:
+			v.state = undecided
+		case o.Disposition == msg.Admitted:
+			v.state = admitted
+		}
+	})
+}
+
+// timeOf returns the first of the times that is one, else that of writing, in milliseconds; of a time to come, now.
+func (l *Labels) timeOf(written time.Time, times ...string) int64 {
+	at := written
+	for _, s := range times {
+		if t, err := time.Parse(time.RFC3339, s); err == nil {
+			at = t
+			break
+		}
+	}
+	return min(at.UnixMilli(), l.now().UnixMilli())
+}
+
+// change changes what is known of a visit. The caller holds mu.
+func (l *Labels) change(id string, f func(v *visit)) {
+	key := maphash.String(l.seed, id)
+	v, known := l.visits[key]
+	if !known && len(l.visits) >= maxVisits {
+		l.full.Inc()
+		return
+	}
+	f(&v)
+	l.visits[key] = v
+	l.used.Inc()
+}
+
+// model returns the number of a model's name, false for a name that no model has. The caller holds mu.
+func (l *Labels) model(name string) (int32, bool) {
+	at := slices.Index(l.models, name)
+	if at >= 0 {
+		return int32(at), true
+	}
+	if name == "" || strings.Trim(name, nameLetters) != "" || len(l.models) == maxModels {
+		return 0, false
+	}
+	l.models = append(l.models, strings.Clone(name)) // not the message that it is part of
+	return int32(len(l.models) - 1), true
+}
+
+// measure is what Measure found for one model.
+type measure struct {
+	labelled, admitted, undecided int
+	intercept, slope              *eval.Estimate
+}
+
+// Measure forgets visits older than Horizon and measures the calibration anew, which the metrics tell from then on. It
+// takes a moment for each ten thousand visits.
+func (l *Labels) Measure() {
+	type sample struct {
+		y []bool
+		p []float64
+		measure
+	}
+	now := l.now()
+	oldest, ripe := now.Add(-Horizon).UnixMilli(), now.Add(-Maturity).UnixMilli()
+	samples := map[string]*sample{}
+	l.mu.Lock()
+	for key, v := range l.visits {
+		if max(v.scored, v.decided) < oldest || v.scored != 0 && v.scored < oldest {
+			delete(l.visits, key)
+			continue
+		}
+		if v.scored == 0 || v.scored > ripe {
+			continue
+		}
+		s := samples[l.models[v.model]]
+		if s == nil {
+			s = &sample{}
+			samples[l.models[v.model]] = s
+		}
+		if v.state == undecided {
+			s.undecided++
+			continue
+		}
+		s.y, s.p = append(s.y, v.state == admitted), append(s.p, v.admission)
+	}
+	l.mu.Unlock()
+	measures := map[string]measure{}
+	for name, s := range samples {
+		s.labelled = len(s.y)
+		for _, y := range s.y {
+			if y {
+				s.admitted++
+			}
+		}
+		// Without two visits of different outcomes there is nothing to measure.
+		s.intercept, s.slope, _ = eval.Calibration(s.y, s.p)
+		measures[name] = s.measure
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.measures = measures
+}
+
+var (
+	labelledNotes      = describe("wardcast_labelled_notes", "Visits predicted one to eight days ago whose outcome is known.")
+	labelledAdmissions = describe("wardcast_labelled_admissions", "Visits predicted one to eight days ago that were admitted.")
+	undecidedNotes     = describe("wardcast_undecided_notes", "Visits predicted one to eight days ago whose outcome is not known.")
+	interceptValue     = describe("wardcast_calibration_intercept", "Calibration in the large, on the log-odds scale: 0 is right, above 0 more are admitted than predicted.")
+	interceptError     = describe("wardcast_calibration_intercept_standard_error", "Standard error of wardcast_calibration_intercept.")
+	slopeValue         = describe("wardcast_calibration_slope", "Calibration slope: 1 is right, below 1 predictions are too extreme.")
+	slopeError         = describe("wardcast_calibration_slope_standard_error", "Standard error of wardcast_calibration_slope.")
+)
+
+// Describe implements prometheus.Collector.
+func (l *Labels) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{labelledNotes, labelledAdmissions, undecidedNotes, interceptValue, interceptError, slopeValue, slopeError} {
+		ch <- desc
+	}
+	l.messages.Describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (l *Labels) Collect(ch chan<- prometheus.Metric) {
+	l.messages.Collect(ch)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(l.measures)) {
+		m := l.measures[name]
+		send := func(desc *prometheus.Desc, value float64) {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, name)
+		}
+		send(labelledNotes, float64(m.labelled))
+		send(labelledAdmissions, float64(m.admitted))
+		send(undecidedNotes, float64(m.undecided))
+		for _, e := range []struct {
+			estimate     *eval.Estimate
+			value, error *prometheus.Desc
+		}{{m.intercept, interceptValue, interceptError}, {m.slope, slopeValue, slopeError}} {
+			if e.estimate != nil {
+				send(e.value, e.estimate.Value)
+				send(e.error, e.estimate.StandardError)
+			}
+		}
+	}
+}

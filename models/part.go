@@ -1,0 +1,87 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+)
+
+const (
+	// partsFolder is hidden, as all that is temporary in a store: it is in no list, and backups may leave it out.
+	partsFolder = ".shards"
+	partLimit   = 8 << 30 // bytes
+)
+
+// WritePart leaves data for the other processes that train a generation together, under a name of theirs. It replaces what was
+// left under that name before.
+func (s *Store) WritePart(ctx context.Context, name string, data []byte) error {
+	sum := sha256.Sum256(data)
+	after := append(sum[:], data...)
+	for {
+		before, err := s.bucket.Read(ctx, path.Join(partsFolder, name), partLimit)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = s.bucket.Swap(ctx, path.Join(partsFolder, name), before, after)
+		}
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("writing part %q: %w", name, err)
+		}
+		return nil
+	}
+}
+
+// ReadPart returns what WritePart left. The error wraps ErrNotFound if there is nothing, or if it is damaged: who left it
+// can do so again.
+func (s *Store) ReadPart(ctx context.Context, name string) ([]byte, error) {
+	data, err := s.bucket.Read(ctx, path.Join(partsFolder, name), partLimit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = ErrNotFound
+	case err != nil:
+	case len(data) < sha256.Size || sha256.Sum256(data[sha256.Size:]) != [sha256.Size]byte(data):
+		err = fmt.Errorf("%w, since its sha256 does not match", ErrNotFound)
+	default:
+		return data[sha256.Size:], nil
+	}
+	return nil, fmt.Errorf("reading part %q: %w", name, err)
+}
+
+// MarshalBinary returns the files of the version, so that another process can save it.
+func (b *Bundle) MarshalBinary() ([]byte, error) {
+	files, err := b.encode()
+	if err != nil {
+		return nil, fmt.Errorf("writing model %q: %w", b.Manifest.Name, err)
+	}
+	var out bytes.Buffer
+	err = gob.NewEncoder(&out).Encode(files)
+	return out.Bytes(), err
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (b *Bundle) UnmarshalBinary(data []byte) error {
+	var files map[string][]byte
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&files); err != nil {
+		return fmt.Errorf("reading a model: %w", err)
+	}
+	m, err := ParseManifest(files[manifestFile])
+	if err != nil {
+		return fmt.Errorf("reading a model: %w", err)
+	}
+	b.Manifest = *m
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		if err := b.parse(name, files[name]); err != nil {
+			return fmt.Errorf("reading %s of model %q: %w", name, m.Name, err)
+		}
+	}
+	b.Manifest.Files, b.Manifest.VocabularySHA256 = nil, "" // which Save sets, as for a model that was never saved
+	return nil
+}

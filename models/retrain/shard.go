@@ -1,0 +1,334 @@
+package retrain
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Shard is one of several processes that share a retraining. Shard 0 makes the model of all complaints, the others those of
+// single ones, and whichever is the last to finish brings all of them to the door. The zero value does all of it.
+type Shard struct {
+	Index int // from 0
+	Count int // of all shards, at least 2
+}
+
+// ParseShard reads "i/n".
+func ParseShard(text string) (Shard, error) {
+	first, second, _ := strings.Cut(text, "/")
+	i, err := strconv.Atoi(first)
+	n, err2 := strconv.Atoi(second)
+	if err = errors.Join(err, err2); err != nil || n < 2 || i < 0 || i >= n {
+		return Shard{}, fmt.Errorf("shard %q: must be i/n, from 0/n to (n-1)/n, with an n of at least 2", text)
+	}
+	return Shard{i, n}, nil
+}
+
+// String returns the shard as ParseShard reads it.
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
+
+// name is that of a part in the store.
+func (s Shard) name() string { return fmt.Sprintf("%d-of-%d", s.Index, s.Count) }
+
+// ours reports whether the shard makes the model of a complaint.
+func (s Shard) ours(model string) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(model))                        // cannot fail
+	return s.Index == 1+int(h.Sum32()%uint32(s.Count-1)) //nolint:gosec // both are small
+}
+
+// round says which parts belong together.
+type round struct {
+	AsOf time.Time
+	From string // generation that was served at the beginning
+	// SHA256 is that of the notes to train on, and of all that the models depend on.
+	SHA256 [sha256.Size]byte
+}
+
+func (r round) equal(other round) bool {
+	return r.AsOf.Equal(other.AsOf) && r.From == other.From && r.SHA256 == other.SHA256
+}
+
+// part is what one shard leaves for the others.
+type part struct {
+	Round    round
+	Outcomes json.RawMessage // of the training
+	Bundles  []*models.Bundle
+}
+
+// pooledPart is what shard 0 leaves for those that wait for it.
+type pooledPart struct {
+	Round  round
+	Pooled train.Pooled
+}
+
+// look is how often a shard looks whether shard 0 is ready.
+const look = 5 * time.Second
+
+// SupersededError is returned by a shard whose fellows are at a later retraining already.
+type SupersededError struct{ AsOf time.Time }
+
+// Error tells the cut-off of the later retraining.
+func (e *SupersededError) Error() string {
+	return "shard 0 is at a later retraining already, with the cut-off " + e.AsOf.UTC().Format(time.RFC3339)
+}
+
+// sharded makes the part of the shard, if it is not there yet, and returns all parts as one if they are there. Otherwise it
+// returns the shards that are missing. done tells that the parts were joined before: their generation is served.
+func (j *Job) sharded(ctx context.Context, data train.Data, asOf time.Time) (_ *train.Trained, missing []Shard, done bool, err error) {
+	now, err := j.round(data, asOf)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	own, err := j.part(ctx, j.Shard)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if own != nil && own.Round.AsOf.Equal(now.AsOf) && own.Round.SHA256 == now.SHA256 && own.Round.From != now.From {
+		if done, err = j.joined(ctx, own.Round); err != nil || done {
+			return nil, nil, done, err
+		}
+	}
+	made := own != nil && own.Round.equal(now)
+	if made && j.Shard.Index == 0 {
+		// A later round may have been stopped between the two that shard 0 leaves.
+		pooled, err := j.pooled(ctx)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		made = pooled != nil && pooled.Round.equal(now)
+	}
+	if !made {
+		if err := j.makePart(ctx, data, now); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	parts, missing, err := j.parts(ctx, now)
+	if err != nil || len(missing) > 0 {
+		return nil, missing, false, err
+	}
+	all, err := j.join(parts)
+	return all, nil, false, err
+}
+
+// round returns what the parts of a retraining on these notes have in common.
+func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
+	settings, err := json.Marshal(struct {
+		Fit     train.Settings
+		Text    any
+		Aux     []train.Aux
+		Version string
+		Site    any
+		Shards  int
+	}{j.Fit, j.Fit.Text, data.Aux, j.Version, j.Site, j.Shard.Count})
+	if err != nil {
+		return round{}, fmt.Errorf("writing the settings: %w", err)
+	}
+	h := sha256.New()
+	_, _ = h.Write(settings) // cannot fail, nor can what follows
+	for i := range data.Rows {
+		writeRow(h, &data.Rows[i])
+	}
+	return round{AsOf: asOf, From: j.Door.From(), SHA256: [sha256.Size]byte(h.Sum(nil))}, nil
+}
+
+// writeRow writes all of a row so that different rows are different bytes.
+func writeRow(w io.Writer, r *train.Row) {
+	var b []byte
+	for _, s := range []string{r.Visit, r.Patient, r.Complaint, r.Text} {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	b = binary.AppendVarint(b, r.Arrived.UnixMicro())
+	b = strconv.AppendBool(b, r.Positive)
+	for _, v := range r.Aux {
+		x, isNumber := v.Number()
+		s, isText := v.Text()
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(x))
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		b = strconv.AppendBool(strconv.AppendBool(b, isNumber), isText)
+	}
+	_, _ = w.Write(b)
+}
+
+// part reads what a shard has left, nil if there is nothing that can be read.
+func (j *Job) part(ctx context.Context, s Shard) (*part, error) {
+	return read[part](ctx, j.Door.Store, s.name())
+}
+
+// pooled reads what shard 0 has left for the others, nil if there is nothing that can be read.
+func (j *Job) pooled(ctx context.Context) (*pooledPart, error) {
+	return read[pooledPart](ctx, j.Door.Store, pooledName(j.Shard))
+}
+
+// read reads what Job.write left. It returns nil if there is nothing, or if another version of the program left it: both are
+// made anew.
+func read[T any](ctx context.Context, store *models.Store, name string) (*T, error) {
+	data, err := store.ReadPart(ctx, name)
+	if errors.Is(err, models.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := new(T)
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(v); err != nil {
+		return nil, nil //nolint:nilerr // see above
+	}
+	return v, nil
+}
+
+// parts returns all parts of a round in the order of the shards, or the shards that are missing.
+func (j *Job) parts(ctx context.Context, of round) (all []*part, missing []Shard, err error) {
+	for i := range j.Shard.Count {
+		s := Shard{i, j.Shard.Count}
+		p, err := j.part(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p == nil || !p.Round.equal(of) {
+			missing = append(missing, s)
+		}
+		all = append(all, p)
+	}
+	return all, missing, nil
+}
+
+// joined reports whether the generation that is served is that of all parts of the round: whoever joined them may have been
+// stopped before it said so.
+func (j *Job) joined(ctx context.Context, of round) (bool, error) {
+	parts, missing, err := j.parts(ctx, of)
+	if err != nil || len(missing) > 0 {
+		return false, err
+	}
+	served, err := j.Door.Store.Champion(ctx)
+	if err != nil {
+		return false, err
+	}
+	return served.Parent == of.From && served.CreatedAt.Equal(created(parts)), nil
+}
+
+// created returns when the latest model of all parts was made, and so their generation.
+func created(parts []*part) (latest time.Time) {
+	for _, p := range parts {
+		for _, b := range p.Bundles {
+			if at := b.Manifest.CreatedAt; at.After(latest) {
+				latest = at
+			}
+		}
+	}
+	return latest
+}
+
+// makePart trains the models of the shard and leaves them to the others.
+func (j *Job) makePart(ctx context.Context, data train.Data, now round) error {
+	job := j.training()
+	var trained *train.Trained
+	var err error
+	if j.Shard.Index == 0 {
+		var pooled *train.Pooled
+		if trained, pooled, err = train.Pool(ctx, data, j.Fit, job); err != nil {
+			return err
+		}
+		if err := j.write(ctx, pooledName(j.Shard), pooledPart{now, *pooled}); err != nil {
+			return err
+		}
+	} else {
+		pooled, err := j.await(ctx, now)
+		if err != nil {
+			return err
+		}
+		job.Ours = j.Shard.ours
+		if trained, err = pooled.TrainOwn(ctx, data, j.Fit, job); err != nil {
+			return err
+		}
+	}
+	outcomes, err := json.Marshal(trained.Outcomes)
+	if err != nil {
+		return fmt.Errorf("writing what was trained: %w", err)
+	}
+	return j.write(ctx, j.Shard.name(), part{now, outcomes, trained.Bundles})
+}
+
+func pooledName(s Shard) string { return fmt.Sprintf("pooled-of-%d", s.Count) }
+
+func (j *Job) write(ctx context.Context, name string, v any) error {
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(v); err != nil {
+		return fmt.Errorf("writing part %q: %w", name, err)
+	}
+	return j.Door.Store.WritePart(ctx, name, data.Bytes())
+}
+
+// await waits until shard 0 has made the model of all complaints.
+func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
+	timer := time.NewTicker(look)
+	defer timer.Stop()
+	for told := false; ; told = true {
+		p, err := j.pooled(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			switch {
+			case p.Round.equal(now):
+				return &p.Pooled, nil
+			case p.Round.AsOf.After(now.AsOf):
+				return nil, &SupersededError{p.Round.AsOf}
+			case p.Round.AsOf.Equal(now.AsOf) && !told:
+				j.logger().Warn("what shard 0 left is of other notes, flags or champion; waiting for it to be run with the same")
+			}
+		}
+		if !told {
+			j.logger().Info("waiting for shard 0, which makes the model of all complaints", "cut_off", now.AsOf)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// join returns the parts as one training. It is the same whoever joins them.
+func (j *Job) join(parts []*part) (*train.Trained, error) {
+	all := &train.Trained{}
+	for _, p := range parts {
+		var outcomes []train.Outcome
+		if err := json.Unmarshal(p.Outcomes, &outcomes); err != nil {
+			return nil, fmt.Errorf("reading what a shard trained: %w", err)
+		}
+		all.Outcomes = append(all.Outcomes, outcomes...)
+		all.Bundles = append(all.Bundles, p.Bundles...)
+	}
+	// As train.Train orders them.
+	first := func(model string) int {
+		if model == models.Other {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(all.Outcomes, func(a, b train.Outcome) int {
+		return cmp.Or(first(a.Model)-first(b.Model), strings.Compare(a.Model, b.Model))
+	})
+	slices.SortFunc(all.Bundles, func(a, b *models.Bundle) int {
+		return cmp.Or(first(a.Manifest.Name)-first(b.Manifest.Name), strings.Compare(a.Manifest.Name, b.Manifest.Name))
+	})
+	j.Door.Created = created(parts) // whoever joins: a second one makes the same generation
+	return all, nil
+}

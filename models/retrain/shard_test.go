@@ -1,0 +1,147 @@
+package retrain_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// visits is how many visits of the hospital are enough for models of single complaints.
+const visits = 1500
+
+// nightly returns a retraining that takes a moment. Its models of single complaints are made whether they are better or not.
+func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
+	fit := train.Default()
+	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 120, 10, 3, train.Always
+	fit.ChooseText = false
+	return &retrain.Job{
+		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
+		Door: train.Door{Store: store, Gate: gate.Default(), By: "test"},
+	}
+}
+
+// served returns the models of the generation that is served.
+func served(t *testing.T, store *models.Store) (*models.Generation, map[string]*models.Bundle) {
+	t.Helper()
+	if found, err := store.Verify(t.Context(), nil); err != nil || len(found) > 0 {
+		t.Fatalf("verify found %v, %v", found, err)
+	}
+	g, err := store.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*models.Bundle{}
+	for name, version := range g.Versions() {
+		if all[name], err = store.Load(t.Context(), name, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g, all
+}
+
+// sameModels fails unless the stores serve the same models, made at other times.
+func sameModels(t *testing.T, a, b *models.Store) {
+	t.Helper()
+	one, first := served(t, a)
+	two, second := served(t, b)
+	of := cmpopts.IgnoreFields(models.Manifest{}, "CreatedAt", "Files", "Parent")
+	made := cmpopts.IgnoreFields(models.Bundle{}, "Version", "SHA256", "Card", "Report", "Page", "Evaluation")
+	if d := cmp.Diff(first, second, of, made); d != "" {
+		t.Error("other models:", d)
+	}
+	if d := cmp.Diff(one.Pooled, two.Pooled); d != "" {
+		t.Error("other reasons:", d)
+	}
+}
+
+// TestShards: three shards, of which the first starts last, make the models that one process makes. Whoever of them is run
+// again finds that they are served.
+func TestShards(t *testing.T) {
+	t.Parallel()
+	_, source := hospital(t, visits)
+	whole, parts := models.OpenDir(t.TempDir()), models.OpenDir(t.TempDir())
+	if r, err := nightly(whole, source, retrain.Shard{}).Run(t.Context()); err != nil || r.Entry.Served == nil {
+		t.Fatalf("%+v, error %v", r, err)
+	}
+	_, made := served(t, whole)
+	if len(made) < 4 {
+		t.Fatalf("%d models are too few to be shared out", len(made))
+	}
+	const n = 3
+	synctest.Test(t, func(t *testing.T) {
+		results := make([]*retrain.Result, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				if i == 0 {
+					<-time.After(time.Minute)
+				}
+				var err error
+				if results[i], err = nightly(parts, source, retrain.Shard{Index: i, Count: n}).Run(t.Context()); err != nil {
+					t.Errorf("shard %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		if !slices.ContainsFunc(results, func(r *retrain.Result) bool { return r.Entry != nil && r.Entry.Served != nil }) {
+			t.Error("no shard joined all of them")
+		}
+		for _, r := range results {
+			if r.Entry == nil && len(r.Missing) == 0 {
+				t.Errorf("a shard neither joined nor tells who is missing: %+v", r)
+			}
+		}
+		sameModels(t, whole, parts)
+		for i := range n {
+			r, err := nightly(parts, source, retrain.Shard{Index: i, Count: n}).Run(t.Context())
+			if err != nil || !r.Joined {
+				t.Errorf("shard %d again: %+v, %v", i, r, err)
+			}
+		}
+		if events, err := parts.History(t.Context()); err != nil || len(events) != 1 {
+			t.Errorf("%d events, %v", len(events), err)
+		}
+	})
+}
+
+// TestShardsOneByOne: one after the other, the last one joins. A shard of an earlier night does not wait for tonight's.
+func TestShardsOneByOne(t *testing.T) {
+	t.Parallel()
+	_, source := hospital(t, visits)
+	store := models.OpenDir(t.TempDir())
+	for i, want := range []int{1, 0} {
+		r, err := nightly(store, source, retrain.Shard{Index: i, Count: 2}).Run(t.Context())
+		if err != nil || len(r.Missing) != want || (r.Entry != nil) != (want == 0) {
+			t.Fatalf("shard %d: %+v, %v", i, r, err)
+		}
+	}
+	late := nightly(store, source, retrain.Shard{Index: 1, Count: 2})
+	late.Settings.AsOf = late.Settings.AsOf.Add(-time.Hour)
+	_, err := late.Run(t.Context())
+	if _, superseded := errors.AsType[*retrain.SupersededError](err); !superseded {
+		t.Errorf("a shard of yesterday: %v", err)
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	t.Parallel()
+	if s, err := retrain.ParseShard("2/3"); err != nil || s != (retrain.Shard{Index: 2, Count: 3}) || s.String() != "2/3" {
+		t.Errorf("%v, %v", s, err)
+	}
+	for _, bad := range []string{"", "1", "3/3", "-1/3", "0/1", "a/3", "1/3/4", "1 /3"} {
+		if _, err := retrain.ParseShard(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+)
+
+// correct fits the model of one complaint as a correction of the model of all: with ℓ its log-odds,
+//
+//	η = ℓ + γ₀ + xδ
+//
+// where x are the features of the model of all complaints, its topics among them, and δ is penalized as a head is. Where the
+// complaint has nothing of its own to tell, δ is 0, so a complaint with few notes has little to lose. The sum is one linear function
+// of x again. logOdds are ℓ of the notes out of fold; those of a model that had seen them would leave nothing to correct. ℓ has no
+// coefficient of its own: out of fold it is the higher the fewer others were admitted, and a negative one would find that in noise.
+//
+// Coefficients of a group on top of those that all groups share are the data-shared lasso of Gross & Tibshirani (2016, Comput. Stat.
+// Data Anal. 101); to fit them in a second step, from the log-odds of the first, is the pretraining of Craig et al. (2024,
+// arXiv:2401.12911).
+func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, logOdds []float64) (*Fitted, error) {
+	r := newRows(d, s.Text.MinDF)
+	r.encode(&d, pooled.Aux())
+	if !slices.Contains(r.y, !r.y[0]) {
+		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
+	}
+	foldOf, err := eval.StratifiedFolds(r.strata(), r.patients, s.Folds, s.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("choosing folds: %w", err)
+	}
+	shared := pooled.Parts()
+	head := shared.Heads[0]
+	f := &Fitted{}
+	f.Vectorizer, f.Topics, f.Aux = shared.Vectorizer, shared.Topics, shared.Aux
+	texts := make([]string, len(r.docs))
+	for i, doc := range r.docs {
+		texts[i] = doc.Text
+	}
+	x := f.Vectorizer.Transform(texts)
+	var parts []mat.Matrix
+	if f.Topics != nil {
+		scores := new(mat.Dense)
+		scores.Mul(x, f.Topics)
+		f.Prevalence = classifier.Prevalence(scores, f.Topics)
+		parts = append(parts, scores)
+	}
+	if head.Words != nil {
+		parts = append(parts, x)
+	}
+	if head.Grams != nil {
+		parts = append(parts, f.Vectorizer.TransformPieces(texts))
+	}
+	aux, scale, err := r.auxFeatures(!s.Standardize)
+	if err != nil {
+		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
+	}
+	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	if err != nil {
+		return nil, fmt.Errorf("laying out features: %w", err)
+	}
+	_, all := design.Dims()
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y, Offset: logOdds}, foldOf, s.path(all-r.width, all))
+	if err != nil {
+		return nil, fmt.Errorf("fitting coefficients: %w", err)
+	}
+	at := cv.IndexMin
+	if s.OneSE {
+		at = cv.Index1SE
+	}
+	f.Lambda, f.Features = cv.Lambda[at], cv.DF(at)
+	beta := cv.Dense(at)
+	gamma := beta[all-r.width:]
+	for j, divisor := range scale {
+		gamma[j] /= divisor
+	}
+	// sum returns coefficients of the model of all complaints plus the next of δ.
+	sum := func(shared []float64) []float64 {
+		if shared == nil {
+			return nil
+		}
+		out := beta[:len(shared):len(shared)]
+		beta = beta[len(shared):]
+		floats.Add(out, shared)
+		return out
+	}
+	intercept := cv.Intercept[at] + head.Intercept + r.centre(gamma)
+	h := classifier.Head{Intercept: intercept, Beta: sum(head.Beta), Words: sum(head.Words), Grams: sum(head.Grams), Gamma: sum(head.Gamma)}
+	f.Aux = dropComplaint(f.Aux, &h, d.Rows[0].Complaint)
+	f.Heads = []classifier.Head{h}
+	f.logOdds = cv.OutOfFold(at)
+	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, f.logOdds), foldOf, &s)
+}
+
+// dropComplaint adds what the complaint is worth to the intercept: the model of one complaint need not read which it is.
+func dropComplaint(columns []models.AuxColumn, h *classifier.Head, complaint string) []models.AuxColumn {
+	first := 0
+	for c, column := range columns {
+		width := len(column.Mean)
+		if column.Name != models.ComplaintColumn {
+			first += width
+			continue
+		}
+		features := make([]float64, width)
+		classifier.FeaturesTo(features, &columns[c], classifier.Complaint(complaint))
+		h.Intercept += floats.Dot(features, h.Gamma[first:first+width])
+		h.Gamma = slices.Delete(h.Gamma, first, first+width)
+		return slices.Delete(slices.Clone(columns), c, c+1)
+	}
+	return columns
+}
+
+// encode lays auxiliary values out as another model does.
+func (r *rows) encode(d *Data, columns []models.AuxColumn) {
+	r.columns, r.values, r.width = columns, nil, 0
+	for _, column := range columns {
+		at := slices.IndexFunc(d.Aux, func(a Aux) bool { return a.Name == column.Name })
+		values := make([]msg.Value, len(r.all))
+		for i := range r.all {
+			switch {
+			case at >= 0:
+				values[i] = r.all[i].Aux[at]
+			case column.Name == models.ComplaintColumn:
+				values[i] = classifier.Complaint(r.all[i].Complaint)
+			}
+		}
+		r.values, r.width = append(r.values, values), r.width+len(column.Mean)
+	}
+}
+
+// centre returns what the intercept gains because the scorer centres indicators, which the fit does not.
+func (r *rows) centre(gamma []float64) (sum float64) {
+	for _, column := range r.columns {
+		for f, mean := range column.Mean {
+			if column.Kind == models.Categorical {
+				sum += gamma[f] * mean
+			}
+		}
+		gamma = gamma[len(column.Mean):]
+	}
+	return sum
+}

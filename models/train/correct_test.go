@@ -1,0 +1,88 @@
+package train
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// split names two halves of the notes as two complaints.
+func split(rows []Row) []Row {
+	for i := range rows {
+		rows[i].Complaint = []string{"chest", "hip"}[i%2]
+	}
+	return rows
+}
+
+// outcomeOf returns that of a complaint.
+func outcomeOf(t *testing.T, out *Trained, model string) *Outcome {
+	t.Helper()
+	for i := range out.Outcomes {
+		if out.Outcomes[i].Model == model {
+			return &out.Outcomes[i]
+		}
+	}
+	t.Fatalf("no outcome of %s", model)
+	return nil
+}
+
+// A complaint in which a word means the opposite keeps a model of its own, made of the features of the model of all complaints.
+func TestCorrectFindsWhatDiffers(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 1200)
+	rows = split(rows)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range rows {
+		p := 0.2
+		if random.IntN(2) == 0 {
+			rows[i].Text += " zebra"
+			p = []float64{0.6, 0.05}[i%2]
+		}
+		rows[i].Positive = random.Float64() < p
+	}
+	out := train(t, rows, small())
+	o := outcomeOf(t, out, "hip")
+	if !o.Kept || o.Difference.High > 0 || len(out.Bundles) < 2 {
+		t.Errorf("kept %v, log loss less pooled %+v: %s", o.Kept, o.Difference, o.Why)
+	}
+	d := Data{Rows: rows, Aux: auxColumns()}
+	p, err := out.Probabilities(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its predictions of the notes it was trained on cannot be worse than those out of fold: the sum of both parts is right.
+	var in, outside float64
+	n := 0
+	for i := range rows {
+		if rows[i].Complaint == "hip" {
+			in += logLoss(p[i], rows[i].Positive)
+			outside += logLoss(out.OutOfFold[i], rows[i].Positive)
+			n++
+		}
+	}
+	if in > outside {
+		t.Errorf("log loss %v of the training notes, %v out of fold", in/float64(n), outside/float64(n))
+	}
+	for _, b := range out.Bundles[1:] {
+		if b.Manifest.VocabularySHA256 != out.Bundles[0].Manifest.VocabularySHA256 || len(b.Vocabulary) != len(out.Bundles[0].Vocabulary) {
+			t.Errorf("%s has another vocabulary than the model of all complaints", b.Manifest.Name)
+		}
+	}
+}
+
+// Where outcomes are noise, no correction knows more than the share of admissions.
+func TestCorrectLearnsNothingFromNoise(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 1200)
+	rows = split(shuffled(rows))
+	s := small()
+	s.PerComplaint = Always
+	out := train(t, rows, s)
+	for _, o := range out.Outcomes {
+		share := float64(o.Positives) / float64(o.Documents)
+		base := -share*math.Log(share) - (1-share)*math.Log(1-share)
+		if *o.LogLoss < base-0.002 {
+			t.Errorf("%s: log loss %.4f, of the share of admissions %.4f", o.Model, *o.LogLoss, base)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
+)
+
+const (
+	// leastReference is the number of notes below which a reference would be mostly chance.
+	leastReference = 100
+	// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
+	mostReference = 5000
+)
+
+// refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
+// from them, so scores are as sure as those of the stream will be. stays are the models that are served on, of before.
+func (c *Candidate) refer(stays *models.Generation) error {
+	scored := map[string][]int{}
+	for i, r := range c.Notes.Rows {
+		scored[models.Slug(r.Complaint)] = append(scored[models.Slug(r.Complaint)], i)
+	}
+	var others []int
+	for _, b := range c.Bundles[1:] {
+		if err := c.describe(b, scored[b.Manifest.Name]); err != nil {
+			return err
+		}
+		delete(scored, b.Manifest.Name)
+	}
+	for _, o := range c.Outcomes {
+		if stays != nil && o.Stays && stays.Models[o.Model].Version != "" {
+			delete(scored, o.Model)
+		}
+	}
+	for _, at := range scored {
+		others = append(others, at...)
+	}
+	slices.Sort(others)
+	return c.describe(c.Bundles[0], others)
+}
+
+// describe sets what these of the notes look like to a version, unless they are too few. The notes are spread evenly over all.
+func (c *Candidate) describe(b *models.Bundle, at []int) error {
+	if len(at) < leastReference {
+		return nil
+	}
+	model, err := classifier.Load(b)
+	if err != nil {
+		return fmt.Errorf("describing notes: %w", err)
+	}
+	ref := &drift.Reference{Topics: make([]float64, model.Rank()+1)}
+	if ref.Scores, err = drift.NewHistogram(take(c.Probabilities, at), drift.DefaultBins); err != nil {
+		return fmt.Errorf("describing notes: %w", err)
+	}
+	for _, name := range model.Categorical() {
+		ref.Levels = append(ref.Levels, drift.ColumnLevels{Column: name})
+	}
+	all := ref.Scores // of all notes, not of those that are read again alone
+	ref.Scores = all.Empty()
+	r := newReader(model, c.Notes.Aux)
+	var p msg.Prediction
+	n := min(len(at), mostReference)
+	for i := range n {
+		note := r.note(&c.Notes.Rows[at[i*len(at)/n]], &p)
+		ref.Add(&note)
+	}
+	ref.Scores = all
+	return evaluated(b, referenceField, ref)
+}
+
+// evaluated adds a field to the evaluation of a version.
+func evaluated(b *models.Bundle, field string, value any) error {
+	all := map[string]json.RawMessage{}
+	if len(b.Evaluation) > 0 {
+		if err := json.Unmarshal(b.Evaluation, &all); err != nil {
+			return fmt.Errorf("reading the evaluation of model %q: %w", b.Manifest.Name, err)
+		}
+	}
+	data, err := encoded("the "+field, value)
+	if err != nil {
+		return err
+	}
+	all[field] = data
+	b.Evaluation, err = encoded("evaluation", all)
+	return err
+}
+
+// note returns what a row looks like to the model. It uses p.
+func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
+	r.read(row)
+	r.scorer.Score(row.Text, r.values, p)
+	return r.scorer.Reading(r.values, p)
+}
+
+// referenceField is the part of an evaluation that holds the reference.
+const referenceField = "reference"
+
+// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it, the
+// recalibration would look like drift.
+func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(evaluation, &all); err != nil {
+		return nil, fmt.Errorf("reading the evaluation: %w", err)
+	}
+	if all[referenceField] == nil {
+		return evaluation, nil
+	}
+	ref := &drift.Reference{}
+	if err := json.Unmarshal(all[referenceField], ref); err != nil || ref.Scores == nil || !(r.Slope > 0) {
+		delete(all, referenceField) // nothing to compare with is better than a wrong reference
+		return encoded("the evaluation", all)
+	}
+	ref.MapScores(r.Apply)
+	var err error
+	if all[referenceField], err = encoded("the reference", ref); err != nil {
+		return nil, err
+	}
+	return encoded("the evaluation", all)
+}
