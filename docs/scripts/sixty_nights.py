@@ -95,9 +95,8 @@ def recalibrated(p, intercept, slope):
 
 
 def simulate():
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder)  # a store that another run still writes to would be no store of this run
     notes_file, outcomes_file, store, copy = (os.path.join(folder, name) for name in ("notes.jsonl", "outcomes.jsonl", "models", "copy"))
-    shutil.rmtree(store, ignore_errors=True)
     notes = generate(seed, PER_DAY, HISTORY + NIGHTS, outcomes_file)
     bad_night(notes, outcomes_file)
     with open(notes_file, "w") as f:

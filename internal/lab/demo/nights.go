@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -232,7 +233,7 @@ func (s *simulation) nights(ctx context.Context, first *Night) error {
 func (s *simulation) day(ctx context.Context, n *Night) error {
 	midnight := begin.Add(time.Duration(n.Night+1) * day)
 	n.Date = midnight.Add(-day).Format(time.DateOnly)
-	if err := s.send(ctx, (n.Night+1)*s.perDay, 0); err != nil {
+	if err := s.send(ctx, (n.Night+1)*s.perDay-s.sent, 0); err != nil {
 		return err
 	}
 	due := 0
@@ -250,11 +251,10 @@ func (s *simulation) day(ctx context.Context, n *Night) error {
 	return nil
 }
 
-// send sends the notes up to number until, at a rate; 0 is as fast as it goes. It ends early with ctx.
-func (s *simulation) send(ctx context.Context, until int, rate float64) error {
-	from := s.sent
-	stream := sample.Stream{Topic: s.config.Kafka.Topics.Notes, Count: until - from, Rate: rate, Message: func(i int) *ingest.Output {
-		n := s.generator.At(from + i)
+// send sends the next notes at a rate; 0 is as fast as it goes. It ends early with ctx.
+func (s *simulation) send(ctx context.Context, count int, rate float64) error {
+	stream := sample.Stream{Topic: s.config.Kafka.Topics.Notes, Count: count, Rate: rate, Message: func(int) *ingest.Output {
+		n := s.generator.At(s.sent)
 		s.sent++
 		s.ledger.sent(n.VisitID)
 		return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
@@ -262,14 +262,14 @@ func (s *simulation) send(ctx context.Context, until int, rate float64) error {
 	return stream.Send(ctx, s.producer)
 }
 
-// awake lets notes of the next day come while change runs and until the scorers have taken it up. change reports whether
-// another generation is served.
+// awake lets notes of the next day, or days on a slow machine, come while change runs and until the scorers have taken it up.
+// change reports whether another generation is served.
 func (s *simulation) awake(ctx context.Context, change func() (bool, error), n *Night) error {
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	var notes errgroup.Group
 	notes.Go(func() error {
-		if err := s.send(sending, (n.Night+2)*s.perDay, s.Rate); sending.Err() == nil {
+		if err := s.send(sending, math.MaxInt, s.Rate); sending.Err() == nil {
 			return err
 		}
 		return nil // enough
