@@ -92,7 +92,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 		floats.Add(out, shared)
 		return out
 	}
-	intercept := cv.Intercept[at] + head.Intercept + r.centre(gamma)
+	intercept := r.centred(cv.Intercept[at]+head.Intercept, gamma)
 	h := classifier.Head{Intercept: intercept, Beta: sum(head.Beta), Words: sum(head.Words), Grams: sum(head.Grams), Gamma: sum(head.Gamma)}
 	f.Aux = dropComplaint(f.Aux, &h, d.Rows[0].Complaint)
 	f.Heads = []classifier.Head{h}
@@ -136,15 +136,15 @@ func (r *rows) encode(d *Data, columns []models.AuxColumn) {
 	}
 }
 
-// centre returns what the intercept gains because the scorer centres indicators, which the fit does not.
-func (r *rows) centre(gamma []float64) (sum float64) {
+// centred returns the intercept of a scorer, which centres indicators: the fit does not.
+func (r *rows) centred(intercept float64, gamma []float64) float64 {
 	for _, column := range r.columns {
 		for f, mean := range column.Mean {
 			if column.Kind == models.Categorical {
-				sum += gamma[f] * mean
+				intercept += gamma[f] * mean
 			}
 		}
 		gamma = gamma[len(column.Mean):]
 	}
-	return sum
+	return intercept
 }

@@ -302,7 +302,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	for j, divisor := range c.scale {
 		h.Gamma[j] /= divisor
 	}
-	h.Intercept += r.centre(h.Gamma)
+	h.Intercept = r.centred(h.Intercept, h.Gamma)
 	f.logOdds = c.outOfFold
 	f.Heads = []classifier.Head{h}
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, c.outOfFold), foldOf, s)
