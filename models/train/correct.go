@@ -33,7 +33,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	if !slices.Contains(r.y, !r.y[0]) {
 		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
 	}
-	foldOf, err := eval.StratifiedFolds(r.strata(), r.patients, s.Folds, s.Seed)
+	foldOf, err := eval.StratifiedFolds(r.classes, r.patients, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}

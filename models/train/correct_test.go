@@ -1,9 +1,13 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/gate"
 )
 
 // split names two halves of the notes as two complaints.
@@ -36,7 +40,7 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 		p := 0.2
 		if random.IntN(2) == 0 {
 			rows[i].Text += " zebra"
-			p = []float64{0.6, 0.05}[i%2]
+			p = []float64{0.9, 0.02}[i%2]
 		}
 		rows[i].Positive = random.Float64() < p
 	}
@@ -84,5 +88,23 @@ func TestCorrectLearnsNothingFromNoise(t *testing.T) {
 		if *o.LogLoss < base-0.002 {
 			t.Errorf("%s: log loss %.4f, of the share of admissions %.4f", o.Model, *o.LogLoss, base)
 		}
+	}
+}
+
+// Folds must not let the shares of admissions of complaints through, which chance makes: a model of shuffled outcomes knew something
+// by them.
+func TestShuffledOutcomesAreRefused(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 1500)
+	rows = shuffled(rows)
+	for i := range rows {
+		rows[i].Complaint = fmt.Sprintf("complaint %d", i%40)
+	}
+	_, e, err := enter(t, models.OpenDir(t.TempDir()), rows, job().Created, nil)
+	if err != nil || e.Served != nil || e.Verdict.Decision != gate.Refuse {
+		t.Fatalf("%+v, error %v", e, err)
+	}
+	if k := e.Verdict.Figures.Challenger.Knowledge; k.Value < -2*k.StandardError {
+		t.Errorf("it knows %+v", k)
 	}
 }

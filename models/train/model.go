@@ -143,26 +143,6 @@ func (d *Data) labels() []int {
 	return out
 }
 
-// stratum is a group of rows that every fold holds the same share of: an outcome, and in the model of all complaints an outcome of one
-// complaint. Without the complaint, held-out predictions are worse than those of new notes where a complaint is rare.
-type stratum struct {
-	class     int
-	complaint string
-}
-
-// strata returns the stratum of each row.
-func (r *rows) strata() []stratum {
-	all := make([]stratum, len(r.all))
-	for i := range all {
-		all[i].class = r.classes[i]
-		if r.pooled {
-			complaint, _ := classifier.Complaint(r.all[i].Complaint).Text()
-			all[i].complaint = complaint
-		}
-	}
-	return all
-}
-
 // kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
@@ -270,7 +250,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if !slices.Contains(r.y, !r.y[0]) {
 		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
 	}
-	foldOf, err := eval.StratifiedFolds(r.strata(), r.patients, s.Folds, s.Seed)
+	foldOf, err := eval.StratifiedFolds(r.classes, r.patients, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
