@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -28,7 +30,8 @@ type CV struct {
 
 	problem Problem
 	folds   []int
-	models  []*fitter // by fold, on the rows outside it
+	models  []*fitter   // by fold, on the rows outside it
+	sums    [][]float64 // of the deviances of each λ, by fold
 }
 
 // Turned reports whether the smallest deviance is not that of the last λ, so that smaller λ need not be tried.
@@ -117,9 +120,8 @@ func (cv *CV) measure() {
 	for i, f := range cv.folds {
 		weights[f] += cv.problem.weight(i)
 	}
-	deviances := make([]float64, len(cv.models))
 	for l := len(cv.Deviance); l < usable; l++ {
-		clear(deviances)
+		deviances := make([]float64, len(cv.models))
 		for i, eta := range cv.OutOfFold(l) {
 			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
 			if !cv.problem.Y[i] {
@@ -128,6 +130,7 @@ func (cv *CV) measure() {
 			deviances[cv.folds[i]] -= 2 * cv.problem.weight(i) * math.Log(p)
 		}
 		mean, deviation := foldMean(deviances, weights)
+		cv.sums = append(cv.sums, deviances)
 		cv.Deviance = append(cv.Deviance, mean)
 		cv.StandardError = append(cv.StandardError, deviation)
 		if mean < cv.Deviance[cv.IndexMin] {
@@ -159,15 +162,33 @@ func foldMean(sums, weights []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(squares / total / float64(folds-1))
 }
 
-// OutOfFold returns the log-odds of every row at index l < len(Deviance), from the model that had not seen the row.
-func (cv *CV) OutOfFold(l int) []float64 {
+// OutOfFold returns the log-odds of every row at index l < len(Deviance), from the model that had not seen the row. The row had a
+// part in choosing IndexMin, so at that index they look better than those of new rows will be; see CrossFitted.
+func (cv *CV) OutOfFold(l int) []float64 { return cv.outOfFold(func(int) int { return l }) }
+
+// CrossFitted returns the log-odds of every row from the model that had not seen the row, at the λ of the smallest deviance on the
+// other folds, so that the row had no part in its choice either.
+func (cv *CV) CrossFitted() []float64 {
+	return cv.outOfFold(func(fold int) int {
+		best, least := 0, math.Inf(1)
+		for l, sums := range cv.sums {
+			if sum := floats.Sum(sums) - sums[fold]; sum < least {
+				best, least = l, sum
+			}
+		}
+		return best
+	})
+}
+
+// outOfFold returns the log-odds of every row, from the model that had not seen it at an index by fold.
+func (cv *CV) outOfFold(index func(fold int) int) []float64 {
 	count := len(cv.models)
 	columns := cv.problem.Design.columns
 	intercepts := make([]float64, count)
 	coefficients := make([]float64, count*len(columns)) // by column, then fold
 	used := make([]bool, len(columns))
 	for f, m := range cv.models {
-		at := min(l, len(m.Lambda)-1)
+		at := min(index(f), len(m.Lambda)-1)
 		intercepts[f] = m.Intercept[at]
 		for c, j := range m.Coefficients[at].Columns {
 			coefficients[j*count+f] = m.Coefficients[at].Values[c]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -374,6 +375,39 @@ func TestOffset(t *testing.T) {
 		}
 		if !near(with.Deviance[l], without.Deviance[l], 1e-6) {
 			t.Fatalf("λ %d: deviance %v, want %v", l, with.Deviance[l], without.Deviance[l])
+		}
+	}
+}
+
+// TestCrossFitted: the λ of a fold is the one with the smallest deviance on the rows of the others.
+func TestCrossFitted(t *testing.T) {
+	t.Parallel()
+	p, folds := tall(t)
+	cv, err := elasticnet.CrossValidate(t.Context(), p, folds, elasticnet.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cv.CrossFitted()
+	for fold := range slices.Max(folds) + 1 {
+		best, least := 0, math.Inf(1)
+		for l := range cv.Deviance {
+			var sum float64
+			for i, eta := range cv.OutOfFold(l) {
+				if !p.Y[i] {
+					eta = -eta
+				}
+				if folds[i] != fold {
+					sum += math.Log1p(math.Exp(-eta))
+				}
+			}
+			if sum < least {
+				best, least = l, sum
+			}
+		}
+		for i, want := range cv.OutOfFold(best) {
+			if folds[i] == fold && got[i] != want {
+				t.Fatalf("row %d of fold %d: %v, want %v of λ %d", i, fold, got[i], want, best)
+			}
 		}
 	}
 }

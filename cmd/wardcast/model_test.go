@@ -53,7 +53,7 @@ func TestSynth(t *testing.T) {
 // TestModels goes the way of a model: trained, looked at, used, damaged and refused.
 func TestModels(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.csv", synthetic(t, "400", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "900", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
 	args := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--min-events", "10", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
 	if got := succeed(t, "", args...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
@@ -163,7 +163,7 @@ func TestModels(t *testing.T) {
 // A second training keeps the numbers of the topics of the first.
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.csv", synthetic(t, "300", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "900", "csv"))
 	for _, method := range train.Methods() {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()

@@ -46,9 +46,10 @@ func (f *Figures) recalibrates(s Settings) bool {
 		knows(r.Assessment) && saneSlope.Low <= r.Slope && r.Slope <= saneSlope.High
 }
 
-// knowledge is by how many standard errors predictions must be better than the base rate. One would let a sixth of all models of
-// shuffled outcomes pass, and more where their penalty was chosen on the same notes: of eight on NEISS, two.
-const knowledge = 2
+// knowledge is by how many standard errors predictions must be better than the base rate: chance alone does it in one of twenty. One
+// standard error would let a sixth of all models of shuffled outcomes pass, and more where their penalty was chosen on the same notes:
+// of eight on NEISS, two.
+const knowledge = 1.645
 
 // knows reports whether predictions are better than the base rate.
 func knows(a *eval.Assessment) bool {
@@ -59,7 +60,7 @@ func knows(a *eval.Assessment) bool {
 func (f *Figures) objection(s Settings) string {
 	a := f.Challenger
 	if !knows(a) {
-		return fmt.Sprintf("it knows nothing: log loss %.4f is not below %.4f, that of the base rate, by two standard errors (%.4f each); AUROC %s",
+		return fmt.Sprintf("it knows nothing: log loss %.4f is not below %.4f, that of the base rate, by 1.645 standard errors (%.4f each); AUROC %s",
 			a.LogLoss.Value, f.BaseLogLoss, a.Knowledge.StandardError, area(a))
 	}
 	if f.Champion == nil {

@@ -96,7 +96,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	h := classifier.Head{Intercept: intercept, Beta: sum(head.Beta), Words: sum(head.Words), Grams: sum(head.Grams), Gamma: sum(head.Gamma)}
 	f.Aux = dropComplaint(f.Aux, &h, d.Rows[0].Complaint)
 	f.Heads = []classifier.Head{h}
-	f.logOdds = cv.OutOfFold(at)
+	f.logOdds = s.heldOut(cv)
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, f.logOdds), foldOf, &s)
 }
 

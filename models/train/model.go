@@ -26,7 +26,8 @@ import (
 type Fitted struct {
 	classifier.Parts
 	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen it.
-	// Topics and vocabulary had seen its text, never its label; λ and the threshold are chosen on all of them together.
+	// Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE and many notes
+	// (Settings.sampled); the threshold is chosen on all of them together.
 	OutOfFold []float64
 	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
 	// yes and no.
@@ -326,8 +327,16 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 	if s.OneSE {
 		at = cv.Index1SE
 	}
-	c.beta, c.intercept, c.lambda, c.smallest, c.outOfFold = cv.Dense(at), cv.Intercept[at], cv.Lambda[at], !cv.Turned(), cv.OutOfFold(at)
+	c.beta, c.intercept, c.lambda, c.smallest, c.outOfFold = cv.Dense(at), cv.Intercept[at], cv.Lambda[at], !cv.Turned(), s.heldOut(cv)
 	return c, nil
+}
+
+// heldOut returns the log-odds of each row from coefficients that it had no part in.
+func (s *Settings) heldOut(cv *elasticnet.CV) []float64 {
+	if s.OneSE {
+		return cv.OutOfFold(cv.Index1SE)
+	}
+	return cv.CrossFitted()
 }
 
 // calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
