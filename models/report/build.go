@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
@@ -149,11 +151,29 @@ func auxFeatures(m *models.Manifest) int {
 	return n
 }
 
-func (r *Report) measure(e *Evaluation) (err error) {
-	y, p, who := e.Admitted, e.Probabilities, e.Patients
-	if r.Metrics, err = eval.Assess(y, p, who); err != nil {
+// measure sets all figures: with many notes each part takes long, so they run side by side.
+func (r *Report) measure(e *Evaluation) error {
+	var parts errgroup.Group
+	parts.Go(func() (err error) {
+		r.Metrics, err = eval.Assess(e.Admitted, e.Probabilities, e.Patients)
 		return err
+	})
+	parts.Go(func() error { return r.curves(e) })
+	groups := make([][]Subgroup, len(e.Groupings))
+	for i, g := range e.Groupings {
+		parts.Go(func() (err error) {
+			groups[i], err = r.subgroups(e, g)
+			return err
+		})
 	}
+	err := parts.Wait()
+	r.Subgroups = slices.Concat(groups...)
+	return err
+}
+
+// curves sets the figures at thresholds, and what is drawn.
+func (r *Report) curves(e *Evaluation) (err error) {
+	y, p, who := e.Admitted, e.Probabilities, e.Patients
 	own := r.Manifest.Threshold
 	at := []float64{own}
 	for _, t := range otherThresholds {
@@ -184,11 +204,6 @@ func (r *Report) measure(e *Evaluation) (err error) {
 	}
 	r.Risks = risks(y, p)
 	r.Ranking = ranking(y, p)
-	for _, g := range e.Groupings {
-		if err := r.subgroups(e, g); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -251,10 +266,10 @@ func ranking(y []bool, p []float64) []RankingPoint {
 	return out
 }
 
-// subgroups appends those of a grouping, by name.
-func (r *Report) subgroups(e *Evaluation, g gate.Grouping) error {
+// subgroups returns those of a grouping, by name.
+func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err error) {
 	if len(g.Level) != len(e.Admitted) {
-		return fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(e.Admitted), len(g.Level), g.Name)
+		return nil, fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(e.Admitted), len(g.Level), g.Name)
 	}
 	rows := map[string][]int{}
 	for i, level := range g.Level {
@@ -273,19 +288,18 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) error {
 		}
 		if min(events, len(y)-events) < Suppression || who != nil && len(slices.Compact(slices.Sorted(slices.Values(who)))) < 2 {
 			s.Suppressed = true
-			r.Subgroups = append(r.Subgroups, s)
+			all = append(all, s)
 			continue
 		}
-		var err error
 		if s.Metrics, err = eval.Assess(y, p, who); err != nil {
-			return err
+			return nil, err
 		}
 		if s.Threshold, err = eval.AtThreshold(y, p, r.Manifest.Threshold, who); err != nil {
-			return err
+			return nil, err
 		}
-		r.Subgroups = append(r.Subgroups, s)
+		all = append(all, s)
 	}
-	return nil
+	return all, nil
 }
 
 // take returns these entries of a list, nil of nil.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -380,17 +381,21 @@ func admission(p []float64, admitted []bool) float64 {
 func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
 	n, kappa := logOdds.Dims()
 	p := mat.NewDense(n, kappa+1, nil)
+	var parts errgroup.Group
 	for fold := range slices.Max(foldOf) + 1 {
-		others, held := folds.Split(foldOf, fold)
-		c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), take(classes, others))
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range held {
-			classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
-		}
+		parts.Go(func() error {
+			others, held := folds.Split(foldOf, fold)
+			c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), take(classes, others))
+			if err != nil {
+				return err
+			}
+			for _, i := range held {
+				classifier.CalibrateTo(p.RawRowView(i), &c, logOdds.RawRowView(i))
+			}
+			return nil
+		})
 	}
-	return p, nil
+	return p, parts.Wait()
 }
 
 // path returns the settings of the head's path for so many features, of which the ones behind the first penalized are
