@@ -20,7 +20,7 @@ type Choice struct {
 	At           int
 	Intercept    float64
 	Coefficients []float64 // of the columns of X, from all rows
-	OutOfFold    []float64 // log-odds of every row, from the model that had not seen it
+	OutOfFold    []float64 // log-odds of every row, from the model of the other folds
 }
 
 // Turned reports whether the smallest deviance is not that of the last λ, so that smaller λ need not be tried.
@@ -182,7 +182,7 @@ func (c *search) step() float64 {
 }
 
 // refine tries the λ at the bottom of the parabola through the best λ and its neighbours, this time to the tolerance.
-// If there are no neighbours, it is the best λ again.
+// At an end of those that were tried there is no parabola; the best λ is fitted again.
 func (c *search) refine(ctx context.Context) error {
 	at := c.best()
 	best, shift := c.tried[at], 0.0

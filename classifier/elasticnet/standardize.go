@@ -53,23 +53,13 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	}
 	d.tolerance = s.Tolerance * d.nullLoss
 
-	var sum float64 // of the penalty factors, which are scaled to their number
-	for _, factor := range s.PenaltyFactors {
-		sum += factor
-	}
+	factors := s.factors(len(x.columns))
 	for j, c := range x.columns {
-		factor := 1.0
-		if s.PenaltyFactors != nil {
-			factor = 0
-		}
-		if sum > 0 {
-			factor = s.PenaltyFactors[j] * (float64(len(s.PenaltyFactors)) / sum)
-		}
 		if n < x.n || c.rows == nil {
 			c = c.take(rows, position)
 		}
 		d.columns[j] = d.standardize(c, s.Standardize)
-		d.columns[j].factor = factor
+		d.columns[j].factor = factors[j]
 	}
 	return d, nil
 }

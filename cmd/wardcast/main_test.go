@@ -68,7 +68,7 @@ func trained(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := train.Promote(t.Context(), store, g, models.Change{By: "test", Why: "the first"}); err != nil {
+	if err := store.Promote(t.Context(), models.Change{To: g.Name, By: "test", Why: "the first"}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

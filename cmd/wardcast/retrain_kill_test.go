@@ -100,7 +100,7 @@ func (p *process) outlive(limit time.Duration, done func() bool) {
 	}
 }
 
-// runs reports whether the command has not ended yet.
+// runs reports whether the command is still running.
 func (p *process) runs() bool {
 	select {
 	case <-p.done:

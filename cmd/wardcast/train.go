@@ -203,7 +203,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	bar := cli.NewProgress(d.Err, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{
-		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: previous(d.Log, store), Site: site,
+		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: train.Previous(store, d.Log), Site: site,
 	})
 	bar.Finish()
 	if err != nil {
@@ -270,22 +270,6 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 			"share", r.Share, "notes", r.Notes)
 	}
 	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
-}
-
-// previous returns how training finds the champions before it. A damaged champion counts as none: training repairs the
-// store.
-func previous(log *slog.Logger, store *models.Store) func(context.Context, string) (*models.Bundle, error) {
-	return func(ctx context.Context, model string) (*models.Bundle, error) {
-		b, err := loadBundle(ctx, store, model, "")
-		if damaged, ok := errors.AsType[*models.FileError](err); ok {
-			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
-			return nil, nil
-		}
-		if errors.Is(err, models.ErrNotFound) {
-			return nil, nil
-		}
-		return b, err
-	}
 }
 
 func (c *trainCmd) print(d *cli.Deps, outcomes []train.Outcome) error {

@@ -307,7 +307,8 @@ func fixedText(e *Error) bool {
 	switch strings.TrimPrefix(e.Field, "vitals.") {
 	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals", "sbp", "dbp", "hr", "rr", "temp_c", "spo2",
 		"response_id", "participant_id", "instrument", "answered_at", "answers", "confounds",
-		"disposition", "status", "ward", "decided_at", "recorded_at":
+		"disposition", "status", "ward", "decided_at", "recorded_at",
+		"generation", "scored_at", "model", "model.name", "model.version", "model.method", "model.sha256", "probability", "admission_probability":
 		return true
 	}
 	return false

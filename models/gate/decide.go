@@ -60,8 +60,8 @@ func knows(a *eval.Assessment) bool {
 func (f *Figures) objection(s Settings) string {
 	a := f.Challenger
 	if !knows(a) {
-		return fmt.Sprintf("it knows nothing: log loss %.4f is not below %.4f, that of the base rate, by 1.645 standard errors (%.4f each); AUROC %s",
-			a.LogLoss.Value, f.BaseLogLoss, a.Knowledge.StandardError, area(a))
+		return fmt.Sprintf("it knows nothing: log loss %.4f is not below %.4f, that of the base rate, by %g standard errors (%.4f each); AUROC %s",
+			a.LogLoss.Value, f.BaseLogLoss, knowledge, a.Knowledge.StandardError, area(a))
 	}
 	if f.Champion == nil {
 		return ""

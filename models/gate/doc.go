@@ -1,9 +1,9 @@
 // Package gate decides whether a newly trained model, the challenger, replaces the one that is served, the champion. It only
 // reckons: it reads and writes nothing.
 //
-// Both models predict the same notes, which the challenger has not learned from, nor the champion unless Notes.Seen says so. The rule looks at proper scores alone, never at
-// accuracy or F1, which reward predictions that are not probabilities (Van Calster et al. 2025, Lancet Digit. Health). Notes of
-// one patient count as one observation in every interval.
+// Both models predict the same notes. The challenger has learned from none of them, nor has the champion unless Notes.Seen says so.
+// The rule looks at proper scores alone, never at accuracy or F1, which reward predictions that are not probabilities (Van Calster et
+// al. 2025, Lancet Digit. Health). Notes of one patient count as one observation in every interval.
 //
 //  1. A challenger that knows nothing is refused, also without a champion: its log loss is not below that of predicting the
 //     share of admissions among these very notes, by at least 1.645 standard errors.

@@ -28,8 +28,8 @@ import (
 // Data Anal. 101); to fit them in a second step, from the log-odds of the first, is the pretraining of Craig et al. (2024,
 // arXiv:2401.12911).
 func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, logOdds []float64) (*Fitted, error) {
-	r := newRows(d, s.Text.MinDF)
-	r.encode(&d, pooled.Aux())
+	r := bareRows(d)
+	r.encode(d.Aux, pooled.Aux())
 	if !slices.Contains(r.y, !r.y[0]) {
 		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
 	}
@@ -41,10 +41,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	head := shared.Heads[0]
 	f := &Fitted{}
 	f.Vectorizer, f.Topics, f.Aux = shared.Vectorizer, shared.Topics, shared.Aux
-	texts := make([]string, len(r.docs))
-	for i, doc := range r.docs {
-		texts[i] = doc.Text
-	}
+	texts := r.texts()
 	x := f.Vectorizer.Transform(texts)
 	var parts []mat.Matrix
 	if f.Topics != nil {
@@ -119,18 +116,13 @@ func dropComplaint(columns []models.AuxColumn, h *classifier.Head, complaint str
 }
 
 // encode lays auxiliary values out as another model does.
-func (r *rows) encode(d *Data, columns []models.AuxColumn) {
-	r.columns, r.values, r.width = columns, nil, 0
+func (r *rows) encode(aux []Aux, columns []models.AuxColumn) {
+	r.columns = columns
 	for _, column := range columns {
-		at := slices.IndexFunc(d.Aux, func(a Aux) bool { return a.Name == column.Name })
+		at := place(aux, column.Name)
 		values := make([]msg.Value, len(r.all))
 		for i := range r.all {
-			switch {
-			case at >= 0:
-				values[i] = r.all[i].Aux[at]
-			case column.Name == models.ComplaintColumn:
-				values[i] = classifier.Complaint(r.all[i].Complaint)
-			}
+			values[i] = r.all[i].value(at)
 		}
 		r.values, r.width = append(r.values, values), r.width+len(column.Mean)
 	}

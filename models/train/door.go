@@ -182,14 +182,13 @@ func (c *Candidate) keepLater(until time.Time, least int) bool {
 
 // keepServed gives the notes of complaints whose model stays (Outcome.Stays) the champion's probabilities.
 func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
+	notes := byModel(c.Notes.Rows)
 	for _, o := range c.Outcomes {
 		if _, served := g.Models[o.Model]; !o.Stays || !served {
 			continue
 		}
-		for i, r := range c.Notes.Rows {
-			if models.Slug(r.Complaint) == o.Model {
-				p[i] = champion[i]
-			}
+		for _, i := range notes[o.Model] {
+			p[i] = champion[i]
 		}
 	}
 }

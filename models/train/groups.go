@@ -32,18 +32,24 @@ func Groups(d Data, minDocuments int) []Group {
 // byComplaint returns all complaints in that order. Notes without a complaint belong to no group.
 func byComplaint(d Data) []Group {
 	d.Pooled = false
-	found := map[string][]int{}
-	for i, row := range d.Rows {
-		if name := models.Slug(row.Complaint); name != models.Other {
-			found[name] = append(found[name], i)
-		}
-	}
+	found := byModel(d.Rows)
+	delete(found, models.Other)
 	groups := make([]Group, 0, len(found))
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		at := found[name]
 		groups = append(groups, Group{d.subset(at), d.Rows[at[0]].Complaint, at})
 	}
 	return groups
+}
+
+// byModel returns the positions of the rows of each complaint, by the name that a model of its own has or would have.
+func byModel(all []Row) map[string][]int {
+	found := map[string][]int{}
+	for i := range all {
+		name := models.Slug(all[i].Complaint)
+		found[name] = append(found[name], i)
+	}
+	return found
 }
 
 // take returns these entries of a list.

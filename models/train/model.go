@@ -105,12 +105,20 @@ type rows struct {
 	width    int           // number of auxiliary features
 }
 
-func newRows(d Data, minPatients int) *rows {
+// bareRows has no auxiliary values.
+func bareRows(d Data) *rows {
 	all := d.Rows
 	r := &rows{all: all, y: labels(all), names: d.Classes, pooled: d.Pooled, beds: d.Admission, classes: d.labels(), patients: patients(all)}
 	for i := range all {
 		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})
 	}
+	return r
+}
+
+// newRows has the auxiliary values, in columns that it learns from them.
+func newRows(d Data, minPatients int) *rows {
+	r := bareRows(d)
+	all := r.all
 	add := func(name string, kind models.AuxKind, leastLevels int, value func(Row) msg.Value) {
 		values := make([]msg.Value, len(all))
 		for i := range values {
@@ -129,6 +137,15 @@ func newRows(d Data, minPatients int) *rows {
 		add(models.ComplaintColumn, models.Categorical, 2, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
 	}
 	return r
+}
+
+// texts returns the text of each row.
+func (r *rows) texts() []string {
+	out := make([]string, len(r.docs))
+	for i, d := range r.docs {
+		out[i] = d.Text
+	}
+	return out
 }
 
 // labels returns the class of each row; for yes and no, admission is 1.
@@ -227,12 +244,7 @@ func vectorize(r *rows, s textproc.Settings, sampled int) (*text, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)
 	}
-	docs := r.sample(sampled).docs
-	texts := make([]string, len(docs))
-	for i, d := range docs {
-		texts[i] = d.Text
-	}
-	return &text{vectorizer: v, x: v.Transform(texts), many: sampled > 0}, nil
+	return &text{vectorizer: v, x: v.Transform(r.sample(sampled).texts()), many: sampled > 0}, nil
 }
 
 // coefficients are what a head's fit returns.

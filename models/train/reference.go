@@ -22,10 +22,7 @@ const (
 // refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
 // from them, so scores are as sure as those of the stream will be. stays are the models that are served on, of before.
 func (c *Candidate) refer(stays *models.Generation) error {
-	scored := map[string][]int{}
-	for i, r := range c.Notes.Rows {
-		scored[models.Slug(r.Complaint)] = append(scored[models.Slug(r.Complaint)], i)
-	}
+	scored := byModel(c.Notes.Rows)
 	var others []int
 	for _, b := range c.Bundles[1:] {
 		if err := c.describe(b, scored[b.Manifest.Name]); err != nil {

@@ -36,16 +36,12 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, v 
 	if !c.Later {
 		return nil
 	}
+	notes := byModel(c.Notes.Rows)
 	for _, b := range bundles {
 		d, p := c.Notes, probabilities
 		if b.Manifest.Name != models.Other {
+			at := notes[b.Manifest.Name]
 			d.Pooled = false
-			var at []int
-			for i, r := range d.Rows {
-				if models.Slug(r.Complaint) == b.Manifest.Name {
-					at = append(at, i)
-				}
-			}
 			d, p = d.subset(at), take(p, at)
 		}
 		if n := positives(d.Rows); min(n, len(d.Rows)-n) < report.Suppression || b.Report == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -63,10 +64,30 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Promote makes the generation that Save returned the one that is served, on behalf of c. It is the only place where a
-// training changes what is served. The error wraps models.ErrConflict if another generation than the one that Save found is
-// served by then.
-func Promote(ctx context.Context, store *models.Store, g *models.Generation, c models.Change) error {
-	c.To, c.From = g.Name, g.Parent
-	return store.Promote(ctx, c)
+// Previous returns a Job.Previous that finds what a store serves. A damaged champion counts as none: training repairs the store.
+func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, model string) (*models.Bundle, error) {
+	return func(ctx context.Context, model string) (*models.Bundle, error) {
+		b, err := servedModel(ctx, store, model)
+		if damaged, ok := errors.AsType[*models.FileError](err); ok {
+			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
+			return nil, nil
+		}
+		if errors.Is(err, models.ErrNotFound) {
+			return nil, nil
+		}
+		return b, err
+	}
+}
+
+// servedModel returns the version of a model that is served, nil if there is none.
+func servedModel(ctx context.Context, store *models.Store, model string) (*models.Bundle, error) {
+	g, err := store.Champion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := g.Models[model]
+	if !ok {
+		return nil, nil
+	}
+	return store.Load(ctx, model, m.Version)
 }

@@ -38,7 +38,7 @@ func saved(t *testing.T, store *models.Store, trained *Trained) *models.Generati
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Promote(t.Context(), store, g, models.Change{By: "test"}); err != nil {
+	if err := store.Promote(t.Context(), models.Change{To: g.Name, From: g.Parent, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -92,7 +92,7 @@ func TestPromoteIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	fast := saved(t, store, trained(t, models.Other, "fever"))
-	if err := Promote(ctx, store, slow, models.Change{}); !errors.Is(err, models.ErrConflict) {
+	if err := store.Promote(ctx, models.Change{To: slow.Name, From: slow.Parent}); !errors.Is(err, models.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
 	if served, err := store.Champion(ctx); err != nil || served.Name != fast.Name {

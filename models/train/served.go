@@ -63,13 +63,28 @@ const (
 func newReader(m *classifier.Model, aux []Aux) *reader {
 	r := &reader{scorer: m.Scorer(classifier.Options{Limits: classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}}), values: make([]msg.Value, len(m.Aux()))}
 	for _, column := range m.Aux() {
-		at := slices.IndexFunc(aux, func(a Aux) bool { return a.Name == column.Name })
-		if column.Name == models.ComplaintColumn {
-			at = ofComplaint
-		}
-		r.from = append(r.from, at)
+		r.from = append(r.from, place(aux, column.Name))
 	}
 	return r
+}
+
+// place returns where rows with these auxiliary values have a column: a position, missing or ofComplaint.
+func place(aux []Aux, column string) int {
+	if column == models.ComplaintColumn {
+		return ofComplaint
+	}
+	return slices.IndexFunc(aux, func(a Aux) bool { return a.Name == column })
+}
+
+// value returns the auxiliary value at a place.
+func (r *Row) value(at int) msg.Value {
+	switch at {
+	case missing:
+		return msg.Value{}
+	case ofComplaint:
+		return classifier.Complaint(r.Complaint)
+	}
+	return r.Aux[at]
 }
 
 func (r *reader) probability(row *Row) float64 {
@@ -80,14 +95,7 @@ func (r *reader) probability(row *Row) float64 {
 // read sets the auxiliary values of a row.
 func (r *reader) read(row *Row) {
 	for c, at := range r.from {
-		switch at {
-		case missing:
-			r.values[c] = msg.Value{}
-		case ofComplaint:
-			r.values[c] = classifier.Complaint(row.Complaint)
-		default:
-			r.values[c] = row.Aux[at]
-		}
+		r.values[c] = row.value(at)
 	}
 }
 

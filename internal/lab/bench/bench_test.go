@@ -44,7 +44,7 @@ func prepare(t *testing.T, n int) (*scoring.Set, [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := train.Promote(t.Context(), store, generation, models.Change{By: "test"}); err != nil {
+	if err := store.Promote(t.Context(), models.Change{To: generation.Name, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	set, err := scoring.Load(t.Context(), store, nil)

@@ -296,7 +296,7 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 		Settings: retrain.Settings{AsOf: begin.Add(time.Duration(n.Night+1) * day), Aux: sample.Aux()},
 		Fit:      train.Default(), Version: s.Version, Progress: s.Progress,
 		Door:     train.Door{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},
-		Previous: s.previous,
+		Previous: train.Previous(s.store, s.Logger),
 	}
 	r, err := job.Run(ctx)
 	if err != nil {
@@ -304,22 +304,6 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 	}
 	n.judged(r)
 	return r.Entry.Served != nil, s.serving(ctx, n)
-}
-
-// previous returns the champion of a model, nil if there is none.
-func (s *simulation) previous(ctx context.Context, model string) (*models.Bundle, error) {
-	g, err := s.store.Champion(ctx)
-	if errors.Is(err, models.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	version, ok := g.Versions()[model]
-	if !ok {
-		return nil, nil
-	}
-	return s.store.Load(ctx, model, version)
 }
 
 // judged takes the verdict and its figures.

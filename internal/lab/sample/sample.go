@@ -70,7 +70,7 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, progres
 	if err != nil {
 		return nil, err
 	}
-	return trained, train.Promote(ctx, store, generation, models.Change{By: "sample", Why: "generated notes"})
+	return trained, store.Promote(ctx, models.Change{To: generation.Name, By: "sample", Why: "generated notes"})
 }
 
 // Pause waits for d, or returns the error of ctx if that ends first.
