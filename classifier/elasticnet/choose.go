@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
@@ -20,7 +22,9 @@ type Choice struct {
 	At           int
 	Intercept    float64
 	Coefficients []float64 // of the columns of X, from all rows
-	OutOfFold    []float64 // log-odds of every row, from the model of the other folds
+	// OutOfFold holds the log-odds of every row from the model of the other folds: with OneSE at the λ chosen, otherwise at
+	// that of the smallest deviance on the rows of the other folds, as CV.CrossFitted.
+	OutOfFold []float64
 }
 
 // Turned reports whether the smallest deviance is not that of the last λ, so that smaller λ need not be tried.
@@ -98,6 +102,7 @@ type search struct {
 // trial is a λ that was tried.
 type trial struct {
 	lambda, deviance, standardError float64
+	held                            []float64   // sum of the deviances of each fold's rows
 	beta                            [][]float64 // by fold
 }
 
@@ -230,6 +235,7 @@ func (c *search) try(ctx context.Context, lambda, tolerance float64, place int) 
 	}); err != nil {
 		return err
 	}
+	t.held = deviances
 	t.deviance, t.standardError = foldMean(deviances, sizes)
 	c.tried = slices.Insert(c.tried, place, t)
 	return nil
@@ -257,6 +263,19 @@ func (c *search) best() int {
 	return at
 }
 
+// without returns the λ of the smallest deviance on the rows outside a fold.
+func (c *search) without(fold int) *trial {
+	var best *trial
+	least := math.Inf(1)
+	for l := range c.tried {
+		t := &c.tried[l]
+		if sum := floats.Sum(t.held) - t.held[fold]; best == nil || sum < least {
+			best, least = t, sum
+		}
+	}
+	return best
+}
+
 // finish fits all rows, from the mean of the folds on, and predicts the held-out ones.
 func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice, error) {
 	chosen := c.tried[at]
@@ -268,6 +287,9 @@ func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice,
 	for f, beta := range chosen.beta {
 		for j, b := range beta {
 			mean[j] += b / float64(len(chosen.beta))
+		}
+		if !c.settings.OneSE {
+			beta = c.without(f).beta[f]
 		}
 		c.heldOut(f, beta, func(i int, eta float64) { out.OutOfFold[i] = eta })
 	}

@@ -31,6 +31,7 @@ type retrainCmd struct {
 	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (s3://…, gs://…)." placeholder:"DIR"`
 	AsOf         time.Time `help:"Cut-off: what was decided later is not known (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
 	WindowDays   int       `help:"Days before the cut-off whose notes count." default:"365"`
+	Rank         int       `help:"Number of topics." default:"${rank}"`
 	MinDocuments int       `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
 	MinEvents    int       `help:"Notes of each outcome that it needs." default:"${minEvents}"`
 	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"age:numeric,sex:categorical,acuity:numeric,vitals.sbp:numeric,vitals.dbp:numeric,vitals.hr:numeric,vitals.rr:numeric,vitals.temp_c:numeric,vitals.spo2:numeric" placeholder:"NAME:KIND"`
@@ -87,7 +88,7 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	holdLess()
 	began := time.Now()
 	job := retrain.Job{Fit: train.Default(), Version: version, Logger: d.Log}
-	job.Fit.MinDocuments, job.Fit.MinEvents = c.MinDocuments, c.MinEvents
+	job.Fit.Rank, job.Fit.MinDocuments, job.Fit.MinEvents = c.Rank, c.MinDocuments, c.MinEvents
 	job.Settings = retrain.Settings{AsOf: c.AsOf, Window: time.Duration(c.WindowDays) * 24 * time.Hour}
 	if c.Shard != "" {
 		var err error

@@ -130,7 +130,7 @@ func (r *Report) Write(b *models.Bundle) (err error) {
 
 // Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does not
 // depend on them stays; d is about them and may tell what was left out.
-func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
+func Renew(b *models.Bundle, d Data, e Evaluation, shifts []Shift, v *gate.Verdict) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(b.Report, &r); err != nil {
 		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
@@ -138,7 +138,7 @@ func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 	d.Training = r.Data.Training
 	return Build(Input{
 		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised,
-		Data: d, Evaluation: e, Verdict: v, Site: r.Site,
+		Data: d, Evaluation: e, Verdict: v, Shifts: shifts, Site: r.Site,
 	})
 }
 

@@ -15,22 +15,22 @@ import (
 func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
 	sampled := s.sampled(len(r.all))
 	if !s.chooses() {
-		return vectorize(r, s.Text, sampled)
+		return vectorize(r, s.Text, &s)
 	}
-	better, chosen, err := choose(ctx, r.sample(sampled), s, sampled)
+	better, chosen, err := choose(ctx, r.sample(sampled), s)
 	if err != nil || sampled == 0 {
 		return better, err
 	}
-	return vectorize(r, chosen, sampled)
+	return vectorize(r, chosen, &s)
 }
 
 // choose returns the better one of the two texts of notes, and its settings.
-func choose(ctx context.Context, r *rows, s Settings, sampled int) (*text, textproc.Settings, error) {
-	plain, err := vectorize(r, s.Text, sampled)
+func choose(ctx context.Context, r *rows, s Settings) (*text, textproc.Settings, error) {
+	plain, err := vectorize(r, s.Text, &s)
 	if err != nil {
 		return nil, s.Text, err
 	}
-	rich, err := vectorize(r, s.rich().Text, sampled)
+	rich, err := vectorize(r, s.rich().Text, &s)
 	if err != nil {
 		return nil, s.Text, err
 	}

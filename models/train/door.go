@@ -84,6 +84,7 @@ type champion struct {
 	bundles    map[string]*models.Bundle
 	models     served
 	until      time.Time // of the notes that it learned from, zero if unknown
+	shifts     map[string][]report.Shift
 }
 
 // champion reads what is served, nil if nothing is. A damaged champion is an error: a candidate cannot be held against it.
@@ -149,7 +150,12 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if e.Verdict, err = gate.Judge(notes, d.Gate); err != nil {
 		return nil, fmt.Errorf("judging the new models: %w", err)
 	}
-	if err := c.report(c.Bundles, c.Probabilities, e.Verdict); err != nil {
+	if before != nil && c.Later {
+		if before.shifts, err = before.changes(c.Notes); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.report(c.Bundles, c.Probabilities, before, e.Verdict); err != nil {
 		return nil, err
 	}
 	if err := c.record(e.Verdict); err != nil {
@@ -243,7 +249,7 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, p
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
 		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
-		if err := notes.report([]*models.Bundle{&b}, after, v); err != nil {
+		if err := notes.report([]*models.Bundle{&b}, after, c, v); err != nil {
 			return nil, err
 		}
 		var err error

@@ -123,7 +123,7 @@ func TestDoorRecalibrates(t *testing.T) {
 		b.Manifest.CreatedAt = at.Add(time.Hour)
 	}
 	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: at.Add(time.Hour)}
-	if e, err = door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: p}); err != nil || e.Verdict.Decision != gate.Recalibrate {
+	if e, err = door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: p, Later: true}); err != nil || e.Verdict.Decision != gate.Recalibrate {
 		t.Fatalf("verdict %+v, error %v", e, err)
 	}
 	if champions(t, store) != e.Served.Name || e.Served == e.Candidate {
@@ -141,6 +141,19 @@ func TestDoorRecalibrates(t *testing.T) {
 	for i, after := range c.models.probabilities(d.Rows, d.Aux) {
 		if want := fit.Apply(before[i]); after < want-1e-12 || after > want+1e-12 {
 			t.Fatalf("note %d has the probability %v, want %v", i, after, want)
+		}
+	}
+	for name, b := range map[string]*models.Bundle{"refused": out.Bundles[0], "recalibrated": c.bundles[models.Other]} {
+		var r report.Report
+		if err := json.Unmarshal(b.Report, &r); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Shifts) != 6 {
+			t.Fatalf("%s: drift %+v", name, r.Shifts)
+		}
+		admitted, scores, topics := r.Shifts[0], r.Shifts[1], r.Shifts[2]
+		if admitted.Before > 0.4 || admitted.Now < 0.45 || *scores.PSI < 0.05 || *topics.PSI > *scores.PSI {
+			t.Errorf("%s: drift %+v, score %.3f, topics %.3f", name, r.Shifts, *scores.PSI, *topics.PSI)
 		}
 	}
 }

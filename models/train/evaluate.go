@@ -341,7 +341,7 @@ type trial struct {
 type trialText struct {
 	Configuration
 	chosen bool // of two texts
-	many   bool // see Settings.sampled
+	many   bool // see Settings.many
 }
 
 // run returns the predictions of the test rows and the number of topics that were used.
@@ -383,7 +383,7 @@ func (t *trial) majority() predictions {
 
 // fit trains a model. Topics that do not know the labels are shared by configurations with and without words.
 func (t *trial) fit(ctx context.Context, c Configuration, s Settings) (*Fitted, error) {
-	key := trialText{Configuration{Weighting: c.Weighting}, s.chooses(), s.sampled(len(t.train.all)) > 0}
+	key := trialText{Configuration{Weighting: c.Weighting}, s.chooses(), s.many(len(t.train.all))}
 	tx := t.texts[key]
 	if tx == nil {
 		var err error

@@ -16,10 +16,11 @@ import (
 )
 
 // fitted returns the model of rows whose features are laid out, or not.
-func fitted(t *testing.T, d Data, s Settings, sampled int) *Fitted {
+func fitted(t *testing.T, d Data, s Settings, manyRows int) *Fitted {
 	t.Helper()
 	r := newRows(d, s.Text.MinDF)
-	tx, err := vectorize(r, s.Text, sampled)
+	s.manyRows = manyRows
+	tx, err := vectorize(r, s.Text, &s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ import (
 type Fitted struct {
 	classifier.Parts
 	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen it.
-	// Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE and many notes
-	// (Settings.sampled); the threshold is chosen on all of them together.
+	// Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE; the threshold
+	// is chosen on all of them together.
 	OutOfFold []float64
 	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
 	// yes and no.
@@ -230,8 +230,8 @@ func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 // text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
-	many       bool        // x is of a sample of the notes: see Settings.sampled
-	x          *matrix.CSR // n×p
+	many       bool        // features are not laid out: see Settings.many
+	x          *matrix.CSR // n×p, or of a sample of the notes: see Settings.sampled
 	topics     *mat.Dense  // p×k, nil without topics
 	scores     *mat.Dense  // n×k
 	solver     *solver.Result
@@ -239,12 +239,13 @@ type text struct {
 }
 
 // vectorize learns a vocabulary and makes rows of the notes, or of a sample of many.
-func vectorize(r *rows, s textproc.Settings, sampled int) (*text, error) {
-	v, err := textproc.Learn(r.docs, s)
+func vectorize(r *rows, t textproc.Settings, s *Settings) (*text, error) {
+	v, err := textproc.Learn(r.docs, t)
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)
 	}
-	return &text{vectorizer: v, x: v.Transform(r.sample(sampled).texts()), many: sampled > 0}, nil
+	n := len(r.all)
+	return &text{vectorizer: v, x: v.Transform(r.sample(s.sampled(n)).texts()), many: s.many(n)}, nil
 }
 
 // coefficients are what a head's fit returns.

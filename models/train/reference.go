@@ -42,7 +42,7 @@ func (c *Candidate) refer(stays *models.Generation) error {
 	return c.describe(c.Bundles[0], others)
 }
 
-// describe sets what these of the notes look like to a version, unless they are too few. The notes are spread evenly over all.
+// describe sets what these of the notes look like to a version, unless they are too few.
 func (c *Candidate) describe(b *models.Bundle, at []int) error {
 	if len(at) < leastReference {
 		return nil
@@ -60,15 +60,20 @@ func (c *Candidate) describe(b *models.Bundle, at []int) error {
 	}
 	all := ref.Scores // of all notes, not of those that are read again alone
 	ref.Scores = all.Empty()
-	r := newReader(model, c.Notes.Aux)
+	count(ref, model, c.Notes, at)
+	ref.Scores = all
+	return evaluated(b, referenceField, ref)
+}
+
+// count adds what these of the notes look like to a model, or mostReference of them, spread evenly.
+func count(ref *drift.Reference, model *classifier.Model, d Data, at []int) {
+	r := newReader(model, d.Aux)
 	var p msg.Prediction
 	n := min(len(at), mostReference)
 	for i := range n {
-		note := r.note(&c.Notes.Rows[at[i*len(at)/n]], &p)
+		note := r.note(&d.Rows[at[i*len(at)/n]], &p)
 		ref.Add(&note)
 	}
-	ref.Scores = all
-	return evaluated(b, referenceField, ref)
 }
 
 // evaluated adds a field to the evaluation of a version.

@@ -31,8 +31,8 @@ func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, site *report.Site
 
 // report draws the reports of the versions on the notes that judged them, if these are later than those that they learned from:
 // of the model of all complaints on all, whichever model scores them, of another on those of its complaint. A model with too
-// few of them keeps its report by cross-validation.
-func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, v *gate.Verdict) error {
+// few of them keeps its report by cross-validation. before may be nil.
+func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, before *champion, v *gate.Verdict) error {
 	if !c.Later {
 		return nil
 	}
@@ -47,7 +47,11 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, v 
 		if n := positives(d.Rows); min(n, len(d.Rows)-n) < report.Suppression || b.Report == nil {
 			continue
 		}
-		r, err := renewed(b, c.About, d, p, v)
+		var shifts []report.Shift
+		if before != nil {
+			shifts = before.shifts[b.Manifest.Name]
+		}
+		r, err := renewed(b, c.About, d, p, shifts, v)
 		if err != nil {
 			return err
 		}
@@ -59,10 +63,10 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, v 
 }
 
 // renewed returns the report of a version on later notes, whose probabilities of admission are p.
-func renewed(b *models.Bundle, about report.Data, d Data, p []float64, v *gate.Verdict) (*report.Report, error) {
+func renewed(b *models.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift, v *gate.Verdict) (*report.Report, error) {
 	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
 	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d)}
-	return report.Renew(b, about, e, v)
+	return report.Renew(b, about, e, shifts, v)
 }
 
 // period returns the first and the last arrival, zero if no row has any.

@@ -119,7 +119,7 @@ type Settings struct {
 	MinEvents    int                    `json:"min_events"`    // notes of each outcome that it needs, at least 10
 	Seed         uint64                 `json:"seed"`
 
-	manyRows int // 0 is the constant; tests lower it
+	manyRows int // instead of the constants manyRows and sampledRows, for tests; 0 is neither
 }
 
 // Default returns the settings of `wardcast train` without flags.

@@ -1,0 +1,73 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/report"
+)
+
+// changes returns what has changed in the notes since the champion's versions were made, by the name of the model, as each
+// version sees the notes that it scores. A version without a reference, or with too few notes, has none.
+func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
+	scored := map[string][]int{}
+	for name, at := range byModel(d.Rows) {
+		if c.bundles[name] == nil {
+			name = models.Other
+		}
+		scored[name] = append(scored[name], at...)
+	}
+	out := map[string][]report.Shift{}
+	for name, at := range scored {
+		b, model := c.bundles[name], c.models[name]
+		var e struct {
+			Reference *drift.Reference `json:"reference"`
+		}
+		if err := json.Unmarshal(b.Evaluation, &e); err != nil {
+			return nil, fmt.Errorf("reading the evaluation of model %q: %w", name, err)
+		}
+		ref := e.Reference
+		if len(at) < leastReference || ref == nil || ref.Check(model.Rank(), model.Categorical()) != nil {
+			continue
+		}
+		seen := ref.Empty()
+		count(seen, model, d, at)
+		shifts, err := compared(ref, seen)
+		if err != nil {
+			return nil, fmt.Errorf("comparing the notes of model %q with those before: %w", name, err)
+		}
+		learned := d.Rows // the model of all complaints learned from all notes
+		if name != models.Other {
+			learned = take(d.Rows, at)
+		}
+		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents}, drift.Rate{Hits: positives(learned), Of: len(learned)}
+		out[name] = append([]report.Shift{{Name: "share of admissions", Before: before.Share(), Now: now.Share()}}, shifts...)
+	}
+	return out, nil
+}
+
+// compared returns how a period differs from its reference.
+func compared(before, now *drift.Reference) ([]report.Shift, error) {
+	moved, err := now.Against(before)
+	if err != nil {
+		return nil, err
+	}
+	// A distribution is shown by the share of its last place, and by its PSI.
+	last := func(name string, before, now []float64, psi float64) report.Shift {
+		share := func(counts []float64) float64 { return counts[len(counts)-1] / floats.Sum(counts) }
+		return report.Shift{Name: name, Before: share(before), Now: share(now), PSI: &psi}
+	}
+	out := []report.Shift{
+		last("notes in the highest bin of the score", before.Scores.Counts, now.Scores.Counts, moved.Scores.PSI),
+		last("notes without a topic", before.Topics, now.Topics, moved.Topics.PSI),
+		{Name: "words that the model knows", Before: before.Known.Share(), Now: now.Known.Share()},
+	}
+	for i, l := range before.Levels {
+		out = append(out, report.Shift{Name: "values of " + l.Column + " that training had not", Before: l.Unknown.Share(), Now: now.Levels[i].Unknown.Share()})
+	}
+	return out, nil
+}
