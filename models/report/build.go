@@ -98,7 +98,7 @@ func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
-		Supervised: in.Supervised, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: in.Shifts, Site: in.Site,
+		Supervised: in.Supervised, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {
 		r.Site = &Site{}
@@ -130,7 +130,7 @@ func (r *Report) Write(b *models.Bundle) (err error) {
 
 // Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does not
 // depend on them stays; d is about them and may tell what was left out.
-func Renew(b *models.Bundle, d Data, e Evaluation, shifts []Shift, v *gate.Verdict) (*Report, error) {
+func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(b.Report, &r); err != nil {
 		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
@@ -138,7 +138,7 @@ func Renew(b *models.Bundle, d Data, e Evaluation, shifts []Shift, v *gate.Verdi
 	d.Training = r.Data.Training
 	return Build(Input{
 		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised,
-		Data: d, Evaluation: e, Verdict: v, Shifts: shifts, Site: r.Site,
+		Data: d, Evaluation: e, Verdict: v, Site: r.Site,
 	})
 }
 

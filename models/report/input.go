@@ -20,7 +20,6 @@ type Input struct {
 	Evaluation Evaluation
 	Classes    *eval.ClassMetrics // of several outcomes; nil for yes and no
 	Verdict    *gate.Verdict      // nil if no gate has judged
-	Shifts     []Shift            // since the version before
 	Site       *Site              // nil if the site has said nothing
 }
 
@@ -64,6 +63,7 @@ type Evaluation struct {
 	Probabilities []float64
 	Patients      []string // of each note; nil if no patient comes twice
 	Groupings     []gate.Grouping
+	Shifts        []Shift // since the version before
 }
 
 // Shift tells how a figure has changed since the version before, or between training and evaluation.

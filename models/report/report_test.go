@@ -86,6 +86,7 @@ func full(t *testing.T) report.Input {
 		t.Fatal(err)
 	}
 	psi := 0.08
+	e.Shifts = []report.Shift{{Name: "share of admissions", Before: 0.249, Now: 0.262}, {Name: "score", Before: 0.247, Now: 0.251, PSI: &psi}}
 	return report.Input{
 		Manifest: manifest(), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
 		Data: report.Data{
@@ -94,7 +95,6 @@ func full(t *testing.T) report.Input {
 			Exclusions: []report.Exclusion{{Reason: "no decision yet at the cut-off", Notes: 212}, {Reason: "conflicting labels of one visit", Notes: 3}},
 		},
 		Evaluation: e, Verdict: v, Site: site,
-		Shifts: []report.Shift{{Name: "share of admissions", Before: 0.249, Now: 0.262}, {Name: "score", Before: 0.247, Now: 0.251, PSI: &psi}},
 	}
 }
 

@@ -65,8 +65,8 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, be
 // renewed returns the report of a version on later notes, whose probabilities of admission are p.
 func renewed(b *models.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift, v *gate.Verdict) (*report.Report, error) {
 	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
-	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d)}
-	return report.Renew(b, about, e, shifts, v)
+	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d), Shifts: shifts}
+	return report.Renew(b, about, e, v)
 }
 
 // period returns the first and the last arrival, zero if no row has any.
