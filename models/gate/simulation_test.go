@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -149,7 +147,7 @@ type night struct {
 	loss     map[gate.Decision]float64
 }
 
-func (w *world) night(t *testing.T, n int, s []gate.Settings, seed uint64) []night {
+func (w *world) night(t testing.TB, n int, s []gate.Settings, seed uint64) []night {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, uint64(n)))
 	before := make([]float64, features+1)
@@ -235,7 +233,7 @@ func (r *rates) add(n night, nights int) {
 	r.never += (champion - least) / float64(nights)
 }
 
-func (w *world) simulate(t *testing.T, n, nights int, s []gate.Settings) []rates {
+func (w *world) simulate(t testing.TB, n, nights int, s []gate.Settings) []rates {
 	t.Helper()
 	out := make([]rates, len(s))
 	for seed := range nights {
@@ -271,35 +269,31 @@ func TestRuleIsSeldomWrong(t *testing.T) {
 	}
 }
 
-// TestSimulationTable prints the table of docs/results.md with WARDCAST_SIMULATE_GATE, which takes minutes, and else a rough one.
-func TestSimulationTable(t *testing.T) {
-	share := 20 // of the nights
-	if os.Getenv("WARDCAST_SIMULATE_GATE") != "" {
-		share = 1
-	}
+// BenchmarkTable prints the table of docs/results.md, in minutes:
+//
+//	go test ./models/gate -run '^$' -bench Table -benchtime 1x
+func BenchmarkTable(b *testing.B) {
 	margins := []float64{0, -1.645, -0.5, 0.5, 1, 1.645} // the default first
 	settings := make([]gate.Settings, len(margins))
 	for i, m := range margins {
 		settings[i] = gate.Default()
 		settings[i].Margin = m
 	}
-	for _, w := range worlds {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			for _, size := range []struct{ n, nights, margins int }{{300, 200 / share, 1}, {1000, 200 / share, len(margins)}, {4000, 40 / share, 1}} {
-				all := w.simulate(t, size.n, size.nights, settings[:size.margins])
+	for b.Loop() {
+		for _, w := range worlds {
+			for _, size := range []struct{ n, nights, margins int }{{300, 200, 1}, {1000, 200, len(margins)}, {4000, 40, 1}} {
+				all := w.simulate(b, size.n, size.nights, settings[:size.margins])
 				r := all[0]
 				percent := func(n int) float64 { return 100 * float64(n) / float64(size.nights) }
-				t.Logf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f |", w.name, size.n, percent(r.better),
+				fmt.Printf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", w.name, size.n, percent(r.better),
 					percent(r.promoted), percent(r.recalibrated), percent(r.refused), percent(r.wrongPromotion), percent(r.wrongRefusal), 1e4*r.rule, 1e4*r.always, 1e4*r.never)
-				var costs strings.Builder
-				for i, r := range all[1:] {
-					fmt.Fprintf(&costs, "; margin %g: cost %.1f, worse than the champion %.1f %%", margins[i+1], 1e4*r.rule, percent(r.wrongPromotion))
+				if size.margins == 1 {
+					continue
 				}
-				if costs.Len() > 0 {
-					t.Logf("%s, n = %d: margin %g: cost %.1f, worse than the champion %.1f %%%s", w.name, size.n, margins[0], 1e4*r.rule, percent(r.wrongPromotion), costs.String())
+				for i, r := range all {
+					fmt.Printf("%s, margin %g: cost %.1f, worse than the champion %.1f %%\n", w.name, margins[i], 1e4*r.rule, percent(r.wrongPromotion))
 				}
 			}
-		})
+		}
 	}
 }
