@@ -33,7 +33,8 @@ type Manifest struct {
 	Solver           json.RawMessage `json:"solver,omitempty"`  // settings of the solver
 	Seed             uint64          `json:"seed"`
 	Training         Training        `json:"training"`
-	Head             json.RawMessage `json:"head,omitempty"` // settings of the logistic head
+	Recalibrated     *Training       `json:"recalibrated,omitempty"` // notes that the latest recalibration learned from, if any
+	Head             json.RawMessage `json:"head,omitempty"`         // settings of the logistic head
 	Calibration      Calibration     `json:"calibration"`
 	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
 	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
@@ -47,7 +48,7 @@ type Manifest struct {
 	Files            map[string]File `json:"files"` // set by Save
 }
 
-// Training describes the notes that a model was trained on.
+// Training describes the notes that a model, or its recalibration, was trained on.
 type Training struct {
 	From      time.Time `json:"from,omitzero"` // earliest arrival, zero if unknown
 	To        time.Time `json:"to,omitzero"`   // latest arrival

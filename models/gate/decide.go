@@ -17,11 +17,11 @@ func (v *Verdict) decide(n *Notes, s Settings) {
 	f := &v.Figures
 	objection := f.objection(s)
 	switch r := f.Recalibrated; {
-	case f.Champion != nil && !n.Seen && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
+	case f.Champion != nil && !n.Seen && !n.Fixed && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
 		v.Decision = Recalibrate
 		v.Reason = fmt.Sprintf("the champion with intercept %+.3f and slope %.3f has log loss %.4f, as it was %.4f, the challenger %.4f; AUROC %s of the champion and %s of the challenger, on %s",
 			r.Intercept, r.Slope, r.Assessment.LogLoss.Value, f.Champion.LogLoss.Value, f.Challenger.LogLoss.Value, area(f.Champion), area(f.Challenger), f.sample())
-	case objection != "" && n.Seen && knows(f.Challenger):
+	case objection != "" && n.Seen && Knows(f.Challenger):
 		v.refuse("%s, on %s; the champion may have learned from these notes, which flatters it: add notes that arrived later", objection, f.sample())
 	case objection != "":
 		v.refuse("%s, on %s", objection, f.sample())
@@ -43,25 +43,25 @@ func (v *Verdict) refuse(format string, args ...any) {
 func (f *Figures) recalibrates(s Settings) bool {
 	r := f.Recalibrated
 	return r != nil && r.Gain.Value < 0 && r.Gain.Value <= -s.RecalibrationGain*r.Gain.StandardError &&
-		knows(r.Assessment) && saneSlope.Low <= r.Slope && r.Slope <= saneSlope.High
+		Knows(r.Assessment) && saneSlope.Low <= r.Slope && r.Slope <= saneSlope.High
 }
 
-// knowledge is by how many standard errors predictions must be better than the base rate: chance alone does it in one of twenty. One
+// Knowledge is by how many standard errors predictions must be better than the base rate: chance alone does it in one of twenty. One
 // standard error would let a sixth of all models of shuffled outcomes pass, and more where their penalty was chosen on the same notes:
 // of eight on NEISS, two.
-const knowledge = 1.645
+const Knowledge = 1.645
 
-// knows reports whether predictions are better than the base rate.
-func knows(a *eval.Assessment) bool {
-	return a.Knowledge.Value < 0 && a.Knowledge.Value <= -knowledge*a.Knowledge.StandardError
+// Knows reports whether predictions know something: their log loss is below that of the base rate by Knowledge standard errors.
+func Knows(a *eval.Assessment) bool {
+	return a.Knowledge.Value < 0 && a.Knowledge.Value <= -Knowledge*a.Knowledge.StandardError
 }
 
 // objection returns what speaks against the challenger, "" for nothing.
 func (f *Figures) objection(s Settings) string {
 	a := f.Challenger
-	if !knows(a) {
-		return fmt.Sprintf("it knows nothing: log loss %.4f is not below %.4f, that of the base rate, by %g standard errors (%.4f each); AUROC %s",
-			a.LogLoss.Value, f.BaseLogLoss, knowledge, a.Knowledge.StandardError, area(a))
+	if !Knows(a) {
+		return fmt.Sprintf("it knows nothing: log loss %.4f; it must be at least %g standard errors (%.4f each) below %.4f, that of the base rate; AUROC %s",
+			a.LogLoss.Value, Knowledge, a.Knowledge.StandardError, f.BaseLogLoss, area(a))
 	}
 	if f.Champion == nil {
 		return ""

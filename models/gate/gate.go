@@ -26,7 +26,9 @@ type Notes struct {
 	Champion   []float64 // nil if there is none
 	// Seen says that the champion may have learned from the notes. That flatters it: a challenger that is better all the same is
 	// promoted, but the champion is not recalibrated, and a refusal says that the comparison was not fair.
-	Seen      bool
+	Seen bool
+	// Fixed says that the champion cannot be recalibrated, as one of several outcomes: one intercept and slope cannot mend it.
+	Fixed     bool
 	Groupings []Grouping
 }
 
@@ -105,6 +107,7 @@ type Figures struct {
 // notes of other patients.
 type Recalibrated struct {
 	eval.Recalibration                  // fitted on all later notes, to be served
+	Probabilities      []float64        `json:"-"` // of the notes, cross-fitted
 	Assessment         *eval.Assessment `json:"assessment"`
 	Gain               eval.Estimate    `json:"log_loss_less_champion"`
 	Challenger         eval.Estimate    `json:"log_loss_less_challenger"`

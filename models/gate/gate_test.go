@@ -71,7 +71,7 @@ func TestJudge(t *testing.T) {
 		reason   string
 	}{
 		{"the first", gate.Notes{Challenger: truth}, gate.Promote, "the first model: log loss"},
-		{"the first knows nothing", gate.Notes{Challenger: bent(x, -1, 0, 1)}, gate.Refuse, "it knows nothing: log loss"},
+		{"the first knows nothing", gate.Notes{Challenger: bent(x, -1, 0, 1)}, gate.Refuse, "; it must be at least 1.645 standard errors ("},
 		{"a constant knows nothing", gate.Notes{Challenger: constant}, gate.Refuse, "it knows nothing"},
 		{"the wrong way round", gate.Notes{Challenger: bent(x, 0, -1, 0), Champion: truth}, gate.Refuse, "it knows nothing"},
 		{"much better", gate.Notes{Challenger: truth, Champion: bent(x, 0, 1, 1.5)}, gate.Promote, "of the champion (difference -0."},
@@ -82,6 +82,7 @@ func TestJudge(t *testing.T) {
 		{"worse than a champion that learned from the notes", gate.Notes{Challenger: bent(x, 0, 1, 1), Champion: truth, Seen: true}, gate.Refuse, "the champion may have learned from these notes"},
 		{"better than a champion that learned from the notes", gate.Notes{Challenger: truth, Champion: bent(x, 0, 1, 1.5), Seen: true}, gate.Promote, "of the champion (difference -0."},
 		{"no recalibration on notes that the champion learned from", gate.Notes{Challenger: bent(x, 0.9, 1, 0.2), Champion: bent(x, 0.8, 1, 0), Seen: true}, gate.Refuse, "the champion may have learned"},
+		{"no recalibration of what cannot be", gate.Notes{Challenger: bent(x, 0.6, 1, 0), Champion: bent(x, 0.8, 1, 0), Fixed: true}, gate.Promote, "no subgroup is clearly worse off"},
 		{"knows nothing, whatever the champion learned from", gate.Notes{Challenger: bent(x, -1, 0, 1), Champion: truth, Seen: true}, gate.Refuse, "it knows nothing"},
 		{"the challenger is better than a recalibration", gate.Notes{Challenger: truth, Champion: bent(x, 0.8, 1, 1.5)}, gate.Promote, "difference"},
 		{"both know nothing", gate.Notes{Challenger: bent(x, -1, 0, 1), Champion: bent(x, -2, 0, 2)}, gate.Refuse, "it knows nothing"},

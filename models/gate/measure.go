@@ -75,7 +75,7 @@ func (n *Notes) recalibrate() (*Recalibrated, error) {
 			}
 		}
 	}
-	r := &Recalibrated{Recalibration: *whole}
+	r := &Recalibrated{Recalibration: *whole, Probabilities: p}
 	if r.Assessment, err = eval.Assess(n.Admitted, p, n.Patients); err != nil {
 		return nil, err
 	}

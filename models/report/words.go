@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models/gate"
 )
 
 // fewEvents and fewPerVariable are the numbers below which a report warns: Riley et al. (2020, BMJ 368) ask for more than the ten
@@ -27,8 +28,8 @@ func (r *Report) warnings() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	m, at := r.Metrics, r.Thresholds[0]
-	if !(m.Knowledge.Value < 0 && m.Knowledge.Value <= -m.Knowledge.StandardError) {
-		add("The model knows nothing: its log loss is not below that of the base rate by a standard error. Do not use it.")
+	if !gate.Knows(m) {
+		add("The model knows nothing: its log loss is not below that of the base rate by %g standard errors. Do not use it.", gate.Knowledge)
 	}
 	if r.Kind != Later {
 		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too good.")
@@ -143,7 +144,10 @@ func (r *Report) measuredOn() string {
 	if period := days(w); period != "" {
 		on += ", " + period
 	}
-	if r.Kind == Later {
+	switch {
+	case r.Kind == Later && r.Manifest.Recalibrated != nil:
+		return "Measured on " + on + ", all later than training. The recalibration of each note comes from notes of other patients."
+	case r.Kind == Later:
 		return "Measured on " + on + ", all later than training."
 	}
 	return "Cross-validated on " + on + ", the training notes themselves."
