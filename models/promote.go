@@ -73,9 +73,9 @@ func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
 	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again", ErrNotFound, events[at].To)
 }
 
-// lost reports whether events tell that there must be a champion file: a change that started from a generation.
+// lost reports whether events tell that there must be a champion file: a change, or a refusal, while a generation was served.
 func lost(events []Event) bool {
-	return slices.ContainsFunc(events, func(e Event) bool { return e.changes() && e.From != "" })
+	return slices.ContainsFunc(events, func(e Event) bool { return e.Model == "" && e.From != "" })
 }
 
 // isAbsent reports whether there is no champion, rather than a damaged one.
@@ -112,11 +112,10 @@ func (s *Store) Promote(ctx context.Context, c Change) error {
 	return nil
 }
 
-// Rollback makes c.To the generation that is served again, "" for the one that Before returns. All else is as for Promote.
+// Rollback makes c.To the generation that is served again, "" for the one that Before returns. It must have been served. All else is
+// as for Promote.
 func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
-	if c.To == "" {
-		c.To, err = s.Before(ctx)
-	}
+	c.To, err = s.BackTo(ctx, c.To)
 	if err == nil {
 		c.Action = RolledBack
 		err = s.change(ctx, c)
@@ -125,6 +124,40 @@ func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 		return fmt.Errorf("rolling back: %w", err)
 	}
 	return nil
+}
+
+// ErrNeverServed is wrapped by the error of a rollback to a generation that was never served.
+var ErrNeverServed = errors.New("was never served")
+
+// BackTo returns the generation that Rollback would serve: name, or the one that Before returns for "". The error wraps
+// ErrNeverServed if the history does not tell that it was served.
+func (s *Store) BackTo(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		return s.Before(ctx)
+	}
+	if _, err := s.Generation(ctx, name); err != nil {
+		return "", err
+	}
+	served, err := s.everServed(ctx)
+	if err == nil && !served[name] {
+		err = fmt.Errorf("generation %q %w", name, ErrNeverServed)
+	}
+	return name, err
+}
+
+// everServed returns the generations that the history tells were served.
+func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
+	events, err := s.History(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return nil, err
+	}
+	served := map[string]bool{}
+	for _, e := range events {
+		if e.changes() && !e.Abandoned {
+			served[e.To], served[e.From] = true, true
+		}
+	}
+	return served, nil
 }
 
 // Before returns the generation that was served before the present one. Generations that were rolled back do not count, so
@@ -160,16 +193,11 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+	served, err := s.everServed(ctx)
+	if err != nil {
 		return nil, err
 	}
-	served := map[string]bool{champion.Name: true}
-	for _, e := range events {
-		if e.changes() && !e.Abandoned {
-			served[e.To], served[e.From] = true, true
-		}
-	}
+	served[champion.Name] = true
 	names, err := s.Generations(ctx)
 	if err != nil {
 		return nil, err
@@ -190,11 +218,20 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 	return nil, fmt.Errorf("a challenger: %w", ErrNotFound)
 }
 
-// Refuse records that generation c.To was judged and is not to be served. It stays in the store with the reason.
-func (s *Store) Refuse(ctx context.Context, c Change) error {
-	_, err := s.Generation(ctx, c.To)
+// Refuse adds a generation, as AddGeneration does, that was judged and is not to be served, with the reason. c.To is ignored.
+//
+// The refusal is recorded first: a crash in between leaves a record of a generation that is not there, never a refused generation
+// without its record.
+func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
+	data, err := g.encode()
 	if err == nil {
-		err = s.record(ctx, Event{Action: Refused, From: c.From, To: c.To, By: c.By, Why: c.Why, Command: c.Command})
+		err = s.sound(ctx, g)
+	}
+	if err == nil {
+		err = s.record(ctx, Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command})
+	}
+	if err == nil {
+		err = s.keepGeneration(ctx, g.Name, data)
 	}
 	if err != nil {
 		return fmt.Errorf("refusing: %w", err)

@@ -349,3 +349,55 @@ func TestChallenger(t *testing.T) {
 		}
 	}
 }
+
+// TestRollbackGoesToWhatWasServed, whether it was refused or nobody judged it.
+func TestRollbackGoesToWhatWasServed(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := OpenDir(t.TempDir())
+	g := generations(t, s, 3)
+	if err := s.Promote(ctx, Change{To: g[0]}); err != nil {
+		t.Fatal(err)
+	}
+	refused, err := s.Generation(ctx, g[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refuse(ctx, refused, Change{From: g[0], Why: "worse"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, never := range g[1:] {
+		if err := s.Rollback(ctx, Change{To: never, From: g[0]}); !errors.Is(err, ErrNeverServed) || !strings.Contains(err.Error(), never) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if champion, err := s.Champion(ctx); err != nil || champion.Name != g[0] {
+		t.Errorf("served %v, %v", champion, err)
+	}
+}
+
+// TestLostFirstChampion: a refusal tells that a generation was served.
+func TestLostFirstChampion(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir := t.TempDir()
+	s := OpenDir(dir)
+	g := generations(t, s, 2)
+	if err := s.Promote(ctx, Change{To: g[0]}); err != nil {
+		t.Fatal(err)
+	}
+	refused, err := s.Generation(ctx, g[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refuse(ctx, refused, Change{From: g[0], Why: "worse"}); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, filepath.Join(dir, championFile))
+	if _, err := s.Champion(ctx); err == nil || isAbsent(err) {
+		t.Errorf("champion: %v", err)
+	}
+	if events, err := s.History(ctx); err != nil || len(events) != 2 || events[0].Abandoned {
+		t.Errorf("history %v, %v", events, err)
+	}
+}

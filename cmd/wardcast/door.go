@@ -30,10 +30,10 @@ func (f *door) Validate() error {
 }
 
 // open returns the door to a store. by is the command.
-func (f *door) open(s *models.Store, by string) *train.Door {
+func (f *door) open(d *cli.Deps, s *models.Store, by string) *train.Door {
 	return &train.Door{
 		Store: s, Gate: gate.Default(), Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
-		Created: time.Now().UTC().Truncate(time.Second),
+		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
 }
 

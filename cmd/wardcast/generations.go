@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/compare"
 )
@@ -47,19 +48,19 @@ func champion(ctx context.Context, d *cli.Deps, s *models.Store) (*models.Genera
 	return g, nil
 }
 
-// print says what was changed, or would be.
-func (c *changeFlags) print(ctx context.Context, d *cli.Deps, s *models.Store, from, to string) error {
-	g, err := s.Generation(ctx, to)
+// loadable returns a generation, after it has loaded all its models as a scorer does.
+func loadable(ctx context.Context, s *models.Store, name string) (*models.Generation, error) {
+	g, err := s.Generation(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.DryRun {
-		for model, m := range g.Models {
-			if _, err := s.Load(ctx, model, m.Version); err != nil {
-				return err
-			}
-		}
-	}
+	_, err = scoring.LoadGeneration(ctx, s, g, nil)
+	return g, err
+}
+
+// print says what was changed, or would be.
+func (c *changeFlags) print(d *cli.Deps, from string, g *models.Generation) error {
+	to := g.Name
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, change{from, to, g.Versions(), c.DryRun})
 	}
@@ -71,7 +72,7 @@ func (c *changeFlags) print(ctx context.Context, d *cli.Deps, s *models.Store, f
 	if from != "" {
 		before = "generation " + from
 	}
-	_, err = fmt.Fprintf(d.Out, "%s generation %s (%d models) instead of %s\n", verb, to, len(g.Models), before)
+	_, err := fmt.Fprintf(d.Out, "%s generation %s (%d models) instead of %s\n", verb, to, len(g.Models), before)
 	return err
 }
 
@@ -107,12 +108,16 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return cli.Usage(fmt.Errorf("generation %q was refused: %s; promoting it needs --why", to, e.Why))
 		}
 	}
+	g, err := loadable(ctx, s, to)
+	if err != nil {
+		return fmt.Errorf("promoting: %w", err)
+	}
 	if !c.DryRun {
 		if err := s.Promote(ctx, models.Change{To: to, From: served.Name, By: operator(), Why: c.Why, Command: commandLine()}); err != nil {
 			return err
 		}
 	}
-	return c.print(ctx, d, s, served.Name, to)
+	return c.print(d, served.Name, g)
 }
 
 // newest returns the newest generation.
@@ -141,21 +146,26 @@ func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	to := c.To
-	if to == "" {
-		if to, err = s.Before(ctx); err != nil {
-			return err
-		}
+	to, err := s.BackTo(ctx, c.To)
+	if errors.Is(err, models.ErrNeverServed) {
+		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s --why TEXT\"", err, to)
+	}
+	if err != nil {
+		return err
 	}
 	if to == served.Name {
 		return fmt.Errorf("generation %q is served already", to)
+	}
+	g, err := loadable(ctx, s, to)
+	if err != nil {
+		return fmt.Errorf("rolling back: %w", err)
 	}
 	if !c.DryRun {
 		if err := s.Rollback(ctx, models.Change{To: to, From: served.Name, By: operator(), Why: c.Why, Command: commandLine()}); err != nil {
 			return err
 		}
 	}
-	return c.print(ctx, d, s, served.Name, to)
+	return c.print(d, served.Name, g)
 }
 
 type modelsDiffCmd struct {

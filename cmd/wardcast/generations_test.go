@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -66,7 +67,13 @@ func TestGenerations(t *testing.T) {
 	}
 	refuse(cli.ExitFailed, "served already", "promote", names[0])
 	refuse(cli.ExitFailed, "served before", "rollback")
-	if err := s.Refuse(t.Context(), models.Change{To: names[1], From: names[0], Why: "AUROC .500"}); err != nil {
+	refuse(cli.ExitFailed, "models promote "+names[1]+" --why", "rollback", "--to", names[1])
+	refuse(cli.ExitFailed, "never served", "rollback", "--dry-run", "--to", names[1])
+	second, err := s.Generation(t.Context(), names[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refuse(t.Context(), second, models.Change{From: names[0], Why: "AUROC .500"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := run("list"); !strings.Contains(got, "refused") || !strings.Contains(got, "AUROC .500") {
@@ -142,4 +149,43 @@ func TestGenerations(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{"models", "history", "--model-dir", dir + "x"}, dir+"x", "not a folder")
 	fail(t, cli.ExitFailed, []string{"models", "history", "--model-dir", "ftp://x"}, "ftp://x")
 	run("verify")
+}
+
+// TestPromoteChecksAsAScorer: a generation whose files are whole, and that this program cannot score with, changes nothing.
+func TestPromoteChecksAsAScorer(t *testing.T) {
+	t.Parallel()
+	dir, s, names := twoGenerations(t)
+	second, err := s.Generation(t.Context(), names[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Load(t.Context(), models.Other, second.Models[models.Other].Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Manifest.Text = bytes.Replace(b.Manifest.Text, []byte(`"wardcast-`), []byte(`"hardcast-`), 1)
+	if _, err := s.Save(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	earlier := &models.Generation{CreatedAt: b.Manifest.CreatedAt, Models: map[string]models.Member{models.Other: {Version: b.Version}}}
+	if err := s.AddGeneration(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	check := func(args ...string) {
+		t.Helper()
+		fail(t, cli.ExitFailed, append(append([]string{"models"}, args...), "--model-dir", dir), "hardcast-", "train it again")
+	}
+	check("promote", earlier.Name)
+	check("promote", "--dry-run", earlier.Name)
+	for _, c := range []models.Change{{From: names[0], To: earlier.Name}, {From: earlier.Name, To: names[1]}} {
+		if err := s.Promote(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("rollback")
+	check("rollback", "--dry-run")
+	check("rollback", "--to", earlier.Name)
+	if got := served(t, s); got != names[1] {
+		t.Errorf("served is %s", got)
+	}
 }

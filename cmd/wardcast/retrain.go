@@ -143,7 +143,7 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	if err := store.Create(ctx); err != nil {
 		return err
 	}
-	job.Door, job.Previous = *c.open(store, "retrain"), train.Previous(store, d.Log)
+	job.Door, job.Previous = *c.open(d, store, "retrain"), train.Previous(store, d.Log)
 	bar := cli.NewProgress(d.Err, "training")
 	job.Progress = bar.Set
 	result, err := job.Run(ctx)

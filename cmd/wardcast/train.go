@@ -197,7 +197,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	door := c.open(store, "train")
+	door := c.open(d, store, "train")
 	if err := door.Begin(ctx); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func testLife(t *testing.T, b models.Bucket) {
 	}
 	first := Serve(t, s, Bundle(models.Other, 1), Bundle("cough", 2))
 	second := Add(t, s, Bundle("cough", 3))
-	if err := s.Refuse(ctx, models.Change{To: second.Name, From: first.Name, By: "gate", Why: "worse"}); err != nil {
+	if err := s.Refuse(ctx, second, models.Change{From: first.Name, By: "gate", Why: "worse"}); err != nil {
 		t.Fatal(err)
 	}
 	third := Serve(t, s, Bundle("cough", 4))
@@ -139,7 +139,8 @@ func testRacingRecords(t *testing.T, b models.Bucket) {
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				if err := models.New(b).Refuse(t.Context(), models.Change{To: g.Name}); err != nil {
+				same := *g // which Refuse names
+				if err := models.New(b).Refuse(t.Context(), &same, models.Change{}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -33,29 +34,40 @@ type Door struct {
 	Force            bool
 	By, Why, Command string // for the history
 	Created          time.Time
+	Logger           *slog.Logger // nil is silent
 
 	begun bool
 	from  string // generation that was served then, "" if none was
 }
 
 // Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
-// It returns an error if what is served cannot be told, unless Force is set. Without Begin the training begins with Enter.
+// It returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training begins with
+// Enter.
 func (d *Door) Begin(ctx context.Context) error {
-	g, err := d.Store.Champion(ctx)
-	_, damaged := errors.AsType[*models.FileError](err)
-	if absent := errors.Is(err, models.ErrNotFound) && !damaged; err != nil && !absent && !(damaged && d.Force) {
+	c, err := d.champion(ctx)
+	if err != nil {
 		return unreadable(err)
 	}
 	d.begun, d.from = true, ""
-	if g != nil {
-		d.from = g.Name
+	if c != nil {
+		d.from = c.generation.Name
+		for _, r := range c.refused {
+			d.logger().Warn("what is served cannot be read, and the new generation will not hold it", "err", r.err)
+		}
 	}
 	return nil
 }
 
-// unreadable says what for the champion was read.
+// unreadable wraps an error of reading the champion and says why it was read.
 func unreadable(err error) error {
-	return fmt.Errorf("reading the champion, which the new models are held against: %w", err)
+	return fmt.Errorf("reading the champion, which the new models are held against (--force --why TEXT replaces it unjudged): %w", err)
+}
+
+func (d *Door) logger() *slog.Logger {
+	if d.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return d.Logger
 }
 
 // From returns the generation that was served at Begin, "" if none was.
@@ -78,40 +90,6 @@ type Entry struct {
 	Served *models.Generation
 }
 
-// champion is the generation that is served.
-type champion struct {
-	generation *models.Generation
-	bundles    map[string]*models.Bundle
-	models     served
-	until      time.Time // of the notes that it learned from, zero if unknown
-	shifts     map[string][]report.Shift
-}
-
-// champion reads what is served, nil if nothing is. A damaged champion is an error: a candidate cannot be held against it.
-func (d *Door) champion(ctx context.Context) (*champion, error) {
-	g, err := d.Store.Champion(ctx)
-	_, damaged := errors.AsType[*models.FileError](err)
-	if errors.Is(err, models.ErrNotFound) && !damaged {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &champion{generation: g, bundles: map[string]*models.Bundle{}}
-	for name, version := range g.Versions() {
-		b, err := d.Store.Load(ctx, name, version)
-		if err != nil {
-			return nil, err
-		}
-		c.bundles[name] = b
-		if to := b.Manifest.Training.To; to.After(c.until) {
-			c.until = to
-		}
-	}
-	c.models, err = serve(c.bundles)
-	return c, err
-}
-
 // Enter judges a candidate against the champion on the same notes, adds it to the store, and serves it, the recalibrated
 // champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
 // judge, only these count.
@@ -125,17 +103,17 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 		}
 	}
 	before, err := d.champion(ctx)
-	if err != nil && !d.Force {
+	if err != nil {
 		return nil, unreadable(err)
 	}
 	if err := d.Store.Unchanged(ctx, d.from); err != nil {
 		return nil, changed(err)
 	}
-	var stays *models.Generation
-	if before != nil {
-		stays = before.generation
+	last := before
+	if before != nil && before.models[models.Other] == nil {
+		before = nil // nothing can be held against it
 	}
-	if err := c.refer(stays); err != nil {
+	if err := c.refer(last); err != nil {
 		return nil, err
 	}
 	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
@@ -143,6 +121,7 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
 	if before != nil {
+		notes.Fixed = before.models[models.Other].Classes() != nil
 		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
 		c.keepServed(before.generation, notes.Challenger, notes.Champion)
 	}
@@ -161,10 +140,24 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if err := c.record(e.Verdict); err != nil {
 		return nil, err
 	}
-	if e.Candidate, err = c.Save(ctx, d.Store, d.By); err != nil {
+	if e.Candidate, err = d.candidate(ctx, &c, last); err != nil {
 		return nil, err
 	}
-	return e, changed(d.carryOut(ctx, e, &c, before, notes.Champion))
+	return e, changed(d.carryOut(ctx, e, &c, before))
+}
+
+// candidate saves the versions and returns their generation, which is not in the store yet. last may be nil.
+func (d *Door) candidate(ctx context.Context, c *Candidate, last *champion) (*models.Generation, error) {
+	if last == nil {
+		last = &champion{}
+	}
+	g, err := c.generation(ctx, d.Store, last.generation)
+	if err != nil {
+		return nil, err
+	}
+	g.By = d.By
+	last.explain(g)
+	return g, nil
 }
 
 // keepLater leaves the notes that arrived after until, if they hold enough of both outcomes, and reports whether they do.
@@ -210,23 +203,26 @@ func (c *Candidate) record(v *gate.Verdict) error {
 	return nil
 }
 
-// carryOut does what the verdict, or the force, demands. p are the champion's probabilities of the candidate's notes.
-func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion, p []float64) error {
-	change := models.Change{To: e.Candidate.Name, From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
+// carryOut does what the verdict, or the force, demands.
+func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion) error {
+	change := models.Change{From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
 	if d.Why != "" {
 		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
 	}
 	if d.Force || e.Verdict.Decision == gate.Promote {
-		e.Served = e.Candidate
+		if err := d.Store.AddGeneration(ctx, e.Candidate); err != nil {
+			return err
+		}
+		e.Served, change.To = e.Candidate, e.Candidate.Name
 		return d.Store.Promote(ctx, change)
 	}
-	if err := d.Store.Refuse(ctx, change); err != nil {
+	if err := d.Store.Refuse(ctx, e.Candidate, change); err != nil {
 		return err
 	}
-	if e.Verdict.Decision != gate.Recalibrate || before.models[models.Other].Classes() != nil {
-		return nil // one intercept and slope cannot mend the probabilities of several outcomes
+	if e.Verdict.Decision != gate.Recalibrate {
+		return nil
 	}
-	g, err := d.recalibrate(ctx, c, before, p, e.Verdict)
+	g, err := d.recalibrate(ctx, c, before, e.Verdict)
 	if err != nil {
 		return err
 	}
@@ -235,21 +231,20 @@ func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *cha
 	return d.Store.Promote(ctx, change)
 }
 
-// recalibrate adds the champion's generation with r applied to the probabilities of each model.
-func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, p []float64, v *gate.Verdict) (*models.Generation, error) {
+// recalibrate adds the champion's generation with the recalibration of the verdict applied to the probabilities of each model. The
+// reports are of the cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by construction.
+func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v *gate.Verdict) (*models.Generation, error) {
 	r := v.Figures.Recalibrated.Recalibration
 	g := &models.Generation{
 		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
 	}
-	after := make([]float64, len(p))
-	for i := range p {
-		after[i] = r.Apply(p[i])
-	}
+	learned := models.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
+	learned.From, learned.To = period(notes.Notes.Rows)
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
-		b.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
-		if err := notes.report([]*models.Bundle{&b}, after, c, v); err != nil {
+		b.Manifest.Calibration, b.Manifest.Recalibrated = recalibrated(b.Manifest.Calibration, r), &learned
+		if err := notes.report([]*models.Bundle{&b}, v.Figures.Recalibrated.Probabilities, c, v); err != nil {
 			return nil, err
 		}
 		var err error

@@ -1,9 +1,14 @@
 package train
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 // enter trains on rows and brings the result to the door, judged out of fold.
@@ -133,6 +139,10 @@ func TestDoorRecalibrates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, last := period(later)
+	if r := c.bundles[models.Other].Manifest.Recalibrated; !c.until.Equal(last) || r == nil || r.Documents != len(later) || r.Positives != positives(later) {
+		t.Errorf("learned from notes until %s, recalibrated on %+v, want %d notes until %s", c.until, r, len(later), last)
+	}
 	fit := e.Verdict.Figures.Recalibrated.Recalibration
 	before, err := out.Probabilities(d)
 	if err != nil {
@@ -147,6 +157,9 @@ func TestDoorRecalibrates(t *testing.T) {
 		var r report.Report
 		if err := json.Unmarshal(b.Report, &r); err != nil {
 			t.Fatal(err)
+		}
+		if slope := r.Metrics.CalibrationSlope.Value; name == "recalibrated" && (math.Abs(slope-1) < 1e-6 || !strings.Contains(b.Card, "notes of other patients")) {
+			t.Errorf("the slope %v is of notes that the map was fitted to", slope)
 		}
 		if len(r.Shifts) != 6 {
 			t.Fatalf("%s: drift %+v", name, r.Shifts)
@@ -223,5 +236,167 @@ func TestDoorIsOvertaken(t *testing.T) {
 	events, err := store.History(t.Context())
 	if err != nil || len(events) != 1 || champions(t, store) != first.Served.Name {
 		t.Errorf("history %+v, error %v", events, err)
+	}
+}
+
+// foreign returns a copy of a version that reads notes in another way than this program, with its files whole.
+func foreign(t *testing.T, store *models.Store, b *models.Bundle, name string) models.Member {
+	t.Helper()
+	other := *b
+	other.Manifest.Name = name
+	other.Manifest.Text = bytes.Replace(b.Manifest.Text, []byte(`"wardcast-`), []byte(`"hardcast-`), 1)
+	version, err := store.Save(t.Context(), &other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models.Member{Version: version, Complaint: name}
+}
+
+// TestDoorUnreadableChampion: without force a champion that this program cannot read is an error before the training; with force
+// it is replaced, and what cannot be read is left out.
+func TestDoorUnreadableChampion(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 800)
+	s := small()
+	s.PerComplaint = Never
+	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
+	out, err := Train(t.Context(), d, s, job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := out.Bundles[0]
+	for name, c := range map[string]struct {
+		members func(*models.Store) map[string]models.Member
+		harm    string // file pattern to spoil
+		stays   bool   // the sound model of the complaint "well"
+	}{
+		"of another tokenizer": {members: func(s *models.Store) map[string]models.Member {
+			return map[string]models.Member{models.Other: foreign(t, s, own, models.Other)}
+		}},
+		"without one of all complaints": {members: func(s *models.Store) map[string]models.Member {
+			return map[string]models.Member{"well": sound(t, s, own, "well")}
+		}, stays: true},
+		"a complaint of another tokenizer": {members: func(s *models.Store) map[string]models.Member {
+			return map[string]models.Member{models.Other: sound(t, s, own, models.Other), "rare": foreign(t, s, own, "rare"), "well": sound(t, s, own, "well")}
+		}, stays: true},
+		"a damaged complaint": {members: func(s *models.Store) map[string]models.Member {
+			return map[string]models.Member{models.Other: sound(t, s, own, models.Other), "rare": sound(t, s, own, "rare"), "well": sound(t, s, own, "well")}
+		}, harm: "rare/*/tensors.safetensors", stays: true},
+		"damaged": {members: func(s *models.Store) map[string]models.Member {
+			return map[string]models.Member{models.Other: sound(t, s, own, models.Other), "well": sound(t, s, own, "well")}
+		}, harm: models.Other + "/*/tensors.safetensors", stays: true},
+		"of a damaged generation": {members: func(s *models.Store) map[string]models.Member {
+			return map[string]models.Member{models.Other: sound(t, s, own, models.Other)}
+		}, harm: "generations/*.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			store := models.OpenDir(dir)
+			g := &models.Generation{CreatedAt: job().Created, Models: c.members(store)}
+			if err := store.AddGeneration(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Promote(t.Context(), models.Change{To: g.Name}); err != nil {
+				t.Fatal(err)
+			}
+			if c.harm != "" {
+				files, err := filepath.Glob(filepath.Join(dir, c.harm))
+				if err != nil || len(files) != 1 {
+					t.Fatalf("%q, %v", files, err)
+				}
+				write(t, files[0], "damaged")
+			}
+			door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+			if err := door.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "--force --why") {
+				t.Errorf("begun: %v", err)
+			}
+			var log bytes.Buffer
+			door.Force, door.Why, door.Logger = true, "a new version", slog.New(slog.NewTextHandler(&log, nil))
+			if err := door.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
+				t.Fatalf("begun with force: %v; log %s", err, &log)
+			}
+			trained := &Trained{Bundles: []*models.Bundle{new(*own)}, Outcomes: []Outcome{out.Outcomes[0], {Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"}}}
+			trained.Bundles[0].Manifest.CreatedAt = door.Created
+			e, err := door.Enter(t.Context(), Candidate{Trained: trained, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
+			if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
+				t.Fatalf("%+v, error %v", e, err)
+			}
+			served, err := door.champion(t.Context())
+			if err != nil || len(served.refused) > 0 || served.models["rare"] != nil || (served.models["well"] != nil) != c.stays {
+				t.Errorf("served %+v, error %v", served, err)
+			}
+			if _, was := g.Models["rare"]; was && !strings.Contains(e.Candidate.Pooled["rare"].Reason, "fewer than 80 notes; its model cannot be read: ") {
+				t.Errorf("the reason is %q", e.Candidate.Pooled["rare"].Reason)
+			}
+		})
+	}
+}
+
+// sound saves a copy of a version as the model of that name.
+func sound(t *testing.T, store *models.Store, b *models.Bundle, name string) models.Member {
+	t.Helper()
+	other := *b
+	other.Manifest.Name = name
+	version, err := store.Save(t.Context(), &other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models.Member{Version: version, Complaint: name}
+}
+
+// TestRefusalIsRecorded: stopped at any write, a training leaves no refused generation without its refusal in the history.
+func TestRefusalIsRecorded(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 600)
+	first := t.TempDir()
+	if _, e, err := enter(t, models.OpenDir(first), rows, job().Created, nil); err != nil || e.Served == nil {
+		t.Fatalf("%+v, error %v", e, err)
+	}
+	bad := shuffled(rows)
+	d := Data{Rows: bad, Aux: auxColumns(), Pooled: true}
+	s := small()
+	s.PerComplaint = Never
+	out, err := Train(t.Context(), d, s, Job{Created: job().Created.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stops := storetest.Stop(t, func() models.Bucket {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		return models.Dir(dir)
+	}, func(store *models.Store) error {
+		door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+		c := Candidate{Trained: &Trained{Bundles: []*models.Bundle{new(*out.Bundles[0])}, Outcomes: slices.Clone(out.Outcomes)}, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}
+		e, err := door.Enter(t.Context(), c)
+		if err == nil && e.Served != nil {
+			t.Errorf("served: %s", e.Verdict.Reason)
+		}
+		return err
+	}, func(when string, left models.Bucket) {
+		recorded(t, models.New(left), when)
+	})
+	if stops < 3 { // the version, the record and the generation
+		t.Errorf("stopped %d times only", stops)
+	}
+}
+
+// recorded fails unless the history tells what became of each generation.
+func recorded(t *testing.T, store *models.Store, when string) {
+	t.Helper()
+	all, err := store.Generations(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	events, err := store.History(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	for _, name := range all {
+		if !slices.ContainsFunc(events, func(e models.Event) bool { return e.To == name }) {
+			t.Errorf("%s: generation %s has no record", when, name)
+		}
 	}
 }

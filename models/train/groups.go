@@ -44,9 +44,17 @@ func byComplaint(d Data) []Group {
 
 // byModel returns the positions of the rows of each complaint, by the name that a model of its own has or would have.
 func byModel(all []Row) map[string][]int {
+	return scoredBy(all, func(string) bool { return true })
+}
+
+// scoredBy returns the positions of the rows that each model scores: that of their complaint if there is one, else that of all.
+func scoredBy(all []Row, exists func(model string) bool) map[string][]int {
 	found := map[string][]int{}
 	for i := range all {
 		name := models.Slug(all[i].Complaint)
+		if !exists(name) {
+			name = models.Other
+		}
 		found[name] = append(found[name], i)
 	}
 	return found

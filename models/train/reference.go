@@ -3,7 +3,6 @@ package train
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/drift"
@@ -20,26 +19,22 @@ const (
 )
 
 // refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
-// from them, so scores are as sure as those of the stream will be. stays are the models that are served on, of before.
-func (c *Candidate) refer(stays *models.Generation) error {
-	scored := byModel(c.Notes.Rows)
-	var others []int
-	for _, b := range c.Bundles[1:] {
+// from them, so scores are as sure as those of the stream will be. last is what is served, or nil: models of it may stay.
+func (c *Candidate) refer(last *champion) error {
+	own := map[string]bool{}
+	for _, b := range c.Bundles {
+		own[b.Manifest.Name] = true
+	}
+	for _, o := range c.Outcomes {
+		own[o.Model] = own[o.Model] || o.Stays && last != nil && last.models[o.Model] != nil
+	}
+	scored := scoredBy(c.Notes.Rows, func(model string) bool { return own[model] })
+	for _, b := range c.Bundles {
 		if err := c.describe(b, scored[b.Manifest.Name]); err != nil {
 			return err
 		}
-		delete(scored, b.Manifest.Name)
 	}
-	for _, o := range c.Outcomes {
-		if stays != nil && o.Stays && stays.Models[o.Model].Version != "" {
-			delete(scored, o.Model)
-		}
-	}
-	for _, at := range scored {
-		others = append(others, at...)
-	}
-	slices.Sort(others)
-	return c.describe(c.Bundles[0], others)
+	return nil
 }
 
 // describe sets what these of the notes look like to a version, unless they are too few.

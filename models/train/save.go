@@ -20,7 +20,17 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*mo
 	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
 		return nil, fmt.Errorf("looking for the champion: %w", err)
 	}
-	g := &models.Generation{By: by, Models: map[string]models.Member{}, Pooled: map[string]models.Pooled{}}
+	g, err := t.generation(ctx, store, before)
+	if err != nil {
+		return nil, err
+	}
+	g.By = by
+	return g, store.AddGeneration(ctx, g)
+}
+
+// generation adds the versions to the store, and returns the generation that Save adds. before is the one that is served, or nil.
+func (t *Trained) generation(ctx context.Context, store *models.Store, before *models.Generation) (*models.Generation, error) {
+	g := &models.Generation{Models: map[string]models.Member{}, Pooled: map[string]models.Pooled{}}
 	if before != nil {
 		g.Parent = before.Name
 		maps.Copy(g.Models, before.Models)
@@ -50,9 +60,6 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*mo
 		g.Models[name] = models.Member{Complaint: b.Manifest.Complaint, Version: b.Version, Reason: reason}
 		delete(g.Pooled, name)
 		g.CreatedAt = later(g.CreatedAt, b.Manifest.CreatedAt)
-	}
-	if err := store.AddGeneration(ctx, g); err != nil {
-		return nil, err
 	}
 	return g, nil
 }

@@ -23,30 +23,28 @@ func serve(bundles map[string]*models.Bundle) (served, error) {
 		s[name] = m
 	}
 	if s[models.Other] == nil {
-		return nil, fmt.Errorf("the generation has no model %q: %w", models.Other, models.ErrNotFound)
+		return nil, errWithoutOther
 	}
 	return s, nil
 }
 
+var errWithoutOther = fmt.Errorf("the generation has no model %q: %w", models.Other, models.ErrNotFound)
+
 // probabilities returns the probability of admission of each row, by the model of its complaint or that of all. Auxiliary
 // values that the rows do not have are missing.
 func (s served) probabilities(rows []Row, aux []Aux) []float64 {
-	readers := map[string]*reader{}
 	out := make([]float64, len(rows))
-	for i := range rows {
-		name := models.Slug(rows[i].Complaint)
-		if s[name] == nil {
-			name = models.Other
+	for name, at := range scoredBy(rows, s.has) {
+		r := newReader(s[name], aux)
+		for _, i := range at {
+			out[i] = r.probability(&rows[i])
 		}
-		r := readers[name]
-		if r == nil {
-			r = newReader(s[name], aux)
-			readers[name] = r
-		}
-		out[i] = r.probability(&rows[i])
 	}
 	return out
 }
+
+// has reports whether there is a model of that name.
+func (s served) has(model string) bool { return s[model] != nil }
 
 // reader scores rows with one model.
 type reader struct {

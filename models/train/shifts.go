@@ -14,15 +14,8 @@ import (
 // changes returns what has changed in the notes since the champion's versions were made, by the name of the model, as each
 // version sees the notes that it scores. A version without a reference, or with too few notes, has none.
 func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
-	scored := map[string][]int{}
-	for name, at := range byModel(d.Rows) {
-		if c.bundles[name] == nil {
-			name = models.Other
-		}
-		scored[name] = append(scored[name], at...)
-	}
 	out := map[string][]report.Shift{}
-	for name, at := range scored {
+	for name, at := range scoredBy(d.Rows, c.models.has) {
 		b, model := c.bundles[name], c.models[name]
 		var e struct {
 			Reference *drift.Reference `json:"reference"`

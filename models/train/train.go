@@ -236,13 +236,15 @@ func (t *training) try(ctx context.Context, d Data, model string, fit func(Data)
 		t.tell(t.steps - int(told.Load()))
 	}()
 	if t.job.Previous != nil {
-		if d.Previous, a.err = t.job.Previous(ctx, model); a.err != nil {
-			return a
-		}
+		d.Previous, a.err = t.job.Previous(ctx, model)
 	}
-	if a.fitted, a.err = fit(d); a.err != nil {
+	if a.err == nil {
+		a.fitted, a.err = fit(d)
+	}
+	switch {
+	case a.err != nil:
 		a.why = "could not be trained: " + a.err.Error()
-	} else if d.Previous != nil {
+	case d.Previous != nil:
 		a.fitted.Parent = d.Previous.Version
 	}
 	return a

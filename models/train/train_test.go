@@ -281,3 +281,32 @@ func TestTrainCountsProgress(t *testing.T) {
 		t.Errorf("told %v", told)
 	}
 }
+
+// TestPreviousCannotBeRead: why a complaint has no new model is told, whatever stopped its training.
+func TestPreviousCannotBeRead(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 900)
+	j := job()
+	j.Previous = func(_ context.Context, model string) (*models.Bundle, error) {
+		if model != models.Other {
+			return nil, errors.New("the store is gone")
+		}
+		return nil, nil
+	}
+	out, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, small(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, o := range out.Outcomes {
+		if o.Why == "" {
+			t.Errorf("%s: no reason", o.Model)
+		}
+		if o.Why == "could not be trained: the store is gone" && o.Stays {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Errorf("no complaint tells why: %+v", out.Outcomes)
+	}
+}

@@ -1,0 +1,115 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/report"
+)
+
+// champion is the generation that is served.
+type champion struct {
+	generation *models.Generation // without the models that cannot be read
+	bundles    map[string]*models.Bundle
+	models     served
+	refused    []refused // the models that cannot be read
+	until      time.Time // of the notes that it learned from, zero if unknown
+	shifts     map[string][]report.Shift
+}
+
+// refused is a model that cannot be read.
+type refused struct {
+	model, complaint string // "" if it is the generation
+	err              error
+}
+
+// champion reads what is served, nil if nothing is. A model that cannot be read is an error, since a candidate cannot be held
+// against it; with Force it is left out.
+func (d *Door) champion(ctx context.Context) (*champion, error) {
+	g, err := d.Store.Champion(ctx)
+	_, damaged := errors.AsType[*models.FileError](err)
+	switch {
+	case errors.Is(err, models.ErrNotFound) && !damaged:
+		return nil, nil
+	case err != nil && !(damaged && d.Force):
+		return nil, err
+	case g == nil:
+		return nil, nil
+	}
+	c := &champion{generation: g, bundles: map[string]*models.Bundle{}, models: served{}}
+	if damaged {
+		c.refused = append(c.refused, refused{err: err})
+		return c, nil
+	}
+	if err := c.read(ctx, d.Store); err != nil {
+		return nil, err
+	}
+	if len(c.refused) > 0 && !d.Force {
+		var errs []error
+		for _, r := range c.refused {
+			errs = append(errs, r.err)
+		}
+		return nil, errors.Join(errs...)
+	}
+	return c, nil
+}
+
+// read reads the models, and leaves those out that cannot be read. It returns the error of the context.
+func (c *champion) read(ctx context.Context, store *models.Store) error {
+	readable := *c.generation
+	readable.Models = maps.Clone(c.generation.Models)
+	for _, name := range slices.Sorted(maps.Keys(c.generation.Models)) {
+		member := c.generation.Models[name]
+		err := c.readModel(ctx, store, name, member.Version)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.refused = append(c.refused, refused{name, member.Complaint, err})
+			delete(readable.Models, name)
+		}
+	}
+	if _, ok := c.generation.Models[models.Other]; !ok {
+		c.refused = append(c.refused, refused{err: errWithoutOther})
+	}
+	c.generation = &readable
+	return nil
+}
+
+// explain says in the generation that follows which models it lacks because they could not be read.
+func (c *champion) explain(next *models.Generation) {
+	for _, r := range c.refused {
+		if _, anew := next.Models[r.model]; anew || r.model == "" {
+			continue
+		}
+		why := "its model cannot be read: " + strings.ReplaceAll(r.err.Error(), "\n", "; ")
+		if before := next.Pooled[r.model].Reason; before != "" {
+			why = before + "; " + why
+		}
+		next.Pooled[r.model] = models.Pooled{Complaint: r.complaint, Reason: why}
+	}
+}
+
+// readModel reads a model as a scorer does.
+func (c *champion) readModel(ctx context.Context, store *models.Store, name, version string) error {
+	b, err := store.Load(ctx, name, version)
+	if err != nil {
+		return err
+	}
+	m, err := classifier.Load(b)
+	if err != nil {
+		return err
+	}
+	c.bundles[name], c.models[name] = b, m
+	c.until = later(c.until, b.Manifest.Training.To)
+	if r := b.Manifest.Recalibrated; r != nil {
+		c.until = later(c.until, r.To)
+	}
+	return nil
+}
