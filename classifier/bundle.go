@@ -120,7 +120,7 @@ func Load(b *models.Bundle) (*Model, error) {
 		return fail(fmt.Errorf("reading text settings: %w", err))
 	}
 	if text.Tokenizer != textproc.Tokenizer {
-		return fail(fmt.Errorf("%w: it reads notes as %q does, this program as %q: train it again with wardcast train", ErrVersion, text.Tokenizer, textproc.Tokenizer))
+		return fail(fmt.Errorf("%w: it reads notes as %q does, this program as %q: train it again with wardcast train --force --why TEXT", ErrVersion, text.Tokenizer, textproc.Tokenizer))
 	}
 	vocabulary := make([]textproc.Term, len(b.Vocabulary))
 	for j, t := range b.Vocabulary {

@@ -365,7 +365,7 @@ func TestLoadEarlierFormat(t *testing.T) {
 	t.Parallel()
 	b := bundleOf(t, smallParts(t))
 	b.Manifest.Text = bytes.Replace(b.Manifest.Text, []byte(textproc.Tokenizer), []byte("wardcast-1"), 1)
-	if m, err := Load(b); m != nil || !errors.Is(err, ErrVersion) || !strings.HasSuffix(err.Error(), "train it again with wardcast train") {
+	if m, err := Load(b); m != nil || !errors.Is(err, ErrVersion) || !strings.HasSuffix(err.Error(), "train it again with wardcast train --force --why TEXT") {
 		t.Errorf("Load: %v", err)
 	}
 }

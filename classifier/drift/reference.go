@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -31,6 +32,26 @@ type Reference struct {
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
 	Known  Rate           `json:"known_terms"`
 	Levels []ColumnLevels `json:"levels,omitempty"`
+}
+
+// InEvaluation is the field of a version's evaluation.json that holds its reference.
+const InEvaluation = "reference"
+
+// ReadReference returns the reference of an evaluation, nil if it has none.
+func ReadReference(evaluation []byte) (*Reference, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(evaluation, &fields); err != nil {
+		return nil, fmt.Errorf("reading the evaluation: %w", err)
+	}
+	data, ok := fields[InEvaluation]
+	if !ok {
+		return nil, nil
+	}
+	var r *Reference
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("reading the reference: %w", err)
+	}
+	return r, nil
 }
 
 // ColumnLevels counts the unknown levels of one categorical column.

@@ -165,3 +165,15 @@ func Split(of []int, fold int) (outside, inside []int) {
 	}
 	return outside, inside
 }
+
+// Take returns these entries of a list, nil of nil.
+func Take[T any](all []T, at []int) []T {
+	if all == nil {
+		return nil
+	}
+	out := make([]T, len(at))
+	for i, r := range at {
+		out[i] = all[r]
+	}
+	return out
+}

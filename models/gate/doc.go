@@ -10,7 +10,7 @@
 //  2. Without a champion, one that knows something is promoted.
 //  3. A champion whose intercept and slope, fitted across folds of the later notes, lower its log loss by at least
 //     Settings.RecalibrationGain standard errors is recalibrated, unless the challenger passes 4 and is better even so, or the
-//     champion may have learned from the notes.
+//     champion may have learned from the notes or cannot be recalibrated.
 //  4. A challenger is promoted if its log loss is not higher than the champion's by more than Settings.Margin standard errors
 //     of the paired difference, no subgroup is clearly worse off, and it is calibrated, or else clearly better than the champion.
 //

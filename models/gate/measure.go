@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
 )
 
 // measure sets all figures.
@@ -97,9 +98,9 @@ func (f *Figures) compareLevels(n *Notes, g Grouping, least int) error {
 	}
 	for _, level := range slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]) {
 		at := rows[level]
-		part := Notes{Admitted: take(n.Admitted, at), Challenger: take(n.Challenger, at), Champion: take(n.Champion, at)}
-		if n.Patients != nil {
-			part.Patients = take(n.Patients, at)
+		part := Notes{
+			Admitted: folds.Take(n.Admitted, at), Challenger: folds.Take(n.Challenger, at), Champion: folds.Take(n.Champion, at),
+			Patients: folds.Take(n.Patients, at),
 		}
 		events := count(part.Admitted)
 		if min(events, len(at)-events) < least || part.patients() < 2 {
@@ -112,13 +113,4 @@ func (f *Figures) compareLevels(n *Notes, g Grouping, least int) error {
 		f.Subgroups = append(f.Subgroups, Subgroup{g.Name, level, len(at), events, d})
 	}
 	return nil
-}
-
-// take returns these entries of a list.
-func take[T any](all []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, r := range at {
-		out[i] = all[r]
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 )
@@ -279,7 +280,7 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err 
 	}
 	for _, level := range slices.Sorted(maps.Keys(rows)) {
 		s := Subgroup{Grouping: g.Name, Level: level}
-		y, p, who := take(e.Admitted, rows[level]), take(e.Probabilities, rows[level]), take(e.Patients, rows[level])
+		y, p, who := folds.Take(e.Admitted, rows[level]), folds.Take(e.Probabilities, rows[level]), folds.Take(e.Patients, rows[level])
 		events := 0
 		for _, v := range y {
 			if v {
@@ -300,18 +301,6 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err 
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-// take returns these entries of a list, nil of nil.
-func take[T any](all []T, at []int) []T {
-	if all == nil {
-		return nil
-	}
-	out := make([]T, len(at))
-	for i, r := range at {
-		out[i] = all[r]
-	}
-	return out
 }
 
 // JSON returns report.json.

@@ -223,6 +223,15 @@ func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	return served.Parent == of.From && served.CreatedAt.Equal(created(parts)), nil
 }
 
+// overtaken reports whether the generation that is served is that of all parts of this retraining.
+func (j *Job) overtaken(ctx context.Context, data train.Data, asOf time.Time) (bool, error) {
+	now, err := j.round(data, asOf)
+	if err != nil {
+		return false, err
+	}
+	return j.joined(ctx, now)
+}
+
 // created returns when the latest model of all parts was made, and so their generation.
 func created(parts []*part) (latest time.Time) {
 	for _, p := range parts {

@@ -1,7 +1,9 @@
 package retrain_test
 
 import (
+	"context"
 	"errors"
+	"path"
 	"slices"
 	"sync"
 	"testing"
@@ -144,4 +146,41 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
+}
+
+// overtaking is a bucket whose user is overtaken when it has left its part.
+type overtaking struct {
+	models.Bucket
+	part string
+	act  func()
+}
+
+func (o *overtaking) Swap(ctx context.Context, name string, from, to []byte) error {
+	err := o.Bucket.Swap(ctx, name, from, to)
+	if act := o.act; act != nil && path.Base(name) == o.part {
+		o.act = nil
+		act()
+	}
+	return err
+}
+
+// TestLastShardsTogether: of two that join all parts at once, the second finds that all is done.
+func TestLastShardsTogether(t *testing.T) {
+	t.Parallel()
+	_, source := hospital(t, tinyVisits)
+	b := models.Dir(t.TempDir())
+	last := retrain.Shard{Index: 1, Count: 2}
+	if r, err := tiny(models.New(b), source, retrain.Shard{Count: 2}).Run(t.Context()); err != nil || len(r.Missing) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	slow := &overtaking{Bucket: b, part: "1-of-2", act: func() {
+		if r, err := tiny(models.New(b), source, last).Run(t.Context()); err != nil || r.Entry == nil || r.Entry.Served == nil {
+			t.Errorf("the faster one: %+v, %v", r, err)
+		}
+	}}
+	r, err := tiny(models.New(slow), source, last).Run(t.Context())
+	if err != nil || !r.Joined || r.Entry != nil || slow.act != nil {
+		t.Errorf("the slower one: %+v, %v", r, err)
+	}
+	served(t, models.New(b))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
@@ -175,7 +176,7 @@ func (c *Candidate) keepLater(until time.Time, least int) bool {
 	if until.IsZero() || min(events, len(at)-events) < least {
 		return false
 	}
-	c.Notes, c.Probabilities = c.Notes.subset(at), take(c.Probabilities, at)
+	c.Notes, c.Probabilities = c.Notes.subset(at), folds.Take(c.Probabilities, at)
 	return true
 }
 
@@ -231,7 +232,7 @@ func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *cha
 	return d.Store.Promote(ctx, change)
 }
 
-// recalibrate adds the champion's generation with the recalibration of the verdict applied to the probabilities of each model. The
+// recalibrate adds the champion's generation with the verdict's recalibration applied to the probabilities of each model. Its
 // reports are of the cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by construction.
 func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v *gate.Verdict) (*models.Generation, error) {
 	r := v.Figures.Recalibrated.Recalibration

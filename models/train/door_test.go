@@ -400,3 +400,42 @@ func recorded(t *testing.T, store *models.Store, when string) {
 		}
 	}
 }
+
+// TestDoorOfSeveralOutcomes: one intercept and slope cannot mend several outcomes, so a better challenger is served instead.
+func TestDoorOfSeveralOutcomes(t *testing.T) {
+	t.Parallel()
+	s := smallSupervised(SMFW)
+	s.PerComplaint = Never
+	d := threeClasses(t, 0, 900)
+	d.Pooled = true
+	out, err := Train(t.Context(), d, s, job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := models.OpenDir(t.TempDir())
+	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
+	if e, err := door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}); err != nil || e.Served == nil {
+		t.Fatalf("%+v, error %v", e, err)
+	}
+	later := threeClasses(t, 900, 2700)
+	random := rand.New(rand.NewPCG(3, 4))
+	later.Rows = slices.DeleteFunc(later.Rows, func(r Row) bool { return !r.Positive && random.IntN(3) > 0 })
+	later.Pooled = true
+	champion, err := out.Probabilities(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	better := make([]float64, len(champion))
+	for i, p := range champion {
+		better[i] = 2 * p / (1 + p) // on the way to the odds of now
+	}
+	out.Bundles[0].Manifest.CreatedAt = job().Created.Add(time.Hour)
+	door = Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+	e, err := door.Enter(t.Context(), Candidate{Trained: out, Notes: later, Probabilities: better, Later: true})
+	if err != nil || e.Verdict.Decision != gate.Promote || e.Served != e.Candidate {
+		t.Fatalf("%+v, error %v", e.Verdict, err)
+	}
+	if f := e.Verdict.Figures; f.Recalibrated == nil || f.Recalibrated.Challenger.Value >= 0 {
+		t.Errorf("a recalibration would not have been tried: %+v", f.Recalibrated)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -222,7 +223,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				settings := c.Settings
 				settings.Text.MinDF = settings.minDF(len(on.Rows))
 				t := &trial{
-					data: on, train: newRows(on, settings.Text.MinDF), test: take(d.Rows, split.Test),
+					data: on, train: newRows(on, settings.Text.MinDF), test: folds.Take(d.Rows, split.Test),
 					texts: map[trialText]*text{},
 				}
 				for i, configuration := range c.Configurations {

@@ -60,15 +60,6 @@ func scoredBy(all []Row, exists func(model string) bool) map[string][]int {
 	return found
 }
 
-// take returns these entries of a list.
-func take[T any](all []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, r := range at {
-		out[i] = all[r]
-	}
-	return out
-}
-
 func labels(all []Row) []bool {
 	y := make([]bool, len(all))
 	for i := range all {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
@@ -52,11 +53,11 @@ func (r *rows) sample(most int) *rows {
 		at[i] = i * n / most
 	}
 	out := *r
-	out.all, out.y, out.classes = take(r.all, at), take(r.y, at), take(r.classes, at)
-	out.patients, out.docs = take(r.patients, at), take(r.docs, at)
+	out.all, out.y, out.classes = folds.Take(r.all, at), folds.Take(r.y, at), folds.Take(r.classes, at)
+	out.patients, out.docs = folds.Take(r.patients, at), folds.Take(r.docs, at)
 	out.values = nil
 	for _, values := range r.values {
-		out.values = append(out.values, take(values, at))
+		out.values = append(out.values, folds.Take(values, at))
 	}
 	return &out
 }

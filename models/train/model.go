@@ -86,7 +86,7 @@ type Data struct {
 
 // subset returns the data of some rows.
 func (d Data) subset(at []int) Data {
-	d.Rows = take(d.Rows, at)
+	d.Rows = folds.Take(d.Rows, at)
 	return d
 }
 
@@ -398,7 +398,7 @@ func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	for fold := range slices.Max(foldOf) + 1 {
 		parts.Go(func() error {
 			others, held := folds.Split(foldOf, fold)
-			c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), take(classes, others))
+			c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), folds.Take(classes, others))
 			if err != nil {
 				return err
 			}

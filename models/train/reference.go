@@ -8,6 +8,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -47,7 +48,7 @@ func (c *Candidate) describe(b *models.Bundle, at []int) error {
 		return fmt.Errorf("describing notes: %w", err)
 	}
 	ref := &drift.Reference{Topics: make([]float64, model.Rank()+1)}
-	if ref.Scores, err = drift.NewHistogram(take(c.Probabilities, at), drift.DefaultBins); err != nil {
+	if ref.Scores, err = drift.NewHistogram(folds.Take(c.Probabilities, at), drift.DefaultBins); err != nil {
 		return fmt.Errorf("describing notes: %w", err)
 	}
 	for _, name := range model.Categorical() {
@@ -57,7 +58,7 @@ func (c *Candidate) describe(b *models.Bundle, at []int) error {
 	ref.Scores = all.Empty()
 	count(ref, model, c.Notes, at)
 	ref.Scores = all
-	return evaluated(b, referenceField, ref)
+	return evaluated(b, drift.InEvaluation, ref)
 }
 
 // count adds what these of the notes look like to a model, or mostReference of them, spread evenly.
@@ -95,9 +96,6 @@ func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
 	return r.scorer.Reading(r.values, p)
 }
 
-// referenceField is the part of an evaluation that holds the reference.
-const referenceField = "reference"
-
 // recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it, the
 // recalibration would look like drift.
 func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
@@ -105,17 +103,16 @@ func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (jso
 	if err := json.Unmarshal(evaluation, &all); err != nil {
 		return nil, fmt.Errorf("reading the evaluation: %w", err)
 	}
-	if all[referenceField] == nil {
+	if all[drift.InEvaluation] == nil {
 		return evaluation, nil
 	}
-	ref := &drift.Reference{}
-	if err := json.Unmarshal(all[referenceField], ref); err != nil || ref.Scores == nil || !(r.Slope > 0) {
-		delete(all, referenceField) // nothing to compare with is better than a wrong reference
+	ref, err := drift.ReadReference(evaluation)
+	if err != nil || ref == nil || ref.Scores == nil || !(r.Slope > 0) {
+		delete(all, drift.InEvaluation) // nothing to compare with is better than a wrong reference
 		return encoded("the evaluation", all)
 	}
 	ref.MapScores(r.Apply)
-	var err error
-	if all[referenceField], err = encoded("the reference", ref); err != nil {
+	if all[drift.InEvaluation], err = encoded("the reference", ref); err != nil {
 		return nil, err
 	}
 	return encoded("the evaluation", all)

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
@@ -42,7 +43,7 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, be
 		if b.Manifest.Name != models.Other {
 			at := notes[b.Manifest.Name]
 			d.Pooled = false
-			d, p = d.subset(at), take(p, at)
+			d, p = d.subset(at), folds.Take(p, at)
 		}
 		if n := positives(d.Rows); min(n, len(d.Rows)-n) < report.Suppression || b.Report == nil {
 			continue

@@ -1,12 +1,12 @@
 package train
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -17,13 +17,10 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 	out := map[string][]report.Shift{}
 	for name, at := range scoredBy(d.Rows, c.models.has) {
 		b, model := c.bundles[name], c.models[name]
-		var e struct {
-			Reference *drift.Reference `json:"reference"`
+		ref, err := drift.ReadReference(b.Evaluation)
+		if err != nil {
+			return nil, fmt.Errorf("model %q: %w", name, err)
 		}
-		if err := json.Unmarshal(b.Evaluation, &e); err != nil {
-			return nil, fmt.Errorf("reading the evaluation of model %q: %w", name, err)
-		}
-		ref := e.Reference
 		if len(at) < leastReference || ref == nil || ref.Check(model.Rank(), model.Categorical()) != nil {
 			continue
 		}
@@ -35,7 +32,7 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 		}
 		learned := d.Rows // the model of all complaints learned from all notes
 		if name != models.Other {
-			learned = take(d.Rows, at)
+			learned = folds.Take(d.Rows, at)
 		}
 		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents}, drift.Rate{Hits: positives(learned), Of: len(learned)}
 		out[name] = append([]report.Shift{{Name: "share of admissions", Before: before.Share(), Now: now.Share()}}, shifts...)

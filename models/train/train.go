@@ -13,6 +13,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
@@ -262,7 +263,7 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 		}
 		fit = func(i int) func(Data) (*Fitted, error) {
 			return func(d Data) (*Fitted, error) {
-				return correct(ctx, d, t.settings, pooled, take(p.LogOdds, t.groups[i].At))
+				return correct(ctx, d, t.settings, pooled, folds.Take(p.LogOdds, t.groups[i].At))
 			}
 		}
 	}
@@ -367,7 +368,7 @@ func (f *Fitted) heldOut() predictions {
 
 // subset returns the predictions of some rows.
 func (p predictions) subset(at []int) predictions {
-	out := predictions{admission: take(p.admission, at), threshold: p.threshold}
+	out := predictions{admission: folds.Take(p.admission, at), threshold: p.threshold}
 	if p.classes != nil {
 		out.classes = linalg.SelectRows(p.classes, at)
 	}

@@ -2,7 +2,6 @@ package scoring
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -76,17 +75,14 @@ func (s *Set) read(ctx context.Context, store *models.Store, name string) error 
 	if err != nil {
 		return err
 	}
-	var evaluation struct {
-		Reference *drift.Reference `json:"reference"`
-	}
-	err = json.Unmarshal(b.Evaluation, &evaluation)
-	if r := evaluation.Reference; err == nil && r != nil {
-		err = r.Check(model.Rank(), model.Categorical())
+	reference, err := drift.ReadReference(b.Evaluation)
+	if err == nil && reference != nil {
+		err = reference.Check(model.Rank(), model.Categorical())
 	}
 	if err != nil {
 		return fmt.Errorf("reading generation %q: model %q, version %q: evaluation.json: %w", s.Generation, name, s.Versions[name], err)
 	}
-	s.Models[name], s.Created[name], s.References[name] = model, b.Manifest.CreatedAt, evaluation.Reference
+	s.Models[name], s.Created[name], s.References[name] = model, b.Manifest.CreatedAt, reference
 	return nil
 }
 
