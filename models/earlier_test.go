@@ -231,3 +231,30 @@ func TestEarlierLayoutDamaged(t *testing.T) {
 		}
 	})
 }
+
+// TestRefuseInEarlierStore: a refusal keeps the history of the models and what is served.
+func TestRefuseInEarlierStore(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	versions := earlierStore(t, dir)
+	s := models.OpenDir(dir)
+	before, err := s.History(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	champion, err := s.Champion(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &models.Generation{CreatedAt: day(9), Models: map[string]models.Member{models.Other: {Version: versions["_other0"]}}}
+	if err := s.Refuse(ctx, g, models.Change{From: champion.Name, By: "gate", Why: "worse"}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.History(ctx)
+	if err != nil || len(after) != len(before)+2 || !cmp.Equal(after[:len(before)], before) || after[len(after)-1].Action != models.Refused {
+		t.Errorf("history %+v, %v", after, err)
+	}
+	if served, err := s.Champion(ctx); err != nil || served.Name != champion.Name {
+		t.Errorf("served %v, %v", served, err)
+	}
+}

@@ -73,9 +73,19 @@ func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
 	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again", ErrNotFound, events[at].To)
 }
 
-// lost reports whether events tell that there must be a champion file: a change, or a refusal, while a generation was served.
+// lost reports whether events tell that there must be a champion file: a change that started from a generation, or a refusal while
+// the generation of a change before was served.
 func lost(events []Event) bool {
-	return slices.ContainsFunc(events, func(e Event) bool { return e.Model == "" && e.From != "" })
+	promoted := map[string]bool{}
+	for _, e := range events {
+		if e.changes() && e.From != "" || e.Action == Refused && promoted[e.From] {
+			return true
+		}
+		if e.changes() {
+			promoted[e.To] = true
+		}
+	}
+	return false
 }
 
 // isAbsent reports whether there is no champion, rather than a damaged one.
@@ -226,6 +236,9 @@ func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 	data, err := g.encode()
 	if err == nil {
 		err = s.sound(ctx, g)
+	}
+	if err == nil {
+		err = s.convert(ctx, c.By)
 	}
 	if err == nil {
 		err = s.record(ctx, Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command})

@@ -125,3 +125,25 @@ func BenchmarkReferenceAdd(b *testing.B) {
 		r.Add(&n)
 	}
 }
+
+func TestReadReference(t *testing.T) {
+	t.Parallel()
+	want := reference(20)
+	data, err := json.Marshal(map[string]any{"out_of_fold": 1, drift.InEvaluation: want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := drift.ReadReference(data); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, none := range []string{`{}`, `{"reference":null}`} {
+		if got, err := drift.ReadReference([]byte(none)); got != nil || err != nil {
+			t.Errorf("%s: got %+v, %v", none, got, err)
+		}
+	}
+	for _, bad := range []string{``, `[]`, `{"reference":1}`} {
+		if _, err := drift.ReadReference([]byte(bad)); err == nil {
+			t.Errorf("%s is read", bad)
+		}
+	}
+}

@@ -157,6 +157,11 @@ func (d *Door) candidate(ctx context.Context, c *Candidate, last *champion) (*mo
 		return nil, err
 	}
 	g.By = d.By
+	for _, o := range c.Outcomes {
+		if last.models[o.Model] != nil && o.Stays {
+			d.logger().Info("no new model of a complaint", "model", o.Model, "why", o.Why)
+		}
+	}
 	last.explain(g)
 	return g, nil
 }
