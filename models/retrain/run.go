@@ -2,7 +2,6 @@ package retrain
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -58,10 +57,14 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	training := train.Data{Rows: pick(rows, past.Split.Train), Aux: aux, Pooled: true}
 	judged := train.Data{Rows: pick(rows, past.Split.Test), Aux: aux, Pooled: true}
 	j.Door.Created = time.Now().UTC().Truncate(time.Second)
+	fit := train.Job{
+		Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
+		About: r.Counts.about(j.Source.Names()),
+	}
 	if j.Shard == (Shard{}) {
-		r.Trained, err = train.Train(ctx, training, j.Fit, j.training())
+		r.Trained, err = train.Train(ctx, training, j.Fit, fit)
 	} else {
-		r.Trained, r.Missing, r.Joined, err = j.sharded(ctx, training, r.Counts.AsOf)
+		r.Trained, r.Missing, r.Joined, err = j.sharded(ctx, training, fit, r.Counts.AsOf)
 	}
 	if err != nil || r.Trained == nil {
 		return r, err
@@ -72,14 +75,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	}
 	r.Entry, err = j.Door.Enter(ctx, train.Candidate{
 		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
-		About: report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
+		About: fit.About,
 	})
 	return r, err
-}
-
-// training returns the arguments of the fit.
-func (j *Job) training() train.Job {
-	return train.Job{Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site}
 }
 
 func (j *Job) logger() *slog.Logger {
@@ -119,21 +117,4 @@ func pick[T any](list []T, at []int) []T {
 		out[i] = list[k]
 	}
 	return out
-}
-
-// exclusions returns what was left out, by reason.
-func (c *Counts) exclusions() (all []report.Exclusion) {
-	for _, reason := range []Reason{Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased} {
-		if n := c.Excluded[reason]; n > 0 {
-			all = append(all, report.Exclusion{Reason: string(reason), Notes: n})
-		}
-	}
-	refused := 0
-	for _, n := range c.Notes.Refused {
-		refused += n
-	}
-	if refused > 0 {
-		all = append(all, report.Exclusion{Reason: fmt.Sprintf("refused: %s", c.Notes.reasons()), Notes: refused})
-	}
-	return all
 }

@@ -148,11 +148,11 @@ func TestDoorRecalibrates(t *testing.T) {
 		if err := json.Unmarshal(b.Report, &r); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Shifts) != 6 {
+		if len(r.Shifts) != 8 {
 			t.Fatalf("%s: drift %+v", name, r.Shifts)
 		}
 		admitted, scores, topics := r.Shifts[0], r.Shifts[1], r.Shifts[2]
-		if admitted.Before > 0.4 || admitted.Now < 0.45 || *scores.PSI < 0.05 || *topics.PSI > *scores.PSI {
+		if *admitted.Before > 0.4 || *admitted.Now < 0.45 || *scores.PSI < 0.05 || *topics.PSI > *scores.PSI {
 			t.Errorf("%s: drift %+v, score %.3f, topics %.3f", name, r.Shifts, *scores.PSI, *topics.PSI)
 		}
 	}

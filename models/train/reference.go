@@ -20,8 +20,8 @@ const (
 )
 
 // refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
-// from them, so scores are as sure as those of the stream will be. stays are the models that are served on, of before.
-func (c *Candidate) refer(stays *models.Generation) error {
+// from them, so scores are as sure as those of the stream will be. champion is what is served; it may be nil.
+func (c *Candidate) refer(champion *models.Generation) error {
 	scored := byModel(c.Notes.Rows)
 	var others []int
 	for _, b := range c.Bundles[1:] {
@@ -30,10 +30,8 @@ func (c *Candidate) refer(stays *models.Generation) error {
 		}
 		delete(scored, b.Manifest.Name)
 	}
-	for _, o := range c.Outcomes {
-		if stays != nil && o.Stays && stays.Models[o.Model].Version != "" {
-			delete(scored, o.Model)
-		}
+	for name := range c.staying(champion) {
+		delete(scored, name)
 	}
 	for _, at := range scored {
 		others = append(others, at...)
