@@ -175,8 +175,9 @@ func (c *Counts) told() []report.Count {
 	return append([]report.Count{
 		{Name: "visits with final outcomes that contradict each other", Number: c.Conflicting},
 		{Name: "visits whose outcome was corrected or cancelled", Number: c.Revised},
+		{Name: "outcomes that differ from a later one of their visit that stands before them", Number: c.OutcomesOvertaken},
 		{Name: "visits with an outcome and without a note", Number: c.WithoutNote},
-	}, c.Attenders.Told(c.Recurring)...)
+	}, c.Told(c.Recurring)...)
 }
 
 // about returns what the reports of all models say of the notes.
