@@ -19,8 +19,9 @@
 // vouches for the file, and the manifest for the other files. A file that does not match is refused with its name.
 //
 // Only champion and history.jsonl change, apart from .shards, which no list shows: the one by compare-and-swap, so that of two
-// writers the second is told, the other by adding a line. A change is recorded before it takes effect. A crash at any moment therefore leaves a store that loads
-// as before or as after the change, and at worst a record of a change that did not take effect, which Event.Abandoned tells.
+// writers the second is told, the other by adding a line. A change is recorded before it takes effect. A crash at any moment
+// therefore leaves a store that loads as before or as after the change, and at worst a record of a change that did not take
+// effect, which Event.Abandoned tells.
 //
 // Stores of the earlier layout, where each model had a champion and a history of its own, are read as one generation and
 // converted by the first change.
