@@ -21,6 +21,8 @@ type Generation struct {
 	By        string            `json:"by,omitempty"`     // who or what made it: "train", "retrain", …
 	Models    map[string]Member `json:"models"`           // by name
 	Pooled    map[string]Pooled `json:"pooled,omitempty"` // what has no model of its own, by the name it would have
+	// RareComplaints counts what has no model of its own and is of too few patients to be named.
+	RareComplaints int `json:"rare_complaints,omitempty"`
 
 	// Name is set by AddGeneration and whenever a generation is read: the time of creation and the first six digits of the
 	// SHA-256 of the file, as a version's name is made.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
@@ -181,7 +183,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	data, err := c.data(d)
+	data, about, err := c.data(d)
 	if err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	bar := cli.NewProgress(d.Err, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{
-		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: train.Previous(store, d.Log), Site: site,
+		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: train.Previous(store, d.Log), Site: site, About: about,
 	})
 	bar.Finish()
 	if err != nil {
@@ -219,7 +221,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better", "model", o.Model)
 		}
 	}
-	return errors.Join(c.print(d, trained.Outcomes), told(d.Log, entry))
+	return errors.Join(c.print(d, trained), told(d.Log, entry))
 }
 
 // settings returns what the flags say about the models.
@@ -247,11 +249,11 @@ func (c *trainCmd) settings() (train.Settings, error) {
 	return s, s.Check(len(c.Classes))
 }
 
-// data returns the notes to train on.
-func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
+// data returns the notes to train on, and what reports say of them.
+func (c *trainCmd) data(d *cli.Deps) (_ train.Data, about report.Data, _ error) {
 	columns, err := c.columns()
 	if err != nil {
-		return train.Data{}, err
+		return train.Data{}, about, err
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
@@ -260,19 +262,28 @@ func (c *trainCmd) data(d *cli.Deps) (train.Data, error) {
 	}
 	t, err := c.Read(d, columns, c.Files())
 	if err != nil {
-		return train.Data{}, err
+		return train.Data{}, about, err
+	}
+	for _, path := range c.Files() {
+		about.Sources = append(about.Sources, filepath.Base(path))
+	}
+	if t.Empty > 0 {
+		about.Exclusions = []report.Exclusion{{Reason: "no text", Notes: t.Empty}}
 	}
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Patient == "" && r.Visit == "" }) {
 		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one patient share may become terms")
 	}
-	if r := train.CountRecurring(t.Rows); r.Many() {
-		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column, or every figure flatters",
-			"share", r.Share, "notes", r.Notes)
+	recurring := train.CountRecurring(t.Rows)
+	about.Counts = train.CountAttenders(t.Rows).Told(recurring)
+	if recurring.Many() {
+		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column; otherwise every figure is too good",
+			"share", recurring.Share, "notes", recurring.Notes)
 	}
-	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, nil
+	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, about, nil
 }
 
-func (c *trainCmd) print(d *cli.Deps, outcomes []train.Outcome) error {
+func (c *trainCmd) print(d *cli.Deps, t *train.Trained) error {
+	outcomes := t.Outcomes
 	classes := slices.ContainsFunc(outcomes, func(r train.Outcome) bool { return r.Classes != nil })
 	header := []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}
 	if classes {
@@ -287,5 +298,8 @@ func (c *trainCmd) print(d *cli.Deps, outcomes []train.Outcome) error {
 		}
 		rows = append(rows, row)
 	}
-	return c.Print(d, map[string]any{"models": outcomes}, header, rows)
+	if n := t.RareComplaints; n > 0 {
+		d.Log.Info("complaints of too few patients to be named have no model of their own", "complaints", n)
+	}
+	return c.Print(d, map[string]any{"models": outcomes, "rare_complaints": t.RareComplaints}, header, rows)
 }

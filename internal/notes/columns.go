@@ -12,6 +12,9 @@ import (
 // DefaultPositive is the label of the admitted unless another is given.
 const DefaultPositive = "1"
 
+// siteColumn is the column, if there is one, that tells the subgroups by site apart.
+const siteColumn = "site"
+
 // Columns says what the columns of a table mean. An empty name stands for the default: text, label, complaint, arrived_at,
 // visit_id, patient_id. The default complaint, time, id and patient columns may be absent; a column that is named must be there.
 type Columns struct {

@@ -331,3 +331,17 @@ func TestParseTime(t *testing.T) {
 		}
 	}
 }
+
+// TestSite: a column of that name tells subgroups apart, unless it is the outcome.
+func TestSite(t *testing.T) {
+	t.Parallel()
+	path := write(t, "a.csv", "text,label,site\nx,1, North \ny,0,NA\n")
+	got, err := Read([]string{path}, Columns{})
+	if err != nil || got.Rows[0].Site != "North" || got.Rows[1].Site != "" {
+		t.Errorf("%+v, error %v", got, err)
+	}
+	path = write(t, "b.csv", "text,site\nx,1\ny,0\n")
+	if got, err = Read([]string{path}, Columns{Label: "site"}); err != nil || got.Rows[0].Site != "" {
+		t.Errorf("%+v, error %v", got, err)
+	}
+}

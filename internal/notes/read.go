@@ -120,6 +120,9 @@ func (t *Table) add(r *records) error {
 	if r.Complaint != r.Label { // a complaint that is the label would give it away
 		row.Complaint = strings.TrimSpace(r.cell(r.Complaint))
 	}
+	if r.Label != siteColumn {
+		row.Site = r.value(siteColumn)
+	}
 	y := r.value(r.Label)
 	if y == "" {
 		return r.fail(r.Label, ErrNoLabel)

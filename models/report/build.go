@@ -27,8 +27,11 @@ type Report struct {
 	Pieces     int              `json:"pieces"`
 	Terms      int              `json:"terms"`
 	Supervised bool             `json:"supervised,omitempty"`
-	Data       Data             `json:"data"`
-	// EventsPerVariable is the rarer outcome's notes of training for each feature that counts.
+	// Correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no correction
+	// of that.
+	Correction *int `json:"correction,omitempty"`
+	Data       Data `json:"data"`
+	// EventsPerVariable is the rarer outcome's notes of training for each coefficient that they have taught; 0 if there is none.
 	EventsPerVariable float64 `json:"events_per_variable"`
 
 	Kind        Kind                `json:"evaluated_on"`
@@ -99,13 +102,17 @@ func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
-		Supervised: in.Supervised, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
+		Supervised: in.Supervised, Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {
 		r.Site = &Site{}
 	}
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
-	if n := r.Topics + r.Words + r.Pieces + auxFeatures(m); n > 0 {
+	n := r.Topics + r.Words + r.Pieces + auxFeatures(m)
+	if r.Correction != nil {
+		n = *r.Correction
+	}
+	if n > 0 {
 		w := r.Data.Training
 		r.EventsPerVariable = float64(min(w.Events, w.Notes-w.Events)) / float64(n)
 	}
@@ -113,7 +120,7 @@ func Build(in Input) (*Report, error) {
 		return nil, fmt.Errorf("reporting on model %q: %w", m.Name, err)
 	}
 	w := &r.Data.Evaluation
-	w.Notes, w.Events, w.Patients = r.Metrics.N, r.Metrics.Positives, r.Metrics.Patients
+	w.Notes, w.Events = r.Metrics.N, r.Metrics.Positives
 	r.Warnings = r.warnings()
 	r.Items = r.items()
 	return r, nil
@@ -139,7 +146,7 @@ func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 	d.Training = r.Data.Training
 	return Build(Input{
 		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised,
-		Data: d, Evaluation: e, Verdict: v, Site: r.Site,
+		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
 	})
 }
 

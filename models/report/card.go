@@ -118,12 +118,18 @@ func (c *card) facts() {
 	c.line("\n| notes | arrivals | notes | admitted | patients |\n| --- | --- | --- | --- | --- |")
 	c.window("training", d.Training)
 	c.window(evaluatedOn(r.Kind), d.Evaluation)
-	c.line("\n- events per variable: %s", number(r.EventsPerVariable, 1))
+	c.line("\n- events per variable: %s", r.perVariable())
 	for _, x := range d.Exclusions {
 		c.line("- left out, %s: %s notes", plain(x.Reason), grouped(x.Notes))
 	}
 	if len(d.Exclusions) == 0 {
 		c.line("- left out: no notes on record")
+	}
+	for _, x := range d.Counts {
+		c.line("- %s: %s", plain(x.Name), grouped(x.Number))
+	}
+	if r.Manifest.Complaint != "" && len(d.Exclusions)+len(d.Counts) > 0 {
+		c.line("- what was left out and counted is of the notes of all complaints")
 	}
 	c.line("- hashes: `manifest.json` next to this card holds the SHA-256 of every file, this one too")
 	c.line("")
@@ -136,18 +142,23 @@ func (c *card) facts() {
 	c.field("Stakeholders consulted", s.Stakeholders)
 	c.field("Reviewed by, and on", strings.TrimSpace(s.ReviewedBy+" "+s.ReviewedOn))
 	if len(r.Shifts) > 0 {
-		c.line("\nDrift since the version before:\n\n| figure | before | now | PSI |\n| --- | --- | --- | --- |")
+		c.line("\nDrift since the version before:\n\n| figure | before | now | PSI | PSI by chance |\n| --- | --- | --- | --- | --- |")
 		for _, x := range r.Shifts {
-			c.line("| %s | %s | %s | %s |", plain(x.Name), number(x.Before, 3), number(x.Now, 3), psi(x))
+			c.line("| %s | %s | %s | %s | %s |", plain(x.Name), figure(x.Before), figure(x.Now), figure(x.PSI), figure(x.Chance))
 		}
+		c.line("\n%s", psiNote)
 	}
 }
 
-func psi(s Shift) string {
-	if s.PSI == nil {
+// psiNote tells how to read a PSI. Of one that is nothing but chance, 5 % or fewer are more than twice its mean from nine bins on.
+const psiNote = "PSI, the population stability index, compares two distributions: below 0.1 little has changed, above 0.25 much. With few notes chance alone makes it large: up to about twice the PSI by chance it is no sign of change."
+
+// figure returns a number with three decimals, "–" for nil.
+func figure(v *float64) string {
+	if v == nil {
 		return "–"
 	}
-	return number(*s.PSI, 3)
+	return number(*v, 3)
 }
 
 func (c *card) window(name string, w Window) {

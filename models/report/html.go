@@ -11,7 +11,7 @@ import (
 var pageTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged, "share": shareRange, "days": days, "psi": psi,
+	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged, "share": shareRange, "days": days, "figure": figure,
 	"site":      func(text string) string { return orElse(text, missing) },
 	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
 	"on":        evaluatedOn,
@@ -26,12 +26,12 @@ func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, struct {
 		*Report
-		MeasuredOn, Summary, Formula, Caveat                            string
+		MeasuredOn, Summary, Formula, Caveat, PerVariable, PSINote      string
 		CalibrationPlot, RiskPlot, DecisionPlot, ROC, Precision, Forest template.HTML
 		Shown                                                           []Subgroup
 		Small                                                           string
 	}{
-		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(),
+		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(), r.perVariable(), psiNote,
 		r.calibrationChart(), r.riskChart(), r.decisionChart(), r.rocChart(), r.precisionChart(), r.forestChart(),
 		r.shown(), r.small(),
 	})

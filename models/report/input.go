@@ -16,6 +16,9 @@ type Input struct {
 	Topics, Words, Pieces, Terms int
 	// Supervised tells that topics and coefficients were made together.
 	Supervised bool
+	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints, whose other
+	// coefficients it shares; nil if it is no such correction.
+	Correction *int
 	Data       Data
 	Evaluation Evaluation
 	Classes    *eval.ClassMetrics // of several outcomes; nil for yes and no
@@ -25,11 +28,18 @@ type Input struct {
 
 // Data says which notes there were.
 type Data struct {
-	Sources    []string    `json:"sources,omitempty"` // file names or Kafka topics, with their SHA-256 if known
+	Sources    []string    `json:"sources,omitempty"` // names of files or Kafka topics
 	Outcome    string      `json:"outcome,omitempty"` // what counts as admitted, and what is known at the cut-off
 	Training   Window      `json:"training"`
-	Evaluation Window      `json:"evaluation"` // N, Events and Patients are set by Build
+	Evaluation Window      `json:"evaluation"` // Notes and Events are set by Build
 	Exclusions []Exclusion `json:"exclusions,omitempty"`
+	Counts     []Count     `json:"counts,omitempty"`
+}
+
+// Count is what else was counted in the notes.
+type Count struct {
+	Name   string `json:"name"` // "patients with more than one note", …
+	Number int    `json:"number"`
 }
 
 // Window counts the notes of a period.
@@ -66,12 +76,13 @@ type Evaluation struct {
 	Shifts        []Shift // since the version before
 }
 
-// Shift tells how a figure has changed since the version before, or between training and evaluation.
+// Shift tells how a figure or a distribution has changed since the version before. What does not apply is nil.
 type Shift struct {
-	Name   string   `json:"name"` // "share of known terms", "mean age", …
-	Before float64  `json:"before"`
-	Now    float64  `json:"now"`
-	PSI    *float64 `json:"psi,omitempty"` // population stability index of the whole distribution
+	Name   string   `json:"name"` // "share of admissions", "distribution of the probabilities", …
+	Before *float64 `json:"before,omitempty"`
+	Now    *float64 `json:"now,omitempty"`
+	PSI    *float64 `json:"psi,omitempty"`           // population stability index
+	Chance *float64 `json:"psi_by_chance,omitempty"` // its mean if nothing had changed
 }
 
 // ageBands are the lower bounds of all bands but the first.

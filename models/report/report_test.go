@@ -85,14 +85,15 @@ func full(t *testing.T) report.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	psi := 0.08
-	e.Shifts = []report.Shift{{Name: "share of admissions", Before: 0.249, Now: 0.262}, {Name: "score", Before: 0.247, Now: 0.251, PSI: &psi}}
+	before, now, psi, chance := 0.249, 0.262, 0.08, 0.045
+	e.Shifts = []report.Shift{{Name: "share of admissions", Before: &before, Now: &now}, {Name: "distribution of the probabilities", PSI: &psi, Chance: &chance}}
 	return report.Input{
 		Manifest: manifest(), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
 		Data: report.Data{
 			Sources: []string{"triage.notes and triage.outcomes, up to offset 20411"}, Outcome: "disposition admitted, as known on 2026-04-01",
-			Training: report.Window{From: day(0), To: day(70), Notes: 9000, Events: 2241, Patients: 7100}, Evaluation: report.Window{From: day(70), To: day(90)},
-			Exclusions: []report.Exclusion{{Reason: "no decision yet at the cut-off", Notes: 212}, {Reason: "conflicting labels of one visit", Notes: 3}},
+			Training: report.Window{From: day(0), To: day(70), Notes: 9000, Events: 2241, Patients: 7100}, Evaluation: report.Window{From: day(70), To: day(90), Patients: 2250},
+			Exclusions: []report.Exclusion{{Reason: "no decision yet at the cut-off", Notes: 212}},
+			Counts:     []report.Count{{Name: "visits with final outcomes that contradict each other", Number: 3}, {Name: "patients with more than one note", Number: 1210}},
 		},
 		Evaluation: e, Verdict: v, Site: site,
 	}
@@ -326,6 +327,33 @@ func TestBuildErrors(t *testing.T) {
 	in.Evaluation.Groupings = []gate.Grouping{{Name: "sex", Level: []string{"F"}}}
 	if _, err := report.Build(in); !errors.Is(err, eval.ErrShape) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestDirectionOfExpectation: the warning says whether too many or too few are expected.
+func TestDirectionOfExpectation(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[float64]string{0.5: "It expects too few admissions", 1.5: "It expects too many admissions"} {
+		in := full(t)
+		for i, p := range in.Evaluation.Probabilities {
+			in.Evaluation.Probabilities[i] = min(times*p, 1)
+		}
+		if r, _, _ := build(t, in); !strings.Contains(strings.Join(r.Warnings, " "), want) {
+			t.Errorf("%v times the probability: warnings %q", times, r.Warnings)
+		}
+	}
+}
+
+// TestCorrectionByAnInterceptAlone: a correction may have no coefficient.
+func TestCorrectionByAnInterceptAlone(t *testing.T) {
+	t.Parallel()
+	in := bare()
+	in.Correction = new(int)
+	r, page, _ := build(t, in)
+	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
+		if !strings.Contains(text, "none: the correction is an intercept alone") {
+			t.Errorf("the %s does not say so", name)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (r *Report) items() []Item {
 		{"7", "Preparation of the data", text},
 		{"8a", "Outcome", orElse(d.Outcome, missing)},
 		{"9b", "Predictors", r.formula()},
-		{"10", "Sample size", fmt.Sprintf("training %s notes, %s admitted, %s events for each variable; evaluation %s notes, %s admitted", grouped(d.Training.Notes), grouped(d.Training.Events), number(r.EventsPerVariable, 1), grouped(d.Evaluation.Notes), grouped(d.Evaluation.Events))},
+		{"10", "Sample size", fmt.Sprintf("training %s notes, %s admitted, events for each variable %s; evaluation %s notes, %s admitted", grouped(d.Training.Notes), grouped(d.Training.Events), r.perVariable(), grouped(d.Evaluation.Notes), grouped(d.Evaluation.Events))},
 		{"11", "Missing data", "a missing auxiliary value counts as the mean of training; a note without a known word is answered with `abstained`"},
 		{"12a", "Use of the data", map[Kind]string{Later: "temporal split: evaluated on notes later than training", OutOfFold: "cross-validation in folds that never split a patient"}[r.Kind]},
 		{"12b", "Type of model", fmt.Sprintf("%s Settings: %s", r.formula(), settings(m.Head))},
@@ -69,14 +69,18 @@ func (r *Report) gateReason() string {
 }
 
 func (r *Report) exclusions() string {
-	if len(r.Data.Exclusions) == 0 {
-		return "no note was left out, on record"
-	}
-	var out []string
+	var left, counted []string
 	for _, x := range r.Data.Exclusions {
-		out = append(out, fmt.Sprintf("%s: %s", x.Reason, grouped(x.Notes)))
+		left = append(left, fmt.Sprintf("%s: %s", x.Reason, grouped(x.Notes)))
 	}
-	return "notes left out: " + strings.Join(out, "; ")
+	for _, x := range r.Data.Counts {
+		counted = append(counted, fmt.Sprintf("%s: %s", x.Name, grouped(x.Number)))
+	}
+	out := "notes left out: " + orElse(strings.Join(left, "; "), "none on record")
+	if len(counted) > 0 {
+		out += ". Counted: " + strings.Join(counted, "; ")
+	}
+	return out
 }
 
 // settings returns the plain values of a JSON object by name, lists and objects by their lengths.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -46,7 +47,11 @@ func (r *Report) warnings() []string {
 		add("Predictions are too %s: the calibration slope is %s.", direction, ranged(s, 2))
 	}
 	if o := m.ObservedExpected; o != nil && (o.High < 1 || o.Low > 1) && math.Abs(o.Value-1) > ratioOff {
-		add("Admissions are not expected in the right number: %s observed for each one expected.", ranged(o, 2))
+		many := "few"
+		if o.Value < 1 {
+			many = "many"
+		}
+		add("It expects too %s admissions: %s observed for each one expected.", many, ranged(o, 2))
 	}
 	if events := min(m.Positives, m.N-m.Positives); events < fewEvents {
 		add("Measured on %d notes of the rarer outcome; fewer than %d say little.", events, fewEvents)
@@ -138,7 +143,7 @@ func (r *Report) InShort() []string {
 func (r *Report) measuredOn() string {
 	w := r.Data.Evaluation
 	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
-	if w.Patients < w.Notes {
+	if w.Patients > 0 && w.Patients < w.Notes {
 		on += fmt.Sprintf(", of %s patients", grouped(w.Patients))
 	}
 	if period := days(w); period != "" {
@@ -186,7 +191,21 @@ func (r *Report) formula() string {
 	if r.Supervised {
 		made = "supervised factorization: topics and coefficients made together from text and outcomes"
 	}
+	if r.Correction != nil {
+		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", models.Other, grouped(*r.Correction))
+	}
 	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made, strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
+}
+
+// perVariable tells the events for each coefficient that the notes of training have taught.
+func (r *Report) perVariable() string {
+	switch {
+	case r.Correction != nil && *r.Correction == 0:
+		return "none: the correction is an intercept alone"
+	case r.Correction != nil:
+		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s", number(r.EventsPerVariable, 1), grouped(*r.Correction), models.Other)
+	}
+	return number(r.EventsPerVariable, 1)
 }
 
 // caveat tells what had seen the notes that cross-validation held out; "" for later notes.

@@ -263,7 +263,7 @@ func (c *collector) row(n *msg.Note, arrived int64) train.Row {
 	visit, patient := len(n.VisitID), len(n.VisitID)+len(n.PatientID)
 	row := train.Row{
 		Visit: all[:visit], Patient: all[visit:patient], Text: all[patient:],
-		Complaint: c.intern(strings.TrimSpace(n.Complaint)), Arrived: time.UnixMicro(arrived).UTC(),
+		Complaint: c.intern(strings.TrimSpace(n.Complaint)), Site: c.intern(strings.TrimSpace(n.Site)), Arrived: time.UnixMicro(arrived).UTC(),
 		Aux: make([]msg.Value, len(c.settings.Aux)),
 	}
 	for i, a := range c.settings.Aux {

@@ -1,12 +1,14 @@
 package retrain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -73,11 +75,8 @@ type Counts struct {
 	// cancelled.
 	Conflicting int `json:"conflicting"`
 
-	Patients       int             `json:"patients"`        // known ones among the rows
-	UnknownPatient int             `json:"unknown_patient"` // rows without a patient
-	RepeatPatients int             `json:"repeat_patients"` // patients of more than one row
-	RepeatVisits   int             `json:"repeat_visits"`   // their rows
-	Recurring      train.Recurring `json:"recurring_texts"`
+	train.Attenders
+	Recurring train.Recurring `json:"recurring_texts"`
 
 	// Split counts the rows to train on and to judge on. Neither has the rows of the judged period whose patient is
 	// trained on.
@@ -112,7 +111,7 @@ func (c *Counts) Warnings() (all []string) {
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	share := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	if c.Recurring.Many() {
-		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same patients, send patient_id, or every figure flatters", 100*c.Recurring.Share)
+		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same patients, send patient_id; otherwise every figure is too good", 100*c.Recurring.Share)
 	}
 	for _, r := range []struct {
 		what string
@@ -139,18 +138,53 @@ func (c *Counts) Warnings() (all []string) {
 	return all
 }
 
-// reasons returns the reasons, the most common first, each with its number and the place of its first message.
-func (r *Read) reasons() string {
-	names := slices.SortedFunc(maps.Keys(r.Refused), func(a, b string) int {
-		if r.Refused[a] != r.Refused[b] {
-			return r.Refused[b] - r.Refused[a]
-		}
-		return strings.Compare(a, b)
+// sorted returns the reasons, the most common first.
+func (r *Read) sorted() []string {
+	return slices.SortedFunc(maps.Keys(r.Refused), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Refused[b], r.Refused[a]), strings.Compare(a, b))
 	})
+}
+
+// reasons returns the reasons, each with its number and the place of its first message.
+func (r *Read) reasons() string {
+	names := r.sorted()
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d, first at %s)", name, r.Refused[name], r.First[name])
 	}
 	return strings.Join(names, ", ")
+}
+
+// exclusions returns the notes that were left out, by reason.
+func (c *Counts) exclusions() (all []report.Exclusion) {
+	for _, reason := range []Reason{Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased} {
+		if n := c.Excluded[reason]; n > 0 {
+			all = append(all, report.Exclusion{Reason: string(reason), Notes: n})
+		}
+	}
+	for _, reason := range c.Notes.sorted() {
+		all = append(all, report.Exclusion{Reason: "refused, " + reason, Notes: c.Notes.Refused[reason]})
+	}
+	if n := c.Split.SeenInTrain; n > 0 {
+		all = append(all, report.Exclusion{Reason: "of the later part, since their patient is in the earlier one", Notes: n})
+	}
+	return all
+}
+
+// told returns what else a report says of the notes.
+func (c *Counts) told() []report.Count {
+	return append([]report.Count{
+		{Name: "visits with final outcomes that contradict each other", Number: c.Conflicting},
+		{Name: "visits whose outcome was corrected or cancelled", Number: c.Revised},
+		{Name: "outcomes that differ from a later one of their visit that stands before them", Number: c.OutcomesOvertaken},
+		{Name: "visits with an outcome and without a note", Number: c.WithoutNote},
+	}, c.Told(c.Recurring)...)
+}
+
+// about returns what the reports of all models say of the notes.
+func (c *Counts) about(sources []string) report.Data {
+	return report.Data{
+		Sources: sources, Outcome: "admitted, as known at " + c.AsOf.Format(time.RFC3339), Exclusions: c.exclusions(), Counts: c.told(),
+	}
 }
 
 // TooFewError says that there are too few labelled notes to train on.

@@ -1,8 +1,11 @@
-// Package retrain turns past notes and outcomes into labelled notes for the next training.
+// Package retrain is one night's training: it turns past notes and outcomes into labelled notes, trains on the earlier
+// ones, and brings the models to the gate with the later ones.
 //
 // A Source holds the messages: files (Files), or KafkaTopics (internal/service/replay). Collect reads the outcomes,
 // then the notes, joins them by visit, and returns rows for models/train with a split in time and with the counts of
-// all that was left out, and why.
+// all that was left out, and why. Job.Run does the rest: the fit, the predictions of the later notes, and train.Door,
+// where the verdict is made and carried out. Several processes can share the fit (Shard): each makes some models and
+// leaves them in the store, and whichever finishes last goes through the door with all of them.
 //
 // # Labels
 //
@@ -24,7 +27,7 @@
 // visit, a patient or a word of a note. Rows depend on the order of messages only where two messages of one visit have
 // the same time.
 //
-// Memory: the rows (128 bytes, 32 for each auxiliary value, and the text), about 100 bytes for each visit with an
+// Memory: the rows (144 bytes, 32 for each auxiliary value, and the text), about 100 bytes for each visit with an
 // outcome until the notes are joined, and one message. Texts of notes without a label are never kept. TestMemory
-// measures it: a million notes of 150 bytes with six auxiliary values keep 481 bytes each, 570 at the peak.
+// measures it: a million notes of 150 bytes with six auxiliary values keep 500 bytes each, 589 at the peak.
 package retrain

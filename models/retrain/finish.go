@@ -26,7 +26,7 @@ func (c *collector) finish() (*Past, error) {
 			c.counts.Events++
 		}
 	}
-	c.counts.countPatients(c.rows)
+	c.counts.Attenders = train.CountAttenders(c.rows)
 	c.counts.Recurring = train.CountRecurring(c.rows)
 	past := &Past{Rows: c.rows, Counts: c.counts}
 	err := past.split(&c.settings)
@@ -52,25 +52,6 @@ func (c *collector) label() {
 			c.counts.Revised++
 		case v.has(saidYes | saidNo):
 			c.counts.Conflicting++
-		}
-	}
-}
-
-// countPatients counts patients and their visits.
-func (c *Counts) countPatients(rows []train.Row) {
-	visits := map[string]int{}
-	for i := range rows {
-		if p := rows[i].Patient; p != "" {
-			visits[p]++
-		} else {
-			c.UnknownPatient++
-		}
-	}
-	c.Patients = len(visits)
-	for _, n := range visits {
-		if n > 1 {
-			c.RepeatPatients++
-			c.RepeatVisits += n
 		}
 	}
 }

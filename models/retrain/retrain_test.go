@@ -12,6 +12,8 @@ import (
 // memory is a source of messages at hand.
 type memory struct{ outcomes, notes []retrain.Message }
 
+func (*memory) Names() []string { return []string{"notes", "outcomes"} }
+
 func (m *memory) Outcomes(_ context.Context, _ time.Time, each func(*retrain.Message) error) error {
 	return deliver("outcomes", m.outcomes, each)
 }

@@ -3,7 +3,6 @@ package retrain
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -60,10 +59,14 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	training := train.Data{Rows: folds.Take(rows, past.Split.Train), Aux: aux, Pooled: true}
 	judged := train.Data{Rows: folds.Take(rows, past.Split.Test), Aux: aux, Pooled: true}
 	j.Door.Created = time.Now().UTC().Truncate(time.Second)
+	fit := train.Job{
+		Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
+		About: r.Counts.about(j.Source.Names()),
+	}
 	if j.Shard == (Shard{}) {
-		r.Trained, err = train.Train(ctx, training, j.Fit, j.training())
+		r.Trained, err = train.Train(ctx, training, j.Fit, fit)
 	} else {
-		r.Trained, r.Missing, r.Joined, err = j.sharded(ctx, training, r.Counts.AsOf)
+		r.Trained, r.Missing, r.Joined, err = j.sharded(ctx, training, fit, r.Counts.AsOf)
 	}
 	if err != nil || r.Trained == nil {
 		return r, err
@@ -74,7 +77,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	}
 	r.Entry, err = j.Door.Enter(ctx, train.Candidate{
 		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
-		About: report.Data{Outcome: "admitted, as known at " + r.Counts.AsOf.Format(time.RFC3339), Exclusions: r.Counts.exclusions()},
+		About: fit.About,
 	})
 	if errors.Is(err, models.ErrConflict) && j.Shard != (Shard{}) {
 		// Of two last shards that join all parts at once, one comes too late.
@@ -84,11 +87,6 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		}
 	}
 	return r, err
-}
-
-// training returns the arguments of the fit.
-func (j *Job) training() train.Job {
-	return train.Job{Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site}
 }
 
 func (j *Job) logger() *slog.Logger {
@@ -120,21 +118,4 @@ func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {
 		rows[i].Aux = folds.Take(rows[i].Aux, kept)
 	}
 	return names, rows
-}
-
-// exclusions returns what was left out, by reason.
-func (c *Counts) exclusions() (all []report.Exclusion) {
-	for _, reason := range []Reason{Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased} {
-		if n := c.Excluded[reason]; n > 0 {
-			all = append(all, report.Exclusion{Reason: string(reason), Notes: n})
-		}
-	}
-	refused := 0
-	for _, n := range c.Notes.Refused {
-		refused += n
-	}
-	if refused > 0 {
-		all = append(all, report.Exclusion{Reason: fmt.Sprintf("refused: %s", c.Notes.reasons()), Notes: refused})
-	}
-	return all
 }

@@ -69,6 +69,7 @@ func (r round) equal(other round) bool {
 type part struct {
 	Round    round
 	Outcomes json.RawMessage // of the training
+	Rare     int             // complaints of its own that are not named
 	Bundles  []*models.Bundle
 }
 
@@ -91,7 +92,7 @@ func (e *SupersededError) Error() string {
 
 // sharded makes the part of the shard, if it is not there yet, and returns all parts as one if they are there. Otherwise it
 // returns the shards that are missing. done tells that the parts were joined before: their generation is served.
-func (j *Job) sharded(ctx context.Context, data train.Data, asOf time.Time) (_ *train.Trained, missing []Shard, done bool, err error) {
+func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job, asOf time.Time) (_ *train.Trained, missing []Shard, done bool, err error) {
 	now, err := j.round(data, asOf)
 	if err != nil {
 		return nil, nil, false, err
@@ -115,7 +116,7 @@ func (j *Job) sharded(ctx context.Context, data train.Data, asOf time.Time) (_ *
 		made = pooled != nil && pooled.Round.equal(now)
 	}
 	if !made {
-		if err := j.makePart(ctx, data, now); err != nil {
+		if err := j.makePart(ctx, data, fit, now); err != nil {
 			return nil, nil, false, err
 		}
 	}
@@ -151,7 +152,7 @@ func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
 // writeRow writes all of a row so that different rows are different bytes.
 func writeRow(w io.Writer, r *train.Row) {
 	var b []byte
-	for _, s := range []string{r.Visit, r.Patient, r.Complaint, r.Text} {
+	for _, s := range []string{r.Visit, r.Patient, r.Complaint, r.Site, r.Text} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
 	b = binary.AppendVarint(b, r.Arrived.UnixMicro())
@@ -245,8 +246,7 @@ func created(parts []*part) (latest time.Time) {
 }
 
 // makePart trains the models of the shard and leaves them to the others.
-func (j *Job) makePart(ctx context.Context, data train.Data, now round) error {
-	job := j.training()
+func (j *Job) makePart(ctx context.Context, data train.Data, job train.Job, now round) error {
 	var trained *train.Trained
 	var err error
 	if j.Shard.Index == 0 {
@@ -271,7 +271,7 @@ func (j *Job) makePart(ctx context.Context, data train.Data, now round) error {
 	if err != nil {
 		return fmt.Errorf("writing what was trained: %w", err)
 	}
-	return j.write(ctx, j.Shard.name(), part{now, outcomes, trained.Bundles})
+	return j.write(ctx, j.Shard.name(), part{now, outcomes, trained.RareComplaints, trained.Bundles})
 }
 
 func pooledName(s Shard) string { return fmt.Sprintf("pooled-of-%d", s.Count) }
@@ -323,6 +323,7 @@ func (j *Job) join(parts []*part) (*train.Trained, error) {
 			return nil, fmt.Errorf("reading what a shard trained: %w", err)
 		}
 		all.Outcomes = append(all.Outcomes, outcomes...)
+		all.RareComplaints += p.Rare
 		all.Bundles = append(all.Bundles, p.Bundles...)
 	}
 	// As train.Train orders them.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,9 +17,11 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// Source holds past outcomes and notes. Both methods call each for every message, always in the same order, and return
+// Source holds past outcomes and notes. Outcomes and Notes call each for every message, always in the same order, and return
 // its error. They may leave out what was recorded before from, if they know.
 type Source interface {
+	// Names returns the names of the files, without their folders, or of the KafkaTopics: reports tell them.
+	Names() []string
 	Outcomes(ctx context.Context, from time.Time, each func(*Message) error) error
 	Notes(ctx context.Context, from time.Time, each func(*Message) error) error
 }
@@ -48,6 +51,15 @@ type Files struct {
 	NoteFiles, OutcomeFiles []string
 	// Progress is called with the bytes read of all files and their total; nil means nobody looks.
 	Progress func(done, total int64)
+}
+
+// Names returns the names of all files.
+func (f *Files) Names() []string {
+	var names []string
+	for _, path := range slices.Concat(f.NoteFiles, f.OutcomeFiles) {
+		names = append(names, filepath.Base(path))
+	}
+	return names
 }
 
 // Outcomes reads the files of outcomes. It ignores from: lines have no time of their own.

@@ -55,7 +55,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundl
 	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
 		return nil, err
 	}
-	r, err := f.report(b, d, &o, job.Site)
+	r, err := f.report(b, d, &o, &job)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 		at = cv.Index1SE
 	}
 	f.Lambda, f.Features = cv.Lambda[at], cv.DF(at)
+	f.correction = &f.Features
 	beta := cv.Dense(at)
 	gamma := beta[all-r.width:]
 	for j, divisor := range scale {

@@ -1,13 +1,17 @@
 package train
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 // split names two halves of the notes as two complaints.
@@ -70,6 +74,22 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 	for _, b := range out.Bundles[1:] {
 		if b.Manifest.VocabularySHA256 != out.Bundles[0].Manifest.VocabularySHA256 || len(b.Vocabulary) != len(out.Bundles[0].Vocabulary) {
 			t.Errorf("%s has another vocabulary than the model of all complaints", b.Manifest.Name)
+		}
+		// Its report counts what it has learned itself.
+		var r, whole report.Report
+		if err := errors.Join(json.Unmarshal(b.Report, &r), json.Unmarshal(out.Bundles[0].Report, &whole)); err != nil {
+			t.Fatal(err)
+		}
+		learned := r.Topics + r.Words + r.Pieces
+		if r.Correction == nil || *r.Correction < 1 || *r.Correction >= learned || whole.Correction != nil {
+			t.Fatalf("%s: a correction of %v of %d coefficients, the other one of %v", b.Manifest.Name, r.Correction, learned, whole.Correction)
+		}
+		w := r.Data.Training
+		if want := float64(min(w.Events, w.Notes-w.Events)) / float64(*r.Correction); r.EventsPerVariable != want {
+			t.Errorf("%s: %v events per variable, want %v", b.Manifest.Name, r.EventsPerVariable, want)
+		}
+		if !strings.Contains(b.Card, "coefficients that correct those of _other") || !strings.Contains(string(b.Page), "corrects the model of all complaints") {
+			t.Errorf("%s: the card does not say that it is a correction", b.Manifest.Name)
 		}
 	}
 }

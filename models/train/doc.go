@@ -12,6 +12,11 @@
 //	map      = Platt or isotonic calibration of the out-of-fold logits
 //	cut      = threshold chosen on the calibrated out-of-fold probabilities
 //
+// The model of one complaint corrects that of all, of which ℓ are the log-odds out of fold:
+//
+//	η = ℓ + γ₀ + xδ          x as above, with topics and vocabulary of the model of all complaints;
+//	                         elastic net on δ, λ as above. The sum is one head again (docs/adr/0013).
+//
 // Supervised factorizations (smf-w, smf-h) find topics and coefficients together, for yes and no or for κ+1 classes:
 //
 //	ξ, ν, k  = by the log loss held out in stratified folds that never split a patient, unless given
@@ -19,6 +24,11 @@
 //	           are X·F; scales of X folded into them, columns of length 1
 //	heads    = the coefficients of each class except the reference, on the scores X·F
 //	map, cut = as above, from the log-odds of the folds' own topics: F has seen the labels
+//
+// With them, and with several outcomes, the model of a complaint is trained from its own notes alone.
+//
+// Bundles hold card and report of each model (Fitted, models/report). Door is where the gate judges them next to what is served.
+// Neither names what fewer than 5 patients share, 10 from 5,000 notes on: complaints and levels are text that somebody typed.
 //
 // All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal bits,
 // whatever GOMAXPROCS is. Without the vector kernels of linalg the bits may be others.

@@ -185,14 +185,11 @@ func (c *Candidate) keepLater(until time.Time, least int) bool {
 	return true
 }
 
-// keepServed gives the notes of complaints whose model stays (Outcome.Stays) the champion's probabilities.
+// keepServed gives the notes of complaints whose model stays the champion's probabilities.
 func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
 	notes := byModel(c.Notes.Rows)
-	for _, o := range c.Outcomes {
-		if _, served := g.Models[o.Model]; !o.Stays || !served {
-			continue
-		}
-		for _, i := range notes[o.Model] {
+	for name := range c.staying(g) {
+		for _, i := range notes[name] {
 			p[i] = champion[i]
 		}
 	}
@@ -243,6 +240,7 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v
 	r := v.Figures.Recalibrated.Recalibration
 	g := &models.Generation{
 		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
+		RareComplaints: c.generation.RareComplaints,
 	}
 	learned := models.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)

@@ -161,11 +161,11 @@ func TestDoorRecalibrates(t *testing.T) {
 		if slope := r.Metrics.CalibrationSlope.Value; name == "recalibrated" && (math.Abs(slope-1) < 1e-6 || !strings.Contains(b.Card, "notes of other patients")) {
 			t.Errorf("the slope %v is of notes that the map was fitted to", slope)
 		}
-		if len(r.Shifts) != 6 {
+		if len(r.Shifts) != 8 {
 			t.Fatalf("%s: drift %+v", name, r.Shifts)
 		}
 		admitted, scores, topics := r.Shifts[0], r.Shifts[1], r.Shifts[2]
-		if admitted.Before > 0.4 || admitted.Now < 0.45 || *scores.PSI < 0.05 || *topics.PSI > *scores.PSI {
+		if *admitted.Before > 0.4 || *admitted.Now < 0.45 || *scores.PSI < 0.05 || *topics.PSI > *scores.PSI {
 			t.Errorf("%s: drift %+v, score %.3f, topics %.3f", name, r.Shifts, *scores.PSI, *topics.PSI)
 		}
 	}

@@ -49,6 +49,9 @@ type Fitted struct {
 	Parent string
 
 	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
+	// correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no correction
+	// of that.
+	correction *int
 }
 
 // Row is one labelled note.
@@ -56,6 +59,7 @@ type Row struct {
 	Patient   string // "" if unknown: the visit then stands for the patient
 	Visit     string // "" makes the row a visit of its own
 	Complaint string
+	Site      string // "" if unknown; tells subgroups apart and predicts nothing
 	Text      string
 	Arrived   time.Time   // zero if unknown
 	Positive  bool        // admitted

@@ -8,7 +8,8 @@ import (
 )
 
 // Recurring counts near-identical notes of different patients. Many of them are a sign that the patients are not different: repeat
-// attenders whose rows lack Patient stand in training and test notes alike, and every figure flatters.
+// attenders whose rows lack Patient stand in training and test notes alike, and every figure is too
+// good.
 type Recurring struct {
 	Texts int     `json:"texts"` // different ones that recur
 	Notes int     `json:"notes"` // that have them

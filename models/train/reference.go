@@ -22,14 +22,15 @@ const (
 // refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
 // from them, so scores are as sure as those of the stream will be. last is what is served, or nil: models of it may stay.
 func (c *Candidate) refer(last *champion) error {
-	own := map[string]bool{}
+	var before *models.Generation
+	if last != nil {
+		before = last.generation
+	}
+	stays := c.staying(before)
 	for _, b := range c.Bundles {
-		own[b.Manifest.Name] = true
+		stays[b.Manifest.Name] = models.Member{}
 	}
-	for _, o := range c.Outcomes {
-		own[o.Model] = own[o.Model] || o.Stays && last != nil && last.models[o.Model] != nil
-	}
-	scored := scoredBy(c.Notes.Rows, func(model string) bool { return own[model] })
+	scored := scoredBy(c.Notes.Rows, func(model string) bool { _, own := stays[model]; return own })
 	for _, b := range c.Bundles {
 		if err := c.describe(b, scored[b.Manifest.Name]); err != nil {
 			return err

@@ -14,20 +14,29 @@ import (
 )
 
 // report returns what the model is worth on the notes that it was trained on, out of fold.
-func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, site *report.Site) (*report.Report, error) {
+func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, job *Job) (*report.Report, error) {
 	m := &b.Manifest
 	nonzero := func(values []float64) int {
 		return len(values) - floats.Count(func(v float64) bool { return v == 0 }, values)
 	}
-	who := patients(d.Rows)
-	window := report.Window{From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents, Events: m.Training.Positives, Patients: distinct(who)}
+	about := job.About
+	about.Training = report.Window{From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents, Events: m.Training.Positives, Patients: known(d.Rows)}
+	about.Evaluation = about.Training
 	return report.Build(report.Input{
 		Manifest: m, Topics: m.Rank, Words: nonzero(f.Heads[0].Words), Pieces: nonzero(f.Heads[0].Grams), Terms: len(b.Vocabulary),
-		Supervised: Method(m.Method).Supervised(), Classes: o.Classes,
-		Data:       report.Data{Training: window, Evaluation: window},
-		Evaluation: report.Evaluation{Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold, Patients: who, Groupings: Groupings(d)},
-		Site:       site,
+		Supervised: Method(m.Method).Supervised(), Correction: f.correction, Classes: o.Classes, Data: about,
+		Evaluation: report.Evaluation{Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold, Patients: patients(d.Rows), Groupings: Groupings(d)},
+		Site:       job.Site,
 	})
+}
+
+// known returns the number of patients, 0 if some row does not tell its own.
+func known(rows []Row) int {
+	a := CountAttenders(rows)
+	if a.UnknownPatient > 0 {
+		return 0
+	}
+	return a.Patients
 }
 
 // report draws the reports of the versions on the notes that judged them, if these are later than those that they learned from:
@@ -66,6 +75,7 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, be
 // renewed returns the report of a version on later notes, whose probabilities of admission are p.
 func renewed(b *models.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift, v *gate.Verdict) (*report.Report, error) {
 	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
+	about.Evaluation.Patients = known(d.Rows)
 	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d), Shifts: shifts}
 	return report.Renew(b, about, e, v)
 }
@@ -90,19 +100,30 @@ func distinct(names []string) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(names))))
 }
 
-// ageField is the auxiliary value whose bands are subgroups; groupFields are those whose values are.
-const ageField = "age"
+// ageField is the auxiliary value whose bands are subgroups; groupFields are those whose values are. The site is one even if it is
+// no auxiliary value.
+const (
+	ageField  = "age"
+	siteField = "site"
+)
 
-var groupFields = []string{"sex", "site", "acuity"}
+var groupFields = []string{"sex", siteField, "acuity"}
 
-// Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, and by those of
-// age band, sex, site and acuity that are auxiliary values.
+// rareLevels is the subgroup of all levels of too few patients to be named.
+const rareLevels = "others"
+
+// Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, by site, and by
+// those of age band, sex and acuity that are auxiliary values. Levels of too few patients to be named are one.
 func Groupings(d *Data) []gate.Grouping {
 	var out []gate.Grouping
+	who := patients(d.Rows)
 	add := func(name string, level func(r *Row) string) {
 		g := gate.Grouping{Name: name, Level: make([]string, len(d.Rows))}
 		for i := range d.Rows {
 			g.Level[i] = level(&d.Rows[i])
+		}
+		if name != ageField { // whose levels are ours
+			hideRare(g.Level, who)
 		}
 		if distinct(g.Level) > 1 {
 			out = append(out, g)
@@ -132,5 +153,25 @@ func Groupings(d *Data) []gate.Grouping {
 			})
 		}
 	}
+	if !slices.ContainsFunc(d.Aux, func(a Aux) bool { return a.Name == siteField }) {
+		add(siteField, func(r *Row) string { return r.Site })
+	}
 	return out
+}
+
+// hideRare replaces the levels of too few patients by rareLevels. They are text of the sender, who may have typed a name there.
+func hideRare(levels, patients []string) {
+	of := map[string]map[string]bool{}
+	for i, level := range levels {
+		if of[level] == nil {
+			of[level] = map[string]bool{}
+		}
+		of[level][patients[i]] = true
+	}
+	least := leastPatients(len(levels))
+	for i, level := range levels {
+		if level != "" && len(of[level]) < least {
+			levels[i] = rareLevels
+		}
+	}
 }

@@ -2,9 +2,16 @@ package train
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
@@ -15,21 +22,131 @@ func TestGroupings(t *testing.T) {
 	t.Parallel()
 	d := Data{
 		Pooled: true,
-		Aux:    []Aux{{"age", models.Numeric}, {"sex", models.Categorical}, {"acuity", models.Numeric}, {"vitals.hr", models.Numeric}, {"site", models.Categorical}},
-		Rows: []Row{
-			{Complaint: "Chest Pain", Aux: []msg.Value{msg.Number(17), msg.Text("F"), msg.Number(3), msg.Number(90), msg.Text("A")}},
-			{Complaint: "chest pain", Aux: []msg.Value{msg.Number(81), msg.Text("M"), {}, msg.Number(91), msg.Text("A")}},
-			{Aux: []msg.Value{{}, {}, msg.Number(1), {}, msg.Text("A")}},
-		},
+		Aux:    []Aux{{"age", models.Numeric}, {"sex", models.Categorical}, {"acuity", models.Numeric}, {"vitals.hr", models.Numeric}},
 	}
-	got := map[string][]string{}
-	for _, g := range Groupings(&d) {
-		got[g.Name] = g.Level
+	// Of each kind of note five patients, and of the last one four.
+	for range 5 {
+		d.Rows = append(d.Rows,
+			Row{Complaint: "Chest Pain", Site: "A", Aux: []msg.Value{msg.Number(17), msg.Text("F"), msg.Number(3), msg.Number(90)}},
+			Row{Complaint: "chest pain", Site: "A", Aux: []msg.Value{msg.Number(81), msg.Text("M"), {}, msg.Number(91)}},
+			Row{Site: "B", Aux: []msg.Value{{}, {}, msg.Number(1), {}}})
 	}
-	// All notes are of one site, which is no subgroup; nor is a heart rate.
-	for name, want := range map[string][]string{"complaint": {"chest-pain", "chest-pain", "_other"}, "age": {"0–17", "80+", ""}, "sex": {"F", "M", ""}, "acuity": {"3", "", "1"}, "site": nil, "vitals.hr": nil} {
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s: %q, want %q", name, got[name], want)
+	for range 4 {
+		d.Rows = append(d.Rows, Row{Complaint: "Erna Beispiel", Site: "Beispiel", Aux: []msg.Value{msg.Number(50), msg.Text("Erna"), msg.Number(1988), {}}})
+	}
+	kinds := func(d *Data) map[string][]string {
+		out := map[string][]string{}
+		for _, g := range Groupings(d) {
+			out[g.Name] = append(slices.Clone(g.Level[:3]), g.Level[len(g.Level)-1])
+		}
+		return out
+	}
+	want := map[string][]string{
+		"complaint": {"chest-pain", "chest-pain", "_other", "others"}, "site": {"A", "A", "B", "others"}, "age": {"0–17", "80+", "", "45–64"},
+		"sex": {"F", "M", "", "others"}, "acuity": {"3", "", "1", "others"},
+	}
+	if d := cmp.Diff(want, kinds(&d)); d != "" {
+		t.Error(d)
+	}
+	// A patient who comes often is one.
+	for i := range d.Rows[:15] {
+		d.Rows[i].Patient = "one"
+	}
+	if got := kinds(&d)["sex"]; !slices.Equal(got, []string{"others", "others", "", "others"}) {
+		t.Errorf("levels of one patient: %q", got)
+	}
+	// All notes of one site are no subgroup, and an auxiliary value is the site before any other.
+	for i := range d.Rows {
+		d.Rows[i].Site = "A"
+	}
+	if got := kinds(&d)["site"]; got != nil {
+		t.Errorf("one site: %q", got)
+	}
+	d.Aux[1].Name = "site"
+	if got := kinds(&d)["site"]; !slices.Equal(got, []string{"others", "others", "", "others"}) {
+		t.Errorf("a site that is an auxiliary value: %q", got)
+	}
+}
+
+// TestRareNamesAreHidden: what two patients have in a field of their notes, which may be a name, stands nowhere in the store, nor in
+// what the command prints.
+func TestRareNamesAreHidden(t *testing.T) {
+	t.Parallel()
+	const name = "Zyqwert Xyloph"
+	rows, _ := generated(t, 0, 1200)
+	for i := range 2 {
+		r := &rows[300*i]
+		r.Complaint, r.Site, r.Aux = name, name, slices.Clone(r.Aux)
+		r.Aux[1] = msg.Text(name)
+	}
+	dir := t.TempDir()
+	out, e, err := enter(t, models.OpenDir(dir), rows, job().Created, nil)
+	if err != nil || e.Candidate.RareComplaints == 0 || e.Candidate.RareComplaints != out.RareComplaints || len(e.Candidate.Pooled) == 0 {
+		t.Fatalf("generation %+v, error %v", e, err)
+	}
+	printed, err := json.Marshal(out.Outcomes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"what is printed": string(printed)}
+	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[path] = path + string(data)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range files {
+		if text = strings.ToLower(text); strings.Contains(text, "zyqwert") || strings.Contains(text, "xyloph") {
+			t.Errorf("%s names a patient", path)
+		}
+	}
+	if !strings.Contains(out.Bundles[0].Card, "sex others") {
+		t.Error("the card does not tell of the others")
+	}
+}
+
+// TestReportTellsOfAllNotes: a report by cross-validation tells where the notes are from, what was left out and what was counted,
+// and calls nobody a patient who may be another's visit.
+func TestReportTellsOfAllNotes(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 400)
+	s := small()
+	s.PerComplaint = Never
+	j := job()
+	j.About = report.Data{
+		Sources: []string{"notes.csv"}, Exclusions: []report.Exclusion{{Reason: "no text", Notes: 3}},
+		Counts: CountAttenders(rows).Told(Recurring{Notes: 5}),
+	}
+	for _, patients := range []int{0, 200} {
+		for i := range rows {
+			if patients > 0 {
+				rows[i].Patient = fmt.Sprint(i % patients)
+			}
+		}
+		got, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := map[int]string{0: "unknown", 200: "200"}[patients]
+		b := got.Bundles[0]
+		for _, want := range []string{"**Data sources**: notes.csv", "left out, no text: 3 notes", "notes without a patient id: 400", "under other patients: 5", ") | " + shown + " |"} {
+			if !strings.Contains(b.Card, want) {
+				t.Errorf("the card does not say %q", want)
+			}
+		}
+		var r report.Report
+		if err := json.Unmarshal(b.Report, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Data.Training.Patients != patients || r.Data.Evaluation.Patients != patients {
+			t.Errorf("%d and %d patients, want %d", r.Data.Training.Patients, r.Data.Evaluation.Patients, patients)
+		}
+		if n := strings.Count(string(b.Page), `<td class="n">`+shown+`</td></tr>`); n < 2 {
+			t.Errorf("the page says %d times that there are %s patients", n, shown)
 		}
 	}
 }

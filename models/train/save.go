@@ -11,9 +11,24 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Save adds the versions to the store, and a generation of them and of what it keeps from the champion: the models of
-// complaints without any note, or with too few to judge. A complaint that the training judged, and gave no model of its own, has
-// none in the generation. Nothing is served by it before Promote. by is what made it, such as "train".
+// staying returns the models of the champion that the next generation keeps: those of complaints without any note, or with too
+// few to judge. champion may be nil.
+func (t *Trained) staying(champion *models.Generation) map[string]models.Member {
+	stay := map[string]models.Member{}
+	if champion != nil {
+		maps.Copy(stay, champion.Models)
+	}
+	for i := range t.Outcomes {
+		if o := &t.Outcomes[i]; !o.Stays {
+			delete(stay, o.Model)
+		}
+	}
+	return stay
+}
+
+// Save adds the versions to the store, and a generation of them and of what stays of the champion. A complaint that the training
+// judged, and gave no model of its own, has none in the generation, which tells why. Nothing is served by it before Promote. by
+// is what made it, such as "train".
 func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*models.Generation, error) {
 	before, err := store.Champion(ctx)
 	// A damaged champion has nothing to keep; promoting repairs it.
@@ -30,11 +45,10 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*mo
 
 // generation adds the versions to the store, and returns the generation that Save adds. before is the one that is served, or nil.
 func (t *Trained) generation(ctx context.Context, store *models.Store, before *models.Generation) (*models.Generation, error) {
-	g := &models.Generation{Models: map[string]models.Member{}, Pooled: map[string]models.Pooled{}}
+	g := &models.Generation{Models: t.staying(before), Pooled: map[string]models.Pooled{}, RareComplaints: t.RareComplaints}
+	parents := map[string]models.Member{}
 	if before != nil {
-		g.Parent = before.Name
-		maps.Copy(g.Models, before.Models)
-		maps.Copy(g.Pooled, before.Pooled)
+		g.Parent, parents = before.Name, before.Models
 	}
 	outcomes := map[string]*Outcome{}
 	for i := range t.Outcomes {
@@ -43,13 +57,12 @@ func (t *Trained) generation(ctx context.Context, store *models.Store, before *m
 		if _, served := g.Models[o.Model]; o.Stays && served {
 			o.Why += "; the model that is served stays"
 		} else if !o.Kept {
-			delete(g.Models, o.Model)
 			g.Pooled[o.Model] = models.Pooled{Complaint: o.Complaint, Reason: o.Why}
 		}
 	}
 	for _, b := range t.Bundles {
 		name := b.Manifest.Name
-		b.Manifest.Parent = g.Models[name].Version
+		b.Manifest.Parent = parents[name].Version
 		if _, err := store.Save(ctx, b); err != nil {
 			return nil, err
 		}
@@ -58,7 +71,6 @@ func (t *Trained) generation(ctx context.Context, store *models.Store, before *m
 		}
 		reason := fmt.Sprintf("trained on %d notes", b.Manifest.Training.Documents)
 		g.Models[name] = models.Member{Complaint: b.Manifest.Complaint, Version: b.Version, Reason: reason}
-		delete(g.Pooled, name)
 		g.CreatedAt = later(g.CreatedAt, b.Manifest.CreatedAt)
 	}
 	return g, nil

@@ -2,8 +2,10 @@ package train
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,12 +64,12 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 	if d := cmp.Diff(map[string]models.Pooled{"fever": {Reason: "because of fever"}}, g.Pooled); d != "" {
 		t.Error(d)
 	}
-	// A third training without a note of a complaint keeps what there is of it.
+	// A third training without a note of a complaint keeps its model, and has no reason to name one that has none.
 	third := trained(t, models.Other)
 	third.Outcomes = third.Outcomes[:1]
 	third.Bundles[0].Manifest.Seed = 3
 	g = saved(t, store, third)
-	if g.Models["cough"].Version != second.Bundles[1].Version || g.Pooled["fever"].Reason != "because of fever" || g.Models[models.Other].Version != third.Bundles[0].Version {
+	if g.Models["cough"].Version != second.Bundles[1].Version || len(g.Pooled) > 0 || g.Models[models.Other].Version != third.Bundles[0].Version {
 		t.Errorf("got %+v", g)
 	}
 	if served, err := store.Champion(t.Context()); err != nil || served.Name != g.Name {
@@ -78,6 +80,20 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 	fourth.Bundles[2].Manifest.Seed = 4
 	if g = saved(t, store, fourth); len(g.Pooled) > 0 || g.Models["fever"].Version != fourth.Bundles[2].Version {
 		t.Errorf("got %+v", g)
+	}
+}
+
+// TestStaying: a model stays if nothing was judged, or if there was no note to tell of.
+func TestStaying(t *testing.T) {
+	t.Parallel()
+	champion := &models.Generation{Models: map[string]models.Member{models.Other: {}, "cough": {}, "fever": {}, "rash": {}}}
+	out := trained(t, models.Other)
+	out.Outcomes[1].Stays = true
+	if got := slices.Sorted(maps.Keys(out.staying(champion))); !slices.Equal(got, []string{"cough", "rash"}) {
+		t.Errorf("%q stay", got)
+	}
+	if got := out.staying(nil); len(got) > 0 {
+		t.Errorf("%v of nothing", got)
 	}
 }
 

@@ -238,17 +238,23 @@ func (s *Settings) chooses() bool { return s.ChooseText && s.words() && !s.Metho
 
 // minDF returns the least number of patients of a term for n notes.
 func (s *Settings) minDF(n int) int {
-	switch {
-	case s.Text.MinDF > 0:
+	if s.Text.MinDF > 0 {
 		return s.Text.MinDF
-	case n >= manyNotes:
-		return 10
 	}
-	return 5
+	return leastPatients(n)
 }
 
 // manyNotes is the number of notes from which on a term needs ten patients.
 const manyNotes = 5000
+
+// leastPatients returns how many patients of n notes must share a term, a complaint or the level of a subgroup before it is
+// named: a rarer one could be a name that was typed into the wrong field.
+func leastPatients(n int) int {
+	if n >= manyNotes {
+		return 10
+	}
+	return 5
+}
 
 // words reports whether single words are features.
 func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }

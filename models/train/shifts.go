@@ -35,9 +35,19 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 			learned = folds.Take(d.Rows, at)
 		}
 		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents}, drift.Rate{Hits: positives(learned), Of: len(learned)}
-		out[name] = append([]report.Shift{{Name: "share of admissions", Before: before.Share(), Now: now.Share()}}, shifts...)
+		out[name] = append([]report.Shift{share("share of admissions", before.Share(), now.Share())}, shifts...)
 	}
 	return out, nil
+}
+
+// share returns how a share has changed.
+func share(name string, before, now float64) report.Shift {
+	return report.Shift{Name: name, Before: &before, Now: &now}
+}
+
+// distribution returns how a distribution has changed.
+func distribution(name string, s drift.Shift) report.Shift {
+	return report.Shift{Name: name, PSI: &s.PSI, Chance: &s.Expected}
 }
 
 // compared returns how a period differs from its reference.
@@ -46,18 +56,16 @@ func compared(before, now *drift.Reference) ([]report.Shift, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A distribution is shown by the share of its last place, and by its PSI.
-	last := func(name string, before, now []float64, psi float64) report.Shift {
-		share := func(counts []float64) float64 { return counts[len(counts)-1] / floats.Sum(counts) }
-		return report.Shift{Name: name, Before: share(before), Now: share(now), PSI: &psi}
-	}
+	last := func(counts []float64) float64 { return counts[len(counts)-1] / floats.Sum(counts) }
 	out := []report.Shift{
-		last("notes in the highest bin of the score", before.Scores.Counts, now.Scores.Counts, moved.Scores.PSI),
-		last("notes without a topic", before.Topics, now.Topics, moved.Topics.PSI),
-		{Name: "words that the model knows", Before: before.Known.Share(), Now: now.Known.Share()},
+		distribution("distribution of the probabilities", moved.Scores),
+		distribution("distribution of the main topics", moved.Topics),
+		share("notes with a probability in the highest tenth of before", last(before.Scores.Counts), last(now.Scores.Counts)),
+		share("notes without any topic", last(before.Topics), last(now.Topics)),
+		share("words that the model knows", before.Known.Share(), now.Known.Share()),
 	}
 	for i, l := range before.Levels {
-		out = append(out, report.Shift{Name: "values of " + l.Column + " that training had not", Before: l.Unknown.Share(), Now: now.Levels[i].Unknown.Share()})
+		out = append(out, share("values of "+l.Column+" that training did not have", l.Unknown.Share(), now.Levels[i].Unknown.Share()))
 	}
 	return out, nil
 }

@@ -48,7 +48,10 @@ type Outcome struct {
 // Trained is a set of models that score every complaint.
 type Trained struct {
 	Bundles  []*models.Bundle // the model of all complaints first, then by name
-	Outcomes []Outcome        // in the same order, every complaint of the table
+	Outcomes []Outcome        // in the same order, every complaint of the table that is named
+	// RareComplaints counts the complaints of too few patients to be named. The model of all complaints scores them, unless
+	// another is served already.
+	RareComplaints int
 	// OutOfFold are the probabilities of admission of the rows, each by the model that will score it, out of fold.
 	OutOfFold []float64
 }
@@ -59,6 +62,7 @@ type Job struct {
 	Version  string       // of the program
 	Progress Progress     // may be nil
 	Site     *report.Site // what the site says of its models, for their cards; may be nil
+	About    report.Data  // where the notes are from, what was left out and what was counted, for the cards
 	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several goroutines.
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 	// Ours tells which models of single complaints are made, by their names; nil means all of them.
@@ -140,7 +144,17 @@ func newTraining(d Data, s Settings, job Job) *training {
 	if s.Method.Supervised() {
 		t.steps = supervisedSteps
 	}
-	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool { return job.Ours != nil && !job.Ours(models.Slug(g.Complaint)) })
+	least := leastPatients(len(d.Rows))
+	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool {
+		if job.Ours != nil && !job.Ours(models.Slug(g.Complaint)) {
+			return true
+		}
+		rare := distinct(patients(g.Rows)) < least
+		if rare {
+			t.out.RareComplaints++
+		}
+		return rare
+	})
 	t.own = make([]attempt, len(t.groups))
 	for i, g := range t.groups {
 		switch {

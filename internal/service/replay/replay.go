@@ -36,6 +36,9 @@ func New(c Config) *Source {
 	return &Source{c}
 }
 
+// Names returns the names of the KafkaTopics.
+func (s *Source) Names() []string { return []string{s.config.NoteTopic, s.config.OutcomeTopic} }
+
 // Outcomes calls each for the outcomes since the first that was recorded at from or later; zero means all.
 func (s *Source) Outcomes(ctx context.Context, from time.Time, each func(*retrain.Message) error) error {
 	return s.read(ctx, s.config.OutcomeTopic, from, each)
