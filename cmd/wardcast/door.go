@@ -30,25 +30,26 @@ func (f *door) Validate() error {
 }
 
 // open returns the door to a store. by is the command.
-func (f *door) open(s *models.Store, by string) *train.Door {
+func (f *door) open(s *models.Store, rule gate.Settings, by string) *train.Door {
 	return &train.Door{
-		Store: s, Gate: gate.Default(), Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
+		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
 		Created: time.Now().UTC().Truncate(time.Second),
 	}
 }
 
-func (f *door) site() (_ *report.Site, err error) {
-	if f.Site == "" {
+// readSite reads what the site says of its models; "" is nothing.
+func readSite(path string) (_ *report.Site, err error) {
+	if path == "" {
 		return nil, nil
 	}
-	file, err := os.Open(f.Site)
+	file, err := os.Open(path) //nolint:gosec // the operator names it
 	if err != nil {
 		return nil, fmt.Errorf("reading what the site says: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	site, err := report.ReadSite(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", f.Site, err)
+		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return site, nil
 }

@@ -46,6 +46,20 @@ type Settings struct {
 	Judged float64
 }
 
+// DefaultFit returns how a retraining trains unless told otherwise: as train.Default, from the champion's topics.
+// docs/retraining.md has figures for why.
+func DefaultFit() train.Settings {
+	s := train.Default()
+	s.WarmStart = true
+	return s
+}
+
+// Check returns an error that wraps ErrSettings if the settings are out of range.
+func (s *Settings) Check() error {
+	_, err := s.withDefaults()
+	return err
+}
+
 // withDefaults returns the settings with the defaults filled in, or what is wrong with them.
 func (s Settings) withDefaults() (Settings, error) {
 	bad := func(format string, args ...any) (Settings, error) {

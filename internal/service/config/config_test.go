@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
 )
 
 func write(t *testing.T, text string) string {
@@ -87,6 +88,15 @@ func TestLoadRefuses(t *testing.T) {
 		"no models topic":       {"kafka: {brokers: [a:1], topics: {models: ''}}\n", []string{"kafka.topics.models: is empty"}},
 		"unknown shadow key":    {ok + "shadow: {generations: latest}\n", []string{"line 2", `"generations"`, `"generation"`}},
 		"unknown instrument's":  {ok + "questionnaires: {model: {bfi: x}}\n", []string{"line 2", `"model"`, `"models"`}},
+		"unknown retrain key":   {ok + "retrain: {gate: {margins: 1}}\n", []string{"line 2", `"margins"`, `"margin"`}},
+		"unknown bound":         {ok + "retrain: {gate: {calibration: {lo: 1}}}\n", []string{"line 2", `"lo"`, `"low"`}},
+		"gate":                  {ok + "retrain: {gate: {error: 0.6}}\n", []string{"retrain.gate", "error 0.6"}},
+		"no window":             {ok + "retrain: {window_days: 0}\n", []string{"retrain.window_days", "0 is less than 1"}},
+		"endless window":        {ok + "retrain: {window_days: 1000000}\n", []string{"retrain.window_days", "1000000"}},
+		"no admission":          {ok + "retrain: {admission: []}\n", []string{"retrain: ", "admission"}},
+		"unknown admission":     {ok + "retrain: {admission: [kept]}\n", []string{"retrain: ", `"kept"`}},
+		"all judged":            {ok + "retrain: {judged: 1}\n", []string{"retrain: ", "judged"}},
+		"no topics":             {ok + "retrain: {rank: 0}\n", []string{"retrain: ", "rank 0"}},
 		"unknown topic":         {ok + "questionnaires: {topics: {score: x}}\n", []string{"line 2", `"score"`, `"scores"`}},
 		"an instrument twice":   {ok + "questionnaires: {models: {bfi: x, bfi: y}}\n", []string{"line 2", "bfi"}},
 		"a list of models":      {ok + "questionnaires: {models: [x]}\n", []string{"line 2"}},
@@ -138,6 +148,27 @@ func FuzzLoad(f *testing.F) {
 			t.Error("accepted without brokers")
 		}
 	})
+}
+
+func TestLoadRetrain(t *testing.T) {
+	t.Parallel()
+	path := write(t, `kafka: {brokers: [a:1]}
+retrain: {site: site.yaml, window_days: 90, admission: [admitted, transferred], min_events: 30, gate: {margin: -1, calibration: {low: 0.9}}}
+`)
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default().Retrain
+	want.Site, want.WindowDays, want.MinEvents = filepath.Join(filepath.Dir(path), "site.yaml"), 90, 30
+	want.Admission = []msg.Disposition{msg.Admitted, msg.Transferred}
+	want.Gate.Margin, want.Gate.Calibration.Low = -1, 0.9
+	if d := cmp.Diff(want, c.Retrain); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if past, fit := c.Retrain.Past(), c.Retrain.Fit(); past.Window != 90*24*time.Hour || fit.MinEvents != 30 || !fit.WarmStart {
+		t.Errorf("past %+v, fit %+v", past, fit)
+	}
 }
 
 // TestExample holds the example that users start from against the defaults that it claims to show.
