@@ -18,7 +18,7 @@ import (
 type door struct {
 	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
 	Why   string `help:"Reason, for the history." placeholder:"TEXT"`
-	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards." type:"existingfile" placeholder:"FILE"`
+	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
 
 // Validate is called by the command line's parser.
