@@ -2,7 +2,7 @@
 //
 // A Source holds the messages: files (Files), or KafkaTopics (internal/service/replay). Collect reads the outcomes,
 // then the notes, joins them by visit, and returns rows for models/train with a split in time and with the counts of
-// all that was left out, and why.
+// all that was left out, and why. Shards of one retraining read the same part of a Log, which grows meanwhile.
 //
 // # Labels
 //

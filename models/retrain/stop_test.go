@@ -115,7 +115,7 @@ func TestStoppedAtEveryCall(t *testing.T) {
 				t.Parallel()
 				var source retrain.Source = known
 				if kind == stopped { // also while the shards agree on what to read
-					source = &growing{memory: *known}
+					source = &growing{*known}
 				}
 				stopAtEveryCall(t, first, old, kind, func(b models.Bucket) (*retrain.Result, error) {
 					return tiny(models.New(b), source, c.shards[len(c.shards)-1]).Run(t.Context())

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 func write(t *testing.T, text string) string {
@@ -184,5 +186,28 @@ func TestExample(t *testing.T) {
 	want.Questionnaires.Models = map[string]string{}
 	if d := cmp.Diff(&want, got); d != "" {
 		t.Errorf("deploy/wardcast.yaml is not at the defaults (-want +got):\n%s", d)
+	}
+}
+
+// TestKubernetesExample reads the two files of the ConfigMap as the pods do.
+func TestKubernetesExample(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open(filepath.Join("..", "..", "..", "deploy", "kubernetes", "serve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var configMap struct {
+		Data map[string]string `yaml:"data"`
+	}
+	if err := yaml.NewDecoder(file).Decode(&configMap); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(write(t, configMap.Data["wardcast.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.ReadSite(strings.NewReader(configMap.Data[filepath.Base(c.Retrain.Site)])); err != nil || len(configMap.Data) != 2 {
+		t.Errorf("%d files, site %q: %v", len(configMap.Data), c.Retrain.Site, err)
 	}
 }
