@@ -26,6 +26,9 @@ type Replay struct {
 	Topic string
 	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
 	From time.Time
+	// Until leaves out the records from this offset on, by partition, and all of partitions that it does not have; nil reads
+	// up to the end that each partition has when the replay begins.
+	Until []int64
 	// Progress is called after each fetch with the offsets passed and their total; nil means nobody looks.
 	Progress func(done, total int64)
 	Logger   *slog.Logger // of requests that failed and are repeated; nil is silent
@@ -62,6 +65,9 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	}
 	run := &replay{Replay: r, client: c, each: each, maxBytes: replayMaxBytes}
 	run.Partitions = counts[r.Topic]
+	if r.Until != nil {
+		run.Partitions = min(run.Partitions, len(r.Until))
+	}
 	parts := make([]replayPart, run.Partitions)
 	for i := range parts {
 		parts[i].id = i
@@ -79,6 +85,28 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 		}
 	}
 	return run.Replayed, nil
+}
+
+// Ends returns the offset behind the last record of each partition of a topic: a Replay with these as Until reads what is
+// there now. Like a replay, it repeats a request that fails for about 20 seconds.
+func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
+	if err := c.CheckTopics(ctx, topic); err != nil {
+		return nil, err
+	}
+	counts, err := c.partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	run := &replay{Replay: Replay{Topic: topic, Logger: log}, client: c}
+	ends := make([]int64, counts[topic])
+	for i := range ends {
+		part := replayPart{id: i}
+		if err := run.retry(ctx, &part, "cannot find where a partition ends", run.bounds); err != nil {
+			return nil, err
+		}
+		ends[i] = part.end
+	}
+	return ends, nil
 }
 
 // replay is one run of Client.Replay.
@@ -135,7 +163,13 @@ func (r *replay) bounds(ctx context.Context, p *replayPart) error {
 	if err != nil {
 		return err
 	}
-	p.next, p.end = first, end
+	if r.Until != nil {
+		if end < r.Until[p.id] {
+			return errTruncated
+		}
+		end = r.Until[p.id]
+	}
+	p.next, p.end = min(first, end), end
 	if first >= end || r.From.UnixMilli() <= 0 {
 		return nil
 	}
@@ -168,7 +202,7 @@ func (c *Client) offsetAt(ctx context.Context, topic string, at kafka.OffsetRequ
 	return 0, false, nil
 }
 
-var errTruncated = errors.New("the topic was truncated or recreated while it was read")
+var errTruncated = errors.New("the topic was truncated or recreated while it was read, or since the offsets up to which to read were noted")
 
 // fetch reads records once. Offsets up to the end that no record has are passed too.
 func (r *replay) fetch(ctx context.Context, p *replayPart) error {

@@ -4,6 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -43,5 +47,38 @@ func TestParts(t *testing.T) {
 		if _, err := s.ReadPart(ctx, "1-of-2"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("damaged: %v", err)
 		}
+	}
+}
+
+// TestAgreeOnPart: of processes that would leave something at once, one does, and all others see the same.
+func TestAgreeOnPart(t *testing.T) {
+	t.Parallel()
+	s := OpenDir(t.TempDir())
+	if err := s.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const n = 8
+	var all sync.WaitGroup
+	var wrote atomic.Int32
+	seen := make([]string, n)
+	for i := range n {
+		all.Go(func() {
+			own := strconv.Itoa(i)
+			seen[i] = own
+			did, err := s.AgreeOnPart(t.Context(), "ends", []byte(own), func(before []byte) bool {
+				seen[i] = string(before)
+				return true
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			if did {
+				wrote.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if slices.Sort(seen); wrote.Load() != 1 || len(slices.Compact(seen)) != 1 {
+		t.Errorf("%d wrote; seen %v", wrote.Load(), seen)
 	}
 }

@@ -16,8 +16,8 @@ var (
 
 // Interval is a two-sided interval.
 type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Low  float64 `json:"low" yaml:"low"`
+	High float64 `json:"high" yaml:"high"`
 }
 
 // Metrics are the measures of one set of predictions. The JSON names are stable. Measures that the data leave

@@ -18,7 +18,7 @@ import (
 type door struct {
 	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
 	Why   string `help:"Reason, for the history." placeholder:"TEXT"`
-	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards." type:"existingfile" placeholder:"FILE"`
+	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
 
 // Validate is called by the command line's parser.
@@ -30,25 +30,26 @@ func (f *door) Validate() error {
 }
 
 // open returns the door to a store. by is the command.
-func (f *door) open(d *cli.Deps, s *models.Store, by string) *train.Door {
+func (f *door) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string) *train.Door {
 	return &train.Door{
-		Store: s, Gate: gate.Default(), Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
+		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
 		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
 }
 
-func (f *door) site() (_ *report.Site, err error) {
-	if f.Site == "" {
+// readSite reads what the site says of its models; "" is nothing.
+func readSite(path string) (_ *report.Site, err error) {
+	if path == "" {
 		return nil, nil
 	}
-	file, err := os.Open(f.Site)
+	file, err := os.Open(path) //nolint:gosec // the operator names it
 	if err != nil {
 		return nil, fmt.Errorf("reading what the site says: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	site, err := report.ReadSite(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", f.Site, err)
+		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return site, nil
 }

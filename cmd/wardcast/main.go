@@ -87,7 +87,8 @@ func defaults() kong.Vars {
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
-		"topics": strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
+		"windowDays": strconv.Itoa(config.Default().Retrain.WindowDays),
+		"topics":     strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
 	}
 }
 

@@ -174,6 +174,7 @@ func TestCheckConfig(t *testing.T) {
 		"two faults":          {"kafka: {brokers: [nowhere]}\nlog: {level: loud}\n", []string{"kafka.brokers", "log.level"}},
 		"no champion":         {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n", []string{"models.store", "no champion"}},
 		"no such bucket":      {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: 'ftp://x'}\n", []string{"models.store", "ftp://x"}},
+		"no file of the site": {"kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: nowhere.yaml}\n", []string{"what the site says", "nowhere.yaml"}},
 		"no YAML":             {"kafka: [", []string{"bad.yaml"}},
 		"unset password":      {"kafka: {brokers: [127.0.0.1:9092], sasl: {mechanism: plain, username: u, password_env: WARDCAST_TEST_UNSET}}\n", []string{"WARDCAST_TEST_UNSET"}},
 	} {

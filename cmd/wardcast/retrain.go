@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/internal/service/schedule"
 	"github.com/wardcast/wardcast/models"
@@ -30,10 +32,11 @@ type retrainCmd struct {
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
 	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (s3://…, gs://…)." placeholder:"DIR"`
 	AsOf         time.Time `help:"Cut-off: what was decided later is not known (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
-	WindowDays   int       `help:"Days before the cut-off whose notes count." default:"365"`
-	Rank         int       `help:"Number of topics." default:"${rank}"`
-	MinDocuments int       `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
-	MinEvents    int       `help:"Notes of each outcome that it needs." default:"${minEvents}"`
+	WindowDays   *int      `help:"Days before the cut-off whose notes count (default: ${windowDays}). This and the next three override the section retrain of --config." placeholder:"N"`
+	Rank         *int      `help:"Number of topics (default: ${rank})." placeholder:"K"`
+	MinDocuments *int      `help:"Notes that a complaint needs for a separate model (default: ${minDocuments})." placeholder:"N"`
+	MinEvents    *int      `help:"Notes of each outcome that a complaint needs for a separate model (default: ${minEvents})." placeholder:"N"`
+	MetricsFile  string    `help:"Write the result as metrics to this file, FILE.prom, in the folder of node_exporter's textfile collector." placeholder:"FILE"`
 	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"age:numeric,sex:categorical,acuity:numeric,vitals.sbp:numeric,vitals.dbp:numeric,vitals.hr:numeric,vitals.rr:numeric,vitals.temp_c:numeric,vitals.spo2:numeric" placeholder:"NAME:KIND"`
 	door
 	cli.Output
@@ -55,8 +58,6 @@ func (c *retrainCmd) Validate() error {
 		return errors.New("--shard is for jobs that end: it does not go with --schedule")
 	case c.Schedule != "" && !c.AsOf.IsZero():
 		return errors.New("--as-of would be the same every night: it does not go with --schedule")
-	case c.WindowDays < 1:
-		return fmt.Errorf("--window-days %d is less than 1", c.WindowDays)
 	}
 	return nil
 }
@@ -87,46 +88,53 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location) error {
 	holdLess()
 	began := time.Now()
-	job := retrain.Job{Fit: train.Default(), Version: version, Logger: d.Log}
-	job.Fit.Rank, job.Fit.MinDocuments, job.Fit.MinEvents = c.Rank, c.MinDocuments, c.MinEvents
-	job.Settings = retrain.Settings{AsOf: c.AsOf, Window: time.Duration(c.WindowDays) * 24 * time.Hour}
-	if c.Shard != "" {
-		var err error
-		if job.Shard, err = retrain.ParseShard(c.Shard); err != nil {
-			return cli.Usage(err)
-		}
-		if c.Config != "" && c.AsOf.IsZero() {
-			// What all shards agree on, however long one of them waits for its start.
-			now := began.In(zone)
-			job.Settings.AsOf = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, zone)
+	job := &retrain.Job{Version: version, Logger: d.Log}
+	result, err := c.retrain(ctx, d, job, began.In(zone))
+	took := time.Since(began)
+	if c.MetricsFile != "" && ctx.Err() == nil { // a run that somebody stops has not failed
+		m := obs.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
+		if err := m.WriteFile(c.MetricsFile); err != nil {
+			d.Log.Error("the metrics are not written", "err", err)
 		}
 	}
-	aux, err := notes.ParseAux(c.AuxColumns)
+	if result != nil {
+		for _, w := range result.Counts.Warnings() {
+			d.Log.Warn("the notes need a look", "what", w)
+		}
+	}
 	if err != nil {
-		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))
-	}
-	for _, a := range aux {
-		job.Settings.Aux = append(job.Settings.Aux, train.Aux{Name: a.Name, Kind: a.Kind})
-	}
-	if job.Site, err = c.site(); err != nil {
 		return err
+	}
+	if result.Entry == nil {
+		return c.printShard(d, job.Shard, result, took)
+	}
+	return errors.Join(c.print(d, result, took), told(d.Log, result.Entry))
+}
+
+// retrain fills in a job and runs it.
+func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job, now time.Time) (*retrain.Result, error) {
+	if err := c.cutOff(job, now); err != nil {
+		return nil, err
+	}
+	cfg, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.rules(job, &cfg.Retrain); err != nil {
+		return nil, err
 	}
 	place := c.ModelDir
 	if c.Config == "" {
 		bar := cli.NewProgress(d.Err, "bytes read")
 		job.Source = &retrain.Files{NoteFiles: c.Notes, OutcomeFiles: c.Outcomes, Progress: func(done, total int64) { bar.Set(int(done), int(total)) }}
 	} else {
-		cfg, err := config.Load(c.Config)
-		if err != nil {
-			return err
-		}
 		connection, err := cfg.Kafka.Connection()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		client, err := ingest.NewClient(connection)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer client.Close()
 		place = cfg.Models.Store
@@ -138,28 +146,67 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	}
 	store, err := blobstore.Open(ctx, place)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := store.Create(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	job.Door, job.Previous = *c.open(d, store, "retrain"), train.Previous(store, d.Log)
+	job.Door, job.Previous = *c.open(d, store, cfg.Retrain.Gate, "retrain"), train.Previous(store, d.Log)
 	bar := cli.NewProgress(d.Err, "training")
+	defer bar.Finish()
 	job.Progress = bar.Set
-	result, err := job.Run(ctx)
-	bar.Finish()
-	if result != nil {
-		for _, w := range result.Counts.Warnings() {
-			d.Log.Warn("the notes need a look", "what", w)
+	return job.Run(ctx)
+}
+
+// config returns the configuration, or the default one if the notes are in files.
+func (c *retrainCmd) config() (*config.Config, error) {
+	if c.Config == "" {
+		cfg := config.Default()
+		return &cfg, nil
+	}
+	return config.Load(c.Config)
+}
+
+// cutOff sets the shard and the cut-off.
+func (c *retrainCmd) cutOff(job *retrain.Job, now time.Time) (err error) {
+	job.Settings.AsOf = c.AsOf
+	if c.Shard == "" {
+		return nil
+	}
+	if job.Shard, err = retrain.ParseShard(c.Shard); err != nil {
+		return cli.Usage(err)
+	}
+	if c.Config != "" && c.AsOf.IsZero() {
+		// What all shards agree on, however long one of them waits for its start.
+		job.Settings.AsOf = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	}
+	return nil
+}
+
+// rules sets which notes count, how they are trained on and what the site says, as r says unless a flag does.
+func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
+	for _, flag := range []struct{ given, key *int }{
+		{c.WindowDays, &r.WindowDays}, {c.Rank, &r.Rank}, {c.MinDocuments, &r.MinDocuments}, {c.MinEvents, &r.MinEvents},
+	} {
+		if flag.given != nil {
+			*flag.key = *flag.given
 		}
 	}
+	if err := errors.Join(r.Check()...); err != nil { // of the flags: those of the file are checked
+		return cli.Usage(err)
+	}
+	asOf := job.Settings.AsOf
+	job.Settings, job.Fit = r.Past(), r.Fit()
+	job.Settings.AsOf = asOf
+	aux, err := notes.ParseAux(c.AuxColumns)
 	if err != nil {
-		return err
+		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))
 	}
-	if result.Entry == nil {
-		return c.printShard(d, job.Shard, result, time.Since(began))
+	for _, a := range aux {
+		job.Settings.Aux = append(job.Settings.Aux, train.Aux{Name: a.Name, Kind: a.Kind})
 	}
-	return errors.Join(c.print(d, result, time.Since(began)), told(d.Log, result.Entry))
+	job.Site, err = readSite(cmp.Or(c.Site, r.Site))
+	return err
 }
 
 // retrained is what the command prints. The JSON names are stable.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -79,7 +80,8 @@ func (c *checkConfigCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if err := app.Check(ctx, cfg, d.Log); err != nil {
+	_, siteErr := readSite(cfg.Retrain.Site)
+	if err := errors.Join(app.Check(ctx, cfg, d.Log), siteErr); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(d.Out, "%s is valid\n", c.Config)

@@ -19,9 +19,11 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -164,7 +166,8 @@ type trainCmd struct {
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
-	MinEvents    int    `help:"Notes of each outcome that it needs." default:"${minEvents}"`
+	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model." default:"${minEvents}"`
+	Config       string `help:"Configuration file, of whose section retrain the gate's rule and the site's file are taken." type:"existingfile" placeholder:"FILE"`
 	door
 }
 
@@ -183,6 +186,10 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	rules, site, err := c.rules()
+	if err != nil {
+		return err
+	}
 	data, about, err := c.data(d)
 	if err != nil {
 		return err
@@ -195,11 +202,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := store.Create(ctx); err != nil {
 		return err
 	}
-	site, err := c.site()
-	if err != nil {
-		return err
-	}
-	door := c.open(d, store, "train")
+	door := c.open(d, store, rules, "train")
 	if err := door.Begin(ctx); err != nil {
 		return err
 	}
@@ -222,6 +225,20 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 	}
 	return errors.Join(c.print(d, trained), told(d.Log, entry))
+}
+
+// rules returns those of the gate, and what the site says.
+func (c *trainCmd) rules() (gate.Settings, *report.Site, error) {
+	r := config.Default().Retrain
+	if c.Config != "" {
+		cfg, err := config.Load(c.Config)
+		if err != nil {
+			return r.Gate, nil, err
+		}
+		r = cfg.Retrain
+	}
+	site, err := readSite(cmp.Or(c.Site, r.Site))
+	return r.Gate, site, err
 }
 
 // settings returns what the flags say about the models.

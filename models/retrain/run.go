@@ -46,7 +46,11 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := j.Door.Begin(ctx); err != nil {
 		return nil, err
 	}
-	past, err := Collect(ctx, j.Source, j.Settings)
+	source, err := j.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	past, err := Collect(ctx, source, j.Settings)
 	if err != nil {
 		r := &Result{}
 		if past != nil {

@@ -30,7 +30,8 @@ var ErrSettings = errors.New("bad settings")
 
 // Settings say which notes and labels count. The zero value is the default.
 type Settings struct {
-	// AsOf is the cut-off: what arrived, was decided or was recorded later is not known. Zero is the time of the newest
+	// AsOf is the cut-off: who arrived later is left out, and an outcome that was recorded later is not known. An outcome
+	// that does not tell when it was recorded counts as recorded when it was decided. Zero is the time of the newest
 	// outcome that is not in the future.
 	AsOf time.Time
 	// Window is how long before the cut-off patients may have arrived; 0 is DefaultWindow.
@@ -44,6 +45,20 @@ type Settings struct {
 	MinDocuments, MinEvents int
 	// Judged is the share of the latest notes that are judged on; 0 is DefaultJudged.
 	Judged float64
+}
+
+// DefaultFit returns how a retraining trains unless told otherwise: as train.Default, from the champion's topics.
+// docs/retraining.md has figures for why.
+func DefaultFit() train.Settings {
+	s := train.Default()
+	s.WarmStart = true
+	return s
+}
+
+// Check returns an error that wraps ErrSettings if the settings are out of range.
+func (s *Settings) Check() error {
+	_, err := s.withDefaults()
+	return err
 }
 
 // withDefaults returns the settings with the defaults filled in, or what is wrong with them.

@@ -117,6 +117,61 @@ func TestShards(t *testing.T) {
 	})
 }
 
+// growing is a log, of which tests may write more.
+type growing struct{ memory }
+
+func (g *growing) Ends(context.Context) (retrain.Ends, error) {
+	return retrain.Ends{"outcomes": {int64(len(g.outcomes))}, "notes": {int64(len(g.notes))}}, nil
+}
+
+func (g *growing) Until(ends retrain.Ends) retrain.Source {
+	return &memory{g.outcomes[:ends["outcomes"][0]], g.notes[:ends["notes"][0]]}
+}
+
+// TestShardsReadTheSame: a shard that starts later knows nothing of an outcome that was written since, although it was decided
+// before the cut-off. Otherwise its part would belong to another retraining, and it would wait for ever.
+func TestShardsReadTheSame(t *testing.T) {
+	t.Parallel()
+	_, source := hospital(t, tinyVisits)
+	cut := len(source.outcomes) - 50
+	log := &growing{memory{source.outcomes[:cut], source.notes}}
+	store := models.OpenDir(t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	shard := func(i int) (*retrain.Result, error) {
+		return tiny(store, log, retrain.Shard{Index: i, Count: 2}).Run(ctx)
+	}
+	first, err := shard(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.outcomes = source.outcomes
+	last, err := shard(1)
+	if err != nil || last.Entry == nil {
+		t.Fatalf("the second shard: %+v, %v", last, err)
+	}
+	if d := cmp.Diff(first.Counts, last.Counts); d != "" {
+		t.Error(d)
+	}
+	if r, err := shard(0); err != nil || !r.Joined {
+		t.Errorf("the first shard again: %+v, %v", r, err)
+	}
+	// The next cut-off reads on.
+	next := tiny(store, log, retrain.Shard{Index: 0, Count: 2})
+	next.Settings.AsOf = next.Settings.AsOf.Add(time.Hour)
+	if r, err := next.Run(ctx); err != nil || r.Counts.Outcomes.Messages != len(source.outcomes) {
+		t.Errorf("the next night: %+v, %v", r, err)
+	}
+	if _, err := shard(1); !errors.As(err, new(*retrain.SupersededError)) {
+		t.Errorf("a shard of the night before: %v", err)
+	}
+	open := tiny(store, log, retrain.Shard{Index: 0, Count: 2})
+	open.Settings.AsOf = time.Time{}
+	if _, err := open.Run(ctx); !errors.Is(err, retrain.ErrSettings) {
+		t.Errorf("without a cut-off: %v", err)
+	}
+}
+
 // TestShardsOneByOne: one after the other, the last one joins. A shard of an earlier night does not wait for tonight's.
 func TestShardsOneByOne(t *testing.T) {
 	t.Parallel()

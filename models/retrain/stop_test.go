@@ -94,7 +94,7 @@ const tinyVisits = 600
 // the store verifies, and the same retraining run again finishes.
 func TestStoppedAtEveryCall(t *testing.T) {
 	t.Parallel()
-	_, source := hospital(t, tinyVisits)
+	_, known := hospital(t, tinyVisits)
 	_, earlier := hospital(t, tinyVisits-100)
 	first := t.TempDir()
 	night := tiny(models.OpenDir(first), earlier, retrain.Shard{})
@@ -113,6 +113,10 @@ func TestStoppedAtEveryCall(t *testing.T) {
 		for _, kind := range []fault{stopped, once, lost} {
 			t.Run(fmt.Sprintf("%s/%s", name, kind), func(t *testing.T) {
 				t.Parallel()
+				var source retrain.Source = known
+				if kind == stopped { // also while the shards agree on what to read
+					source = &growing{*known}
+				}
 				stopAtEveryCall(t, first, old, kind, func(b models.Bucket) (*retrain.Result, error) {
 					return tiny(models.New(b), source, c.shards[len(c.shards)-1]).Run(t.Context())
 				}, func(b models.Bucket) {

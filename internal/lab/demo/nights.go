@@ -294,7 +294,7 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 	job := retrain.Job{
 		Source:   replay.New(replay.Config{Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger}),
 		Settings: retrain.Settings{AsOf: begin.Add(time.Duration(n.Night+1) * day), Aux: sample.Aux()},
-		Fit:      train.Default(), Version: s.Version, Progress: s.Progress,
+		Fit:      retrain.DefaultFit(), Version: s.Version, Progress: s.Progress,
 		Door:     train.Door{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},
 		Previous: train.Previous(s.store, s.Logger),
 	}

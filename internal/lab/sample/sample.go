@@ -40,7 +40,7 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a generated note: %w", err)
 		}
-		row := train.Row{Patient: n.PatientID, Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
+		row := train.Row{Patient: n.PatientID, Visit: n.VisitID, Complaint: n.Complaint, Site: n.Site, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
 		for _, a := range Aux() {
 			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
 		}

@@ -7,12 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/obs"
+	"github.com/wardcast/wardcast/models/retrain"
 )
 
 // rules and rulesTest are what a site gives to Prometheus.
@@ -40,6 +43,18 @@ func exported(s *site) map[string]bool {
 	return names
 }
 
+// written adds the names of the metrics that a retraining writes to a file.
+func written(t *testing.T, names map[string]bool, read func(path string) string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wardcast.prom")
+	if err := (&obs.Retraining{Ended: time.Now(), Result: &retrain.Result{}}).WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`# TYPE (\w+)`).FindAllStringSubmatch(read(path), -1) {
+		names[found[1]] = true
+	}
+}
+
 // TestAlerts holds the alert rules against the metrics that there are, the tests of the rules, and the page that says
 // what to do. promtool checks the rest: see TestPromtool.
 func TestAlerts(t *testing.T) {
@@ -65,6 +80,7 @@ func TestAlerts(t *testing.T) {
 	}
 	tests, page := read(rulesTest), read(filepath.Join("..", "..", "..", "docs", "operations.md"))
 	names, seen := exported(newSite(t)), 0
+	written(t, names, read)
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			seen++
@@ -74,7 +90,7 @@ func TestAlerts(t *testing.T) {
 			}
 			for _, m := range metrics {
 				if !names[m] {
-					t.Errorf("%s looks at %s, which no scorer exports", r.Alert, m)
+					t.Errorf("%s looks at %s, which neither a scorer nor a retraining exports", r.Alert, m)
 				}
 			}
 			if r.Labels.Severity != "critical" && r.Labels.Severity != "warning" || r.Annotations.Summary == "" || r.Annotations.Description == "" {

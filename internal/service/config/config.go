@@ -30,6 +30,7 @@ type Config struct {
 	Scoring        Scoring        `yaml:"scoring"`
 	Predictions    Predictions    `yaml:"predictions"`
 	Shadow         Shadow         `yaml:"shadow"`
+	Retrain        Retrain        `yaml:"retrain"`
 	Questionnaires Questionnaires `yaml:"questionnaires"`
 	HTTP           HTTP           `yaml:"http"`
 	Log            Log            `yaml:"log"`
@@ -132,6 +133,7 @@ func Default() Config {
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
+		Retrain: defaultRetrain(),
 		Questionnaires: Questionnaires{
 			Group:  "wardcast-questionnaires",
 			Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "questionnaire.scores", DeadLetters: "questionnaire.responses.dlq"},
@@ -163,7 +165,7 @@ func Load(path string) (*Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), p)
 	}
-	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile} {
+	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile, &c.Retrain.Site} {
 		*p = resolve(*p)
 	}
 	for instrument, p := range c.Questionnaires.Models {
@@ -227,6 +229,7 @@ func (c *Config) check() error {
 			bad(rule.key, rule.why)
 		}
 	}
+	errs = append(errs, c.Retrain.Check()...)
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
 		if strings.TrimSpace(instrument) != instrument || instrument == "" {
 			bad("questionnaires.models", fmt.Sprintf("%q is not the name of an instrument", instrument))

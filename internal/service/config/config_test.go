@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 func write(t *testing.T, text string) string {
@@ -87,6 +90,15 @@ func TestLoadRefuses(t *testing.T) {
 		"no models topic":       {"kafka: {brokers: [a:1], topics: {models: ''}}\n", []string{"kafka.topics.models: is empty"}},
 		"unknown shadow key":    {ok + "shadow: {generations: latest}\n", []string{"line 2", `"generations"`, `"generation"`}},
 		"unknown instrument's":  {ok + "questionnaires: {model: {bfi: x}}\n", []string{"line 2", `"model"`, `"models"`}},
+		"unknown retrain key":   {ok + "retrain: {gate: {margins: 1}}\n", []string{"line 2", `"margins"`, `"margin"`}},
+		"unknown bound":         {ok + "retrain: {gate: {calibration: {lo: 1}}}\n", []string{"line 2", `"lo"`, `"low"`}},
+		"gate":                  {ok + "retrain: {gate: {error: 0.6}}\n", []string{"retrain.gate", "error 0.6"}},
+		"no window":             {ok + "retrain: {window_days: 0}\n", []string{"retrain.window_days", "0 is less than 1"}},
+		"endless window":        {ok + "retrain: {window_days: 1000000}\n", []string{"retrain.window_days", "1000000"}},
+		"no admission":          {ok + "retrain: {admission: []}\n", []string{"retrain: ", "admission"}},
+		"unknown admission":     {ok + "retrain: {admission: [kept]}\n", []string{"retrain: ", `"kept"`}},
+		"all judged":            {ok + "retrain: {judged: 1}\n", []string{"retrain: ", "judged"}},
+		"no topics":             {ok + "retrain: {rank: 0}\n", []string{"retrain: ", "rank 0"}},
 		"unknown topic":         {ok + "questionnaires: {topics: {score: x}}\n", []string{"line 2", `"score"`, `"scores"`}},
 		"an instrument twice":   {ok + "questionnaires: {models: {bfi: x, bfi: y}}\n", []string{"line 2", "bfi"}},
 		"a list of models":      {ok + "questionnaires: {models: [x]}\n", []string{"line 2"}},
@@ -140,6 +152,27 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+func TestLoadRetrain(t *testing.T) {
+	t.Parallel()
+	path := write(t, `kafka: {brokers: [a:1]}
+retrain: {site: site.yaml, window_days: 90, admission: [admitted, transferred], min_events: 30, gate: {margin: -1, calibration: {low: 0.9}}}
+`)
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default().Retrain
+	want.Site, want.WindowDays, want.MinEvents = filepath.Join(filepath.Dir(path), "site.yaml"), 90, 30
+	want.Admission = []msg.Disposition{msg.Admitted, msg.Transferred}
+	want.Gate.Margin, want.Gate.Calibration.Low = -1, 0.9
+	if d := cmp.Diff(want, c.Retrain); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if past, fit := c.Retrain.Past(), c.Retrain.Fit(); past.Window != 90*24*time.Hour || fit.MinEvents != 30 || !fit.WarmStart {
+		t.Errorf("past %+v, fit %+v", past, fit)
+	}
+}
+
 // TestExample holds the example that users start from against the defaults that it claims to show.
 func TestExample(t *testing.T) {
 	t.Parallel()
@@ -153,5 +186,28 @@ func TestExample(t *testing.T) {
 	want.Questionnaires.Models = map[string]string{}
 	if d := cmp.Diff(&want, got); d != "" {
 		t.Errorf("deploy/wardcast.yaml is not at the defaults (-want +got):\n%s", d)
+	}
+}
+
+// TestKubernetesExample reads the two files of the ConfigMap as the pods do.
+func TestKubernetesExample(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open(filepath.Join("..", "..", "..", "deploy", "kubernetes", "serve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var configMap struct {
+		Data map[string]string `yaml:"data"`
+	}
+	if err := yaml.NewDecoder(file).Decode(&configMap); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(write(t, configMap.Data["wardcast.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.ReadSite(strings.NewReader(configMap.Data[filepath.Base(c.Retrain.Site)])); err != nil || len(configMap.Data) != 2 {
+		t.Errorf("%d files, site %q: %v", len(configMap.Data), c.Retrain.Site, err)
 	}
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/models/retrain"
+)
+
+// ruled returns a configuration with a section retrain and a site's file next to it.
+func ruled(t *testing.T, section string) string {
+	t.Helper()
+	path := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: site.yaml, "+section+"}\n")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "site.yaml"), []byte("owner: Head of emergency medicine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRetrainRules: the configuration says how to retrain, unless a flag does.
+func TestRetrainRules(t *testing.T) {
+	t.Parallel()
+	path := ruled(t, "window_days: 90, judged: 0.5, admission: [admitted, died], rank: 7, min_documents: 300, min_events: 60")
+	rules := func(c *retrainCmd) *retrain.Job {
+		t.Helper()
+		cfg, err := config.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := &retrain.Job{}
+		if err := c.rules(job, &cfg.Retrain); err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	job := rules(&retrainCmd{AuxColumns: "age:numeric"})
+	if s, f := job.Settings, job.Fit; s.Window != 90*24*time.Hour || s.Judged != 0.5 || !slices.Equal(s.Admission, []msg.Disposition{msg.Admitted, msg.Died}) ||
+		f.Rank != 7 || f.MinDocuments != 300 || f.MinEvents != 60 || len(s.Aux) != 1 || job.Site.Owner != "Head of emergency medicine" {
+		t.Errorf("from the file: %+v, %+v, site %+v", s, f, job.Site)
+	}
+	days, rank, documents, events := 30, 5, 200, 20
+	other := clitest.File(t, "other.yaml", "owner: Chief physician\n")
+	job = rules(&retrainCmd{WindowDays: &days, Rank: &rank, MinDocuments: &documents, MinEvents: &events, AuxColumns: "age:numeric", door: door{Site: other}})
+	if s, f := job.Settings, job.Fit; s.Window != 30*24*time.Hour || f.Rank != 5 || f.MinDocuments != 200 || f.MinEvents != 20 || s.Judged != 0.5 || job.Site.Owner != "Chief physician" {
+		t.Errorf("from flags: %+v, %+v, site %+v", s, f, job.Site)
+	}
+}
+
+// TestTrainByTheConfiguredRule: a rule that no training passes refuses a model that the default rule would serve.
+func TestTrainByTheConfiguredRule(t *testing.T) {
+	t.Parallel()
+	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "800", "csv")), filepath.Join(t.TempDir(), "models")
+	flags := []string{"train", "--input", notes, "--rank", "5", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--config"}
+	succeed(t, "", append(flags, ruled(t, ""))...)
+	if card := succeed(t, "", "models", "card", "--model-dir", dir); !strings.Contains(card, "Head of emergency medicine") {
+		t.Error("the card does not name the owner")
+	}
+	r := wardcast(t, "", append(flags, ruled(t, "gate: {margin: -1000, recalibration_gain: 1000}"))...)
+	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "the margin of -1000 standard errors") {
+		t.Errorf("exits %d: %s", r.Code, r.Stderr)
+	}
+	fail(t, cli.ExitFailed, append(flags, ruled(t, "gate: {error: 2}")), "retrain.gate", "error 2")
+}
+
+// TestRetrainMetrics: the file tells of a night that succeeds, and of one that fails.
+func TestRetrainMetrics(t *testing.T) {
+	t.Parallel()
+	flags, file := past(t, pastNotes), filepath.Join(t.TempDir(), "wardcast.prom")
+	run := append([]string{"retrain", "--metrics-file", file, "--model-dir", filepath.Join(t.TempDir(), "models")}, flags...)
+	told := func(want ...string) {
+		t.Helper()
+		got, err := os.ReadFile(file) //nolint:gosec // the test's own
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(string(got), w) {
+				t.Errorf("no %q in\n%s", w, got)
+			}
+		}
+	}
+	succeed(t, "", run...)
+	told("wardcast_retrain_failed 0\n", `wardcast_retrain_decision{decision="promote"} 1`, "wardcast_retrain_success_timestamp_seconds ", `wardcast_retrain_log_loss{of="challenger"} 0.`)
+	if err := os.WriteFile(flags[1], nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, cli.ExitFailed, run, "wardcast: ")
+	told("wardcast_retrain_failed 1\n", "wardcast_retrain_success_timestamp_seconds ")
+}
+
+func TestRetrainRefusesFlags(t *testing.T) {
+	t.Parallel()
+	run := append([]string{"retrain", "--model-dir", t.TempDir()}, past(t, 10)...)
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--window-days", "0"), "window_days: 0 is less than 1")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--min-events", "3"), "min events 3")
+}
