@@ -175,7 +175,7 @@ func (c *Counts) told() []report.Count {
 	return append([]report.Count{
 		{Name: "visits with final outcomes that contradict each other", Number: c.Conflicting},
 		{Name: "visits whose outcome was corrected or cancelled", Number: c.Revised},
-		{Name: "outcomes that differ from a later one of their visit that stands before them", Number: c.OutcomesOvertaken},
+		{Name: "outcomes that a later decision on their visit overrules", Number: c.OutcomesOvertaken},
 		{Name: "visits with an outcome and without a note", Number: c.WithoutNote},
 	}, c.Told(c.Recurring)...)
 }
