@@ -439,3 +439,37 @@ func TestDoorOfSeveralOutcomes(t *testing.T) {
 		t.Errorf("a recalibration would not have been tried: %+v", f.Recalibrated)
 	}
 }
+
+// TestKeepLater: only the notes after the champion's count, unless they are too few to tell anything.
+func TestKeepLater(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		rows, from, least int // every second note is an admission
+		want              bool
+	}{
+		"enough":            {1000, 790, 20, true},
+		"a hundred of each": {1000, 800, 20, true},
+		"fewer":             {1000, 802, 20, false},
+		"half of a few":     {80, 40, 20, true},
+		"less than half":    {80, 44, 20, false},
+		"the setting":       {80, 40, 30, false},
+		"all":               {60, 0, 20, true},
+	} {
+		candidate := Candidate{Notes: Data{Rows: make([]Row, c.rows)}, Probabilities: make([]float64, c.rows)}
+		for i := range candidate.Notes.Rows {
+			candidate.Notes.Rows[i] = Row{Arrived: begin.Add(time.Duration(i+1) * time.Hour), Positive: i%2 == 0}
+		}
+		got := candidate.keepLater(begin.Add(time.Duration(c.from)*time.Hour), c.least)
+		left := c.rows
+		if c.want {
+			left -= c.from
+		}
+		if got != c.want || len(candidate.Notes.Rows) != left || len(candidate.Probabilities) != left {
+			t.Errorf("%s: %v with %d notes", name, got, len(candidate.Notes.Rows))
+		}
+	}
+	if c := (Candidate{Notes: Data{Rows: make([]Row, 500)}}); c.keepLater(time.Time{}, 20) {
+		t.Error("kept later notes though it is unknown what the champion learned from")
+	}
+}
