@@ -17,7 +17,7 @@ import (
 // door is the flags of commands whose models the gate judges.
 type door struct {
 	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
-	Why   string `help:"Reason, for the history." placeholder:"TEXT"`
+	Why   string `help:"Reason, for the history: of --force, or why there is a training at all." placeholder:"TEXT"`
 	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
 
@@ -57,12 +57,17 @@ func readSite(path string) (_ *report.Site, err error) {
 // told logs what became of a candidate, and returns cli.ErrRefused if it changed nothing.
 func told(log *slog.Logger, e *train.Entry) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
+	if report.TooGood(e.Verdict.Figures.Challenger) {
+		log.Warn(report.LooksLeaked+"; `wardcast models card` names the words of the greatest weight", "auroc", e.Verdict.Figures.Challenger.AUROC.Value, "generation", e.Candidate.Name)
+	}
 	switch {
 	case e.Served == nil:
 		log.Warn("the gate refused the new models; they stay in the store", facts...)
 		return cli.ErrRefused
 	case e.Served != e.Candidate:
 		log.Warn("the champion was recalibrated; the new models stay in the store", append(facts, "served", e.Served.Name)...)
+	case e.Verdict.Decision != gate.Promote:
+		log.Warn("the new models are served by --force although the gate did not let them through", facts...)
 	default:
 		log.Info("the new models are served", facts...)
 	}

@@ -67,6 +67,9 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--time-zone: %w", err))
 	}
+	if err := obs.CheckFile(c.MetricsFile); err != nil {
+		return cli.Usage(fmt.Errorf("--metrics-file: %w", err))
+	}
 	if c.Schedule == "" {
 		return c.once(ctx, d, zone)
 	}
