@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,18 @@ func (f *door) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string)
 		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
 		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
+}
+
+// interrupted adds to the error of a training that a signal ended what is served now.
+func interrupted(ctx context.Context, door *train.Door, err error) error {
+	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+		return err
+	}
+	leaves := "see `wardcast models history` for whether the new models are served"
+	if door.Untouched(context.WithoutCancel(ctx)) {
+		leaves = "what is served did not change"
+	}
+	return &cli.InterruptedError{Err: err, Leaves: leaves}
 }
 
 // readSite reads what the site says of its models; "" is nothing.

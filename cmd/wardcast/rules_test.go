@@ -100,8 +100,8 @@ func TestRetrainMetrics(t *testing.T) {
 func TestRetrainRefusesFlags(t *testing.T) {
 	t.Parallel()
 	run := append([]string{"retrain", "--model-dir", t.TempDir()}, past(t, 10)...)
-	fail(t, cli.ExitUsage, append(slices.Clip(run), "--window-days", "0"), "window_days: 0 is less than 1")
-	fail(t, cli.ExitUsage, append(slices.Clip(run), "--min-events", "3"), "min events 3")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--window-days", "0"), "--window-days: 0 is less than 1")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--min-events", "3"), "--min-events: ", "min events 3")
 	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "wardcast.txt")), "--metrics-file", ".prom")
 	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "none", "wardcast.prom")), "--metrics-file", "none")
 }

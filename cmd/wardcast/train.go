@@ -180,7 +180,7 @@ func holdLess() {
 	}
 }
 
-func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	holdLess()
 	s, err := c.settings()
 	if err != nil {
@@ -204,6 +204,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	door := c.open(d, store, rules, "train")
 	door.MinEvents = c.MinEvents
+	defer func() { err = interrupted(ctx, door, err) }()
 	if err := door.Begin(ctx); err != nil {
 		return err
 	}

@@ -74,6 +74,11 @@ func (d *Door) logger() *slog.Logger {
 	return d.Logger
 }
 
+// Untouched reports whether what is served is surely what it was at Begin.
+func (d *Door) Untouched(ctx context.Context) bool {
+	return !d.begun || d.Store.Unchanged(ctx, d.from) == nil
+}
+
 // From returns the generation that was served at Begin, "" if none was.
 func (d *Door) From() string { return d.from }
 
