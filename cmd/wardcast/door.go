@@ -71,7 +71,8 @@ func readSite(path string) (_ *report.Site, err error) {
 func told(log *slog.Logger, e *train.Entry) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
 	if report.TooGood(e.Verdict.Figures.Challenger) {
-		log.Warn(report.LooksLeaked+"; `wardcast models card` names the words of the greatest weight", "auroc", e.Verdict.Figures.Challenger.AUROC.Value, "generation", e.Candidate.Name)
+		const leaked = report.LooksLeaked + "; `wardcast models card` names the words of the greatest weight"
+		log.Warn(leaked, "auroc", e.Verdict.Figures.Challenger.AUROC.Value, "generation", e.Candidate.Name)
 	}
 	switch {
 	case e.Served == nil:

@@ -154,6 +154,7 @@ func TestUsageErrors(t *testing.T) {
 		"missing value":           {[]string{"predict", "--text"}, "--text needs a value"},
 		"not a fraction":          {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
 		"negative seed":           {[]string{"synth", "notes", "--seed=-1"}, `--seed: "-1" is not a whole number from 0`},
+		"a page as JSON":          {[]string{"models", "card", "--model-dir", ".", "--html", "--output=json"}, "exclude each other"},
 		"too many arguments":      {[]string{"check-config", config, config}, "unexpected argument"},
 		"not one of":              {[]string{"demo", "--output=xml"}, "--output"},
 		"not a number":            {[]string{"factorize", "--input", config, "--rank", "many", "--out", "x"}, `--rank: "many" is not a whole number`},
