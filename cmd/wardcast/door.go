@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +18,7 @@ import (
 // door is the flags of commands whose models the gate judges.
 type door struct {
 	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
-	Why   string `help:"Reason, for the history." placeholder:"TEXT"`
+	Why   string `help:"Reason, for the history: of --force, or why there is a training at all." placeholder:"TEXT"`
 	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
 
@@ -35,6 +36,18 @@ func (f *door) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string)
 		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
 		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
+}
+
+// interrupted adds to the error of a training that a signal ended what is served now.
+func interrupted(ctx context.Context, door *train.Door, err error) error {
+	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+		return err
+	}
+	leaves := "see `wardcast models history` for whether the new models are served"
+	if door.Untouched(context.WithoutCancel(ctx)) {
+		leaves = "what is served did not change"
+	}
+	return &cli.InterruptedError{Err: err, Leaves: leaves}
 }
 
 // readSite reads what the site says of its models; "" is nothing.
@@ -57,12 +70,18 @@ func readSite(path string) (_ *report.Site, err error) {
 // told logs what became of a candidate, and returns cli.ErrRefused if it changed nothing.
 func told(log *slog.Logger, e *train.Entry) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
+	if report.TooGood(e.Verdict.Figures.Challenger) {
+		const leaked = report.LooksLeaked + "; `wardcast models card` names the words of the greatest weight"
+		log.Warn(leaked, "auroc", e.Verdict.Figures.Challenger.AUROC.Value, "generation", e.Candidate.Name)
+	}
 	switch {
 	case e.Served == nil:
 		log.Warn("the gate refused the new models; they stay in the store", facts...)
 		return cli.ErrRefused
 	case e.Served != e.Candidate:
 		log.Warn("the champion was recalibrated; the new models stay in the store", append(facts, "served", e.Served.Name)...)
+	case e.Verdict.Decision != gate.Promote:
+		log.Warn("the new models are served by --force although the gate did not let them through", facts...)
 	default:
 		log.Info("the new models are served", facts...)
 	}

@@ -80,6 +80,19 @@ func synthetic(t *testing.T, n, format string) string {
 	return succeed(t, "", "synth", "notes", "-n", n, "--format", format)
 }
 
+// broken returns a store whose record of what is served cannot be read.
+func broken(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "broken")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "champion"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestHelp asks every command for help.
 func TestHelp(t *testing.T) {
 	t.Parallel()
@@ -141,6 +154,7 @@ func TestUsageErrors(t *testing.T) {
 		"missing value":           {[]string{"predict", "--text"}, "--text needs a value"},
 		"not a fraction":          {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
 		"negative seed":           {[]string{"synth", "notes", "--seed=-1"}, `--seed: "-1" is not a whole number from 0`},
+		"a page as JSON":          {[]string{"models", "card", "--model-dir", ".", "--html", "--output=json"}, "exclude each other"},
 		"too many arguments":      {[]string{"check-config", config, config}, "unexpected argument"},
 		"not one of":              {[]string{"demo", "--output=xml"}, "--output"},
 		"not a number":            {[]string{"factorize", "--input", config, "--rank", "many", "--out", "x"}, `--rank: "many" is not a whole number`},
@@ -173,6 +187,7 @@ func TestCheckConfig(t *testing.T) {
 		"wrong type":          {"kafka: {brokers: [127.0.0.1:9092], session_timeout: soon}\n", []string{"line 1", "soon"}},
 		"two faults":          {"kafka: {brokers: [nowhere]}\nlog: {level: loud}\n", []string{"kafka.brokers", "log.level"}},
 		"no champion":         {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n", []string{"models.store", "no champion"}},
+		"unreadable champion": {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: '" + broken(t) + "'}\n", []string{"with models.store", "broken"}},
 		"no such bucket":      {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: 'ftp://x'}\n", []string{"models.store", "ftp://x"}},
 		"no file of the site": {"kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: nowhere.yaml}\n", []string{"what the site says", "nowhere.yaml"}},
 		"no YAML":             {"kafka: [", []string{"bad.yaml"}},

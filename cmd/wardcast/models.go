@@ -118,6 +118,9 @@ type modelsCardCmd struct {
 }
 
 func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.HTML && c.JSON() {
+		return cli.Usage(errors.New("--html and --output=json exclude each other: give one of them"))
+	}
 	b, err := c.load(ctx, c.Model)
 	if err != nil {
 		return err

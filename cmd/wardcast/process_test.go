@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -118,6 +119,18 @@ func TestInterrupt(t *testing.T) {
 	p.says("rows without text") // and goes on for minutes
 	p.signal(os.Interrupt)
 	if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+		t.Errorf("exits %d and says %q", code, said)
+	}
+}
+
+// TestInterruptedTraining: whoever stops a training is told that it changed nothing.
+func TestInterruptedTraining(t *testing.T) {
+	t.Parallel()
+	input := clitest.File(t, "notes.csv", synthetic(t, "4000", "csv"))
+	p := start(t, "train", "--input", input, "--model-dir", filepath.Join(t.TempDir(), "models"), "--ridge", "0", "--method", "smf-w", "--rank", "5,10,20")
+	p.says("a ridge of 0") // and goes on for minutes
+	p.signal(os.Interrupt)
+	if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received: what is served did not change\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }

@@ -67,6 +67,9 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--time-zone: %w", err))
 	}
+	if err := obs.CheckFile(c.MetricsFile); err != nil {
+		return cli.Usage(fmt.Errorf("--metrics-file: %w", err))
+	}
 	if c.Schedule == "" {
 		return c.once(ctx, d, zone)
 	}
@@ -91,6 +94,7 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	job := &retrain.Job{Version: version, Logger: d.Log}
 	result, err := c.retrain(ctx, d, job, began.In(zone))
 	took := time.Since(began)
+	err = interrupted(ctx, &job.Door, err)
 	if c.MetricsFile != "" && ctx.Err() == nil { // a run that somebody stops has not failed
 		m := obs.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
 		if err := m.WriteFile(c.MetricsFile); err != nil {
@@ -192,8 +196,12 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 			*flag.key = *flag.given
 		}
 	}
-	if err := errors.Join(r.Check()...); err != nil { // of the flags: those of the file are checked
-		return cli.Usage(err)
+	if errs := r.Check(); errs != nil { // of the flags: those of the file are checked
+		for i, err := range errs {
+			key, why, _ := strings.Cut(strings.TrimPrefix(err.Error(), "retrain."), ": ")
+			errs[i] = fmt.Errorf("--%s: %s", strings.ReplaceAll(key, "_", "-"), why)
+		}
+		return cli.Usage(errors.Join(errs...))
 	}
 	asOf := job.Settings.AsOf
 	job.Settings, job.Fit = r.Past(), r.Fit()

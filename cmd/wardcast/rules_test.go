@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,6 +100,56 @@ func TestRetrainMetrics(t *testing.T) {
 func TestRetrainRefusesFlags(t *testing.T) {
 	t.Parallel()
 	run := append([]string{"retrain", "--model-dir", t.TempDir()}, past(t, 10)...)
-	fail(t, cli.ExitUsage, append(slices.Clip(run), "--window-days", "0"), "window_days: 0 is less than 1")
-	fail(t, cli.ExitUsage, append(slices.Clip(run), "--min-events", "3"), "min events 3")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--window-days", "0"), "--window-days: 0 is less than 1")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--min-events", "3"), "--min-events: ", "min events 3")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "wardcast.txt")), "--metrics-file", ".prom")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "none", "wardcast.prom")), "--metrics-file", "none")
+}
+
+// TestTrainOnFewAdmissions: no generation of fewer than --min-events admissions is served, not even the first, unless it is forced,
+// and then the log and the history tell it.
+func TestTrainOnFewAdmissions(t *testing.T) {
+	t.Parallel()
+	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "800", "csv")), filepath.Join(t.TempDir(), "models")
+	run := []string{"train", "--input", notes, "--rank", "5", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--min-events", "400"}
+	r := wardcast(t, "", run...)
+	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "it takes at least 400 of each") {
+		t.Errorf("exits %d: %s", r.Code, r.Stderr)
+	}
+	r = wardcast(t, "", append(run, "--force", "--why", "a trial")...)
+	if r.Code != 0 || !strings.Contains(r.Stderr, `level=WARN msg="the new models are served by --force although the gate did not let them through"`) && !strings.Contains(r.Stderr, `"level":"WARN","msg":"the new models are served by --force`) {
+		t.Errorf("exits %d: %s", r.Code, r.Stderr)
+	}
+	if out := succeed(t, "", "models", "history", "--model-dir", dir); !strings.Contains(out, "a trial (served by --force, the gate said refuse: a model of ") {
+		t.Errorf("history: %s", out)
+	}
+}
+
+// TestTrainOnLeakedOutcomes: text that was written after triage is served, but not without a word.
+func TestTrainOnLeakedOutcomes(t *testing.T) {
+	t.Parallel()
+	lines := strings.Split(strings.TrimSpace(synthetic(t, "800", "jsonl")), "\n")
+	for i, line := range lines {
+		var note map[string]any
+		if err := json.Unmarshal([]byte(line), &note); err != nil {
+			t.Fatal(err)
+		}
+		if admitted, _ := note["label"].(float64); admitted == 1 {
+			note["text"] = note["text"].(string) + ", admit to ward 7" //nolint:forcetypeassert // a test
+		}
+		b, err := json.Marshal(note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[i] = string(b)
+	}
+	notes, dir := clitest.File(t, "notes.jsonl", strings.Join(lines, "\n")), filepath.Join(t.TempDir(), "models")
+	r := wardcast(t, "", "train", "--input", notes, "--rank", "5", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir)
+	if r.Code != 0 || !strings.Contains(r.Stderr, "too good to be true") {
+		t.Errorf("exits %d: %s", r.Code, r.Stderr)
+	}
+	card := succeed(t, "", "models", "card", "--model-dir", dir)
+	if !strings.Contains(card, "- The AUROC is above 0.95, too good to be true") || !strings.Contains(card, `"ward"`) {
+		t.Error(card[:min(2500, len(card))])
+	}
 }

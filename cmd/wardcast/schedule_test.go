@@ -60,6 +60,7 @@ func TestScheduleRefuses(t *testing.T) {
 		want string
 	}{
 		"no expression":   {[]string{"--schedule", "2am"}, `as in "30 2 * * *"`},
+		"never":           {[]string{"--schedule", "0 0 31 2 *"}, "has no next time"},
 		"no zone":         {[]string{"--schedule", "@daily", "--time-zone", "Berlin"}, "unknown time zone Berlin"},
 		"one cut-off":     {[]string{"--schedule", "@daily", "--as-of", "2026-11-20T00:00:00Z"}, "--as-of"},
 		"once and always": {[]string{"--schedule", "@daily", "--once"}, "--once"},

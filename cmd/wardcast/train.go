@@ -166,7 +166,7 @@ type trainCmd struct {
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
-	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model." default:"${minEvents}"`
+	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model, and all notes together for the gate to serve one." default:"${minEvents}"`
 	Config       string `help:"Configuration file, of whose section retrain the gate's rule and the site's file are taken." type:"existingfile" placeholder:"FILE"`
 	door
 }
@@ -180,7 +180,7 @@ func holdLess() {
 	}
 }
 
-func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	holdLess()
 	s, err := c.settings()
 	if err != nil {
@@ -203,6 +203,8 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	door := c.open(d, store, rules, "train")
+	door.MinEvents = c.MinEvents
+	defer func() { err = interrupted(ctx, door, err) }()
 	if err := door.Begin(ctx); err != nil {
 		return err
 	}

@@ -37,6 +37,17 @@ type Deps struct {
 // ErrReported ends a command with ExitFailed after it has said why.
 var ErrReported = errors.New("reported")
 
+// InterruptedError wraps the error of a command that a signal ended, and tells what that leaves.
+type InterruptedError struct {
+	Err    error
+	Leaves string
+}
+
+func (e *InterruptedError) Error() string { return e.Err.Error() + ": " + e.Leaves }
+
+// Unwrap returns the error.
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
 // ErrRefused ends a command with ExitRefused after it has said why the gate let nothing through.
 var ErrRefused = errors.New("refused")
 
@@ -99,7 +110,11 @@ func (p *Program) Run() int {
 	case errors.Is(err, ErrRefused):
 		return ExitRefused
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return p.fail(context.Cause(ctx), ExitFailed) // name the signal, not the loop that it ended
+		cause := context.Cause(ctx) // name the signal, not the loop that it ended
+		if i, ok := errors.AsType[*InterruptedError](err); ok {
+			cause = fmt.Errorf("%w: %s", cause, i.Leaves)
+		}
+		return p.fail(cause, ExitFailed)
 	case p.usage(err):
 		return p.fail(err, ExitUsage)
 	default:

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -15,7 +16,7 @@ var saneSlope = eval.Interval{Low: 0.5, High: 2}
 // decide sets decision and reason from the figures.
 func (v *Verdict) decide(n *Notes, s Settings) {
 	f := &v.Figures
-	objection := f.objection(s)
+	objection := f.objection(n, s)
 	switch r := f.Recalibrated; {
 	case f.Champion != nil && !n.Seen && !n.Fixed && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
 		v.Decision = Recalibrate
@@ -57,8 +58,12 @@ func Knows(a *eval.Assessment) bool {
 }
 
 // objection returns what speaks against the challenger, "" for nothing.
-func (f *Figures) objection(s Settings) string {
+func (f *Figures) objection(n *Notes, s Settings) string {
 	a := f.Challenger
+	if l := n.Learned; l != nil && min(l.Admissions, l.Others) < l.Least {
+		return fmt.Sprintf("a model of %d admissions and %d other notes is none: it takes at least %d of each to train one; log loss %.4f, AUROC %s",
+			l.Admissions, l.Others, l.Least, a.LogLoss.Value, area(a))
+	}
 	if !Knows(a) {
 		return fmt.Sprintf("it knows nothing: log loss %.4f; it must be at least %g standard errors (%.4f each) below %.4f, that of the base rate; AUROC %s",
 			a.LogLoss.Value, Knowledge, a.Knowledge.StandardError, f.BaseLogLoss, area(a))
@@ -70,7 +75,7 @@ func (f *Figures) objection(s Settings) string {
 	d := f.Difference.LogLoss
 	switch {
 	case d.Value > 0 && s.Margin == 0:
-		return fmt.Sprintf("%s: it is not lower; %s", f.losses(), areas)
+		return fmt.Sprintf("%s: it is higher; %s", f.losses(), areas)
 	case d.Value > s.Margin*d.StandardError:
 		return fmt.Sprintf("%s, more than the margin of %g standard errors (%.4f) allows; %s", f.losses(), s.Margin, d.StandardError, areas)
 	}
@@ -96,8 +101,19 @@ func (f *Figures) objection(s Settings) string {
 // losses compares those of challenger and champion.
 func (f *Figures) losses() string {
 	d := f.Difference.LogLoss
-	return fmt.Sprintf("log loss %.4f against %.4f of the champion (difference %+.4f, 95 %% interval %+.4f to %+.4f)",
-		f.Challenger.LogLoss.Value, f.Champion.LogLoss.Value, d.Value, d.Low, d.High)
+	if d.Value == 0 && d.StandardError == 0 {
+		return fmt.Sprintf("log loss %.4f, the same as that of the champion for every note", f.Challenger.LogLoss.Value)
+	}
+	return fmt.Sprintf("log loss %.4f against %.4f of the champion (difference %s, 95 %% interval %s to %s)",
+		f.Challenger.LogLoss.Value, f.Champion.LogLoss.Value, signed(d.Value), signed(d.Low), signed(d.High))
+}
+
+// signed returns v with its sign and four decimals, or as many as it takes to tell it from 0.
+func signed(v float64) string {
+	if v != 0 && math.Abs(v) < 0.00005 {
+		return fmt.Sprintf("%+.1e", v)
+	}
+	return fmt.Sprintf("%+.4f", v)
 }
 
 // sample names the notes.

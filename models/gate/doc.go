@@ -6,7 +6,8 @@
 // al. 2025, Lancet Digit. Health). Notes of one patient count as one observation in every interval.
 //
 //  1. A challenger that knows nothing is refused, also without a champion: its log loss is not below that of predicting the
-//     share of admissions among these very notes, by at least 1.645 standard errors.
+//     share of admissions among these very notes, by at least 1.645 standard errors. So is one that learned from fewer notes of
+//     an outcome than Notes.Learned demands.
 //  2. Without a champion, one that knows something is promoted.
 //  3. A champion whose intercept and slope, fitted across folds of the later notes, lower its log loss by at least
 //     Settings.RecalibrationGain standard errors is recalibrated, unless the challenger passes 4 and is better even so, or the

@@ -30,6 +30,14 @@ type Notes struct {
 	// Fixed says that the champion cannot be recalibrated, as one of several outcomes: one intercept and slope cannot mend it.
 	Fixed     bool
 	Groupings []Grouping
+	// Learned counts the notes that the challenger was trained on; nil where there are known to be enough.
+	Learned *Learned
+}
+
+// Learned counts notes of training.
+type Learned struct {
+	Admissions, Others int
+	Least              int // of each that it takes
 }
 
 // Grouping sorts the notes by complaint, age band, sex, site or acuity.

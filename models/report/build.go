@@ -27,6 +27,7 @@ type Report struct {
 	Pieces     int              `json:"pieces"`
 	Terms      int              `json:"terms"`
 	Supervised bool             `json:"supervised,omitempty"`
+	Heaviest   []string         `json:"heaviest_words,omitempty"` // those that move predictions most
 	// Correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no correction
 	// of that.
 	Correction *int `json:"correction,omitempty"`
@@ -102,7 +103,7 @@ func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
-		Supervised: in.Supervised, Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
+		Supervised: in.Supervised, Heaviest: in.Heaviest, Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {
 		r.Site = &Site{}
@@ -145,7 +146,7 @@ func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 	}
 	d.Training = r.Data.Training
 	return Build(Input{
-		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised,
+		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised, Heaviest: r.Heaviest,
 		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
 	})
 }

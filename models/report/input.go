@@ -16,6 +16,7 @@ type Input struct {
 	Topics, Words, Pieces, Terms int
 	// Supervised tells that topics and coefficients were made together.
 	Supervised bool
+	Heaviest   []string // words that move predictions most
 	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints, whose other
 	// coefficients it shares; nil if it is no such correction.
 	Correction *int

@@ -379,3 +379,23 @@ func TestAgeBand(t *testing.T) {
 		t.Errorf("NaN: %q", got)
 	}
 }
+
+// TestTooGood: predictions that know more than triage can get a warning that names where to look.
+func TestTooGood(t *testing.T) {
+	t.Parallel()
+	in := bare()
+	for i, y := range in.Evaluation.Admitted {
+		if in.Evaluation.Probabilities[i] = 0.1; y {
+			in.Evaluation.Probabilities[i] = 0.9
+		}
+	}
+	in.Heaviest = []string{"admit", "ward"}
+	r, err := report.Build(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `The AUROC is above 0.95, too good to be true: look for text that was written after triage. The words of the greatest weight are "admit", "ward".`
+	if len(r.Warnings) == 0 || r.Warnings[0] != want {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}

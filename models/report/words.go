@@ -32,6 +32,9 @@ func (r *Report) warnings() []string {
 	if !gate.Knows(m) {
 		add("The model knows nothing: its log loss is not below that of the base rate by %g standard errors. Do not use it.", gate.Knowledge)
 	}
+	if TooGood(m) {
+		add("%s", strings.ToUpper(LooksLeaked[:1])+LooksLeaked[1:]+r.heaviest()+".")
+	}
 	if r.Kind != Later {
 		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too good.")
 	}
@@ -60,6 +63,23 @@ func (r *Report) warnings() []string {
 		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the figures on later notes, not those on training notes.", number(r.EventsPerVariable, 1))
 	}
 	return out
+}
+
+// tooGood is the AUROC that triage notes alone do not give.
+const tooGood = 0.95
+
+// LooksLeaked is what to say of predictions that are TooGood.
+const LooksLeaked = "the AUROC is above 0.95, too good to be true: look for text that was written after triage"
+
+// TooGood reports whether predictions are better than notes of triage allow.
+func TooGood(a *eval.Assessment) bool { return a != nil && a.AUROC != nil && a.AUROC.Value > tooGood }
+
+// heaviest names the words that move the predictions most.
+func (r *Report) heaviest() string {
+	if len(r.Heaviest) == 0 {
+		return ""
+	}
+	return ". The words of the greatest weight are " + quoted(r.Heaviest)
 }
 
 // number returns v with so many decimals.

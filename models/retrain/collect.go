@@ -61,7 +61,7 @@ func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
 	if err := source.Notes(ctx, c.counts.From.Add(-recordedSlack), c.note); err != nil {
 		return nil, fmt.Errorf("reading notes: %w", err)
 	}
-	return c.finish()
+	return c.finish(source.Names())
 }
 
 // collector joins notes with outcomes.

@@ -267,7 +267,15 @@ func TestTooFewEvents(t *testing.T) {
 	if !ok || few.Documents != 300 || few.Events != 30 || few.Others != 270 {
 		t.Fatalf("got %v", err)
 	}
-	if !strings.Contains(err.Error(), "300 with 30 admissions") {
+	if !strings.Contains(err.Error(), "300 with 30 admissions") || !strings.Contains(err.Error(), "left out: 100 to judge by") {
+		t.Error(err)
+	}
+	_, err = retrain.Collect(t.Context(), m, retrain.Settings{AsOf: at(-10)})
+	if err == nil || !strings.HasSuffix(err.Error(), "Read were 400 notes and 400 outcomes from "+strings.Join(m.Names(), ", ")+", and the cut-off is "+at(-10).Format(time.RFC3339)+"; notes left out: 400 after_cut_off") {
+		t.Error(err)
+	}
+	_, err = retrain.Collect(t.Context(), &memory{}, retrain.Settings{AsOf: at(9)})
+	if err == nil || !strings.Contains(err.Error(), "Read were 0 notes and 0 outcomes") || !strings.HasSuffix(err.Error(), "left out: none") {
 		t.Error(err)
 	}
 	if _, err := retrain.Collect(t.Context(), m, retrain.Settings{MinEvents: 30}); err != nil {

@@ -189,12 +189,26 @@ func (c *Counts) about(sources []string) report.Data {
 
 // TooFewError says that there are too few labelled notes to train on.
 type TooFewError struct {
-	Documents, Events, Others          int // to train on: all, positive, and negative rows
-	MinDocuments, MinEvents, Undecided int
+	Documents, Events, Others int // to train on: all, positive, and negative rows
+	MinDocuments, MinEvents   int
+	Sources                   []string
+	Counts                    Counts // of all that was read
 }
 
 // Error names what is missing.
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("too few notes to train on: %d with %d admissions and %d other outcomes; at least %d notes and %d of each are required (%d notes have no outcome yet)",
-		e.Documents, e.Events, e.Others, e.MinDocuments, e.MinEvents, e.Undecided)
+	c := &e.Counts
+	left := []string{}
+	for _, x := range c.exclusions() {
+		left = append(left, fmt.Sprintf("%d %s", x.Notes, x.Reason))
+	}
+	if c.Split.Judge > 0 {
+		left = append(left, fmt.Sprintf("%d to judge by", c.Split.Judge))
+	}
+	if len(left) == 0 {
+		left = []string{"none"}
+	}
+	return fmt.Sprintf("too few notes to train on: %d with %d admissions and %d other outcomes; at least %d notes and %d of each are required. Read were %d notes and %d outcomes from %s, and the cut-off is %s; notes left out: %s",
+		e.Documents, e.Events, e.Others, e.MinDocuments, e.MinEvents, c.Notes.Messages, c.Outcomes.Messages, strings.Join(e.Sources, ", "),
+		c.AsOf.Format(time.RFC3339), strings.Join(left, ", "))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // finish labels, orders, counts and splits the rows.
-func (c *collector) finish() (*Past, error) {
+func (c *collector) finish(sources []string) (*Past, error) {
 	c.label()
 	c.index, c.visits, c.recorded, c.interned = nil, nil, nil, nil
 	c.rows = slices.DeleteFunc(c.rows, func(r train.Row) bool { return r.Text == "" })
@@ -29,7 +29,7 @@ func (c *collector) finish() (*Past, error) {
 	c.counts.Attenders = train.CountAttenders(c.rows)
 	c.counts.Recurring = train.CountRecurring(c.rows)
 	past := &Past{Rows: c.rows, Counts: c.counts}
-	err := past.split(&c.settings)
+	err := past.split(&c.settings, sources)
 	return past, err
 }
 
@@ -57,7 +57,7 @@ func (c *collector) label() {
 }
 
 // split divides the rows in time and checks that there are enough to train on.
-func (p *Past) split(s *Settings) error {
+func (p *Past) split(s *Settings, sources []string) error {
 	c := &p.Counts.Split
 	c.PatientsKnown = p.Counts.UnknownPatient == 0
 	var divided error
@@ -68,7 +68,7 @@ func (p *Past) split(s *Settings) error {
 	if c.Train < s.MinDocuments || min(c.TrainEvents, others) < s.MinEvents {
 		return &TooFewError{
 			Documents: c.Train, Events: c.TrainEvents, Others: others, MinDocuments: s.MinDocuments, MinEvents: s.MinEvents,
-			Undecided: p.Counts.Excluded[Undecided] + p.Counts.Excluded[Cancelled],
+			Sources: sources, Counts: p.Counts,
 		}
 	}
 	return divided

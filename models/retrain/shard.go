@@ -57,12 +57,29 @@ func (s Shard) ours(model string) bool {
 type round struct {
 	AsOf time.Time
 	From string // generation that was served at the beginning
-	// SHA256 is that of the notes to train on, and of all that the models depend on.
-	SHA256 [sha256.Size]byte
+	// Settings and Notes are the SHA-256 of all that the models depend on besides the notes to train on, and of these.
+	Settings, Notes [sha256.Size]byte
 }
 
 func (r round) equal(other round) bool {
-	return r.AsOf.Equal(other.AsOf) && r.From == other.From && r.SHA256 == other.SHA256
+	return r.AsOf.Equal(other.AsOf) && r.From == other.From && r.alike(other)
+}
+
+// alike reports whether both learn from the same notes with the same settings.
+func (r round) alike(other round) bool { return r.Settings == other.Settings && r.Notes == other.Notes }
+
+// unlike names in what two rounds differ.
+func (r round) unlike(other round) string {
+	var names []string
+	for _, of := range []struct {
+		differs bool
+		name    string
+	}{{r.Settings != other.Settings, "settings"}, {r.Notes != other.Notes, "notes"}, {r.From != other.From, "served models"}} {
+		if of.differs {
+			names = append(names, of.name)
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // part is what one shard leaves for the others.
@@ -76,11 +93,24 @@ type part struct {
 // pooledPart is what shard 0 leaves for those that wait for it.
 type pooledPart struct {
 	Round  round
+	Made   bool // otherwise shard 0 is at it
 	Pooled train.Pooled
 }
 
 // look is how often a shard looks whether shard 0 is ready.
 const look = 5 * time.Second
+
+// patience is how often a shard looks at a result of shard 0 with other settings or notes before it gives up: shard 0 may have
+// been started again in the same moment, and not be as far yet as to say so.
+const patience = 24
+
+// DifferentError is returned by a shard that waits for shard 0, which has made its model of something else.
+type DifferentError struct{ In string }
+
+// Error tells in what the two differ.
+func (e *DifferentError) Error() string {
+	return "shard 0 has made the model of all complaints with other " + e.In + ": run all shards with the same settings and notes, shard 0 first or at the same time"
+}
 
 // SupersededError is returned by a shard whose fellows are at a later retraining already.
 type SupersededError struct{ AsOf time.Time }
@@ -101,7 +131,7 @@ func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job, asOf 
 	if err != nil {
 		return nil, nil, false, err
 	}
-	if own != nil && own.Round.AsOf.Equal(now.AsOf) && own.Round.SHA256 == now.SHA256 && own.Round.From != now.From {
+	if own != nil && own.Round.AsOf.Equal(now.AsOf) && own.Round.alike(now) && own.Round.From != now.From {
 		if done, err = j.joined(ctx, own.Round); err != nil || done {
 			return nil, nil, done, err
 		}
@@ -113,7 +143,7 @@ func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job, asOf 
 		if err != nil {
 			return nil, nil, false, err
 		}
-		made = pooled != nil && pooled.Round.equal(now)
+		made = pooled != nil && pooled.Made && pooled.Round.equal(now)
 	}
 	if !made {
 		if err := j.makePart(ctx, data, fit, now); err != nil {
@@ -142,11 +172,10 @@ func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
 		return round{}, fmt.Errorf("writing the settings: %w", err)
 	}
 	h := sha256.New()
-	_, _ = h.Write(settings) // cannot fail, nor can what follows
 	for i := range data.Rows {
 		writeRow(h, &data.Rows[i])
 	}
-	return round{AsOf: asOf, From: j.Door.From(), SHA256: [sha256.Size]byte(h.Sum(nil))}, nil
+	return round{AsOf: asOf, From: j.Door.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(h.Sum(nil))}, nil
 }
 
 // writeRow writes all of a row so that different rows are different bytes.
@@ -164,7 +193,7 @@ func writeRow(w io.Writer, r *train.Row) {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 		b = strconv.AppendBool(strconv.AppendBool(b, isNumber), isText)
 	}
-	_, _ = w.Write(b)
+	_, _ = w.Write(b) // of a hash: cannot fail
 }
 
 // part reads what a shard has left, nil if there is nothing that can be read.
@@ -250,11 +279,14 @@ func (j *Job) makePart(ctx context.Context, data train.Data, job train.Job, now 
 	var trained *train.Trained
 	var err error
 	if j.Shard.Index == 0 {
+		if err := j.write(ctx, pooledName(j.Shard), pooledPart{Round: now}); err != nil {
+			return err
+		}
 		var pooled *train.Pooled
 		if trained, pooled, err = train.Pool(ctx, data, j.Fit, job); err != nil {
 			return err
 		}
-		if err := j.write(ctx, pooledName(j.Shard), pooledPart{now, *pooled}); err != nil {
+		if err := j.write(ctx, pooledName(j.Shard), pooledPart{now, true, *pooled}); err != nil {
 			return err
 		}
 	} else {
@@ -288,22 +320,32 @@ func (j *Job) write(ctx context.Context, name string, v any) error {
 func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 	timer := time.NewTicker(look)
 	defer timer.Stop()
-	for told := false; ; told = true {
+	told := ""
+	for looks, others := 0, 0; ; looks++ {
 		p, err := j.pooled(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if p != nil {
+			differs := p.Round.unlike(now)
 			switch {
-			case p.Round.equal(now):
+			case p.Round.equal(now) && p.Made:
 				return &p.Pooled, nil
 			case p.Round.AsOf.After(now.AsOf):
 				return nil, &SupersededError{p.Round.AsOf}
-			case p.Round.AsOf.Equal(now.AsOf) && !told:
-				j.logger().Warn("what shard 0 left is of other notes, flags or champion; waiting for it to be run with the same")
+			case !p.Round.AsOf.Equal(now.AsOf) || differs == "":
+				others = 0
+			case differs != told:
+				j.logger().Warn("the result of shard 0 for this cut-off is of others; waiting for it to be run with the same", "differs_in", differs)
+				told = differs
+			}
+			if p.Made && p.Round.AsOf.Equal(now.AsOf) && p.Round.From == now.From && differs != "" {
+				if others++; others > patience {
+					return nil, &DifferentError{differs}
+				}
 			}
 		}
-		if !told {
+		if looks == 0 {
 			j.logger().Info("waiting for shard 0, which makes the model of all complaints", "cut_off", now.AsOf)
 		}
 		select {

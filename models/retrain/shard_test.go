@@ -1,10 +1,13 @@
 package retrain_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -238,4 +241,50 @@ func TestLastShardsTogether(t *testing.T) {
 		t.Errorf("the slower one: %+v, %v", r, err)
 	}
 	served(t, models.New(b))
+}
+
+// TestShardOfOtherSettings: a shard that was given other settings than shard 0 says so and ends; one that is only faster than a
+// shard 0 that is run again waits for it.
+func TestShardOfOtherSettings(t *testing.T) {
+	t.Parallel()
+	_, source := hospital(t, tinyVisits)
+	store := models.OpenDir(t.TempDir())
+	if r, err := tiny(store, source, retrain.Shard{Count: 2}).Run(t.Context()); err != nil || len(r.Missing) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	other := func(i int) *retrain.Job {
+		j := tiny(store, source, retrain.Shard{Index: i, Count: 2})
+		j.Fit.Seed = 99
+		return j
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		j := other(1)
+		j.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		began := time.Now()
+		_, err := j.Run(t.Context())
+		different, ok := errors.AsType[*retrain.DifferentError](err)
+		if !ok || different.In != "settings" || time.Since(began) > 10*time.Minute {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "differs_in=settings") {
+			t.Error(log.String())
+		}
+		less := &memory{source.outcomes, source.notes[:len(source.notes)-200]}
+		notes := tiny(store, less, retrain.Shard{Index: 1, Count: 2})
+		if _, err := notes.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "with other notes:") {
+			t.Errorf("of other notes: %v", err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			<-time.After(time.Minute)
+			if _, err := other(0).Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		if r, err := other(1).Run(t.Context()); err != nil {
+			t.Errorf("%+v, %v", r, err)
+		}
+		all.Wait()
+	})
 }

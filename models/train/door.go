@@ -37,6 +37,9 @@ type Door struct {
 	Created          time.Time
 	Logger           *slog.Logger // nil is silent
 
+	// MinEvents is how many notes of each outcome a candidate must have learned from; 0 where that is known.
+	MinEvents int
+
 	begun bool
 	from  string // generation that was served then, "" if none was
 }
@@ -69,6 +72,11 @@ func (d *Door) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return d.Logger
+}
+
+// Untouched reports whether what is served is surely what it was at Begin.
+func (d *Door) Untouched(ctx context.Context) bool {
+	return !d.begun || d.Store.Unchanged(ctx, d.from) == nil
 }
 
 // From returns the generation that was served at Begin, "" if none was.
@@ -121,6 +129,9 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	notes := gate.Notes{
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
+	if all := c.outcome(models.Other); all != nil && d.MinEvents > 0 {
+		notes.Learned = &gate.Learned{Admissions: all.Positives, Others: all.Documents - all.Positives, Least: d.MinEvents}
+	}
 	if before != nil {
 		notes.Fixed = before.models[models.Other].Classes() != nil
 		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
@@ -145,6 +156,15 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 		return nil, err
 	}
 	return e, changed(d.carryOut(ctx, e, &c, before))
+}
+
+// outcome returns what the training says of a model, nil if it made none.
+func (c *Candidate) outcome(model string) *Outcome {
+	at := slices.IndexFunc(c.Outcomes, func(o Outcome) bool { return o.Model == model })
+	if at < 0 {
+		return nil
+	}
+	return &c.Outcomes[at]
 }
 
 // candidate saves the versions and returns their generation, which is not in the store yet. last may be nil.
@@ -216,7 +236,11 @@ func (c *Candidate) record(v *gate.Verdict) error {
 func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion) error {
 	change := models.Change{From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
 	if d.Why != "" {
-		change.Why = d.Why + " (the gate: " + e.Verdict.Reason + ")"
+		said := "the gate"
+		if d.Force && e.Verdict.Decision != gate.Promote {
+			said = "served by --force, the gate said " + string(e.Verdict.Decision)
+		}
+		change.Why = d.Why + " (" + said + ": " + e.Verdict.Reason + ")"
 	}
 	if d.Force || e.Verdict.Decision == gate.Promote {
 		if err := d.Store.AddGeneration(ctx, e.Candidate); err != nil {

@@ -447,7 +447,8 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && slices.Max(s.ranks()) > p {
-		return nil, fmt.Errorf("%w: rank %d of a vocabulary of %d terms", ErrSettings, slices.Max(s.ranks()), p)
+		return nil, fmt.Errorf("%w: rank %d is more than the vocabulary has: the notes have only %d words that at least %d patients share; look whether this is the right text column, or give a lower --rank",
+			ErrSettings, slices.Max(s.ranks()), p, s.Text.MinDF)
 	}
 	if s.Method.Supervised() {
 		return supervise(ctx, r, t, &s, &d)

@@ -1,12 +1,14 @@
 package train
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
@@ -19,16 +21,23 @@ func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, job *Job) (*repor
 	nonzero := func(values []float64) int {
 		return len(values) - floats.Count(func(v float64) bool { return v == 0 }, values)
 	}
+	model, err := classifier.Load(b)
+	if err != nil {
+		return nil, fmt.Errorf("reading model %q: %w", m.Name, err)
+	}
 	about := job.About
 	about.Training = report.Window{From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents, Events: m.Training.Positives, Patients: known(d.Rows)}
 	about.Evaluation = about.Training
 	return report.Build(report.Input{
 		Manifest: m, Topics: m.Rank, Words: nonzero(f.Heads[0].Words), Pieces: nonzero(f.Heads[0].Grams), Terms: len(b.Vocabulary),
-		Supervised: Method(m.Method).Supervised(), Correction: f.correction, Classes: o.Classes, Data: about,
+		Supervised: Method(m.Method).Supervised(), Heaviest: model.Words(heaviest), Correction: f.correction, Classes: o.Classes, Data: about,
 		Evaluation: report.Evaluation{Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold, Patients: patients(d.Rows), Groupings: Groupings(d)},
 		Site:       job.Site,
 	})
 }
+
+// heaviest is how many words a report names of those that move predictions most.
+const heaviest = 8
 
 // known returns the number of patients, 0 if some row does not tell its own.
 func known(rows []Row) int {

@@ -33,7 +33,7 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 		return nil, fmt.Errorf("models.store %q: %w: train one with `wardcast train --model-dir %s`, or set models.store: \"\" if no notes are scored", c.Models.Store, err, c.Models.Store)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("with models.store %q: %w", c.Models.Store, err)
 	}
 	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words, Evidence: c.Scoring.Evidence}
 	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)

@@ -154,7 +154,7 @@ func Load(path string) (*Config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading configuration %s: %w", path, explain(err))
+		return nil, fmt.Errorf("reading configuration %s: %w", path, explain(err, values(data)))
 	}
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading configuration %s: more than one document", path)
@@ -171,8 +171,8 @@ func Load(path string) (*Config, error) {
 	for instrument, p := range c.Questionnaires.Models {
 		c.Questionnaires.Models[instrument] = resolve(p)
 	}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("checking configuration %s:\n%w", path, err)
+	if errs := c.check(); errs != nil {
+		return nil, fmt.Errorf("checking configuration %s:\n%w", path, errors.Join(located(errs, values(data))...))
 	}
 	return &c, nil
 }
@@ -200,8 +200,8 @@ func (k *Kafka) connection(password string) ingest.Connection {
 	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username, Password: ingest.Secret(password)}}
 }
 
-func (c *Config) check() error {
-	var errs []error
+// check returns what is wrong. Each error begins with the key.
+func (c *Config) check() (errs []error) {
 	bad := func(key, why string) { errs = append(errs, fmt.Errorf("%s: %s", key, why)) }
 	k, q := &c.Kafka, &c.Questionnaires
 	for _, err := range k.connection(k.SASL.PasswordFile + k.SASL.PasswordEnv).Check() { // the password itself is read later
@@ -263,19 +263,20 @@ func (c *Config) check() error {
 			used[name] = key
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
 
-// explain rewrites yaml's errors about unknown keys.
-func explain(err error) error {
+// explain rewrites yaml's errors: about unknown keys, and about values of the wrong type.
+func explain(err error, found []value) error {
 	t, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
 		return err
 	}
 	var errs []error
 	for _, line := range t.Errors {
+		line = named(line, found)
 		errs = append(errs, errors.New(unknownField.ReplaceAllStringFunc(line, func(s string) string {
 			found := unknownField.FindStringSubmatch(s)
 			known := keys(reflect.TypeFor[Config](), found[2])

@@ -47,25 +47,38 @@ func (r *Retrain) Fit() train.Settings {
 
 // Check returns what is wrong with the section, each with its key.
 func (r *Retrain) Check() (errs []error) {
-	bad := func(key string, why any) { errs = append(errs, fmt.Errorf("retrain%s: %v", key, why)) }
-	past, fit := r.Past(), r.Fit()
-	switch {
-	case r.WindowDays < 1: // 0 would be the default of retrain.Settings
-		bad(".window_days", fmt.Sprintf("%d is less than 1", r.WindowDays))
-	case r.WindowDays > maxWindowDays:
-		bad(".window_days", fmt.Sprintf("%d is more than %d", r.WindowDays, maxWindowDays))
-	case r.Judged == 0, len(r.Admission) == 0:
-		bad("", "judged and admission must not be empty")
-	default:
-		if err := past.Check(); err != nil {
-			bad("", err)
+	bad := func(key string, why any) { errs = append(errs, fmt.Errorf("retrain.%s: %v", key, why)) }
+	// 0 and an empty list would be the defaults of retrain.Settings.
+	if r.WindowDays < 1 {
+		bad("window_days", fmt.Sprintf("%d is less than 1", r.WindowDays))
+	} else if r.WindowDays > maxWindowDays {
+		bad("window_days", fmt.Sprintf("%d is more than %d", r.WindowDays, maxWindowDays))
+	}
+	if r.Judged == 0 {
+		bad("judged", "is 0: it takes notes to judge by")
+	}
+	if len(r.Admission) == 0 {
+		bad("admission", "is empty: name the dispositions that count as admitted")
+	}
+	fit := func(change func(*train.Settings)) error {
+		s := retrain.DefaultFit()
+		change(&s)
+		return s.Check(0)
+	}
+	for _, of := range []struct {
+		key string
+		err error
+	}{
+		{"judged", (&retrain.Settings{Judged: r.Judged}).Check()},
+		{"admission", (&retrain.Settings{Admission: r.Admission}).Check()},
+		{"rank", fit(func(s *train.Settings) { s.Rank = r.Rank })},
+		{"min_documents", fit(func(s *train.Settings) { s.MinDocuments = r.MinDocuments })},
+		{"min_events", fit(func(s *train.Settings) { s.MinEvents = r.MinEvents })},
+		{"gate", r.Gate.Check()},
+	} {
+		if of.err != nil {
+			bad(of.key, of.err)
 		}
-	}
-	if err := fit.Check(0); err != nil {
-		bad("", err)
-	}
-	if err := r.Gate.Check(); err != nil {
-		bad(".gate", err)
 	}
 	return errs
 }

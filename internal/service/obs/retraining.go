@@ -66,6 +66,24 @@ func (r *Retraining) WriteFile(path string) error {
 	return nil
 }
 
+// CheckFile returns an error if WriteFile could not write this file, or if node_exporter would not read it. "" is no file.
+func CheckFile(path string) (err error) {
+	if path == "" {
+		return nil
+	}
+	if filepath.Ext(path) != ".prom" {
+		return fmt.Errorf("%s: node_exporter reads only files whose names end in .prom", path)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file", path)
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".wardcast-*") // as the metrics will be written: beside the file, then renamed
+	if err != nil {
+		return fmt.Errorf("writing into its folder: %w", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // gauges registers metrics that are set once.

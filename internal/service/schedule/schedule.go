@@ -24,7 +24,11 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the schedule %q, which is minute, hour, day of the month, month and day of the week, as in \"30 2 * * *\": %w", expression, err)
 	}
-	return &Schedule{times, zone}, nil
+	s := &Schedule{times, zone}
+	if s.Next(time.Now()).IsZero() {
+		return nil, fmt.Errorf("the schedule %q has no next time", expression)
+	}
+	return s, nil
 }
 
 // Next returns the first time after t, the zero time if there is none within years.
