@@ -63,8 +63,11 @@ func (d Dir) Folders(ctx context.Context, folder string) ([]string, error) {
 		return nil, err
 	}
 	entries, err := os.ReadDir(d.path(folder))
-	if errors.Is(err, fs.ErrNotExist) && folder != "" {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && folder != "":
 		return nil, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, denied(d.path(folder), err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -87,6 +90,8 @@ func (d Dir) Files(ctx context.Context, folder string) ([]string, error) {
 			return nil
 		case gone && folder != "":
 			return fs.SkipAll
+		case errors.Is(err, fs.ErrPermission):
+			return denied(at, err)
 		case err != nil:
 			return err
 		case at == root:
@@ -112,6 +117,8 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 	at := d.path(name)
 	info, err := os.Lstat(at)
 	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, denied(at, err)
 	case err != nil:
 		return nil, reason(err)
 	case !info.Mode().IsRegular():
@@ -120,7 +127,15 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 		return nil, tooLarge(info.Size(), limit)
 	}
 	data, err := os.ReadFile(at)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, denied(at, err)
+	}
 	return data, reason(err)
+}
+
+// denied tells which file or folder the process may not read or write, and who may.
+func denied(at string, err error) error {
+	return fmt.Errorf("%w on %s: run as the owner of the store", reason(err), at)
 }
 
 func tooLarge(size, limit int64) error {

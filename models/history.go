@@ -55,8 +55,8 @@ const (
 	historyLimit = 64 << 20
 )
 
-// History returns what was recorded for the store, oldest first. A last line without its end was cut off and is ignored.
-// Other lines that cannot be read are left out and joined in the error, which holds a *FileError for each.
+// History returns what was recorded for the store, oldest first. Lines that cannot be read are left out and joined in the
+// error, which holds a *FileError for each, also for a last line that was cut off and for a history that was lost.
 func (s *Store) History(ctx context.Context) ([]Event, error) {
 	served, _, err := s.pointer(ctx)
 	_, unknown := errors.AsType[*FileError](err)
@@ -66,6 +66,9 @@ func (s *Store) History(ctx context.Context) ([]Event, error) {
 	events, err := s.recorded(ctx)
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
 		return nil, err
+	}
+	if err == nil && served != "" && !slices.ContainsFunc(events, func(e Event) bool { return e.changes() }) {
+		err = &FileError{File: historyFile, Err: fmt.Errorf("%w or empty, though generation %q is served: copy it from a backup", ErrNotFound, served)}
 	}
 	settle(events, served, unknown)
 	return events, err
@@ -81,10 +84,13 @@ func (s *Store) recorded(ctx context.Context) ([]Event, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &FileError{File: historyFile, Err: err}
+		return nil, fileError(FileError{File: historyFile, Err: err})
 	}
 	events, bad := parseLines[Event](data)
 	var errs []error
+	if len(wholeLines(data)) < len(data) {
+		bad = append(bad, fmt.Errorf("line %d: cut off", bytes.Count(data, []byte("\n"))+1))
+	}
 	for _, err := range bad {
 		errs = append(errs, &FileError{File: historyFile, Err: err})
 	}

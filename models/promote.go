@@ -43,7 +43,7 @@ func (s *Store) pointer(ctx context.Context) (name string, held []byte, err erro
 		if ctx.Err() != nil {
 			return "", nil, ctx.Err()
 		}
-		return "", nil, &FileError{File: championFile, Err: err}
+		return "", nil, fileError(FileError{File: championFile, Err: err})
 	}
 	name = strings.TrimSuffix(string(held), "\n")
 	if !validVersion(name) {

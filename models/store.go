@@ -44,6 +44,14 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%sfile %q: %v", where, e.File, e.Err)
 }
 
+// fileError returns e, or its reason if that is a lack of permission: such a file may be sound.
+func fileError(e FileError) error {
+	if errors.Is(e.Err, fs.ErrPermission) {
+		return e.Err
+	}
+	return &e
+}
+
 // Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.Err }
 

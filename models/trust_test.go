@@ -1,9 +1,12 @@
 package models
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -222,4 +225,37 @@ func TestHistoryIsVerified(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPermissionIsNoDamage: what may not be read may be sound, and the error tells who may read it.
+func TestPermissionIsNoDamage(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	s := New(deniedFile{Dir(dir), championFile})
+	generations(t, s, 1)
+	_, e1 := s.Champion(ctx)
+	_, e2 := s.History(ctx)
+	_, e3 := s.BackTo(ctx, "")
+	_, e4 := List(ctx, s)
+	_, e5 := s.Verify(ctx, nil)
+	want := "permission denied on " + filepath.Join(dir, championFile) + ": run as the owner of the store"
+	for i, err := range []error{e1, e2, e3, e4, e5} {
+		if err == nil || err.Error() != want {
+			t.Errorf("call %d: got %v, want %s", i, err, want)
+		}
+	}
+}
+
+// deniedFile is a folder with a file that only its owner may read, also for tests that run as root.
+type deniedFile struct {
+	Dir
+	file string
+}
+
+func (d deniedFile) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	if name == d.file {
+		at := d.path(name)
+		return nil, denied(at, &fs.PathError{Op: "open", Path: at, Err: syscall.EACCES})
+	}
+	return d.Dir.Read(ctx, name, limit)
 }

@@ -40,7 +40,7 @@ func (s *Store) Load(ctx context.Context, model, version string) (*Bundle, error
 // file at all, the error wraps ErrNotFound. It stops early when the context ends.
 func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, damaged []error) {
 	bad := func(file string, err error) {
-		damaged = append(damaged, &FileError{Model: model, Version: version, File: file, Err: err})
+		damaged = append(damaged, fileError(FileError{Model: model, Version: version, File: file, Err: err}))
 	}
 	folder := path.Join(model, version)
 	files, err := s.bucket.Files(ctx, folder)
@@ -91,7 +91,7 @@ func (s *Store) readManifest(ctx context.Context, b *Bundle, model string) error
 	}
 	b.SHA256 = fileOf(data).SHA256
 	if suffix := b.Version[len(b.Version)-suffixDigits:]; b.SHA256[:suffixDigits] != suffix {
-		return fmt.Errorf("sha256 does not begin with %s", suffix)
+		return errors.New("the manifest was changed: its checksum is not that of its name")
 	}
 	m, err := ParseManifest(data)
 	if err != nil {
