@@ -59,7 +59,10 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 	case now == "": // lost or damaged
 		at--
 	case slices.Contains(served, now):
-		for at--; served[at] != now; at-- {
+		for i, name := range served {
+			if name == now {
+				at = i // the last time
+			}
 		}
 	}
 	if at < 1 {

@@ -131,7 +131,7 @@ func TestSettle(t *testing.T) {
 		{"-A AB", "", "AB"},
 	} {
 		var events []Event
-		for _, change := range strings.Fields(c.changes) {
+		for change := range strings.FieldsSeq(c.changes) {
 			events = append(events, Event{Action: Promoted, From: strings.Trim(change[:1], "-"), To: change[1:]})
 		}
 		settle(events, c.served, false)

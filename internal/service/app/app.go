@@ -299,7 +299,11 @@ const httpTimeout = 10 * time.Second
 func (a *App) readiness() (remarks string, err error) {
 	for _, s := range a.streams {
 		if refused := s.refused.Load(); refused != nil {
-			remarks += fmt.Sprintf("%s: %s: %v\n", s.name, remark(*refused), *refused)
+			remark := remarkRefused
+			if isDamagedInUse(*refused) {
+				remark = remarkDamaged
+			}
+			remarks += fmt.Sprintf("%s: %s: %v\n", s.name, remark, *refused)
 		}
 	}
 	return remarks, a.joined()

@@ -121,12 +121,16 @@ func (s *stream) using() []any {
 	return facts
 }
 
-// remark says what it means that models are refused for this reason.
-func remark(err error) string {
-	if _, ok := errors.AsType[*damagedInUse](err); ok {
-		return "the models in use are damaged in the store: scoring goes on, a restart would fail"
-	}
-	return "new models refused; those in use stay"
+// What it means that models are refused.
+const (
+	remarkRefused = "new models refused; those in use stay"
+	remarkDamaged = "the models in use are damaged in the store: scoring goes on, a restart would fail"
+)
+
+// isDamagedInUse reports whether it is the models in use that are damaged in the store, rather than newer ones.
+func isDamagedInUse(err error) bool {
+	_, ok := errors.AsType[*damagedInUse](err)
+	return ok
 }
 
 // refuse tells that models were refused for these reasons, if there are any. It counts how often in a row, by reason.
@@ -140,12 +144,16 @@ func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int
 	s.metrics.refused.Set(refused)
 	now := make(map[string]int)
 	for _, err := range errs {
-		if _, ok := errors.AsType[*damagedInUse](err); !ok {
+		why, inUse := err.Error(), isDamagedInUse(err)
+		if !inUse {
 			s.metrics.reloads.WithLabelValues("failed").Inc()
 		}
-		why := err.Error()
-		if now[why] = before[why] + 1; now[why] == 2 {
-			s.log.ErrorContext(ctx, remark(err), "err", err)
+		switch now[why] = before[why] + 1; {
+		case now[why] != 2:
+		case inUse:
+			s.log.ErrorContext(ctx, remarkDamaged, "err", err)
+		default:
+			s.log.ErrorContext(ctx, remarkRefused, "err", err)
 		}
 	}
 	return now

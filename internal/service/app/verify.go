@@ -41,12 +41,10 @@ func (v *verification) run(ctx context.Context, every time.Duration) error {
 			return nil
 		case <-time.After(pause):
 		}
-		found := v.verify(ctx)
-		if ctx.Err() != nil {
-			return nil
+		if found := v.verify(ctx); ctx.Err() == nil {
+			v.found.Store(found)
+			v.stream.hint() // which reports it, or that it is mended
 		}
-		v.found.Store(found)
-		v.stream.hint() // which reports it, or that it is mended
 	}
 }
 
