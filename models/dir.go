@@ -28,7 +28,7 @@ const (
 
 // Dir is the Bucket on a directory. Files and folders are written to a temporary name, synced and renamed; writers exclude
 // each other by a lock, readers need none. What it creates is for its owner only, or, if the directory has the
-// set-group-ID bit, for its group to read as well.
+// set-group-ID bit, for its group to read as well. What root writes belongs to the owner of what it replaces, or of the folder.
 type Dir string
 
 // path returns the place of a file or folder of the bucket.
@@ -63,8 +63,11 @@ func (d Dir) Folders(ctx context.Context, folder string) ([]string, error) {
 		return nil, err
 	}
 	entries, err := os.ReadDir(d.path(folder))
-	if errors.Is(err, fs.ErrNotExist) && folder != "" {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && folder != "":
 		return nil, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, denied(d.path(folder), err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -87,6 +90,8 @@ func (d Dir) Files(ctx context.Context, folder string) ([]string, error) {
 			return nil
 		case gone && folder != "":
 			return fs.SkipAll
+		case errors.Is(err, fs.ErrPermission):
+			return denied(at, err)
 		case err != nil:
 			return err
 		case at == root:
@@ -112,6 +117,8 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 	at := d.path(name)
 	info, err := os.Lstat(at)
 	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, denied(at, err)
 	case err != nil:
 		return nil, reason(err)
 	case !info.Mode().IsRegular():
@@ -120,7 +127,15 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 		return nil, tooLarge(info.Size(), limit)
 	}
 	data, err := os.ReadFile(at)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, denied(at, err)
+	}
 	return data, reason(err)
+}
+
+// denied tells which file or folder the process may not read or write, and who may.
+func denied(at string, err error) error {
+	return fmt.Errorf("%w on %s: run as the owner of the store", reason(err), at)
 }
 
 func tooLarge(size, limit int64) error {
@@ -157,7 +172,41 @@ func (d Dir) Swap(ctx context.Context, name string, before, after []byte) error 
 func (d Dir) write(folder, file string, data []byte) error {
 	_, mode := d.modes()
 	at := d.path(folder)
-	return renameio.WriteFile(filepath.Join(at, file), data, mode, renameio.WithTempDir(at))
+	f, err := renameio.NewPendingFile(filepath.Join(at, file), renameio.WithTempDir(at), renameio.WithPermissions(mode), renameio.WithExistingPermissions())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }() // of a file that was not renamed
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	before, err := os.Stat(filepath.Join(at, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		before, err = os.Stat(at)
+	}
+	if err == nil {
+		err = keepOwner(f.Name(), before)
+	}
+	if err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// makeFolder creates a folder of the bucket if it is missing.
+func (d Dir) makeFolder(folder string) error {
+	if _, err := os.Stat(d.path(folder)); err == nil {
+		return nil
+	}
+	mode, _ := d.modes()
+	if err := os.MkdirAll(d.path(folder), mode.Perm()); err != nil {
+		return err
+	}
+	top, err := os.Stat(string(d))
+	for folder = path.Clean(folder); err == nil && folder != "."; folder = path.Dir(folder) {
+		err = keepOwner(d.path(folder), top)
+	}
+	return err
 }
 
 // AddFolder implements Bucket.
@@ -186,8 +235,12 @@ func (d Dir) addFolder(ctx context.Context, parent, folder string, files map[str
 			err = errors.Join(err, os.RemoveAll(temp))
 		}
 	}()
+	above, err := os.Stat(d.path(parent))
+	if err == nil {
+		err = keepOwner(temp, above)
+	}
 	mode, _ := d.modes()
-	if err := os.Chmod(temp, mode); err != nil {
+	if err := errors.Join(err, os.Chmod(temp, mode)); err != nil {
 		return err
 	}
 	for name, data := range files {
@@ -213,8 +266,7 @@ func (d Dir) locked(ctx context.Context, folder, prefix string, write func() err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	mode, _ := d.modes()
-	if err := os.MkdirAll(d.path(folder), mode.Perm()); err != nil {
+	if err := d.makeFolder(folder); err != nil {
 		return err
 	}
 	lock := flock.New(d.path(lockFile), flock.SetPermissions(0o600))
@@ -222,6 +274,13 @@ func (d Dir) locked(ctx context.Context, folder, prefix string, write func() err
 		return fmt.Errorf("locking the model store: %w", err)
 	}
 	defer func() { _ = lock.Close() }() // a lock that cannot be released ends with the process
+	top, err := os.Stat(string(d))
+	if err == nil {
+		err = keepOwner(d.path(lockFile), top)
+	}
+	if err != nil {
+		return err
+	}
 	left, err := filepath.Glob(filepath.Join(escapeGlob(d.path(folder)), escapeGlob(prefix)+"*"))
 	for _, at := range left {
 		err = errors.Join(err, os.RemoveAll(at))

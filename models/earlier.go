@@ -26,7 +26,10 @@ type earlierEvent struct {
 
 // earlier returns the champions of a store that was written in the earlier layout and not changed since.
 func (s *Store) earlier(ctx context.Context) (*Generation, bool, error) {
-	if name, _, err := s.pointer(ctx); name != "" || err != nil {
+	switch name, _, err := s.pointer(ctx); {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, false, err
+	case name != "" || err != nil:
 		return nil, false, ctx.Err()
 	}
 	names, err := s.Models(ctx)
@@ -80,7 +83,7 @@ func (s *Store) earlierModel(ctx context.Context, g *Generation, model string) e
 		err = errors.New("holds no version")
 	}
 	if err != nil {
-		return &FileError{Model: model, File: championFile, Err: err}
+		return fileError(FileError{Model: model, File: championFile, Err: err})
 	}
 	since, _ := time.Parse(versionLayout, version[:len(versionLayout)]) // which validVersion has checked
 	if last.Version == version {
@@ -101,7 +104,7 @@ func (s *Store) earlierEvents(ctx context.Context, model string) ([]earlierEvent
 	}
 	events, bad := parseLines[earlierEvent](data)
 	if err = errors.Join(append(bad, err)...); err != nil {
-		return nil, &FileError{Model: model, File: historyFile, Err: err}
+		return nil, fileError(FileError{Model: model, File: historyFile, Err: err})
 	}
 	return events, nil
 }

@@ -103,7 +103,7 @@ func (g *Generation) encode() ([]byte, error) {
 // parseGeneration reads the file of the generation of that name.
 func parseGeneration(name string, data []byte) (*Generation, error) {
 	if sum := fileOf(data).SHA256; sum[:suffixDigits] != name[len(name)-suffixDigits:] {
-		return nil, fmt.Errorf("sha256 does not begin with %s", name[len(name)-suffixDigits:])
+		return nil, errors.New("the file was changed: its checksum is not that of its name")
 	}
 	if err := checkFormat(data); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (s *Store) Generation(ctx context.Context, name string) (*Generation, error
 		g, err = parseGeneration(name, data)
 	}
 	if err != nil {
-		return nil, &FileError{File: file, Err: err}
+		return nil, fileError(FileError{File: file, Err: err})
 	}
 	return g, nil
 }

@@ -28,7 +28,7 @@ const (
 type Event struct {
 	Time    time.Time `json:"time"`
 	Action  Action    `json:"action"`
-	From    string    `json:"from,omitempty"` // generation that was served then, "" if there was none
+	From    string    `json:"from,omitempty"` // generation that was served then, "" if there was none; that of the history if the champion file was lost
 	To      string    `json:"to,omitempty"`   // generation that was to be served
 	By      string    `json:"by,omitempty"`   // person or program
 	Why     string    `json:"why,omitempty"`
@@ -55,8 +55,8 @@ const (
 	historyLimit = 64 << 20
 )
 
-// History returns what was recorded for the store, oldest first. A last line without its end was cut off and is ignored.
-// Other lines that cannot be read are left out and joined in the error, which holds a *FileError for each.
+// History returns what was recorded for the store, oldest first. Lines that cannot be read are left out and joined in the
+// error, which holds a *FileError for each, also for a last line that was cut off and for a history that was lost.
 func (s *Store) History(ctx context.Context) ([]Event, error) {
 	served, _, err := s.pointer(ctx)
 	_, unknown := errors.AsType[*FileError](err)
@@ -67,7 +67,10 @@ func (s *Store) History(ctx context.Context) ([]Event, error) {
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
 		return nil, err
 	}
-	settle(events, served, unknown || served == "" && lost(events))
+	if err == nil && served != "" && !slices.ContainsFunc(events, func(e Event) bool { return e.changes() }) {
+		err = &FileError{File: historyFile, Err: fmt.Errorf("%w or empty, though generation %q is served: copy it from a backup", ErrNotFound, served)}
+	}
+	settle(events, served, unknown)
 	return events, err
 }
 
@@ -81,10 +84,13 @@ func (s *Store) recorded(ctx context.Context) ([]Event, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &FileError{File: historyFile, Err: err}
+		return nil, fileError(FileError{File: historyFile, Err: err})
 	}
 	events, bad := parseLines[Event](data)
 	var errs []error
+	if len(wholeLines(data)) < len(data) {
+		bad = append(bad, fmt.Errorf("line %d: cut off", bytes.Count(data, []byte("\n"))+1))
+	}
 	for _, err := range bad {
 		errs = append(errs, &FileError{File: historyFile, Err: err})
 	}
@@ -109,19 +115,52 @@ func parseLines[T any](data []byte) (all []T, bad []error) {
 // wholeLines cuts off a last line without its end.
 func wholeLines(data []byte) []byte { return data[:bytes.LastIndexByte(data, '\n')+1] }
 
-// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing; but each change tells
-// what it started from, so that the way back from the served generation passes exactly the changes that took effect. If it
-// is unknown what is served, the last change counts.
+// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each tells what it
+// started from: what was served then. A change took effect if what was served later proves it, or if what was served next is
+// neither what it changed nor what was served before. Then the champion file was lost, or edited by hand, which must not deny
+// the past. If it is unknown what is served, the last change counts.
 func settle(events []Event, served string, unknown bool) {
-	for i := range slices.Backward(events) {
-		e := &events[i]
-		if !e.changes() {
-			continue
-		}
-		if e.Abandoned = e.To != served && !unknown; !e.Abandoned {
-			served, unknown = e.From, false
+	proven := map[int]bool{}
+	latest := map[string]int{} // change to each generation
+	prove := func(name string) {
+		if at, ok := latest[name]; ok {
+			proven[at] = true
 		}
 	}
+	var changes []int
+	for i, e := range events {
+		if e.Model != "" {
+			continue
+		}
+		prove(e.From)
+		if e.changes() {
+			latest[e.To] = i
+			changes = append(changes, i)
+		}
+	}
+	prove(served)
+	before := ""
+	for n, i := range changes {
+		e, next := &events[i], served
+		last := n == len(changes)-1
+		if !last {
+			next = events[changes[n+1]].From
+		}
+		e.Abandoned = !proven[i] && !(last && unknown) && (next == before || next == e.From)
+		if !e.Abandoned {
+			before = e.To
+		}
+	}
+}
+
+// servedLast returns the generation of the last change that took effect, "" if there is none.
+func servedLast(events []Event) (name string) {
+	for _, e := range events {
+		if e.changes() && !e.Abandoned {
+			name = e.To
+		}
+	}
+	return name
 }
 
 // record adds an event to the history, with the time. Lines that are there stay; one that was cut off goes.

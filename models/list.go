@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"time"
 )
 
@@ -34,6 +35,9 @@ type VersionInfo struct {
 func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.pointer(ctx); errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
 	roles, err := s.roles(ctx)

@@ -178,7 +178,7 @@ func checkFormat(data []byte) error {
 		return fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if major, _, _ := strings.Cut(head.Format, "."); major != Format {
-		return fmt.Errorf("%w: format %q, must be %q", ErrManifest, head.Format, Format)
+		return fmt.Errorf("%w: format %q, must be %q: made by a newer wardcast: upgrade, or roll back", ErrManifest, head.Format, Format)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (s *Store) pointer(ctx context.Context) (name string, held []byte, err erro
 		if ctx.Err() != nil {
 			return "", nil, ctx.Err()
 		}
-		return "", nil, &FileError{File: championFile, Err: err}
+		return "", nil, fileError(FileError{File: championFile, Err: err})
 	}
 	name = strings.TrimSuffix(string(held), "\n")
 	if !validVersion(name) {
@@ -136,66 +136,6 @@ func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	return nil
 }
 
-// ErrNeverServed is wrapped by the error of a rollback to a generation that was never served.
-var ErrNeverServed = errors.New("was never served")
-
-// BackTo returns the generation that Rollback would serve: name, or the one that Before returns for "". The error wraps
-// ErrNeverServed if the history does not tell that it was served.
-func (s *Store) BackTo(ctx context.Context, name string) (string, error) {
-	if name == "" {
-		return s.Before(ctx)
-	}
-	if _, err := s.Generation(ctx, name); err != nil {
-		return "", err
-	}
-	served, err := s.everServed(ctx)
-	if err == nil && !served[name] {
-		err = fmt.Errorf("generation %q %w", name, ErrNeverServed)
-	}
-	return name, err
-}
-
-// everServed returns the generations that the history tells were served.
-func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
-		return nil, err
-	}
-	served := map[string]bool{}
-	for _, e := range events {
-		if e.changes() && !e.Abandoned {
-			served[e.To], served[e.From] = true, true
-		}
-	}
-	return served, nil
-}
-
-// Before returns the generation that was served before the present one. Generations that were rolled back do not count, so
-// that a second rollback goes back one more. The error wraps ErrNotFound if there is none.
-func (s *Store) Before(ctx context.Context) (string, error) {
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
-		return "", err
-	}
-	var served []string
-	for _, e := range events {
-		if e.Abandoned || !e.changes() {
-			continue
-		}
-		if len(served) == 0 && e.From != "" {
-			served = append(served, e.From)
-		}
-		if at := slices.Index(served, e.To); e.Action == RolledBack && at >= 0 {
-			served = served[:at]
-		}
-		served = append(served, e.To)
-	}
-	if len(served) < 2 {
-		return "", fmt.Errorf("no generation was served before this one: %w", ErrNotFound)
-	}
-	return served[len(served)-2], nil
-}
-
 // Challenger returns the newest generation that was never served, unless it is older than the one that is. The error wraps
 // ErrNotFound if there is none.
 func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
@@ -274,7 +214,14 @@ func (s *Store) change(ctx context.Context, c Change) error {
 	case served != c.From:
 		return s.conflict(ctx, served)
 	}
-	if err := s.record(ctx, Event{Action: c.Action, From: c.From, To: c.To, By: c.By, Why: c.Why, Command: c.Command}); err != nil {
+	if served == "" { // nothing is served, or the champion file is lost or damaged, which the history survives
+		events, err := s.History(ctx)
+		if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+			return err
+		}
+		served = servedLast(events)
+	}
+	if err := s.record(ctx, Event{Action: c.Action, From: served, To: c.To, By: c.By, Why: c.Why, Command: c.Command}); err != nil {
 		return err
 	}
 	err = s.bucket.Swap(ctx, championFile, held, []byte(c.To+"\n"))

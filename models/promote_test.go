@@ -175,10 +175,10 @@ func TestDamagedHistory(t *testing.T) {
 	if err := s.Promote(ctx, Change{To: g[0], Why: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	// A line that was cut off is ignored, and never destroys later ones.
+	// A line that was cut off is named, and never destroys later ones.
 	path := filepath.Join(dir, historyFile)
 	write(t, path, append(read(t, path), `{"time":"2026-`...))
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || !strings.Contains(found[0].Error(), "line 2: cut off") {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if err := s.Promote(ctx, Change{To: g[1], From: g[0], Why: "second"}); err != nil {

@@ -44,8 +44,55 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%sfile %q: %v", where, e.File, e.Err)
 }
 
+// fileError returns e, or its reason if that is a lack of permission: such a file may be sound.
+func fileError(e FileError) error {
+	if errors.Is(e.Err, fs.ErrPermission) {
+		return e.Err
+	}
+	return &e
+}
+
 // Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.Err }
+
+// Errors of Recognize.
+var (
+	ErrEmpty   = errors.New("the model store is empty")
+	ErrNoStore = errors.New("no model store (no generations, no champion)")
+)
+
+// Recognize returns an error that wraps ErrEmpty if nothing is there, or ErrNoStore if something else is.
+func (s *Store) Recognize(ctx context.Context) error {
+	folders, err := s.bucket.Folders(ctx, "")
+	if err != nil {
+		return listing(err)
+	}
+	for _, file := range []string{championFile, historyFile} {
+		if _, err := s.bucket.Read(ctx, file, 0); !errors.Is(err, fs.ErrNotExist) {
+			return ctx.Err() // whatever it holds
+		}
+	}
+	for _, folder := range folders {
+		inside, err := s.bucket.Folders(ctx, folder)
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			return listing(err)
+		}
+		if folder == generationsFolder || validModel(folder) && slices.ContainsFunc(inside, validVersion) {
+			return nil
+		}
+	}
+	if len(folders) > 0 {
+		return ErrNoStore
+	}
+	files, err := s.bucket.Files(ctx, "")
+	switch {
+	case err != nil:
+		return listing(err)
+	case len(files) > 0:
+		return ErrNoStore
+	}
+	return ErrEmpty
+}
 
 // Create makes the directory of the store if it is missing, and returns an error if nothing can be written to the store.
 func (s *Store) Create(ctx context.Context) error {

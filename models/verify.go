@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -48,6 +49,8 @@ type verification struct {
 	versions map[[2]string]bool // model and version; whether it must be whole
 	damaged  []*FileError
 	err      error // other than damage
+
+	generations int // files
 }
 
 // bad keeps the damage, which errors joined by errors.Join name, each once.
@@ -61,8 +64,9 @@ func (v *verification) bad(err error) {
 	damage, ok := errors.AsType[*FileError](err)
 	switch {
 	case err == nil:
-	case !ok:
+	case !ok && (v.err == nil || !strings.Contains(v.err.Error(), err.Error())):
 		v.err = errors.Join(v.err, err)
+	case !ok:
 	case !slices.ContainsFunc(v.damaged, func(e *FileError) bool { return e.Error() == damage.Error() }):
 		v.damaged = append(v.damaged, damage)
 	}
@@ -87,6 +91,7 @@ func (v *verification) file(ctx context.Context, file string) {
 }
 
 func (v *verification) generation(ctx context.Context, name string) {
+	v.generations++
 	g, err := v.store.Generation(ctx, name)
 	v.bad(err)
 	v.named(g)
@@ -104,11 +109,19 @@ func (v *verification) named(g *Generation) {
 
 // champion checks what is served, and the history.
 func (v *verification) champion(ctx context.Context) {
-	g, err := v.store.Champion(ctx)
-	if !isAbsent(err) {
-		v.bad(err)
+	g, unsound := v.store.Champion(ctx)
+	if !isAbsent(unsound) {
+		v.bad(unsound)
 	}
 	v.named(g)
-	_, err = v.store.History(ctx)
+	events, err := v.store.History(ctx)
 	v.bad(err)
+	last := servedLast(events)
+	switch {
+	case err != nil:
+	case unsound == nil && last != "" && g.Name != last:
+		v.bad(&FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though %q is the last that the history tells of: promote or roll back to mend it", g.Name, last)})
+	case g == nil && len(events) == 0 && v.generations > 1:
+		v.bad(&FileError{File: historyFile, Err: fmt.Errorf("%w or empty, though there are %d generations: copy it from a backup", ErrNotFound, v.generations)})
+	}
 }

@@ -36,11 +36,29 @@ func (s *Store) Load(ctx context.Context, model, version string) (*Bundle, error
 	return b, nil
 }
 
+// CheckVersion reads the files of a version and holds them against its manifest. It reads no meaning into them, so that it takes
+// little more memory than the largest file. Errors as of Load.
+func (s *Store) CheckVersion(ctx context.Context, model, version string) error {
+	if !validModel(model) || !validVersion(version) {
+		return fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+	}
+	_, damaged := s.readFiles(ctx, model, version, func(*Bundle, string, []byte) error { return nil })
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(damaged...)
+}
+
 // read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. If there is no
 // file at all, the error wraps ErrNotFound. It stops early when the context ends.
 func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, damaged []error) {
+	return s.readFiles(ctx, model, version, (*Bundle).parse)
+}
+
+// readFiles does as read, with the files that are as the manifest says handed to parse.
+func (s *Store) readFiles(ctx context.Context, model, version string, parse func(b *Bundle, file string, data []byte) error) (_ *Bundle, damaged []error) {
 	bad := func(file string, err error) {
-		damaged = append(damaged, &FileError{Model: model, Version: version, File: file, Err: err})
+		damaged = append(damaged, fileError(FileError{Model: model, Version: version, File: file, Err: err}))
 	}
 	folder := path.Join(model, version)
 	files, err := s.bucket.Files(ctx, folder)
@@ -75,7 +93,7 @@ func (s *Store) read(ctx context.Context, model, version string) (_ *Bundle, dam
 		case fileOf(data) != want:
 			err = errChanged
 		default:
-			err = b.parse(name, data)
+			err = parse(b, name, data)
 		}
 		if err != nil {
 			bad(name, err)
@@ -91,7 +109,7 @@ func (s *Store) readManifest(ctx context.Context, b *Bundle, model string) error
 	}
 	b.SHA256 = fileOf(data).SHA256
 	if suffix := b.Version[len(b.Version)-suffixDigits:]; b.SHA256[:suffixDigits] != suffix {
-		return fmt.Errorf("sha256 does not begin with %s", suffix)
+		return errors.New("the manifest was changed: its checksum is not that of its name")
 	}
 	m, err := ParseManifest(data)
 	if err != nil {

@@ -78,7 +78,7 @@ func (c *changeFlags) print(d *cli.Deps, from string, g *models.Generation) erro
 
 type modelsPromoteCmd struct {
 	changeFlags
-	Generation string `arg:"" optional:"" help:"Generation (default: the newest)."`
+	Generation string `arg:"" optional:"" help:"Generation (default: the newest that was neither refused nor rolled back)."`
 }
 
 func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -92,21 +92,19 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	to := c.Generation
 	if to == "" {
-		if to, err = newest(ctx, s); err != nil {
+		if to, err = c.newest(ctx, d, s, served.Name); err != nil {
 			return err
 		}
 	}
 	if to == served.Name {
 		return fmt.Errorf("generation %q is served already", to)
 	}
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged {
+	objections, err := s.Objections(ctx)
+	if err != nil {
 		return err
 	}
-	for _, e := range slices.Backward(events) {
-		if e.To == to && e.Action == models.Refused && c.Why == "" {
-			return cli.Usage(fmt.Errorf("generation %q was refused: %s; promoting it needs --why", to, e.Why))
-		}
+	if why, ok := objections[to]; ok && c.Why == "" {
+		return cli.Usage(fmt.Errorf("generation %q %s; promoting it needs --why", to, why))
 	}
 	g, err := loadable(ctx, s, to)
 	if err != nil {
@@ -120,16 +118,48 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return c.print(d, served.Name, g)
 }
 
-// newest returns the newest generation.
-func newest(ctx context.Context, s *models.Store) (string, error) {
-	names, err := s.Generations(ctx)
+// newest returns the newest generation that was neither refused nor rolled back. It goes back to the one that is served at most.
+func (c *modelsPromoteCmd) newest(ctx context.Context, d *cli.Deps, s *models.Store, served string) (string, error) {
+	names, err := sound(ctx, d, s)
 	if err != nil {
 		return "", err
 	}
-	if len(names) == 0 {
-		return "", fmt.Errorf("the store has no generation: %w", models.ErrNotFound)
+	objections, err := s.Objections(ctx)
+	if err != nil {
+		return "", err
 	}
-	return names[len(names)-1], nil
+	newest := names[len(names)-1]
+	for _, name := range slices.Backward(names) {
+		if _, objected := objections[name]; !objected && (name > served || name == newest) { // names begin with their times
+			return name, nil
+		}
+	}
+	return "", cli.Usage(fmt.Errorf("nothing newer to promote: generation %q %s; promoting it needs its name and --why", newest, objections[newest]))
+}
+
+// sound returns the names of all generations, oldest first, at least one. It warns of those whose files are damaged and leaves
+// them out.
+func sound(ctx context.Context, d *cli.Deps, s *models.Store) ([]string, error) {
+	all, err := s.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, name := range all {
+		_, err := s.Generation(ctx, name)
+		if damage, damaged := errors.AsType[*models.FileError](err); damaged {
+			d.Log.Warn("a damaged generation is left out", "err", damage)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("the store has no generation: %w", models.ErrNotFound)
+	}
+	return names, nil
 }
 
 type modelsRollbackCmd struct {
@@ -238,9 +268,11 @@ func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps, s *models.
 	}
 	names := []string{c.From, c.To}
 	if names[1] == "" {
-		if names[1], err = newest(ctx, s); err != nil {
+		all, err := sound(ctx, d, s)
+		if err != nil {
 			return nil, nil, err
 		}
+		names[1] = all[len(all)-1]
 	}
 	if names[0] == "" {
 		if names[0] = served.Name; names[0] == names[1] || names[0] == "" {
@@ -274,16 +306,33 @@ func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if events == nil {
 		events = []models.Event{}
 	}
+	header := []string{"TIME", "ACTION", "MODEL", "FROM", "TO", "BY", "WHY", "COMMAND"}
 	var rows [][]string
 	for _, e := range events {
 		action := string(e.Action)
 		if e.Abandoned {
 			action += " (abandoned)"
 		}
-		rows = append(rows, []string{e.Time.Format(time.RFC3339), action, e.Model, e.From, e.To, e.By, e.Why, e.Command})
+		rows = append(rows, []string{e.Time.Format(time.RFC3339), action, e.Model, e.From, e.To, e.By, short(e.Why), short(e.Command)})
+	}
+	// Models stand in events of the store's earlier layout alone.
+	if !slices.ContainsFunc(events, func(e models.Event) bool { return e.Model != "" }) {
+		header = slices.Delete(header, 2, 3)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 2, 3)
+		}
 	}
 	// A damaged line must not hide the others, and must be reported.
-	return errors.Join(c.Print(d, events, []string{"TIME", "ACTION", "MODEL", "FROM", "TO", "BY", "WHY", "COMMAND"}, rows), damage)
+	return errors.Join(c.Print(d, events, header, rows), damage)
+}
+
+// short cuts what a table shows of a text; --output=json has all of it.
+func short(text string) string {
+	const width = 60
+	if letters := []rune(text); len(letters) > width {
+		return string(letters[:width-1]) + "…"
+	}
+	return text
 }
 
 // served prints what was served at a time.

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
@@ -79,13 +82,14 @@ func TestGenerations(t *testing.T) {
 	if got := run("list"); !strings.Contains(got, "refused") || !strings.Contains(got, "AUROC .500") {
 		t.Errorf("models list prints %s", got)
 	}
-	refuse(cli.ExitUsage, "AUROC .500; promoting it needs --why", "promote")
+	refuse(cli.ExitUsage, "AUROC .500; promoting it needs --why", "promote", names[1])
+	refuse(cli.ExitUsage, "AUROC .500; promoting it needs its name and --why", "promote", "--why", "any")
 	var change struct {
 		From, To string
 		Models   map[string]string
 		DryRun   bool `json:"dry_run"`
 	}
-	if err := json.Unmarshal([]byte(run("promote", "--why", "the board's decision", "--output=json")), &change); err != nil {
+	if err := json.Unmarshal([]byte(run("promote", names[1], "--why", "the board's decision", "--output=json")), &change); err != nil {
 		t.Fatal(err)
 	}
 	if change.From != names[0] || change.To != names[1] || change.Models[models.Other] == "" || change.DryRun || served(t, s) != names[1] {
@@ -102,6 +106,16 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("served is %s", served(t, s))
 	}
 	refuse(cli.ExitFailed, "no-generation", "rollback", "--to", "no-generation")
+	refuse(cli.ExitUsage, "promoting it needs", "promote") // which was rolled back
+	refuse(cli.ExitFailed, "_other", "show", "nope")
+	if header, _, _ := strings.Cut(run("history"), "\n"); strings.Contains(header, "MODEL") {
+		t.Errorf("the header is %q", header)
+	}
+	for line := range strings.Lines(run("history")) {
+		if n := utf8.RuneCountInString(line); n > 300 {
+			t.Errorf("a line of %d letters", n)
+		}
+	}
 
 	var events []models.Event
 	if err := json.Unmarshal([]byte(run("history", "--output=json")), &events); err != nil {
@@ -185,6 +199,41 @@ func TestPromoteChecksAsAScorer(t *testing.T) {
 	check("rollback")
 	check("rollback", "--dry-run")
 	check("rollback", "--to", earlier.Name)
+	if got := served(t, s); got != names[1] {
+		t.Errorf("served is %s", got)
+	}
+}
+
+// TestNoStore: a folder without a store is told from an empty one.
+func TestNoStore(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	dir, _, _ := twoGenerations(t)
+	for _, c := range []struct {
+		dir, want string
+		args      []string
+	}{
+		{filepath.Dir(dir), "no model store", []string{"list"}},
+		{filepath.Dir(dir), "no model store", []string{"history"}},
+		{filepath.Dir(dir), "no model store", []string{"verify"}},
+		{empty, "no generation in this store", []string{"verify"}},
+		{empty, "is empty: train first", []string{"show", "_other"}},
+		{empty, "is empty: train first", []string{"card"}},
+	} {
+		fail(t, cli.ExitFailed, append(append([]string{"models"}, c.args...), "--model-dir", c.dir), c.want)
+	}
+}
+
+// TestStrayGeneration: a damaged file that nothing names stops no promotion.
+func TestStrayGeneration(t *testing.T) {
+	t.Parallel()
+	dir, s, names := twoGenerations(t)
+	stray := filepath.Join(dir, "generations", "2099-01-01T00-00-00Z-000000.json")
+	if err := os.WriteFile(stray, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "", "models", "diff", "--model-dir", dir)
+	succeed(t, "", "models", "promote", "--model-dir", dir)
 	if got := served(t, s); got != names[1] {
 		t.Errorf("served is %s", got)
 	}

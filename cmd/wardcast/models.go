@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/wardcast/wardcast/internal/cli"
@@ -37,7 +39,26 @@ func (s *store) open(ctx context.Context) (*models.Store, error) {
 			return nil, cli.Usage(fmt.Errorf("--model-dir %s: not a folder", s.ModelDir))
 		}
 	}
-	return blobstore.Open(ctx, s.ModelDir)
+	opened, err := blobstore.Open(ctx, s.ModelDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := opened.Recognize(ctx); err != nil && !errors.Is(err, models.ErrEmpty) {
+		return nil, fmt.Errorf("--model-dir %s: %w", s.ModelDir, err)
+	}
+	return opened, nil
+}
+
+// filled returns the store unless it is empty.
+func (s *store) filled(ctx context.Context) (*models.Store, error) {
+	opened, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if errors.Is(opened.Recognize(ctx), models.ErrEmpty) {
+		return nil, fmt.Errorf("the store %s is empty: train first", s.ModelDir)
+	}
+	return opened, nil
 }
 
 type modelsListCmd struct {
@@ -69,7 +90,7 @@ type oneVersion struct {
 }
 
 func (c *oneVersion) load(ctx context.Context, model string) (*models.Bundle, error) {
-	s, err := c.open(ctx)
+	s, err := c.filled(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +192,7 @@ func loadBundle(ctx context.Context, s *models.Store, name, version string) (*mo
 	}
 	m, ok := g.Models[name]
 	if !ok {
-		return nil, fmt.Errorf("generation %q has no model %q: %w", g.Name, name, models.ErrNotFound)
+		return nil, fmt.Errorf("generation %q has no model %q, but %q: %w", g.Name, name, slices.Sorted(maps.Keys(g.Models)), models.ErrNotFound)
 	}
 	return s.Load(ctx, name, m.Version)
 }
@@ -185,6 +206,11 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
 	s, err := c.open(ctx)
 	if err != nil {
 		return err
+	}
+	if names, err := s.Generations(ctx); err == nil && len(names) == 0 {
+		if err := s.Recognize(ctx); errors.Is(err, models.ErrEmpty) {
+			return errors.New("no generation in this store")
+		}
 	}
 	bar := cli.NewProgress(d.Err, "versions")
 	bad, err := s.Verify(ctx, bar.Set)

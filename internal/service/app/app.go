@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type Options struct {
 	EmbeddedBroker string
 	// CreateTopics creates the KafkaTopics that do not exist.
 	CreateTopics bool
+	// Verify is how often the files of the models in use are read again; 0 means every ten minutes.
+	Verify time.Duration
 	// Insecure allows non-loopback addresses, although nothing here has TLS or a login.
 	Insecure bool
 }
@@ -100,7 +103,10 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	}
 	a.streams = append(a.streams, s)
 	list := &champions{client: a.client, topic: topics.Models, source: o.Config.Scoring.Source, stream: s, triage: t, log: o.Logger.With("component", "champions")}
-	a.tasks = append(a.tasks, task{
+	t.verification = &verification{triage: t, stream: s}
+	a.tasks = append(a.tasks, task{name: "verification", without: "damage to the files of the models in use is found at the next start", run: func(ctx context.Context) error {
+		return t.verification.run(ctx, cmp.Or(a.Verify, verifyEvery))
+	}}, task{
 		name: "list of champions", without: fmt.Sprintf("new models are found by looking into the store every %v", o.Config.Models.Poll), run: list.run,
 	})
 	if o.Config.Shadow.Generation != "" {
@@ -270,7 +276,7 @@ func (a *App) announce(ctx context.Context) {
 	}
 	var facts []any
 	for _, s := range a.streams {
-		facts = append(facts, slog.Group(s.name, "kafka_topic", s.input, "group", s.group, "models", len(s.models())))
+		facts = append(facts, slog.Group(s.name, append([]any{"kafka_topic", s.input, "group", s.group}, s.using()...)...))
 	}
 	a.Logger.InfoContext(ctx, "ready", append(facts, "http", a.Config.HTTP.Listen)...)
 }
@@ -293,7 +299,11 @@ const httpTimeout = 10 * time.Second
 func (a *App) readiness() (remarks string, err error) {
 	for _, s := range a.streams {
 		if refused := s.refused.Load(); refused != nil {
-			remarks += fmt.Sprintf("%s: new models refused; those in use stay: %v\n", s.name, *refused)
+			remark := remarkRefused
+			if isDamagedInUse(*refused) {
+				remark = remarkDamaged
+			}
+			remarks += fmt.Sprintf("%s: %s: %v\n", s.name, remark, *refused)
 		}
 	}
 	return remarks, a.joined()

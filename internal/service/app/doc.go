@@ -8,7 +8,7 @@
 //	wardcast_model_created_timestamp_seconds{model} when it was trained
 //	wardcast_model_reloads_total{result}            attempts to load new models
 //	wardcast_model_reload_timestamp_seconds         last success
-//	wardcast_model_refused                          1 while the newest models are damaged, so that those in use stay
+//	wardcast_model_refused                          1 while the newest models are damaged, so that those in use stay, or their own files are
 //
 // Metrics of predictions, and of scores by instrument:
 //

@@ -81,7 +81,7 @@ func newModelMetrics(r prometheus.Registerer) *modelMetrics {
 		created:  in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the model in use was trained."}, []string{"model"}),
 		reloads:  in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to load new models, by result."}, []string{"result"}),
 		reloaded: in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When new models were last loaded."}),
-		refused:  in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_refused", Help: "1 while the newest models are damaged or unreadable, so that the models in use stay."}),
+		refused:  in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_refused", Help: "1 while the newest models are damaged or unreadable, so that the models in use stay, or while the files of those in use are damaged."}),
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")

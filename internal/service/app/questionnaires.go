@@ -88,6 +88,8 @@ func (q *questionnaires) models() []inUse {
 	return all
 }
 
+func (q *questionnaires) generation() string { return "" }
+
 func (q *questionnaires) NewWorker() ingest.Worker {
 	return &responseWorker{questionnaires: q, scorers: make(map[string]*responses.Scorer)}
 }

@@ -22,6 +22,8 @@ type source interface {
 	renew(ctx context.Context) (changed bool, errs []error)
 	// models lists the models in use.
 	models() []inUse
+	// generation names the generation in use, "" where there are none.
+	generation() string
 }
 
 // inUse is a model that is in use.
@@ -97,7 +99,7 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 		}
 		if changed {
 			s.metrics.use(s.models())
-			s.log.InfoContext(ctx, "new models in use", "models", len(s.models()))
+			s.log.InfoContext(ctx, "new models in use", s.using()...)
 			signal(s.swapped)
 		}
 		refused = s.refuse(ctx, errs, refused)
@@ -108,6 +110,27 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 		}
 		timer.Reset(pause)
 	}
+}
+
+// using tells, for a log, what is in use.
+func (s *stream) using() []any {
+	facts := []any{"models", len(s.models())}
+	if name := s.generation(); name != "" {
+		facts = append(facts, "generation", name)
+	}
+	return facts
+}
+
+// What it means that models are refused.
+const (
+	remarkRefused = "new models refused; those in use stay"
+	remarkDamaged = "the models in use are damaged in the store: scoring goes on, a restart would fail"
+)
+
+// isDamagedInUse reports whether it is the models in use that are damaged in the store, rather than newer ones.
+func isDamagedInUse(err error) bool {
+	_, ok := errors.AsType[*damagedInUse](err)
+	return ok
 }
 
 // refuse tells that models were refused for these reasons, if there are any. It counts how often in a row, by reason.
@@ -121,10 +144,16 @@ func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int
 	s.metrics.refused.Set(refused)
 	now := make(map[string]int)
 	for _, err := range errs {
-		s.metrics.reloads.WithLabelValues("failed").Inc()
-		why := err.Error()
-		if now[why] = before[why] + 1; now[why] == 2 {
-			s.log.ErrorContext(ctx, "new models refused; those in use stay", "err", err)
+		why, inUse := err.Error(), isDamagedInUse(err)
+		if !inUse {
+			s.metrics.reloads.WithLabelValues("failed").Inc()
+		}
+		switch now[why] = before[why] + 1; {
+		case now[why] != 2:
+		case inUse:
+			s.log.ErrorContext(ctx, remarkDamaged, "err", err)
+		default:
+			s.log.ErrorContext(ctx, remarkRefused, "err", err)
 		}
 	}
 	return now

@@ -9,10 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
@@ -168,6 +170,52 @@ func TestDamagedChampion(t *testing.T) {
 	if got := mismatches(t, c.predictions, after); got > 0 {
 		t.Errorf("%d of %d predictions are not those of the mended champion", got, len(sent))
 	}
+}
+
+// TestDamageInUse flips a bit in a file of the models that are in use, which are in memory: they go on scoring, and the damage
+// is told until it is mended.
+func TestDamageInUse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
+	s.options.Verify = 20 * time.Millisecond
+	g, err := s.store.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.start().ready()
+	if log := s.log.String(); !strings.Contains(log, `"generation":"`+g.Name+`"`) {
+		t.Errorf("the log does not name the generation: %s", log)
+	}
+	file := filepath.Join(s.config.Models.Store, models.Other, g.Models[models.Other].Version, "tensors.safetensors")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Clone(whole)
+	damaged[len(damaged)/2] ^= 1
+	write(t, file, damaged)
+	s.await("the damage", func() bool { return s.metric("wardcast_model_refused", "triage") == 1 })
+	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, "a restart would fail") || !strings.Contains(body, "tensors.safetensors") {
+		t.Errorf("readyz answers %d %q", status, body)
+	}
+	c := s.stream()
+	c.send(notes(t, 0, 20)...)
+	c.answers(20)
+	s.await("the log", func() bool { return strings.Contains(s.log.String(), "the models in use are damaged in the store") })
+	write(t, file, whole)
+	s.await("the mended file", func() bool { return s.metric("wardcast_model_refused", "triage") == 0 })
+	if status, body := s.get("/readyz"); status != http.StatusOK || body != "ready\n" {
+		t.Errorf("readyz answers %d %q", status, body)
+	}
+	// A generation that is taken up is named.
+	next := storetest.Serve(t, s.store, generation(t, 1)...)
+	s.await("the next generation", func() bool { return strings.Contains(s.log.String(), `"msg":"new models in use"`) })
+	if log := s.log.String(); !strings.Contains(log, `"generation":"`+next.Name+`"`) {
+		t.Error("the log does not name the next generation")
+	}
+	r.stop()
 }
 
 // write replaces a file as a whole.

@@ -17,7 +17,9 @@ type triage struct {
 	*Handler
 	store *models.Store
 	class string // one that a champion must know; "" for none
-	log   *slog.Logger
+
+	verification *verification // nil outside a running scorer
+	log          *slog.Logger
 }
 
 // newTriage loads the champions.
@@ -71,6 +73,9 @@ func (t *triage) renew(ctx context.Context) (bool, []error) {
 		return false, []error{err}
 	}
 	if set == running {
+		if err := t.verification.damage(); err != nil {
+			return false, []error{err}
+		}
 		return false, nil
 	}
 	t.use(set)
@@ -79,6 +84,8 @@ func (t *triage) renew(ctx context.Context) (bool, []error) {
 
 // set returns the generation in use.
 func (t *triage) set() *scoring.Set { return t.current.Load().set }
+
+func (t *triage) generation() string { return t.set().Generation }
 
 func (t *triage) models() []inUse {
 	var all []inUse
