@@ -57,6 +57,7 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "wardcast.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var again string // a generation that was rolled back
 	for _, name := range names {
 		example := commands[name].Tag.Get(cli.Example)
 		switch name {
@@ -65,8 +66,11 @@ func TestExamples(t *testing.T) {
 		case "retrain":
 			shell(t, dir, "wardcast synth notes --count 2000 --outcomes outcomes.jsonl > notes.jsonl")
 			example = strings.Replace(example, "--model-dir models", "--model-dir nightly", 1)
-		case "models diff": // needs a generation that waits to be promoted, and the examples after it one to go back to
-			shell(t, dir, commands["train"].Tag.Get(cli.Example)+" --force --why again && wardcast models rollback --model-dir models")
+		case "models diff": // needs another generation, and the examples after it one to go back to
+			shell(t, dir, commands["train"].Tag.Get(cli.Example)+" --force --why again")
+			again = strings.TrimSpace(shell(t, dir, "cat models/champion && wardcast models rollback --model-dir models >/dev/null"))
+		case "models promote":
+			example = strings.Replace(example, "2026-11-20T02-00-41Z-3f9c1a", again, 1)
 		}
 		shell(t, dir, example)
 	}

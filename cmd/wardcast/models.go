@@ -21,7 +21,7 @@ type modelsCmd struct {
 	Show     modelsShowCmd     `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
 	Card     modelsCardCmd     `cmd:"" help:"Print the model card of one version." example:"wardcast models card --model-dir models _other"`
 	Diff     modelsDiffCmd     `cmd:"" help:"Compare two generations: which models changed, how each did, which words entered or left." example:"wardcast models diff --model-dir models"`
-	Promote  modelsPromoteCmd  `cmd:"" help:"Serve another generation: all its models at once, within seconds." example:"wardcast models promote --model-dir models --why 'reviewed by the triage board'"`
+	Promote  modelsPromoteCmd  `cmd:"" help:"Serve another generation: all its models at once, within seconds." example:"wardcast models promote 2026-11-20T02-00-41Z-3f9c1a --model-dir models --why 'reviewed by the triage board'"`
 	Rollback modelsRollbackCmd `cmd:"" help:"Serve a generation again that was served before." example:"wardcast models rollback --model-dir models --why 'too many admissions predicted since noon'"`
 	History  modelsHistoryCmd  `cmd:"" help:"Show who promoted, refused or rolled back what, when and why." example:"wardcast models history --model-dir models"`
 	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Print the bad ones, and exit with code 1 if there are any." example:"wardcast models verify --model-dir models"`

@@ -120,7 +120,7 @@ func TestTrainOnFewAdmissions(t *testing.T) {
 	if r.Code != 0 || !strings.Contains(r.Stderr, `level=WARN msg="the new models are served by --force although the gate did not let them through"`) && !strings.Contains(r.Stderr, `"level":"WARN","msg":"the new models are served by --force`) {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}
-	if out := succeed(t, "", "models", "history", "--model-dir", dir); !strings.Contains(out, "a trial (served by --force, the gate said refuse: a model of ") {
+	if out := succeed(t, "", "models", "history", "--model-dir", dir, "--output", "json"); !strings.Contains(out, "a trial (served by --force, the gate said refuse: a model of ") {
 		t.Errorf("history: %s", out)
 	}
 }
