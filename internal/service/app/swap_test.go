@@ -185,9 +185,7 @@ func TestDamageInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.start().ready()
-	if log := s.log.String(); !strings.Contains(log, `"generation":"`+g.Name+`"`) {
-		t.Errorf("the log does not name the generation: %s", log)
-	}
+	s.await("the generation in the log", func() bool { return strings.Contains(s.log.String(), `"generation":"`+g.Name+`"`) })
 	file := filepath.Join(s.config.Models.Store, models.Other, g.Models[models.Other].Version, "tensors.safetensors")
 	whole, err := os.ReadFile(file)
 	if err != nil {
