@@ -28,8 +28,8 @@ func (s *Store) BackTo(ctx context.Context, name string) (string, error) {
 
 // everServed returns the generations that the history tells were served.
 func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+	events, err := s.readable(ctx)
+	if err != nil {
 		return nil, err
 	}
 	served := map[string]bool{}
@@ -49,8 +49,8 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
 		return "", err
 	}
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+	events, err := s.readable(ctx)
+	if err != nil {
 		return "", err
 	}
 	served := inTurn(events)
@@ -92,8 +92,8 @@ func inTurn(events []Event) (served []string) {
 
 // Objections tells of each generation that was refused, or that a rollback took back, why it is not to be served without a reason.
 func (s *Store) Objections(ctx context.Context) (map[string]string, error) {
-	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+	events, err := s.readable(ctx)
+	if err != nil {
 		return nil, err
 	}
 	why := map[string]string{}

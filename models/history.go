@@ -74,6 +74,15 @@ func (s *Store) History(ctx context.Context) ([]Event, error) {
 	return events, err
 }
 
+// readable returns what can be read of the history, as History does, without the error of what cannot.
+func (s *Store) readable(ctx context.Context) ([]Event, error) {
+	events, err := s.History(ctx)
+	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		return nil, err
+	}
+	return events, nil
+}
+
 // recorded returns the events without Abandoned.
 func (s *Store) recorded(ctx context.Context) ([]Event, error) {
 	data, err := s.bucket.Read(ctx, historyFile, historyLimit)

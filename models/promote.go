@@ -215,8 +215,8 @@ func (s *Store) change(ctx context.Context, c Change) error {
 		return s.conflict(ctx, served)
 	}
 	if served == "" { // nothing is served, or the champion file is lost or damaged, which the history survives
-		events, err := s.History(ctx)
-		if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+		events, err := s.readable(ctx)
+		if err != nil {
 			return err
 		}
 		served = servedLast(events)

@@ -136,17 +136,25 @@ func TestFirstPromotionStopped(t *testing.T) {
 	}
 }
 
+// promoteInTurn promotes generations of a store that serves none.
+func promoteInTurn(t *testing.T, s *Store, names ...string) {
+	t.Helper()
+	served := ""
+	for _, name := range names {
+		if err := s.Promote(t.Context(), Change{To: name, From: served}); err != nil {
+			t.Fatal(err)
+		}
+		served = name
+	}
+}
+
 func TestLostChampion(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	dir := t.TempDir()
 	s := OpenDir(dir)
 	g := generations(t, s, 2)
-	for i, from := range []string{"", g[0]} {
-		if err := s.Promote(ctx, Change{To: g[i], From: from}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	promoteInTurn(t, s, g[0], g[1])
 	remove(t, filepath.Join(dir, championFile))
 	const want = `file "champion": not found, though the history tells of one; promote a generation to mend it`
 	if _, err := s.Champion(ctx); err == nil || err.Error() != want {

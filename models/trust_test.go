@@ -176,11 +176,7 @@ func TestObjections(t *testing.T) {
 	ctx := t.Context()
 	s := OpenDir(t.TempDir())
 	g := generations(t, s, 3)
-	for i, from := range []string{"", g[0]} {
-		if err := s.Promote(ctx, Change{To: g[i], From: from}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	promoteInTurn(t, s, g[0], g[1])
 	if err := s.Rollback(ctx, Change{From: g[1], Why: "too many admissions"}); err != nil {
 		t.Fatal(err)
 	}
@@ -210,11 +206,7 @@ func TestHistoryIsVerified(t *testing.T) {
 			dir := t.TempDir()
 			s := OpenDir(dir)
 			g := generations(t, s, 2)
-			for i, from := range []string{"", g[0]} {
-				if err := s.Promote(ctx, Change{To: g[i], From: from}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			promoteInTurn(t, s, g[0], g[1])
 			harm(t, filepath.Join(dir, historyFile))
 			found, err := s.Verify(ctx, nil)
 			if err != nil || len(found) == 0 || !strings.Contains(fmt.Sprint(found), historyFile) || !strings.Contains(fmt.Sprint(found), name) {

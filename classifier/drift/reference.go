@@ -22,7 +22,7 @@ type Level uint8
 const (
 	Missing Level = iota // no value, which is neither known nor unknown
 	Known
-	Unknown // a value that training had not at all, or too seldom
+	Unknown // a value that training had too seldom, or not at all
 )
 
 // Reference is what the notes of a training window look like to the model that was trained on them: the period that later

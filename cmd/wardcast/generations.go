@@ -90,18 +90,22 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	objections, err := s.Objections(ctx)
+	if err != nil {
+		return err
+	}
 	to := c.Generation
 	if to == "" {
-		if to, err = c.newest(ctx, d, s, served.Name); err != nil {
+		names, err := sound(ctx, d, s)
+		if err != nil {
+			return err
+		}
+		if to, err = newest(names, served.Name, objections); err != nil {
 			return err
 		}
 	}
 	if to == served.Name {
 		return fmt.Errorf("generation %q is served already", to)
-	}
-	objections, err := s.Objections(ctx)
-	if err != nil {
-		return err
 	}
 	if why, ok := objections[to]; ok && c.Why == "" {
 		return cli.Usage(fmt.Errorf("generation %q %s; promoting it needs --why", to, why))
@@ -118,16 +122,9 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return c.print(d, served.Name, g)
 }
 
-// newest returns the newest generation that was neither refused nor rolled back. It goes back to the one that is served at most.
-func (c *modelsPromoteCmd) newest(ctx context.Context, d *cli.Deps, s *models.Store, served string) (string, error) {
-	names, err := sound(ctx, d, s)
-	if err != nil {
-		return "", err
-	}
-	objections, err := s.Objections(ctx)
-	if err != nil {
-		return "", err
-	}
+// newest returns the newest of these generations, oldest first, that was neither refused nor rolled back. It goes back to the one
+// that is served at most.
+func newest(names []string, served string, objections map[string]string) (string, error) {
 	newest := names[len(names)-1]
 	for _, name := range slices.Backward(names) {
 		if _, objected := objections[name]; !objected && (name > served || name == newest) { // names begin with their times

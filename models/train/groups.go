@@ -77,3 +77,9 @@ func positives(all []Row) int {
 	}
 	return n
 }
+
+// rarer returns the number of notes of the rarer outcome.
+func rarer(rows []Row) int {
+	n := positives(rows)
+	return min(n, len(rows)-n)
+}

@@ -63,7 +63,7 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, be
 			d.Pooled = false
 			d, p = d.subset(at), folds.Take(p, at)
 		}
-		if n := positives(d.Rows); min(n, len(d.Rows)-n) < report.Suppression || b.Report == nil {
+		if rarer(d.Rows) < report.Suppression || b.Report == nil {
 			continue
 		}
 		var shifts []report.Shift
