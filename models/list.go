@@ -95,31 +95,19 @@ func (s *Store) roles(ctx context.Context) (map[[2]string]role, error) {
 			roles[id] = r
 		}
 	}
-	judged := map[string]role{} // generations
 	for _, e := range events {
-		switch {
-		case e.Model != "" && e.Action == Promoted:
+		if e.Model != "" && e.Action == Promoted {
 			add(e.Model, e.To, role{status: SupersededStatus, reason: e.Why})
-		case e.Action == Refused && judged[e.To].status == "":
-			judged[e.To] = role{status: RefusedStatus, reason: e.Why}
-		case e.changes() && !e.Abandoned:
-			judged[e.To] = role{status: SupersededStatus}
 		}
 	}
+	judged := judge(events, champion)
 	for _, name := range names {
 		g, err := s.Generation(ctx, name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		r := judged[name]
-		switch {
-		case champion != nil && champion.Name == name:
-			r = role{status: ChampionStatus}
-		case r.status == "":
-			r.status = ChallengerStatus
-		}
-		r.generation = name
+		r := judged.of(name)
 		for model, m := range g.Models {
 			r := r
 			if r.status != RefusedStatus {
@@ -129,4 +117,70 @@ func (s *Store) roles(ctx context.Context) (map[[2]string]role, error) {
 		}
 	}
 	return roles, errors.Join(errs...)
+}
+
+// judged is what generations are, by name, of those that the history tells of.
+type judged map[string]role
+
+// judge reads the history. champion is the generation that is served, nil if there is none.
+func judge(events []Event, champion *Generation) judged {
+	all := judged{}
+	for _, e := range events {
+		switch {
+		case e.Action == Refused && all[e.To].status == "":
+			all[e.To] = role{status: RefusedStatus, reason: e.Why}
+		case e.changes() && !e.Abandoned:
+			all[e.To] = role{status: SupersededStatus}
+		}
+	}
+	if champion != nil {
+		all[champion.Name] = role{status: ChampionStatus}
+	}
+	return all
+}
+
+// of returns what a generation is.
+func (j judged) of(name string) role {
+	r := j[name]
+	if r.generation = name; r.status == "" {
+		r.status = ChallengerStatus
+	}
+	return r
+}
+
+// GenerationInfo is a generation as a list shows it.
+type GenerationInfo struct {
+	*Generation
+	Status VersionStatus
+	Reason string // of the refusal
+}
+
+// ListGenerations returns all generations, oldest first. What is damaged is left out and joined in the error. If nothing can be
+// listed, the list is nil.
+func ListGenerations(ctx context.Context, s *Store) ([]GenerationInfo, error) {
+	names, err := s.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	champion, err := s.Champion(ctx)
+	if isAbsent(err) {
+		err = nil
+	}
+	events, damage := s.History(ctx)
+	errs := []error{err, damage}
+	judged := judge(events, champion)
+	list := []GenerationInfo{}
+	for _, name := range names {
+		g, err := s.Generation(ctx, name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r := judged.of(name)
+		list = append(list, GenerationInfo{g, r.status, r.reason})
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, errors.Join(errs...)
 }

@@ -150,4 +150,6 @@ func validModel(name string) bool {
 }
 
 // reserved reports whether the store itself has a file or folder of that name.
-func reserved(name string) bool { return name == championFile || name == generationsFolder }
+func reserved(name string) bool {
+	return name == championFile || name == generationsFolder || name == bedsFolder
+}

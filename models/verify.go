@@ -79,6 +79,8 @@ func (v *verification) file(ctx context.Context, file string) {
 	case n == 1 && (file == championFile || file == historyFile):
 	case n == 2 && parts[0] == generationsFolder && validVersion(strings.TrimSuffix(parts[1], ".json")) && path.Ext(parts[1]) == ".json":
 		v.generation(ctx, strings.TrimSuffix(parts[1], ".json"))
+	case n >= 3 && parts[0] == bedsFolder:
+		v.beds(ctx, parts)
 	case n == 2 && validModel(parts[0]) && (parts[1] == championFile || parts[1] == historyFile): // of the earlier layout
 	case n >= 3 && validModel(parts[0]) && validVersion(parts[1]):
 		id := [2]string{parts[0], parts[1]}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -84,15 +85,8 @@ func (s *Store) readFiles(ctx context.Context, model, version string, parse func
 		if ctx.Err() != nil {
 			return b, damaged
 		}
-		want := b.Manifest.Files[name]
-		data, err := s.bucket.Read(ctx, path.Join(folder, name), limits[name])
-		switch {
-		case err != nil:
-		case int64(len(data)) != want.Size:
-			err = fmt.Errorf("%d bytes, the manifest says %d", len(data), want.Size)
-		case fileOf(data) != want:
-			err = errChanged
-		default:
+		data, err := s.readFile(ctx, b, path.Join(folder, name))
+		if err == nil {
 			err = parse(b, name, data)
 		}
 		if err != nil {
@@ -100,6 +94,71 @@ func (s *Store) readFiles(ctx context.Context, model, version string, parse func
 		}
 	}
 	return b, damaged
+}
+
+// readFile reads a file of a version and holds it against the manifest.
+func (s *Store) readFile(ctx context.Context, b *Bundle, file string) ([]byte, error) {
+	name := path.Base(file)
+	want := b.Manifest.Files[name]
+	data, err := s.bucket.Read(ctx, file, limits[name])
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(data)) != want.Size:
+		return nil, fmt.Errorf("%d bytes, the manifest says %d", len(data), want.Size)
+	case fileOf(data) != want:
+		return nil, errChanged
+	}
+	return data, nil
+}
+
+// Manifest reads the manifest of a version alone. Errors as of Load.
+func (s *Store) Manifest(ctx context.Context, model, version string) (*Manifest, error) {
+	b, err := s.describe(ctx, model, version)
+	if err != nil {
+		return nil, err
+	}
+	return &b.Manifest, nil
+}
+
+// Describe reads what people read of a version: manifest, card, report and page, which it checks as Load does, without its
+// vocabulary, its tensors and its evaluation.
+func (s *Store) Describe(ctx context.Context, model, version string) (*Bundle, error) {
+	return s.describe(ctx, model, version, cardFile, reportFile, pageFile)
+}
+
+// describe reads the manifest and those of the files that the version has.
+func (s *Store) describe(ctx context.Context, model, version string, files ...string) (*Bundle, error) {
+	if !validModel(model) || !validVersion(version) {
+		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+	}
+	b := &Bundle{Version: version}
+	bad := func(file string, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("reading: %w", fileError(FileError{Model: model, Version: version, File: file, Err: err}))
+	}
+	err := s.readManifest(ctx, b, model)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, bad(manifestFile, ErrNotFound)
+	case err != nil:
+		return nil, bad(manifestFile, err)
+	}
+	for _, name := range files {
+		if _, has := b.Manifest.Files[name]; !has {
+			continue
+		}
+		data, err := s.readFile(ctx, b, path.Join(model, version, name))
+		if err == nil {
+			err = b.parse(name, data)
+		}
+		if err != nil {
+			return nil, bad(name, err)
+		}
+	}
+	return b, nil
 }
 
 func (s *Store) readManifest(ctx context.Context, b *Bundle, model string) error {

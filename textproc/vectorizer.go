@@ -247,6 +247,9 @@ func StatusOf(term string) (Status, string) {
 	return Affirmed, term
 }
 
+// Term returns the text of a term with the prefix of the status: StatusOf(s.Term(text)) is s and text.
+func (s Status) Term(text string) string { return prefixes[s] + text }
+
 // Topical reports for each column whether topics should be made of it: not of stop words, phrases, ages and sexes.
 func (v *Vectorizer) Topical() []bool {
 	topical := make([]bool, len(v.vocabulary))

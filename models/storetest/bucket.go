@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) models.Bucket) {
 		"a store's life":          testLife,
 		"racing promotions":       testRacingPromotions,
 		"history of many writers": testRacingRecords,
+		"fits of beds":            testBeds,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,13 +1,16 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,6 +131,68 @@ func testRacingPromotions(t *testing.T, b models.Bucket) {
 	if len(effective) != 2 || effective[1].By != won.Load().Name {
 		t.Errorf("changes in effect: %+v", effective)
 	}
+}
+
+// testBeds adds fits of beds, next to models, and has one changed.
+func testBeds(t *testing.T, b models.Bucket) {
+	ctx := t.Context()
+	s := models.New(b)
+	Serve(t, s, Bundle(models.Other, 1))
+	if versions, err := s.BedsVersions(ctx); err != nil || len(versions) > 0 {
+		t.Errorf("before the first: %v, %v", versions, err)
+	}
+	if _, err := s.SaveBeds(ctx, time.Now(), []byte(`{"visits":`)); err == nil {
+		t.Error("half a fit is saved")
+	}
+	created := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	var want []string
+	for i := range 3 {
+		fit := fmt.Appendf(nil, `{"visits":%d}`, i)
+		version, err := s.SaveBeds(ctx, created.AddDate(0, 0, i), fit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := s.SaveBeds(ctx, created.AddDate(0, 0, i), fit); err != nil || again != version {
+			t.Errorf("saved again: %q, %v", again, err)
+		}
+		if got, err := s.LoadBeds(ctx, version); err != nil || string(got) != string(fit) {
+			t.Errorf("%s, %v", got, err)
+		}
+		want = append(want, version)
+	}
+	versions, err := s.BedsVersions(ctx)
+	if d := cmp.Diff(want, versions); d != "" || err != nil {
+		t.Error(err, d)
+	}
+	sound(t, "with fits of beds", b)
+	if names, err := s.Models(ctx); err != nil || len(names) != 1 {
+		t.Errorf("models %v, %v", names, err)
+	}
+	if _, err := s.LoadBeds(ctx, "../"+models.Other); !errors.Is(err, models.ErrNotFound) {
+		t.Error(err)
+	}
+	for i, file := range []string{"fit.json", "manifest.json"} {
+		name := path.Join("beds", want[i], file)
+		data, err := b.Read(ctx, name, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Swap(ctx, name, data, bytes.ToUpper(data)); err != nil {
+			t.Fatal(err)
+		}
+		damaged, ok := errors.AsType[*models.FileError](loadBeds(ctx, s, want[i]))
+		if !ok || damaged.File != name {
+			t.Errorf("%s was changed: %v", name, damaged)
+		}
+	}
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 2 {
+		t.Errorf("verify found %v, %v", found, err)
+	}
+}
+
+func loadBeds(ctx context.Context, s *models.Store, version string) error {
+	_, err := s.LoadBeds(ctx, version)
+	return err
 }
 
 // testRacingRecords has many writers add to the history at once.
