@@ -15,8 +15,9 @@ import (
 )
 
 type topicsCmd struct {
-	List topicsListCmd `cmd:"" help:"List the topics of the champions, one on each line." example:"wardcast topics list --model-dir models"`
-	Show topicsShowCmd `cmd:"" help:"Show a model's topics by the words with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
+	List   topicsListCmd   `cmd:"" help:"List the topics of the champions, one on each line." example:"wardcast topics list --model-dir models"`
+	Show   topicsShowCmd   `cmd:"" help:"Show a model's topics by the words with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
+	Search topicsSearchCmd `cmd:"" help:"Find topics by words, in all versions of all models." example:"wardcast topics search --model-dir models shortness of breath"`
 }
 
 type topicsListCmd struct {

@@ -113,3 +113,50 @@ func TestTopics(t *testing.T) {
 	fail(t, cli.ExitFailed, []string{"topics", "show", "--model-dir", dir, "nobody"}, "nobody")
 	fail(t, cli.ExitFailed, []string{"topics", "list", "--model-dir", dir, "--model", "nobody"}, "nobody")
 }
+
+func TestTopicsSearch(t *testing.T) {
+	t.Parallel()
+	notes := clitest.File(t, "notes.csv", synthetic(t, "800", "csv"))
+	dir, index := filepath.Join(t.TempDir(), "models"), filepath.Join(t.TempDir(), "index")
+	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "3", "--min-df", "3", "--per-complaint", "never", "--words", "none", "--n-grams", "1")
+	search := func(args ...string) string {
+		return succeed(t, "", append([]string{"topics", "search", "--model-dir", dir, "--index", index}, args...)...)
+	}
+	type results struct {
+		Total   int          `json:"total"`
+		Results []shownTopic `json:"results"`
+		Facets  map[string][]struct {
+			Value string
+			Count int
+		}
+	}
+	found := func(args ...string) (r results) {
+		if err := json.Unmarshal([]byte(search(append(args, "--output=json")...)), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := found()
+	if all.Total != 3 || len(all.Results) != 3 || len(all.Facets["model"]) != 1 || all.Facets["model"][0].Count != 3 {
+		t.Fatalf("all topics: %+v", all)
+	}
+	// The heaviest word of a topic finds it before the others.
+	for _, topic := range all.Results {
+		if got := found(topic.Terms[0].Surface[0]); got.Total == 0 || got.Results[0].Topic != topic.Topic {
+			t.Errorf("%q finds %+v, want topic %d first", topic.Terms[0].Surface[0], got.Results, topic.Topic)
+		}
+	}
+	if got := search(all.Results[0].Terms[0].Surface[0], "--limit", "1"); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, all.Results[0].Label) {
+		t.Errorf("a search prints %q", got)
+	}
+	if got := search("--since-word", all.Results[0].Terms[0].Surface[0]); strings.Count(got, "\n") != 2 || !strings.Contains(got, "_other") {
+		t.Errorf("--since-word prints %q", got)
+	}
+	if got := found("--like", "_other/1"); got.Total > 2 {
+		t.Errorf("like topic 1: %+v", got)
+	}
+	failing := []string{"topics", "search", "--model-dir", dir, "--index", index}
+	fail(t, cli.ExitUsage, append(failing, "--limit", "0"), "--limit 0")
+	fail(t, cli.ExitUsage, append(failing, "--like", "_other"), "MODEL/TOPIC")
+	fail(t, cli.ExitUsage, append(failing, "--like", "_other/9"), "not found")
+}

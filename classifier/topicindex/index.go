@@ -1,0 +1,363 @@
+package topicindex
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// format is part of the name of an index's folder. It changes with what the folder holds: fields, weights, bleve's format.
+const format = "2"
+
+// buildPrefix begins the names of folders in which an index is made, or lies that lacks some versions.
+const buildPrefix = ".build-"
+
+// lockRetry is how often a process looks whether another has made the index.
+const lockRetry = 50 * time.Millisecond
+
+// ErrClosed is returned by an Index after Close.
+var ErrClosed = errors.New("the topic index is closed")
+
+// Config says what an Index holds and where it lies.
+type Config struct {
+	Store *models.Store
+	// Factors returns questionnaires as versions of models; nil for none. They are read at every Refresh.
+	Factors func(context.Context) ([]*Version, error)
+	// Folder is where the index lies, created if it is missing; "" is a temporary one, which Close removes. Several processes may
+	// share it if they have the same store.
+	Folder string
+	Logger *slog.Logger // nil drops what it would be told
+}
+
+// Index searches the topics of a store. It is safe for concurrent use.
+type Index struct {
+	config    Config
+	temporary string // folder to remove, "" for none
+
+	refreshing sync.Mutex // one Refresh at a time
+
+	damaged chan struct{} // asks for a Refresh; holds one
+
+	mu      sync.RWMutex  // of what follows
+	current *snapshot     // nil before the first Refresh, after damage and after Close
+	filled  chan struct{} // closed when current is not nil, and by Close
+	closed  bool
+}
+
+// New returns an index without topics. Refresh fills it.
+func New(c Config) *Index {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Index{config: c, filled: make(chan struct{}), damaged: make(chan struct{}, 1)}
+}
+
+// CacheFolder returns the folder for the index of these places, the store and the questionnaires, among the user's caches; "",
+// for a temporary one, if the user has none.
+func CacheFolder(places ...string) string {
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(places, "\n")))
+	return filepath.Join(caches, "wardcast", "topics", hex.EncodeToString(sum[:])[:16])
+}
+
+// Ready reports whether there is an index to search.
+func (x *Index) Ready() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.current != nil
+}
+
+// Close waits for running searches and closes the index.
+func (x *Index) Close() error {
+	x.refreshing.Lock()
+	defer x.refreshing.Unlock()
+	x.mu.Lock()
+	old := x.current
+	if old == nil && !x.closed {
+		close(x.filled)
+	}
+	x.current, x.closed = nil, true
+	x.mu.Unlock()
+	var err error
+	if old != nil {
+		err = sound(old.close)
+	}
+	if x.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(x.temporary))
+	}
+	return err
+}
+
+// acquire returns what to search, for which it waits before the first Refresh and after damage. The caller must call users.Done.
+func (x *Index) acquire(ctx context.Context) (*snapshot, error) {
+	for {
+		s, filled, err := x.using()
+		if s != nil || err != nil {
+			return s, err
+		}
+		select {
+		case <-filled:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the topic index: %w", ctx.Err())
+		}
+	}
+}
+
+// using returns what to search, with its caller among the users, or what to wait for.
+func (x *Index) using() (*snapshot, <-chan struct{}, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.closed {
+		return nil, nil, ErrClosed
+	}
+	if x.current != nil {
+		x.current.users.Add(1)
+	}
+	return x.current, x.filled, nil
+}
+
+// Refresh makes the index hold what the store holds. If versions and statuses are the same, it only lists them. Otherwise it
+// opens the index that another process made of them, or makes one. Searches go on meanwhile. A version that cannot be read is
+// left out: the index is then in use and the error names it, until the store changes.
+func (x *Index) Refresh(ctx context.Context) error {
+	x.refreshing.Lock()
+	defer x.refreshing.Unlock()
+	if x.closed {
+		return ErrClosed
+	}
+	list, damage := models.List(ctx, x.config.Store)
+	if list == nil && damage != nil {
+		return damage
+	}
+	var factors []*Version
+	if x.config.Factors != nil {
+		var err error
+		if factors, err = x.config.Factors(ctx); err != nil {
+			damage = errors.Join(damage, err)
+		}
+	}
+	key, err := keyOf(list, factors)
+	if err != nil {
+		return errors.Join(damage, err)
+	}
+	if x.holds(key) {
+		return damage
+	}
+	if err := x.makeFolder(); err != nil {
+		return errors.Join(damage, fmt.Errorf("making the folder of the topic index: %w", err))
+	}
+	// Of several processes one makes the index, the others open it.
+	lock := flock.New(filepath.Join(x.config.Folder, ".lock"))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return errors.Join(damage, fmt.Errorf("locking the folder of the topic index: %w", err))
+	}
+	defer func() { _ = lock.Unlock() }() // which closing the file does as well
+	next, left, err := x.obtain(ctx, key, list, factors)
+	damage = errors.Join(damage, left)
+	if err != nil {
+		return errors.Join(damage, err)
+	}
+	x.mu.Lock()
+	old := x.current
+	x.current = next
+	if old == nil {
+		close(x.filled)
+	}
+	x.mu.Unlock()
+	x.tidy(next)
+	if old != nil {
+		if err := sound(old.close); err != nil {
+			x.config.Logger.Warn("closing the topic index before this one", "err", err)
+		}
+	}
+	return damage
+}
+
+// holds reports whether the index of that key is in use.
+func (x *Index) holds(key string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.current != nil && x.current.key == key
+}
+
+// makeFolder makes the folder of the index.
+func (x *Index) makeFolder() (err error) {
+	if x.config.Folder != "" {
+		return os.MkdirAll(x.config.Folder, 0o700)
+	}
+	x.temporary, err = os.MkdirTemp("", "wardcast-topics-")
+	x.config.Folder = x.temporary
+	return err
+}
+
+// keyOf names the versions with their statuses.
+func keyOf(list []models.VersionInfo, factors []*Version) (string, error) {
+	sum := sha256.New()
+	if err := json.NewEncoder(sum).Encode([]any{format, list, factors}); err != nil {
+		return "", fmt.Errorf("naming the topic index: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// obtain opens the index of that key, or makes it. The error left names versions that could not be read.
+func (x *Index) obtain(ctx context.Context, key string, list []models.VersionInfo, factors []*Version) (_ *snapshot, left, err error) {
+	path := filepath.Join(x.config.Folder, key)
+	if _, err := os.Stat(path); err == nil {
+		s, err := openSnapshot(path, key)
+		if err == nil {
+			return s, nil, nil
+		}
+		x.config.Logger.Warn("the topic index cannot be opened and is made again", "err", err)
+		if err := os.RemoveAll(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	versions, text, left, err := x.collect(ctx, list)
+	if err != nil {
+		return nil, left, err
+	}
+	building, err := os.MkdirTemp(x.config.Folder, buildPrefix)
+	if err != nil {
+		return nil, left, fmt.Errorf("making the folder of the topic index: %w", err)
+	}
+	made := filepath.Join(building, key)
+	err = build(ctx, made, append(versions, factors...), text)
+	if err == nil && left == nil {
+		// Only an index of all versions is for others, too.
+		if err = os.Rename(made, path); err == nil {
+			made = path
+			err = os.Remove(building)
+		}
+	}
+	var s *snapshot
+	if err == nil {
+		s, err = openSnapshot(made, key)
+	}
+	if err != nil {
+		return nil, left, errors.Join(fmt.Errorf("making the topic index: %w", err), os.RemoveAll(building))
+	}
+	if left != nil {
+		s.own = building
+	}
+	return s, left, nil
+}
+
+// collect returns the versions of the list and the settings by which queries are read. Those that the index has already are taken from it.
+func (x *Index) collect(ctx context.Context, list []models.VersionInfo) (all []*Version, text textproc.Settings, left, err error) {
+	known := x.known(ctx)
+	served := slices.IndexFunc(list, func(v models.VersionInfo) bool { return v.Champion })
+	text = textproc.DefaultSettings()
+	for i := range list {
+		info := &list[i]
+		id := info.Model + "/" + info.Version
+		v := known[id]
+		if v == nil || i == served {
+			b, err := x.config.Store.Load(ctx, info.Model, info.Version)
+			if ctx.Err() != nil {
+				return nil, text, left, ctx.Err()
+			}
+			if err == nil {
+				v, err = describe(info, b)
+			}
+			switch {
+			case errors.Is(err, classifier.ErrVersion):
+				// Its terms mean something else.
+				x.config.Logger.Info("a version is not in the topic index", "model", info.Model, "model_version", info.Version, "err", err)
+				continue
+			case err != nil:
+				left = errors.Join(left, err)
+				continue
+			}
+			if i == served {
+				if err := json.Unmarshal(b.Manifest.Text, &text); err != nil {
+					return nil, text, left, fmt.Errorf("model %q, version %q: reading text settings: %w", info.Model, info.Version, err)
+				}
+			}
+		}
+		v.update(info)
+		all = append(all, v)
+	}
+	entering(all)
+	return all, text, left, nil
+}
+
+// known returns the versions of the current index, or of the one that was left in the folder.
+func (x *Index) known(ctx context.Context) map[string]*Version {
+	s, _, err := x.using()
+	switch {
+	case err != nil:
+		return nil
+	case s != nil:
+		defer s.users.Done()
+	default:
+		earlier := slices.DeleteFunc(x.folders(), func(name string) bool { return strings.HasPrefix(name, buildPrefix) })
+		if len(earlier) == 0 {
+			return nil
+		}
+		if s, err = openSnapshot(filepath.Join(x.config.Folder, earlier[0]), ""); err != nil {
+			return nil
+		}
+		defer func() { _ = s.close() }() // only read
+	}
+	var known map[string]*Version
+	err = sound(func() error {
+		known, err = s.versions(ctx)
+		return err
+	})
+	if err != nil {
+		return nil // the store tells again
+	}
+	return known
+}
+
+// ownFolder matches the folders that an index makes. Others in its folder belong to somebody else.
+var ownFolder = regexp.MustCompile(`^([0-9a-f]{16}|` + regexp.QuoteMeta(buildPrefix) + `\d+)$`)
+
+// folders returns the names of the indexes in the folder, finished or not.
+func (x *Index) folders() []string {
+	entries, err := os.ReadDir(x.config.Folder)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && ownFolder.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// tidy removes the other indexes of the folder, and what a killed process left. A process that still searches one has its files
+// open.
+func (x *Index) tidy(keep *snapshot) {
+	for _, name := range x.folders() {
+		path := filepath.Join(x.config.Folder, name)
+		if name == keep.key || path == keep.own {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			x.config.Logger.Warn("removing an earlier topic index", "err", err)
+		}
+	}
+}

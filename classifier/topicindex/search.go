@@ -1,0 +1,130 @@
+package topicindex
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/search"
+	"github.com/blevesearch/bleve/v2/search/query"
+
+	"github.com/wardcast/wardcast/classifier"
+)
+
+const (
+	// shownTerms is how many words a result has, the heaviest.
+	shownTerms = 10
+	// facetValues is how many values of a facet are counted out, the commonest first.
+	facetValues = 100
+)
+
+// Result is a topic that was found.
+type Result struct {
+	Origin
+	classifier.Topic
+	// Also are the other models of the generation that have the same topic. It is one result unless the query names a complaint, a model
+	// or a version.
+	Also  []string `json:"also,omitempty"`
+	Score float64  `json:"score"`
+}
+
+// Facet says how many of all results have a value.
+type Facet struct {
+	Value string `json:"value"`
+	Count int    `json:"count"`
+}
+
+// Facets are counts by the values of each field, the commonest first.
+type Facets struct {
+	Complaint []Facet `json:"complaint"`
+	Model     []Facet `json:"model"`
+	Version   []Facet `json:"version"`
+	Direction []Facet `json:"direction"`
+	Method    []Facet `json:"method"`
+	Status    []Facet `json:"status"`
+}
+
+// Results are the topics that were found, best first. They must not be changed.
+type Results struct {
+	Total   int      `json:"total"` // before Limit and Offset
+	Results []Result `json:"results"`
+	Facets  Facets   `json:"facets"`
+	// Corrections are the words of the query that no topic has, and the like words that were searched in their place.
+	Corrections []Correction `json:"corrections"`
+}
+
+// Correction is a word that no topic has, and the words of topics that are one typing error from it, the commonest first.
+type Correction struct {
+	Word  string   `json:"word"`
+	Meant []string `json:"meant"`
+}
+
+// Search returns the topics that match a query, best first. The error wraps ErrQuery if the query is at fault, and does not quote it.
+// Before the first Refresh it waits for that.
+func (x *Index) Search(ctx context.Context, q Query) (*Results, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	var found *Results
+	err := x.read(ctx, func(s *snapshot) (err error) {
+		found, err = s.search(ctx, &q)
+		return err
+	})
+	return found, err
+}
+
+// search returns the topics that match a query, best first.
+func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
+	what, corrections, except, err := s.query(q)
+	if err != nil {
+		return nil, err
+	}
+	count := newCounter(s.facts, q.wanted(), except)
+	request := bleve.NewSearchRequestOptions(query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil), cmp.Or(q.Limit, DefaultLimit), q.Offset, false)
+	request.SortByCustom(search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}})
+	found, err := s.index.SearchInContext(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("searching topics: %w", err)
+	}
+	results := &Results{Total: int(found.Total), Results: make([]Result, len(found.Hits)), Facets: count.facets(), Corrections: corrections}
+	for i, hit := range found.Hits {
+		src, err := s.source(hit.IndexInternalID.Value())
+		if err != nil {
+			return nil, err
+		}
+		results.Results[i] = Result{Origin: src.Origin, Topic: src.Topic.Topic, Also: src.Also, Score: hit.Score}
+	}
+	return results, nil
+}
+
+// query returns what the words of a query match, and the number of the document to leave out, -1 for none.
+func (s *snapshot) query(q *Query) (_ query.Query, _ []Correction, except int, _ error) {
+	switch {
+	case q.Like != nil:
+		number, err := s.find(q.Like)
+		if err != nil {
+			return nil, nil, -1, err
+		}
+		like, err := s.likeQuery(number)
+		return like, []Correction{}, number, err
+	case q.Text != "":
+		text, corrections := s.textQuery(q.Text)
+		return text, corrections, -1, nil
+	}
+	return bleve.NewMatchAllQuery(), []Correction{}, -1, nil
+}
+
+// first returns what the first document keeps that matches all queries, nil if none does.
+func (s *snapshot) first(ctx context.Context, all []query.Query, order search.SortOrder) (*source, error) {
+	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(all...), 1, 0, false)
+	request.SortByCustom(order)
+	found, err := s.index.SearchInContext(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("searching topics: %w", err)
+	}
+	if len(found.Hits) == 0 {
+		return nil, nil
+	}
+	return s.source(found.Hits[0].IndexInternalID.Value())
+}

@@ -1,0 +1,77 @@
+// Package factors makes topics of the factors of questionnaires, for the topic index.
+package factors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/topicindex"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+const (
+	// heaviest is how many items a factor is found by, labelItems how many name it.
+	heaviest   = 40
+	labelItems = 3
+)
+
+// Source returns what reads the models in the output folders of fits. It leaves out those that cannot be read, and its error names
+// them.
+func Source(folders []string) func(context.Context) ([]*topicindex.Version, error) {
+	return func(context.Context) ([]*topicindex.Version, error) {
+		var all []*topicindex.Version
+		var errs []error
+		for _, folder := range folders {
+			m, err := model.Load(folder)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			all = append(all, Describe(filepath.Base(folder), m))
+		}
+		return all, errors.Join(errs...)
+	}
+}
+
+// Describe returns a model with its factors as topics. The items are the words, in the language of their texts.
+func Describe(name string, m *model.Model) *topicindex.Version {
+	v := &topicindex.Version{Origin: topicindex.Origin{
+		Model: name, Version: models.VersionName(m.CreatedAt, m.SHA256), Method: m.Summary.Method, Status: models.ChampionStatus, CreatedAt: m.CreatedAt,
+	}}
+	_, k := m.ICQF.Loadings.Dims()
+	for f := range k {
+		column := mat.Col(nil, f, m.ICQF.Loadings)
+		t := topicindex.Topic{Length: mat.Norm(mat.NewVecDense(len(column), column), 2)}
+		if t.Length == 0 {
+			continue // an empty factor has no words
+		}
+		t.Topic = classifier.Topic{Topic: f + 1, Direction: classifier.Nowhere, Terms: []classifier.TopicTerm{}}
+		for i, loading := range column {
+			item := m.Items[i]
+			surface := item.Text
+			if surface == "" {
+				surface = item.Name
+			}
+			t.Terms = append(t.Terms, classifier.TopicTerm{Term: item.Name, Surface: []string{surface}, Status: textproc.Affirmed.String(), Weight: loading})
+		}
+		slices.SortStableFunc(t.Terms, func(a, b classifier.TopicTerm) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })
+		t.Terms = slices.Clip(t.Terms[:min(len(t.Terms), heaviest)])
+		var label []string
+		for _, term := range t.Terms[:min(len(t.Terms), labelItems)] {
+			label = append(label, term.Term)
+		}
+		t.Label = strings.Join(label, ", ")
+		v.Topics = append(v.Topics, t)
+	}
+	return v
+}
