@@ -127,6 +127,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	if err := c.rules(job, &cfg.Retrain); err != nil {
 		return nil, err
 	}
+	job.Beds = retrain.Beds{Site: cfg.Beds.Site, Zone: cfg.Beds.TimeZone, Holidays: cfg.Beds.Holidays}
 	place := c.ModelDir
 	if c.Config == "" {
 		bar := cli.NewProgress(d.Err, "bytes read")
@@ -226,6 +227,8 @@ type retrained struct {
 	Generation   string         `json:"generation"` // of the new models, served or not
 	Counts       retrain.Counts `json:"counts"`
 	Seconds      float64        `json:"seconds"`
+	// Beds is what forecasts of beds rest on from now on; absent for a shard that was not the last.
+	Beds *retrain.BedsFit `json:"beds,omitempty"`
 	// Missing are the shards whose models are not there yet, of a shard that was not the last.
 	Missing []string `json:"missing_shards,omitempty"`
 }
@@ -256,7 +259,7 @@ func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) e
 	e := r.Entry
 	out := retrained{
 		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Reason: e.Verdict.Reason, Generation: e.Candidate.Name,
-		Counts: r.Counts, Seconds: took.Seconds(),
+		Counts: r.Counts, Seconds: took.Seconds(), Beds: r.Beds,
 	}
 	made := []judged{}
 	for _, b := range r.Trained.Bundles {

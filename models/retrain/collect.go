@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -24,6 +26,23 @@ type Past struct {
 	// does the same for evaluate.
 	Split  train.Split
 	Counts Counts
+	// Decisions are those of Rows, Undecided the arrivals in the window of visits without an outcome: what forecasts of beds learn
+	// from besides.
+	Decisions []Decision
+	Undecided []Arrival
+}
+
+// Decision tells how a visit ended.
+type Decision struct {
+	At       time.Time // zero if unknown
+	Admitted bool      // whatever Settings.Admission says
+	Ward     string    // of the admitted; "" if unknown
+}
+
+// Arrival is that of a visit without an outcome.
+type Arrival struct {
+	Arrived time.Time
+	Site    string
 }
 
 // ErrNoTime is returned if no outcome has a time and Settings.AsOf is zero.
@@ -40,7 +59,7 @@ func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
 	}
 	c := &collector{
 		settings: s, asOf: micros(time.Now()), newest: unknown, counts: newCounts(),
-		index: map[string]int32{}, interned: map[string]string{},
+		index: map[string]int32{}, interned: map[string]string{}, seed: maphash.MakeSeed(), arrived: map[uint64]struct{}{},
 	}
 	from := time.Time{}
 	if !s.AsOf.IsZero() {
@@ -78,6 +97,10 @@ type collector struct {
 	rows     []train.Row // an erased one has no text
 	recorded []int64     // when the note of each row was recorded
 	interned map[string]string
+	// undecided are visits without an outcome, each once, by the hash of its name in arrived.
+	undecided []Arrival
+	arrived   map[uint64]struct{}
+	seed      maphash.Seed
 
 	inNote    msg.Note
 	inOutcome msg.Outcome
@@ -85,9 +108,11 @@ type collector struct {
 
 // visit is what is known of a visit.
 type visit struct {
-	at          int64 // time of the event that counts
-	row         int32 // 1 + index of its row, 0 for none
-	disposition int8  // index into msg.Dispositions
+	at          int64  // time of the event that counts
+	decided     int64  // when it says that the visit was decided
+	ward        string // that it names
+	row         int32  // 1 + index of its row, 0 for none
+	disposition int8   // index into msg.Dispositions
 	marks
 }
 
@@ -169,7 +194,10 @@ func (c *collector) outcome(m *Message) error {
 		}
 		return nil
 	}
-	v.at, v.disposition = at, now
+	v.at, v.disposition, v.ward = at, now, c.intern(beds.WardName(o.Ward))
+	if v.decided, ok = instant(m.Recorded, o.DecidedAt, o.RecordedAt); !ok {
+		v.decided = unknown
+	}
 	if v.marks &^= cancelled; withdrawn {
 		v.marks |= cancelled
 	}
@@ -221,6 +249,7 @@ func (c *collector) note(m *Message) error {
 		c.counts.Excluded[BeforeWindow]++
 	case !decided:
 		c.counts.Excluded[Undecided]++
+		c.waits(n, arrived)
 	case v.has(cancelled):
 		c.counts.Excluded[Cancelled]++
 	case v.row > 0:
@@ -231,6 +260,16 @@ func (c *collector) note(m *Message) error {
 		v.row = int32(len(c.rows)) //nolint:gosec // as many visits at most
 	}
 	return nil
+}
+
+// waits keeps the arrival of a visit without an outcome.
+func (c *collector) waits(n *msg.Note, arrived int64) {
+	id := maphash.String(c.seed, n.VisitID)
+	if _, before := c.arrived[id]; before {
+		return
+	}
+	c.arrived[id] = struct{}{}
+	c.undecided = append(c.undecided, Arrival{time.UnixMicro(arrived).UTC(), c.intern(strings.TrimSpace(n.Site))})
 }
 
 // again takes another note of the visit of row i; the one that was recorded first counts.

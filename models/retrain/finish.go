@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -14,12 +15,11 @@ import (
 
 // finish labels, orders, counts and splits the rows.
 func (c *collector) finish(sources []string) (*Past, error) {
-	c.label()
-	c.index, c.visits, c.recorded, c.interned = nil, nil, nil, nil
-	c.rows = slices.DeleteFunc(c.rows, func(r train.Row) bool { return r.Text == "" })
-	slices.SortFunc(c.rows, func(a, b train.Row) int {
-		return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit))
-	})
+	decided := decidedRows{c.rows, c.label()}
+	c.index, c.visits, c.recorded, c.interned, c.arrived = nil, nil, nil, nil, nil
+	decided.dropErased()
+	sort.Sort(&decided)
+	c.rows = decided.rows
 	c.counts.Documents = len(c.rows)
 	for i := range c.rows {
 		if c.rows[i].Positive {
@@ -28,13 +28,47 @@ func (c *collector) finish(sources []string) (*Past, error) {
 	}
 	c.counts.Attenders = train.CountAttenders(c.rows)
 	c.counts.Recurring = train.CountRecurring(c.rows)
-	past := &Past{Rows: c.rows, Counts: c.counts}
+	past := &Past{Rows: c.rows, Counts: c.counts, Decisions: decided.decisions, Undecided: c.undecided}
 	err := past.split(&c.settings, sources)
 	return past, err
 }
 
-// label sets the labels, and counts what only the whole of a visit's events tells.
-func (c *collector) label() {
+// decidedRows are rows with how their visits ended, to be sorted by arrival and then by visit.
+type decidedRows struct {
+	rows      []train.Row
+	decisions []Decision
+}
+
+// dropErased drops the rows without a text.
+func (d *decidedRows) dropErased() {
+	n := 0
+	for i := range d.rows {
+		if d.rows[i].Text != "" {
+			d.Swap(n, i)
+			n++
+		}
+	}
+	d.rows, d.decisions = d.rows[:n], d.decisions[:n]
+}
+
+// Len implements sort.Interface.
+func (d *decidedRows) Len() int { return len(d.rows) }
+
+// Less implements sort.Interface.
+func (d *decidedRows) Less(i, j int) bool {
+	a, b := &d.rows[i], &d.rows[j]
+	return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit)) < 0
+}
+
+// Swap implements sort.Interface.
+func (d *decidedRows) Swap(i, j int) {
+	d.rows[i], d.rows[j] = d.rows[j], d.rows[i]
+	d.decisions[i], d.decisions[j] = d.decisions[j], d.decisions[i]
+}
+
+// label sets the labels, and counts what only the whole of a visit's events tells. It returns how the visits of the rows ended.
+func (c *collector) label() []Decision {
+	decisions := make([]Decision, len(c.rows))
 	dispositions := msg.Dispositions()
 	from := micros(c.counts.From)
 	for _, v := range c.visits {
@@ -47,6 +81,13 @@ func (c *collector) label() {
 		d := dispositions[v.disposition]
 		c.rows[v.row-1].Positive = slices.Contains(c.settings.Admission, d)
 		c.counts.Dispositions[string(d)]++
+		decision := &decisions[v.row-1]
+		if v.decided != unknown {
+			decision.At = time.UnixMicro(v.decided).UTC()
+		}
+		if decision.Admitted = d == msg.Admitted; decision.Admitted {
+			decision.Ward = v.ward
+		}
 		switch {
 		case v.has(revised):
 			c.counts.Revised++
@@ -54,6 +95,7 @@ func (c *collector) label() {
 			c.counts.Conflicting++
 		}
 	}
+	return decisions
 }
 
 // split divides the rows in time and checks that there are enough to train on.

@@ -24,8 +24,9 @@ type Job struct {
 	// Previous returns the champion of a model, whose topics the new one is aligned with; nil if there is none.
 	Previous func(ctx context.Context, model string) (*models.Bundle, error)
 	Progress train.Progress // of the fit; may be nil
-	Shard    Shard          // the zero value makes all models
-	Logger   *slog.Logger   // nil is silent
+	Beds     Beds
+	Shard    Shard        // the zero value makes all models
+	Logger   *slog.Logger // nil is silent
 }
 
 // Result is what one retraining did. If there were too few notes, Counts alone is set and the error is a *TooFewError.
@@ -33,6 +34,7 @@ type Result struct {
 	Counts  Counts
 	Entry   *train.Entry
 	Trained *train.Trained
+	Beds    *BedsFit // nil without Trained
 	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has joined
 	// all of them before, Entry and Trained are nil.
 	Missing []Shard
@@ -41,7 +43,8 @@ type Result struct {
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
 // store before the models are trained; stopped at any later moment, the store serves what it served, or the new
-// generation whole. Run again, it does all of it again.
+// generation whole. Run again, it does all of it again. What
+// forecasts of beds rest on is learned and saved before the gate, whatever it says.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := j.Door.Begin(ctx); err != nil {
 		return nil, err
@@ -77,6 +80,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	}
 	p, err := r.Trained.Probabilities(judged)
 	if err != nil {
+		return r, err
+	}
+	if r.Beds, err = j.fitBeds(ctx, past, aux, rows, r.Trained); err != nil {
 		return r, err
 	}
 	r.Entry, err = j.Door.Enter(ctx, train.Candidate{

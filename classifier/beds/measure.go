@@ -1,0 +1,162 @@
+package beds
+
+import "math"
+
+// Scores say how good one forecast was for the count that came.
+type Scores struct {
+	// CRPS is the continuous ranked probability score Σ_k (F(k) − 1{k ≥ y})², in beds; less is better.
+	CRPS float64 `json:"crps"`
+	// Log is −ln P(y), in nats; less is better. An impossible count has the P of leastProbability.
+	Log float64 `json:"log"`
+	// Error is mean − y.
+	Error float64 `json:"error"`
+	// PIT are F(y−1) and F(y), between which the probability integral transform of a count lies.
+	PIT [2]float64 `json:"pit"`
+	// Covered80 and Width80 are of the closed interval from the 10th to the 90th percentile, Width80 its upper minus its
+	// lower end.
+	Covered80 bool `json:"covered80"`
+	Width80   int  `json:"width80"`
+}
+
+// leastProbability keeps the logarithm of an impossible count finite.
+const leastProbability = 1e-300
+
+// The percentiles of the 80 % interval.
+const (
+	low80  = 0.1
+	high80 = 0.9
+)
+
+// Score returns the scores of a forecast for a count y ≥ 0.
+func Score(d *Distribution, y int) Scores {
+	below, at := d.CDF(y-1), d.At(y)
+	lo, hi := d.Quantile(low80), d.Quantile(high80)
+	return Scores{
+		CRPS: crps(d, y), Log: -math.Log(max(at, leastProbability)), Error: d.Mean() - float64(y), PIT: [2]float64{below, below + at},
+		Covered80: lo <= y && y <= hi, Width80: hi - lo,
+	}
+}
+
+func crps(d *Distribution, y int) float64 {
+	var sum, f float64
+	end := d.Offset + len(d.P)
+	for k := min(d.Offset, y); k < max(end, y); k++ {
+		f += d.At(k)
+		x := f
+		if k >= y {
+			x--
+		}
+		sum += x * x
+	}
+	return sum
+}
+
+// PITMass returns the part of the interval from F(y−1) to F(y) that lies in [.1, .9], as a share of P(y). If the forecasts
+// are right its expectation is exactly .80, whereas that of closed intervals of counts is larger. An impossible count has 0,
+// or 1 if F is inside.
+func (s *Scores) PITMass() float64 {
+	below, at := s.PIT[0], s.PIT[1]
+	if at <= below {
+		if below >= low80 && below <= high80 {
+			return 1
+		}
+		return 0
+	}
+	return max(0, min(at, high80)-max(below, low80)) / (at - below)
+}
+
+// Bins are the bins of a histogram of the probability integral transform.
+const Bins = 10
+
+// Histogram returns the mean share of the non-randomised probability integral transform in ten equal bins:
+//
+//	F_i(u) = clamp((u − F(y−1)) / (F(y) − F(y−1)), 0, 1)
+//
+// averaged over forecasts (Czado, Gneiting & Held 2009, Biometrics 65, eq. 2). Right forecasts have .1 in each bin.
+func Histogram(scores []Scores) (bins [Bins]float64) {
+	for i := range scores {
+		below, at := scores[i].PIT[0], scores[i].PIT[1]
+		before := 0.0
+		for b := range bins {
+			u := float64(b+1) / Bins
+			f := 0.0
+			switch {
+			case u >= at:
+				f = 1
+			case u > below:
+				f = (u - below) / (at - below)
+			}
+			if b == Bins-1 {
+				f = 1
+			}
+			bins[b] += f - before
+			before = f
+		}
+	}
+	for b := range bins {
+		bins[b] /= float64(len(scores))
+	}
+	return bins
+}
+
+// Measures are means over forecasts.
+type Measures struct {
+	N         int     `json:"n"`
+	Observed  float64 `json:"observed"` // mean count
+	MAE       float64 `json:"mae"`
+	Bias      float64 `json:"bias"` // mean of forecast − count
+	CRPS      float64 `json:"crps"`
+	Log       float64 `json:"log"`
+	PITMass   float64 `json:"pit_mass"`  // in [.1, .9]
+	Covered80 float64 `json:"covered80"` // closed interval
+	Width80   float64 `json:"width80"`
+}
+
+// Measure returns the means of the scores of forecasts, of which y are the counts.
+func Measure(scores []Scores, y []int) Measures {
+	m := Measures{N: len(scores)}
+	for i := range scores {
+		s := &scores[i]
+		m.Observed += float64(y[i])
+		m.MAE += math.Abs(s.Error)
+		m.Bias += s.Error
+		m.CRPS += s.CRPS
+		m.Log += s.Log
+		m.PITMass += s.PITMass()
+		if s.Covered80 {
+			m.Covered80++
+		}
+		m.Width80 += float64(s.Width80)
+	}
+	for _, x := range []*float64{&m.Observed, &m.MAE, &m.Bias, &m.CRPS, &m.Log, &m.PITMass, &m.Covered80, &m.Width80} {
+		*x /= float64(max(len(scores), 1))
+	}
+	return m
+}
+
+// Calibration says whether the last forecasts of a ward and horizon held what they promise.
+type Calibration struct {
+	Calibrated bool    `json:"calibrated"`
+	N          int     `json:"n"`
+	Coverage80 float64 `json:"coverage80"` // share of closed intervals that held the count
+}
+
+// CalibrationWindow is the number of forecasts by which calibration is judged.
+const CalibrationWindow = 200
+
+// The bounds of their PIT mass.
+const (
+	leastMass = 0.74
+	mostMass  = 0.86
+)
+
+// Calibrated judges the last 200 forecasts, the latest last. Fewer are not enough.
+func Calibrated(scores []Scores) Calibration {
+	if len(scores) > CalibrationWindow {
+		scores = scores[len(scores)-CalibrationWindow:]
+	}
+	m := Measure(scores, make([]int, len(scores)))
+	return Calibration{
+		Calibrated: len(scores) == CalibrationWindow && m.PITMass >= leastMass && m.PITMass <= mostMass, N: len(scores), Coverage80: m.Covered80,
+	}
+}

@@ -1,0 +1,288 @@
+package beds
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Order is the place of an event among those of its visit: when it became known, and its offset in the partition it came
+// from, which decides between equal times.
+type Order struct {
+	Seen   time.Time
+	Offset int64
+}
+
+func (o Order) compare(other Order) int {
+	return cmp.Or(o.Seen.Compare(other.Seen), cmp.Compare(o.Offset, other.Offset))
+}
+
+// Scored is the event that a note was scored. A corrected note is another one of the same visit.
+type Scored struct {
+	Order
+	VisitID   string
+	Patient   Patient // an Arrived of zero stands for Seen of the visit's first note
+	Abstained bool
+	Model     string // name@version
+}
+
+// Status says what an outcome does.
+type Status int
+
+// The statuses.
+const (
+	Decided   Status = iota // the decision, or a correction of it
+	Cancelled               // withdraws what was said before: the visit is undecided again
+)
+
+// Outcome is the event that a visit was decided.
+type Outcome struct {
+	Order
+	VisitID  string
+	Status   Status
+	Admitted bool
+	Ward     string
+	At       time.Time // of the decision; zero stands for Seen
+}
+
+// Pool knows who waits. It is a pure function of its events: any order of the same events, with any number of repeats, gives
+// the same Moment at every time, so that replaying the messages of the last Memory restores it. It is not safe for
+// concurrent use.
+type Pool struct {
+	visits map[string]*poolVisit
+	// The earliest Seen of notes and of outcomes, zero without any.
+	firstNote, firstOutcome time.Time
+}
+
+// poolVisit holds the events of a visit in order. Outcomes without a note wait for it.
+type poolVisit struct {
+	scored   []Scored
+	outcomes []Outcome
+}
+
+// NewPool returns an empty pool.
+func NewPool() *Pool { return &Pool{visits: map[string]*poolVisit{}} }
+
+// Bounds of a Pool. A department has some hundred visits a day, and a visit some few events.
+const (
+	MostVisits = 150_000
+	mostEvents = 64
+)
+
+// Score adds a scored note. It keeps e.Patient.Wards. It reports false, and leaves the note out, if the pool is full: it has
+// MostVisits visits, or 64 notes of this one.
+func (p *Pool) Score(e Scored) bool {
+	p.firstNote = earlier(p.firstNote, e.Seen)
+	v := p.visit(e.VisitID)
+	if v == nil || len(v.scored) == mostEvents {
+		return false
+	}
+	v.scored = insert(v.scored, e, func(e Scored) Order { return e.Order })
+	return true
+}
+
+// Decide adds an outcome, or reports false as Score does.
+func (p *Pool) Decide(e Outcome) bool {
+	if e.At.IsZero() {
+		e.At = e.Seen
+	}
+	p.firstOutcome = earlier(p.firstOutcome, e.Seen)
+	v := p.visit(e.VisitID)
+	if v == nil || len(v.outcomes) == mostEvents {
+		return false
+	}
+	v.outcomes = insert(v.outcomes, e, func(e Outcome) Order { return e.Order })
+	return true
+}
+
+// Len returns the number of visits.
+func (p *Pool) Len() int { return len(p.visits) }
+
+// Erase removes all that is known of a visit.
+func (p *Pool) Erase(visit string) { delete(p.visits, visit) }
+
+// visit returns a visit, a new one if need be; nil if there are too many.
+func (p *Pool) visit(id string) *poolVisit {
+	v := p.visits[id]
+	if v == nil {
+		if len(p.visits) == MostVisits {
+			return nil
+		}
+		v = &poolVisit{}
+		p.visits[id] = v
+	}
+	return v
+}
+
+// insert adds an event at its place, unless it is there.
+func insert[E any](events []E, e E, order func(E) Order) []E {
+	i, found := slices.BinarySearchFunc(events, order(e), func(e E, o Order) int { return order(e).compare(o) })
+	if found {
+		return events
+	}
+	return slices.Insert(events, i, e)
+}
+
+// arrived returns when the patient arrived, by a note of the visit.
+func (v *poolVisit) arrived(e *Scored) time.Time {
+	if e.Patient.Arrived.IsZero() {
+		return v.scored[0].Seen
+	}
+	return e.Patient.Arrived
+}
+
+// Forget drops the visits that arrived more than Memory before t, and outcomes of that age without a note. Moments of t and
+// later do not change.
+func (p *Pool) Forget(t time.Time) {
+	oldest := t.Add(-Memory)
+	for id, v := range p.visits {
+		newest := time.Time{}
+		for i := range v.scored {
+			newest = later(newest, v.arrived(&v.scored[i]))
+		}
+		if len(v.scored) == 0 {
+			newest = v.outcomes[len(v.outcomes)-1].Seen
+		}
+		if newest.Before(oldest) {
+			delete(p.visits, id)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// earlier returns the earlier of two times of which a may be zero for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back differently:
+// outcomes from before the first note tell nothing of how many arrived, and notes from before the first outcome nothing of how
+// many were admitted. Without a note it is t.
+func (p *Pool) since(t time.Time) time.Time {
+	if p.firstNote.IsZero() || p.firstNote.After(t) {
+		return t
+	}
+	since := later(p.firstNote, t.Add(-Memory))
+	if p.firstOutcome.After(t) {
+		return since
+	}
+	return later(since, p.firstOutcome)
+}
+
+// How the pool treats time: notes may be this much ahead of the clock; outcomes are stale when none came for so long; and
+// those who timed out are counted for a day.
+const (
+	clockSkew     = 5 * time.Minute
+	staleAfter    = time.Hour
+	timedOutShown = 24 * time.Hour
+)
+
+// known is what the pool knew of a visit at a time.
+type known struct {
+	id      string
+	arrived time.Time
+	scored  *Scored
+	outcome *Outcome // nil while undecided
+}
+
+// patient returns the patient of a visit, with the base rate of the complaint if the prediction abstained.
+func (k *known) patient(fit *Fit) Patient {
+	patient := k.scored.Patient
+	patient.Arrived = k.arrived
+	if k.scored.Abstained {
+		if base, is := fit.BaseRate(patient.Complaint); is {
+			patient.P = base
+		}
+		patient.Wards = nil
+	}
+	return patient
+}
+
+// Moment returns what was known at t. Patients wait who have arrived, have no outcome and have not waited longer than the
+// fit's patience; the latest note of a visit counts. Those whose prediction abstained have the base rate of their complaint.
+func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
+	m := &Moment{At: t, Since: p.since(t), OutcomesStale: true}
+	patience := fit.Patience()
+	all := p.known(t, m)
+	waiting := 0
+	for i := range all {
+		if all[i].outcome == nil && t.Sub(all[i].arrived) <= patience {
+			waiting++
+		}
+	}
+	if len(all) == 0 {
+		return m
+	}
+	m.Past = make([]Visit, 0, len(all))
+	m.Waiting = slices.Grow(m.Waiting, waiting)
+	models := map[string]bool{}
+	for i := range all {
+		k := &all[i]
+		patient := k.patient(fit)
+		past := Visit{Arrived: patient.Arrived, P: patient.P, Complaint: patient.Complaint, Age: patient.Age}
+		waited := t.Sub(patient.Arrived)
+		switch {
+		case k.outcome != nil:
+			past.Decided, past.Admitted, past.Ward = k.outcome.At, k.outcome.Admitted, k.outcome.Ward
+		case waited <= patience:
+			m.Waiting = append(m.Waiting, patient)
+			models[k.scored.Model] = true
+			if k.scored.Abstained {
+				m.Abstained++
+			}
+		case waited <= patience+timedOutShown:
+			m.TimedOut++
+		}
+		m.Past = append(m.Past, past)
+	}
+	m.Models = slices.Sorted(maps.Keys(models))
+	return m
+}
+
+// known returns the visits with a note at t, by arrival and then by name. It says in m whether an outcome of one came lately: those
+// of visits without a note may be of another department.
+func (p *Pool) known(t time.Time, m *Moment) []known {
+	all := make([]known, 0, len(p.visits))
+	for id, v := range p.visits {
+		scored := latest(v.scored, t, func(e *Scored) time.Time { return e.Seen })
+		if scored == nil {
+			continue
+		}
+		outcome := latest(v.outcomes, t, func(e *Outcome) time.Time { return e.Seen })
+		if outcome != nil && t.Sub(outcome.Seen) < staleAfter {
+			m.OutcomesStale = false
+		}
+		k := known{id, v.arrived(scored), scored, outcome}
+		if k.arrived.After(t.Add(clockSkew)) || k.arrived.Before(t.Add(-Memory)) {
+			continue
+		}
+		if outcome != nil && outcome.Status == Cancelled {
+			k.outcome = nil
+		}
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b known) int {
+		return cmp.Or(a.arrived.Compare(b.arrived), cmp.Compare(a.id, b.id))
+	})
+	return all
+}
+
+// latest returns the last event that was known at t, nil if there is none.
+func latest[E any](events []E, t time.Time, seen func(*E) time.Time) *E {
+	for i := len(events) - 1; i >= 0; i-- {
+		if !seen(&events[i]).After(t) {
+			return &events[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package beds_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+)
+
+// event is a call of a pool.
+type event func(*beds.Pool)
+
+func scored(id string, seen, arrived time.Time, p float64) event {
+	return func(pool *beds.Pool) {
+		pool.Score(beds.Scored{
+			Order: beds.Order{Seen: seen, Offset: seen.UnixMilli()}, VisitID: id, Model: "m@1",
+			Patient: beds.Patient{Arrived: arrived, P: p, Complaint: "Cough", Age: 40},
+		})
+	}
+}
+
+func decided(id string, seen time.Time, status beds.Status) event {
+	return func(pool *beds.Pool) {
+		pool.Decide(beds.Outcome{Order: beds.Order{Seen: seen}, VisitID: id, Status: status, Admitted: true, Ward: "MED"})
+	}
+}
+
+func poolOf(events ...event) *beds.Pool {
+	pool := beds.NewPool()
+	for _, e := range events {
+		e(pool)
+	}
+	return pool
+}
+
+func minutes(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
+
+func noHistory(t *testing.T) *beds.Fit {
+	t.Helper()
+	fit, err := beds.FitHistory(&beds.History{From: start, AsOf: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fit
+}
+
+func TestWhoWaits(t *testing.T) {
+	t.Parallel()
+	fit := noHistory(t)
+	for name, c := range map[string]struct {
+		events []event
+		at     int // minutes
+		want   []float64
+	}{
+		"a note":                  {[]event{scored("a", minutes(2), minutes(0), .3)}, 10, []float64{.3}},
+		"not known yet":           {[]event{scored("a", minutes(12), minutes(0), .3)}, 10, nil},
+		"a corrected note":        {[]event{scored("a", minutes(2), minutes(0), .3), scored("a", minutes(5), minutes(0), .4)}, 10, []float64{.4}},
+		"before the correction":   {[]event{scored("a", minutes(2), minutes(0), .3), scored("a", minutes(15), minutes(0), .4)}, 10, []float64{.3}},
+		"decided":                 {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(9), beds.Decided)}, 10, nil},
+		"decided later":           {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(11), beds.Decided)}, 10, []float64{.3}},
+		"cancelled":               {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(8), beds.Decided), decided("a", minutes(9), beds.Cancelled)}, 10, []float64{.3}},
+		"outcome before the note": {[]event{decided("a", minutes(1), beds.Decided), scored("a", minutes(5), minutes(0), .3)}, 10, nil},
+		"a little ahead":          {[]event{scored("a", minutes(10), minutes(14), .3)}, 10, []float64{.3}},
+		"far ahead":               {[]event{scored("a", minutes(10), minutes(16), .3)}, 10, nil},
+		"no time of arrival":      {[]event{scored("a", minutes(4), time.Time{}, .3)}, 10, []float64{.3}},
+		"a whole day":             {[]event{scored("a", minutes(2), minutes(0), .3)}, 24 * 60, []float64{.3}},
+		"longer than anybody":     {[]event{scored("a", minutes(2), minutes(0), .3)}, 24*60 + 1, nil},
+		"by arrival":              {[]event{scored("b", minutes(5), minutes(1), .2), scored("a", minutes(6), minutes(3), .1), scored("c", minutes(7), minutes(0), .3)}, 10, []float64{.3, .2, .1}},
+	} {
+		var got []float64
+		m := poolOf(c.events...).Moment(minutes(c.at), fit)
+		for _, p := range m.Waiting {
+			got = append(got, p.P)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v wait, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestArrivalWithoutTimeIsTheFirstNote(t *testing.T) {
+	t.Parallel()
+	m := poolOf(scored("a", minutes(9), time.Time{}, .4), scored("a", minutes(4), time.Time{}, .3)).Moment(minutes(10), noHistory(t))
+	if !m.Waiting[0].Arrived.Equal(minutes(4)) || m.Waiting[0].P != .4 {
+		t.Errorf("got %+v", m.Waiting[0])
+	}
+}
+
+func TestMomentCounts(t *testing.T) {
+	t.Parallel()
+	fit := noHistory(t)
+	pool := poolOf(scored("a", minutes(2), minutes(0), .3), scored("b", minutes(3), minutes(0), .3), decided("b", minutes(8), beds.Decided),
+		decided("another department's", minutes(50), beds.Decided))
+	if m := pool.Moment(minutes(60), fit); m.OutcomesStale || m.TimedOut != 0 || !slices.Equal(m.Models, []string{"m@1"}) || !m.Since.Equal(minutes(8)) {
+		t.Errorf("an hour later: %+v", m)
+	}
+	if m := pool.Moment(minutes(69), fit); !m.OutcomesStale {
+		t.Error("an outcome of an hour ago is not stale, or that of another department counts")
+	}
+	for day, want := range []int{0, 0, 1, 0} {
+		if m := pool.Moment(minutes(24*60*day-30), fit); m.TimedOut != want {
+			t.Errorf("day %d: %d timed out", day, m.TimedOut)
+		}
+	}
+}
+
+// TestSince: a KafkaTopic that reaches back further than the other does not make a department look empty.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	fit := noHistory(t)
+	for name, c := range map[string]struct {
+		events []event
+		want   int
+	}{
+		"nothing":            {nil, 60},
+		"outcomes alone":     {[]event{decided("a", minutes(1), beds.Decided)}, 60},
+		"notes alone":        {[]event{scored("a", minutes(5), minutes(4), .3)}, 5},
+		"outcomes go back":   {[]event{decided("a", minutes(1), beds.Decided), scored("b", minutes(9), minutes(8), .3)}, 9},
+		"notes go back":      {[]event{scored("b", minutes(9), minutes(8), .3), decided("b", minutes(20), beds.Decided)}, 20},
+		"outcomes come late": {[]event{scored("b", minutes(9), minutes(8), .3), decided("b", minutes(70), beds.Decided)}, 9},
+	} {
+		if got := poolOf(c.events...).Moment(minutes(60), fit).Since; !got.Equal(minutes(c.want)) {
+			t.Errorf("%s: complete since minute %v, want %d", name, got.Sub(start).Minutes(), c.want)
+		}
+	}
+}
+
+// TestAbstained: the base rate of the complaint stands for a prediction that abstained.
+func TestAbstained(t *testing.T) {
+	t.Parallel()
+	fit, err := beds.FitHistory(exponentials(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := beds.NewPool()
+	pool.Score(beds.Scored{Order: beds.Order{Seen: start}, VisitID: "a", Abstained: true, Patient: beds.Patient{Arrived: start, P: .01, Complaint: "Cough"}})
+	m := pool.Moment(start, fit)
+	if m.Abstained != 1 || m.Waiting[0].P < .33 || m.Waiting[0].P > .34 {
+		t.Errorf("got %+v", m)
+	}
+	if m := pool.Moment(start, noHistory(t)); m.Waiting[0].P != .01 {
+		t.Errorf("without a history: %+v", m)
+	}
+}
+
+// hospitalDays are the events of 300 visits over five weeks, with corrected notes, late and cancelled outcomes.
+func hospitalDays(r *rand.Rand) (events []event, end time.Time) {
+	for i := range 300 {
+		id := fmt.Sprint("v", i)
+		arrived := start.Add(hours(r.Float64() * 24 * 35))
+		seen := arrived.Add(time.Duration(r.IntN(10)) * time.Minute)
+		events = append(events, scored(id, seen, arrived, r.Float64()))
+		if r.IntN(5) == 0 {
+			events = append(events, scored(id, seen.Add(hours(r.Float64())), arrived.Add(time.Minute), r.Float64()))
+		}
+		known := arrived.Add(hours(6*r.ExpFloat64() - .1))
+		if r.IntN(20) > 0 {
+			events = append(events, decided(id, known, beds.Decided))
+		}
+		if r.IntN(10) == 0 {
+			events = append(events, decided(id, known.Add(hours(r.Float64())), beds.Cancelled))
+		}
+	}
+	return events, start.Add(36 * 24 * time.Hour)
+}
+
+// TestPoolForgetsItsOrder: any order of the events, with repeats, gives the same moments and messages of the same bytes; so
+// does a pool that hears the events again from the start, and one that forgets.
+func TestPoolForgetsItsOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(11, 12))
+	events, end := hospitalDays(r)
+	fit, err := beds.FitHistory(exponentials(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := beds.New(fit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes := func(pool *beds.Pool, at time.Time) string {
+		forecasts, err := f.Forecast(pool.Moment(at, fit), beds.Options{Horizon: 8 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data []byte
+		for i := range forecasts {
+			m := forecasts[i].Message(&beds.Envelope{Site: "A", Beds: []int{3}})
+			data = m.AppendJSON(data)
+		}
+		return string(data)
+	}
+	times := []time.Time{start.Add(30 * time.Hour), start.Add(500 * time.Hour), end.Add(-10 * 24 * time.Hour), end}
+	straight := poolOf(events...)
+	waiting := 0
+	for _, at := range times {
+		waiting += len(straight.Moment(at, fit).Waiting)
+	}
+	if waiting < 6 {
+		t.Fatalf("%d patients wait at %d times", waiting, len(times))
+	}
+	for range 4 {
+		mixed := slices.Concat(events, events[:50])
+		r.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		other := beds.NewPool()
+		for i, e := range mixed {
+			e(other)
+			if i%100 == 0 {
+				other.Forget(times[0]) // of what is older than the first moment
+			}
+		}
+		for _, at := range times {
+			if d := cmp.Diff(straight.Moment(at, fit), other.Moment(at, fit)); d != "" {
+				t.Fatalf("%v: %s", at, d)
+			}
+			if got, want := bytes(other, at), bytes(straight, at); got != want {
+				t.Fatalf("%v: got %s\nwant %s", at, got, want)
+			}
+		}
+	}
+	late := end.Add(15 * 24 * time.Hour)
+	want := straight.Moment(late, fit)
+	straight.Forget(late)
+	if d := cmp.Diff(want, straight.Moment(late, fit)); d != "" {
+		t.Errorf("after forgetting: %s", d)
+	}
+}
+
+// TestPoolBounds: neither visits nor events of one are more than stated, a repeat beyond is refused too, and an erased visit leaves
+// room.
+func TestPoolBounds(t *testing.T) {
+	t.Parallel()
+	p := beds.NewPool()
+	scored := func(visit string, i int) beds.Scored {
+		return beds.Scored{Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: visit, Patient: beds.Patient{P: .5, Arrived: start}}
+	}
+	taken := 0
+	for i := range 200 {
+		if p.Score(scored("corrected", i)) {
+			taken++
+		}
+		p.Decide(beds.Outcome{Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: "corrected", Status: beds.Cancelled})
+	}
+	if taken != 64 || p.Len() != 1 {
+		t.Errorf("%d notes of one visit, %d visits", taken, p.Len())
+	}
+	for i := range beds.MostVisits {
+		p.Score(scored(strconv.Itoa(i), 0))
+	}
+	if p.Len() != beds.MostVisits || p.Score(scored("one more", 0)) || p.Decide(beds.Outcome{VisitID: "another"}) {
+		t.Errorf("%d visits", p.Len())
+	}
+	if !p.Score(scored("7", 1)) {
+		t.Error("a visit that is there is refused a corrected note")
+	}
+	p.Erase("7")
+	if !p.Score(scored("one more", 0)) {
+		t.Error("no room after a visit was erased")
+	}
+	fit, err := beds.Generic("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := p.Moment(start.Add(time.Hour), fit); len(m.Waiting) != beds.MostVisits {
+		t.Errorf("%d wait", len(m.Waiting))
+	}
+}

@@ -1,0 +1,75 @@
+package hospital
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Wards returns the wards of the hospital, sorted.
+func Wards() []string { return []string{"CARD", "ICU", "MED", "ORTHO", "PAED", "SURG"} }
+
+// childhood is the age below which everybody is admitted to PAED.
+const childhood = 16
+
+// shares are the wards of the admitted adults of a complaint; what they lack to 1 is MED.
+var shares = map[string][]struct {
+	ward  string
+	share float64
+}{
+	"Chest Pain":                     {{"CARD", .62}, {"ICU", .06}},
+	"Shortness of Breath":            {{"CARD", .22}, {"ICU", .12}},
+	"Abdominal Pain":                 {{"SURG", .66}, {"ICU", .03}},
+	"Back Pain":                      {{"ORTHO", .40}, {"SURG", .10}},
+	"General Weakness":               {{"CARD", .08}, {"ICU", .03}},
+	"Lower Extremity Injury":         {{"ORTHO", .86}, {"SURG", .05}},
+	"Upper Extremity Injury":         {{"ORTHO", .84}, {"SURG", .08}},
+	"Fever":                          {{"ICU", .07}, {"SURG", .05}},
+	"Altered Level of Consciousness": {{"ICU", .22}},
+	"Stroke Symptoms":                {{"ICU", .10}},
+	"Head Injury":                    {{"SURG", .60}, {"ICU", .14}},
+	"Allergic Reaction":              {{"ICU", .12}},
+}
+
+// Ward draws the ward of an admitted patient.
+func Ward(r *rand.Rand, n *msg.Note) string {
+	u := r.Float64()
+	if n.Age.Set && n.Age.Value < childhood {
+		return "PAED"
+	}
+	for _, s := range shares[n.Complaint] {
+		if u < s.share {
+			return s.ward
+		}
+		u -= s.share
+	}
+	return "MED"
+}
+
+// poisson draws a count of a small mean, by multiplying uniform numbers (Knuth 1969, The Art of Computer Programming 2).
+func poisson(r *rand.Rand, mean float64) int {
+	limit, x, n := math.Exp(-mean), r.Float64(), 0
+	for x > limit {
+		x *= r.Float64()
+		n++
+	}
+	return n
+}
+
+// gamma draws a gamma variable with mean 1 and the given shape ≥ 1 (Marsaglia & Tsang 2000, ACM TOMS 26).
+func gamma(r *rand.Rand, shape float64) float64 {
+	d := shape - 1./3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := r.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if math.Log(r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v / shape
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What was learned of a site's history to forecast beds stands beside the models, in beds/<version>: the fit, and a manifest
+// with its checksum. The store reads no meaning into a fit.
+const (
+	bedsFolder = "beds"
+	fitFile    = "fit.json"
+	fitLimit   = 64 << 20 // bytes
+	bedsFormat = "wardcast-beds/1"
+)
+
+// bedsManifest is the manifest of a fit of beds.
+type bedsManifest struct {
+	Format    string          `json:"format"`
+	CreatedAt time.Time       `json:"created_at"`
+	Files     map[string]File `json:"files"`
+}
+
+// SaveBeds adds a fit of beds, which must be JSON, and returns its version. It is added whole or not at all. Saving the same
+// fit of the same time again changes nothing.
+func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (version string, err error) {
+	if !json.Valid(fit) || len(fit) > fitLimit {
+		return "", fmt.Errorf("saving a fit of beds: it is no JSON, or larger than %d bytes", fitLimit)
+	}
+	m := bedsManifest{Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second), Files: map[string]File{fitFile: fileOf(fit)}}
+	manifest, err := json.MarshalIndent(&m, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("saving a fit of beds: %w", err)
+	}
+	manifest = append(manifest, '\n')
+	version = VersionName(m.CreatedAt, fileOf(manifest).SHA256)
+	if err := s.bucket.AddFolder(ctx, path.Join(bedsFolder, version), map[string][]byte{fitFile: fit, manifestFile: manifest}, manifestFile); err != nil {
+		return "", fmt.Errorf("saving a fit of beds: %w", err)
+	}
+	return version, nil
+}
+
+// BedsVersions returns the versions of fits of beds, oldest first; none is no error. One that is not completely written does not
+// count.
+func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
+	files, err := s.bucket.Files(ctx, bedsFolder)
+	if err != nil {
+		return nil, listing(err)
+	}
+	var versions []string
+	for _, file := range files {
+		if version := path.Base(path.Dir(file)); path.Join(bedsFolder, version, manifestFile) == file && validVersion(version) {
+			versions = append(versions, version)
+		}
+	}
+	return versions, nil
+}
+
+// LoadBeds returns a fit of beds, held against its manifest. The error is a *FileError if a file is damaged.
+func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
+	if !validVersion(version) {
+		return nil, fmt.Errorf("beds of version %q: %w", version, ErrNotFound)
+	}
+	bad := func(file string, err error) error {
+		return fileError(FileError{File: path.Join(bedsFolder, version, file), Err: err})
+	}
+	manifest, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, manifestFile), manifestLimit)
+	if err != nil {
+		return nil, bad(manifestFile, err)
+	}
+	var m bedsManifest
+	switch sum := fileOf(manifest).SHA256; {
+	case !strings.HasSuffix(version, sum[:suffixDigits]):
+		return nil, bad(manifestFile, errors.New("the manifest was changed: its checksum is not that of its name"))
+	case json.Unmarshal(manifest, &m) != nil || m.Format != bedsFormat:
+		return nil, bad(manifestFile, fmt.Errorf("%w: it is not of %s", ErrManifest, bedsFormat))
+	}
+	fit, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, fitFile), fitLimit)
+	if err == nil && fileOf(fit) != m.Files[fitFile] {
+		err = errChanged
+	}
+	if err != nil {
+		return nil, bad(fitFile, err)
+	}
+	return fit, nil
+}
+
+// beds checks the files of a version of beds, or one that is out of place.
+func (v *verification) beds(ctx context.Context, parts []string) {
+	version, file := parts[1], path.Join(parts[2:]...)
+	switch {
+	case !validVersion(version) || !slices.Contains([]string{fitFile, manifestFile}, file):
+		v.bad(&FileError{File: path.Join(parts...), Err: errUnexpected})
+	case file == manifestFile:
+		_, err := v.store.LoadBeds(ctx, version)
+		v.bad(err)
+	}
+}

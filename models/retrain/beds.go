@@ -1,0 +1,132 @@
+package retrain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// Beds say of which site, and by which clock, forecasts of beds are fitted.
+type Beds struct {
+	Site     string // notes that name another one are left out; "" takes all
+	Zone     string // of the wall clock, as in beds.History
+	Holidays []string
+}
+
+// BedsFit is what was learned for forecasts of beds.
+type BedsFit struct {
+	Version string `json:"version"` // in the store; "" if nothing was learned, and Reason says why
+	Reason  string `json:"reason,omitempty"`
+	Visits  int    `json:"visits"` // of which times and wards were learned
+	Wards   int    `json:"wards"`
+	Days    int    `json:"days"`
+}
+
+// lastArrival is how long after the last arrival the history ends, if the cut-off is later: days without any are of an interface
+// that was silent, and not of a department that was empty.
+const lastArrival = time.Hour
+
+// What a history must hold before forecasts of beds rest on it.
+const (
+	leastBedDays   = 14
+	leastBedVisits = 200
+)
+
+// fitBeds learns what forecasts of beds rest on, from all visits of the past, and adds it to the store. Probabilities of notes that
+// were trained on are those out of fold. A history that tells too little is no error: it is the Reason.
+func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []train.Row, trained *train.Trained) (*BedsFit, error) {
+	h, err := j.history(past, aux, rows, trained)
+	if err != nil {
+		return nil, err
+	}
+	r := &BedsFit{Days: int(h.AsOf.Sub(h.From) / (24 * time.Hour))}
+	timed := 0
+	for i := range h.Visits {
+		if !h.Visits[i].Decided.IsZero() {
+			timed++
+		}
+	}
+	if r.Days < leastBedDays || timed < leastBedVisits {
+		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time: %d and %d are needed", r.Days, timed, leastBedDays, leastBedVisits)
+		j.logger().InfoContext(ctx, "bed demand learned nothing", "why", r.Reason)
+		return r, nil
+	}
+	fit, err := beds.Learn(h)
+	if err != nil {
+		return r, fmt.Errorf("learning the bed demand: %w", err)
+	}
+	data, err := json.Marshal(fit)
+	if err != nil {
+		return r, fmt.Errorf("writing what the bed demand rests on: %w", err)
+	}
+	r.Visits, r.Wards = fit.Visits, len(fit.Wards.Names)
+	if r.Version, err = j.Door.Store.SaveBeds(ctx, j.Door.Created, data); err != nil {
+		return r, err
+	}
+	j.logger().InfoContext(ctx, "bed demand learned", "beds_version", r.Version, "visits", r.Visits, "wards", r.Wards, "days", r.Days)
+	return r, nil
+}
+
+// history returns the visits of the site.
+func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *train.Trained) (*beds.History, error) {
+	p, err := trained.Probabilities(train.Data{Rows: rows, Aux: aux, Pooled: true})
+	if err != nil {
+		return nil, fmt.Errorf("scoring the past: %w", err)
+	}
+	if len(trained.OutOfFold) == len(past.Split.Train) {
+		for i, row := range past.Split.Train {
+			p[row] = trained.OutOfFold[i]
+		}
+	}
+	h := &beds.History{From: past.Counts.AsOf, Zone: j.Beds.Zone, Holidays: j.Beds.Holidays}
+	add := func(v beds.Visit, site string) {
+		if j.Beds.Site != "" && site != "" && site != j.Beds.Site {
+			return
+		}
+		if v.Arrived.Before(h.From) {
+			h.From = v.Arrived
+		}
+		if end := v.Arrived.Add(lastArrival); end.After(h.AsOf) {
+			h.AsOf = end
+		}
+		h.Visits = append(h.Visits, v)
+	}
+	age := -1
+	for i := range aux {
+		if aux[i].Name == "age" {
+			age = i
+		}
+	}
+	for i := range rows {
+		row, d := &rows[i], &past.Decisions[i]
+		v := beds.Visit{Arrived: row.Arrived, Decided: d.At, Admitted: d.Admitted, Ward: d.Ward, P: p[i], Complaint: beds.Complaint(row.Complaint), Age: -1}
+		if age >= 0 {
+			if years, known := row.Aux[age].Number(); known {
+				v.Age = years
+			}
+		}
+		add(v, row.Site)
+	}
+	mean := meanProbability(h.Visits)
+	for _, u := range past.Undecided {
+		add(beds.Visit{Arrived: u.Arrived, P: mean, Age: -1}, u.Site)
+	}
+	if h.AsOf.After(past.Counts.AsOf) || len(h.Visits) == 0 {
+		h.AsOf = past.Counts.AsOf
+	}
+	return h, nil
+}
+
+// meanProbability returns that of the visits. Those without an outcome are taken to have it: a scorer counts them among those who
+// wait, so that forecasts of the past that left them out would seem better than a scorer's are.
+func meanProbability(visits []beds.Visit) float64 {
+	sum := 0.0
+	for i := range visits {
+		sum += visits[i].P
+	}
+	return sum / float64(max(len(visits), 1))
+}
