@@ -39,12 +39,12 @@ func TestBrokerComesLate(t *testing.T) {
 
 	m := c.start(handle(echo))
 	c.await("word of it", func() bool { return strings.Contains(m.log.String(), "waiting for kafka") })
-	if m.Ready() {
+	if m.isReady() {
 		t.Error("ready without a broker")
 	}
 	b = start()
 	t.Cleanup(b.Close)
-	c.await("ready", m.Ready)
+	c.await("ready", m.isReady)
 	c.send(numbered(0, 100)...)
 	c.awaitAnswers(100)
 	m.stop()
@@ -166,7 +166,7 @@ func TestKilledBroker(t *testing.T) {
 	}
 	c := newCluster(t)
 	m := c.start(handle(echo))
-	c.await("ready", m.Ready)
+	c.await("ready", m.isReady)
 	const n, steps = 20_000, 40
 	for i := range steps {
 		switch i {
@@ -244,7 +244,7 @@ func TestShortTroubleAtTheStartIsQuiet(t *testing.T) {
 	m := c.start(handle(echo))
 	c.await("attempts", func() bool { return fault.Hits() >= 3 })
 	fault.Remove()
-	c.await("the group", m.Ready)
+	c.await("the group", m.isReady)
 	m.stop()
 	if strings.Contains(m.log.String(), "checking topics") {
 		t.Errorf("the log tells of each attempt:\n%s", m.log)

@@ -112,7 +112,11 @@ func (b *batch) answer(o *Output) {
 }
 
 func (b *batch) deadLetter(r Record, topic string, v Verdict) {
-	o := &Output{Key: r.Key, Value: r.Value, Headers: slices.Clone(r.Headers), record: r}
+	headers, attempts := original(slices.Clone(r.Headers))
+	o := &Output{Key: r.Key, Value: r.Value, Headers: headers, record: r}
+	if o.Key == nil { // which a compacted KafkaTopic refuses
+		o.Key = fmt.Appendf(nil, "%s/%d/%d", topic, r.Partition, r.Offset)
+	}
 	for _, h := range [...]struct{ name, value string }{
 		{msg.HeaderReason, v.Reason},
 		{msg.HeaderField, v.Field},
@@ -121,7 +125,7 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 		{msg.HeaderPartition, strconv.Itoa(r.Partition)},
 		{msg.HeaderOffset, strconv.FormatInt(r.Offset, 10)},
 		{msg.HeaderModelVersion, v.ModelVersion},
-		{msg.HeaderAttempts, "1"}, // no record is handled again
+		{msg.HeaderAttempts, attempts},
 		{msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat)},
 	} {
 		if h.value != "" {
@@ -131,6 +135,23 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	b.letters = append(b.letters, o)
 	b.verdicts = append(b.verdicts, v)
 	b.outBytes += o.size()
+}
+
+// original takes out the headers of an earlier death, and returns how often the message has died, this time included. A dead letter
+// that another tool sent back still has them: they would be taken for those of this death. No record is handled again otherwise.
+func original(headers []Header) (rest []Header, attempts string) {
+	const most = 1_000_000 // a header of somebody else's may hold anything
+	died := 0
+	rest = slices.DeleteFunc(headers, func(h Header) bool {
+		if h.Key != msg.HeaderReplays {
+			return strings.HasPrefix(h.Key, msg.DeadHeaderPrefix)
+		}
+		if n, err := strconv.Atoi(string(h.Value)); err == nil && n > 0 && n < most {
+			died = n
+		}
+		return true
+	})
+	return rest, strconv.Itoa(died + 1)
 }
 
 // protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
@@ -143,15 +164,19 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 			return
 		}
 		p.c.metrics.panics.Inc()
-		what := fmt.Sprintf("%T", v)
-		if e, ok := v.(runtime.Error); ok {
-			what = e.Error()
-		}
-		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", what, "stack", stack())
+		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", panicked(v), "stack", stack())
 		p.worker = p.c.cfg.Handler.NewWorker()
 		err = errors.New("the handler panicked")
 	}()
 	return p.worker.Handle(r, out)
+}
+
+// panicked tells of a panic's value what holds nothing of a record.
+func panicked(v any) string {
+	if e, ok := v.(runtime.Error); ok {
+		return e.Error()
+	}
+	return fmt.Sprintf("%T", v)
 }
 
 // stack lists the callers of the function that recovers, innermost first.

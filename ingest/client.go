@@ -79,9 +79,24 @@ func pause(ctx context.Context, attempt int) error {
 	if attempt < 16 {
 		d = min(minBackoff<<attempt, maxBackoff)
 	}
-	select {
 	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
-	case <-time.After(d - rand.N(d/2+1)):
+	return sleep(ctx, d-rand.N(d/2+1))
+}
+
+// permanentPause is how long to wait after an error that does not pass by itself.
+const permanentPause = 5 * time.Second
+
+// permanent reports whether an error is one of a broker that does not pass by itself: somebody must mend a permission, a topic or
+// a message.
+func permanent(err error) bool {
+	code, ok := errors.AsType[kafka.Error](err)
+	return ok && code != kafka.Unknown && !code.Temporary()
+}
+
+// sleep waits, and returns the error of ctx if that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -219,9 +234,10 @@ func (c *Client) partitions(ctx context.Context, names ...string) (map[string]in
 	return counts, nil
 }
 
-// bounds returns the first offset of a partition, and the offset after its last record.
+// bounds returns the first offset of a partition, and the offset after its last record that can be read: those of a transaction
+// that is still open, and all after its first, cannot.
 func (c *Client) bounds(ctx context.Context, topic string, partition int) (first, end int64, err error) {
-	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted, Topics: map[string][]kafka.OffsetRequest{
 		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
 	}})
 	if err == nil && len(res.Topics[topic]) != 1 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,9 @@ type Config struct {
 
 	Handler Handler
 	Logger  *slog.Logger
+	// Published, unless it is nil, is told the value of each record and of its answer once all in-sync replicas have acknowledged it, from the
+	// goroutine of its partition. It must not wait, nor keep the values.
+	Published func(record, answer []byte)
 	// Registerer takes the metrics; it may be nil. It is an error if it has them already.
 	Registerer prometheus.Registerer
 
@@ -45,6 +49,8 @@ type Config struct {
 	// StallTimeout is how long a partition that has records may make no progress before the consumer joins the group
 	// again; 0 means one minute. A blocked partition (see the package comment) does not count.
 	StallTimeout time.Duration
+	// ReadyAfterStall is how long a partition may fail to be read or answered before the consumer is not ready; 0 means 30 s.
+	ReadyAfterStall time.Duration
 	// PartitionWatchInterval is how often the number of partitions is read; 0 means 5 s. It must be longer than
 	// metadataTTL, or old metadata may look like a change.
 	PartitionWatchInterval time.Duration
@@ -63,11 +69,12 @@ func (cfg *Config) validate() error {
 		return errors.New("a handler and a logger are required")
 	case cfg.SessionTimeout != 0 && cfg.SessionTimeout < MinSessionTimeout || cfg.SessionTimeout > MaxSessionTimeout:
 		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout, MaxSessionTimeout)
-	case cfg.StallTimeout < 0 || cfg.PartitionWatchInterval < 0:
+	case cfg.StallTimeout < 0 || cfg.ReadyAfterStall < 0 || cfg.PartitionWatchInterval < 0:
 		return errors.New("a timeout is negative")
 	}
 	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, DefaultSessionTimeout)
 	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, time.Minute)
+	cfg.ReadyAfterStall = cmp.Or(cfg.ReadyAfterStall, DefaultReadyAfterStall)
 	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, 5*time.Second)
 	return nil
 }
@@ -82,7 +89,9 @@ type Consumer struct {
 	answers *Producer
 	// letters compresses: a dead letter is an accepted record and some headers, and brokers measure it compressed.
 	letters *Producer
-	ready   atomic.Bool
+	backlog *backlog
+	joined  atomic.Bool
+	gone    atomic.Bool         // the input does not exist
 	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
 	// These limit the log lines about dead letters and failed commits.
 	refused, uncommitted *rateLimit
@@ -97,7 +106,8 @@ func New(cfg Config) (*Consumer, error) {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
 	all := prometheus.NewRegistry()
-	m := newMetrics(all)
+	m, waiting := newMetrics(all), newBacklog()
+	all.MustRegister(waiting)
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(all); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
@@ -105,18 +115,13 @@ func New(cfg Config) (*Consumer, error) {
 	}
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
-		cfg: cfg, log: log, metrics: m, client: client,
+		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
 		answers: NewProducer(client, log), letters: NewProducer(client, log),
 		refused: &rateLimit{every: time.Second}, uncommitted: &rateLimit{every: 10 * time.Second},
 	}
-	c.answers.retried, c.letters.retried = m.retries.Inc, m.retries.Inc
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd
 	return c, nil
 }
-
-// Ready reports whether the consumer has joined the group: it has partitions, or the group has more members than
-// partitions. Ready is false while the group cannot be reached.
-func (c *Consumer) Ready() bool { return c.ready.Load() }
 
 // Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
 // 20 s. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
@@ -146,8 +151,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("joining group %q: %w", c.cfg.Group, err)
 	}
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watch(ctx) })
+	defer watching.Wait()
 	c.generations(ctx, group)
-	c.ready.Store(false)
+	c.joined.Store(false)
 	defer c.metrics.assigned.Set(0)
 	return c.leave(group)
 }
@@ -191,14 +199,14 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		case errors.Is(err, kafka.RebalanceInProgress):
 			continue // the broker paces this
 		case err != nil:
-			c.ready.Store(false)
+			c.joined.Store(false)
 			if n, ok := warned.allow(); ok {
 				c.log.Warn("joining the consumer group", "err", err, "errors_since", n)
 			}
 			continue // kafka-go pauses before it tries again
 		}
 		c.start(gen)
-		c.ready.Store(true)
+		c.joined.Store(true)
 	}
 }
 

@@ -181,6 +181,7 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		{"end_to_end_seconds", "", n + 1},
 		{"in_flight_records", "", 0},
 		{"lag_records", "", 0},
+		{"oldest_unanswered_seconds", "", 0},
 		{"commits_total", "stale", 0},
 		{"skipped_offsets_total", "", 0},
 		{"rebalances_total", "", 1},
@@ -193,6 +194,11 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		}
 		if got != x.want {
 			t.Errorf("metric %s %s is %v, want %v", x.name, x.label, got, x.want)
+		}
+	}
+	for _, name := range []string{"last_answer_timestamp_seconds", "last_dead_letter_timestamp_seconds"} {
+		if m.metric(name) == 0 {
+			t.Errorf("metric %s is 0", name)
 		}
 	}
 	if strings.Contains(m.log.String(), patient) {
@@ -266,7 +272,7 @@ func TestMissingTopicIsNamed(t *testing.T) {
 	if !errors.As(m.err, &missing) || !cmp.Equal(missing.Topics, []string{"no-such-topic"}) {
 		t.Fatalf("Run returns %v, want a *MissingTopicsError naming the topic", m.err)
 	}
-	if m.Ready() {
+	if m.isReady() {
 		t.Error("it is ready")
 	}
 }

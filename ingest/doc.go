@@ -29,12 +29,19 @@
 //
 // # Dead letters
 //
-// A dead letter is the original key, value and headers, with headers dlq-* added. It can therefore exceed the limit of
+// A dead letter is the original key, value and headers, with headers dlq-* added, in place of any it had. It can therefore exceed the limit of
 // its topic although the record was within the limit of its own. Dead letters are compressed, which is nearly always
 // enough. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is not above the input's. A dead
-// letter that is refused nevertheless blocks its partition, and only that one, until the limit is raised; an error is
-// logged every few seconds. A blocked partition does not count as stalled (Config.StallTimeout). An answer that is
-// refused as too large becomes a dead letter with reason scoring_failed and stage produce.
+// letter that is refused nevertheless blocks its partition until the limit is raised. An answer that is refused as too
+// large becomes a dead letter with reason scoring_failed and stage produce. A dead letter whose record has no key gets
+// topic/partition/offset as its key.
+//
+// # Errors of brokers
+//
+// Errors that pass by themselves are retried within a second, for as long as it takes. One that does not (a permission,
+// a setting of a topic) blocks its partition, and only that one: it is logged once, counted by Kafka's code, and tried
+// again every 5 s, so that it is enough to mend the cause. Nothing is published twice meanwhile. A blocked partition
+// does not count as stalled (Config.StallTimeout). Check tells of both after Config.ReadyAfterStall.
 //
 // # Metrics
 //
@@ -44,7 +51,10 @@
 //	wardcast_ingest_handle_seconds                      histogram: one record in the handler
 //	wardcast_ingest_end_to_end_seconds                  histogram: from a record's timestamp to its acknowledged answer
 //	wardcast_ingest_in_flight_records                   handled, not yet acknowledged
-//	wardcast_ingest_lag_records{partition}              in the input, not yet answered
+//	wardcast_ingest_lag_records{partition}              in the input, not yet answered; kept while the group is joined again
+//	wardcast_ingest_oldest_unanswered_seconds           age of the oldest record that was read and is not answered, 0 for none
+//	wardcast_ingest_last_answer_timestamp_seconds       last answer acknowledged; 0 if there was none
+//	wardcast_ingest_last_dead_letter_timestamp_seconds{reason}  last dead letter acknowledged; 0 if there was none
 //	wardcast_ingest_assigned_partitions                 owned by this process
 //	wardcast_ingest_rebalances_total                    generations joined
 //	wardcast_ingest_commits_total{result}               ok, stale (refused after a rebalance), failed
@@ -52,6 +62,7 @@
 //	wardcast_ingest_fetch_errors_total                  fetch requests that failed
 //	wardcast_ingest_skipped_offsets_total{cause}        retention (records lost to it), absent (nothing was there)
 //	wardcast_ingest_stalls_total                        generations left for lack of progress
-//	wardcast_ingest_blocked_partitions                  waiting until the dead letters' topic takes larger messages
+//	wardcast_ingest_blocked_partitions                  waiting until somebody mends what the brokers refuse
+//	wardcast_ingest_permanent_errors_total{code}        errors of brokers that do not pass by themselves, by Kafka's code
 //	wardcast_ingest_handler_panics_total                panics recovered
 package ingest

@@ -186,7 +186,7 @@ func TestIdleRebalanceCommitsNothing(t *testing.T) {
 	c := newCluster(t)
 	idle := func() {
 		a := c.start(handle(echo))
-		c.await("one member", a.Ready)
+		c.await("one member", a.isReady)
 		b := c.start(handle(echo))
 		c.await("another member", func() bool { return b.metric("assigned_partitions") > 0 && a.metric("assigned_partitions") == 2 })
 		b.stop()
@@ -329,6 +329,9 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	c.send(&ingest.Output{Key: []byte("noise"), Value: []byte(noise(5000))})
 	c.await("a blocked partition", func() bool { return m.metric("blocked_partitions") == 1 })
 	blocked := time.Now()
+	if age := m.metric("oldest_unanswered_seconds"); age <= 0 || age > 60 {
+		t.Errorf("the record that waits is %v s old", age)
+	}
 	c.await("the stall timeout twice over", func() bool { return time.Since(blocked) > 2*stallTimeout })
 	if got := m.metric("stalls_total"); got != 0 {
 		t.Errorf("the generation was left %v times for a blocked partition", got)
@@ -362,7 +365,7 @@ func TestLimitOfANewTopic(t *testing.T) {
 	c.smallDeadLetters()
 	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: c.dlq, Err: kerr.UnknownTopicOrPartition, Count: 2})
 	m := c.start(handle(echo))
-	c.await("the group", m.Ready)
+	c.await("the group", m.isReady)
 	m.stop()
 	if fault.Hits() != 2 || !strings.Contains(m.log.String(), "should take larger messages") {
 		t.Errorf("after %d answers of a broker that does not know the topic the limit was not warned of:\n%s", fault.Hits(), m.log)

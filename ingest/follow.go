@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,14 +26,18 @@ type Follow struct {
 	From time.Time
 	// Rate is how many records are read per second at most, so that a long topic does not take the processor from others;
 	// 0 means no limit.
-	Rate   int
-	Logger *slog.Logger // of requests that failed and are repeated; nil is silent
+	Rate int
+	// Current is called whenever a partition has been read up to its end, and so again twice a second or so while nothing is
+	// written: all there was is then known. partitions is how many are read. Calls overlap; nil means nobody asks.
+	Current func(partition, partitions int)
+	Logger  *slog.Logger // of requests that failed and are repeated; nil is silent
 }
 
 // Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx
 // ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
 //
-// If the topic does not exist at the beginning, the error is a *MissingTopicsError. Later, a request that fails is
+// If the topic does not exist at the beginning, the error is a *MissingTopicsError. If each panics, that is logged and ends
+// Follow with an error: what is read beside a stream must not end the process. A request that fails later is
 // repeated for as long as it takes. If records were deleted before they were read, or the topic was created anew,
 // reading goes on with the oldest record that is there, so records may come again. Memory is one response of at most
 // 256 KiB (or one larger batch) for each partition, and what kafka-go decompresses of it.
@@ -47,15 +52,16 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 		return err
 	}
 	run := &follow{Follow: f, client: c, each: each}
-	var parts errgroup.Group
+	parts, ctx := errgroup.WithContext(ctx)
 	tick := time.NewTicker(followWatch)
 	defer tick.Stop()
 	for started := 0; ctx.Err() == nil; {
 		// An error passes by: the partitions that are read go on.
 		counts, _ := c.partitions(ctx, f.Topic)
+		run.partitions.Store(int64(max(started, counts[f.Topic])))
 		for ; started < counts[f.Topic]; started++ {
 			id := started
-			parts.Go(func() error { run.partition(ctx, id); return nil })
+			parts.Go(func() error { return run.partition(ctx, id) })
 		}
 		select {
 		case <-ctx.Done():
@@ -68,15 +74,16 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 // follow is one run of Client.Follow.
 type follow struct {
 	Follow
-	client *Client
+	client     *Client
+	partitions atomic.Int64
 
 	mu   sync.Mutex // held while a record is handed on
 	each func(*Record)
 	debt time.Duration // by which the reading is ahead of Rate
 }
 
-// partition reads a partition until ctx ends.
-func (f *follow) partition(ctx context.Context, id int) {
+// partition reads a partition until ctx ends or each panics.
+func (f *follow) partition(ctx context.Context, id int) error {
 	run := &replay{Replay: Replay{Topic: f.Topic, From: f.From, Logger: f.Logger}, maxBytes: followMaxBytes, client: f.client, each: func(r *Record) error { return f.hand(ctx, r) }}
 	part := replayPart{id: id}
 	located := false
@@ -88,8 +95,14 @@ func (f *follow) partition(ctx context.Context, id int) {
 			}
 		} else {
 			err = run.fetch(ctx, &part)
+			if (err == nil || errors.Is(err, errNothing)) && part.next >= part.stable && f.Current != nil {
+				f.Current(id, int(f.partitions.Load()))
+			}
 		}
+		own, ended := errors.AsType[errEach](err)
 		switch {
+		case ended && ctx.Err() == nil:
+			return own.error
 		case err == nil || errors.Is(err, errNothing):
 			attempt = 0
 		case errors.Is(err, errTruncated): // or retention deleted what was to be read next
@@ -100,15 +113,22 @@ func (f *follow) partition(ctx context.Context, id int) {
 			attempt++
 		}
 	}
+	return nil
 }
 
 // longestDebt is how far the reading may be ahead of Rate before it pauses.
 const longestDebt = 50 * time.Millisecond
 
 // hand hands a record on, not sooner than Rate allows.
-func (f *follow) hand(ctx context.Context, r *Record) error {
+func (f *follow) hand(ctx context.Context, r *Record) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.New("what reads a topic panicked")
+			f.Logger.Error("what reads a topic panicked", "kafka_topic", f.Topic, "partition", r.Partition, "offset", r.Offset, "panic", panicked(v), "stack", stack())
+		}
+	}()
 	if f.Rate > 0 {
 		if f.debt += time.Second / time.Duration(f.Rate); f.debt > longestDebt {
 			select {

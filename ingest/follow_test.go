@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
 
 // followed is a follower that runs until stop.
@@ -109,6 +113,61 @@ func TestFollowOfNothing(t *testing.T) {
 	}
 }
 
+// TestFollowOutlivesPanics: a panic ends the reading, not the process, and the log has nothing of the record.
+func TestFollowOutlivesPanics(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.send(numbered(0, 20)...)
+	log := &ingesttest.Log{}
+	f := ingest.Follow{Topic: c.in, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	err := c.client.Follow(t.Context(), f, func(r *ingest.Record) {
+		if string(r.Key) == "k7" {
+			panic("secret " + string(r.Value))
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "panicked") || strings.Contains(err.Error()+log.String(), "secret") || !strings.Contains(log.String(), "offset=") {
+		t.Errorf("%v, log:\n%s", err, log)
+	}
+}
+
+// TestFollowIsCurrent: every partition is said to be read to its end, not before what was there is handed on, and again while
+// nothing is written.
+func TestFollowIsCurrent(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.send(numbered(0, 100)...)
+	var mu sync.Mutex
+	calls := map[int]int{}
+	before := -1 // records handed on when all partitions were current
+	var w *followed
+	began := make(chan struct{})
+	w = c.follow(ingest.Follow{Current: func(partition, partitions int) {
+		<-began
+		seen := len(w.seen())
+		mu.Lock()
+		defer mu.Unlock()
+		if calls[partition]++; len(calls) == partitions && before < 0 {
+			before = seen
+		}
+	}})
+	close(began)
+	w.until(0, 100)
+	c.await("several calls for each partition", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for p := range testPartitions {
+			if calls[p] < 2 {
+				return false
+			}
+		}
+		return true
+	})
+	w.stop()
+	if before != 100 {
+		t.Errorf("said to be current after %d records of 100", before)
+	}
+}
+
 // TestFollowKeepsItsRate: 100 records at 100 a second take about a second, and never less than its nine tenths.
 func TestFollowKeepsItsRate(t *testing.T) {
 	t.Parallel()
@@ -150,17 +209,18 @@ func TestCompactedTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.client.DeleteTopics(context.WithoutCancel(t.Context()), name) })
-	res, err := c.kafka.DescribeConfigs(t.Context(), &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-		{ResourceType: kafka.ResourceTypeTopic, ResourceName: name, ConfigNames: []string{"cleanup.policy", "max.message.bytes"}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, e := range res.Resources[0].ConfigEntries {
-		got[e.ConfigName] = e.ConfigValue
-	}
-	if got["cleanup.policy"] != "compact" || got["max.message.bytes"] != "2097152" {
-		t.Errorf("got %v", got)
-	}
+	want := map[string]string{"cleanup.policy": "compact", "max.message.bytes": "2097152"}
+	c.await("the settings, at the broker that is asked", func() bool {
+		res, err := c.kafka.DescribeConfigs(t.Context(), &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+			{ResourceType: kafka.ResourceTypeTopic, ResourceName: name, ConfigNames: slices.Collect(maps.Keys(want))},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, e := range res.Resources[0].ConfigEntries {
+			got[e.ConfigName] = e.ConfigValue
+		}
+		return maps.Equal(got, want)
+	})
 }

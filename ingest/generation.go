@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ type progress struct {
 	next      int64 // offset of the first record without an answer; -1 before the first answer
 	committed int64
 	moved     time.Time // when next last moved, or when all records were answered
-	blocked   bool      // by a dead letter that is too large for its topic
+	blocked   bool      // by an error that somebody must mend
 }
 
 // start starts the workers and the committer of gen, as one function of the generation. When it returns, kafka-go ends
@@ -39,6 +38,11 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	c.metrics.rebalances.Inc()
 	assigned := gen.Assignments[c.cfg.Input]
 	c.metrics.assigned.Set(float64(len(assigned)))
+	ids := make([]int, len(assigned))
+	for i, a := range assigned {
+		ids[i] = a.ID
+	}
+	c.backlog.assign(ids)
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
 	g := newGeneration(c, gen.CommitOffsets, assigned)
 	gen.Start(func(ctx context.Context) { g.run(ctx, assigned) })
@@ -148,9 +152,6 @@ func (g *generation) revoke() {
 	g.revoked = true
 	g.mu.Unlock()
 	g.commitMarked()
-	for id := range g.partitions {
-		g.c.metrics.lag.DeleteLabelValues(strconv.Itoa(id))
-	}
 }
 
 // mark records that everything before next is answered.
@@ -177,6 +178,13 @@ func (g *generation) seen(partition int, next, end int64) {
 	if next >= end {
 		g.partitions[partition].moved = time.Now()
 	}
+}
+
+// attempt records that a partition tried to go on, though in vain: joining the group again would not help.
+func (g *generation) attempt(partition int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.partitions[partition].moved = time.Now()
 }
 
 // block records whether a partition is blocked, when that changes.

@@ -45,6 +45,16 @@ func (o *Output) AddHeader(name, value string) {
 	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
 }
 
+// AddEvent appends the headers of a CloudEvent in binary mode, of which at is the time.
+func (o *Output) AddEvent(id []byte, source, typ, at string) {
+	o.AddHeader(msg.HeaderSpecVersion, msg.SpecVersion)
+	o.AddHeader(msg.HeaderID, string(id))
+	o.AddHeader(msg.HeaderSource, source)
+	o.AddHeader(msg.HeaderType, typ)
+	o.AddHeader(msg.HeaderTime, at)
+	o.AddHeader(msg.HeaderContentType, msg.ContentType)
+}
+
 // maxKeptStorage bounds the value buffer that an Output keeps for its next use.
 const maxKeptStorage = 16 << 10
 

@@ -157,6 +157,8 @@ func (c *cluster) start(h ingest.Handler, change ...func(*ingest.Config)) *membe
 	return m
 }
 
+func (m *member) isReady() bool { return m.Check() == nil }
+
 // stop drains the consumer.
 func (m *member) stop() {
 	m.c.Helper()

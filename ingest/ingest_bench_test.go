@@ -205,7 +205,7 @@ func BenchmarkLatency(b *testing.B) {
 				go readStamps(ctx, conn, p, taken)
 			}
 			producer := ingest.NewProducer(client, discard)
-			for !c.Ready() {
+			for c.Check() != nil {
 				<-time.After(10 * time.Millisecond)
 			}
 			send := func(i int, due time.Time) {

@@ -50,7 +50,7 @@ func TestWaitInJoin(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	m := c.start(handle(echo))
-	c.await("the group", m.Ready)
+	c.await("the group", m.isReady)
 	silent := c.join(time.Minute)
 	if _, err := silent.Read(make([]byte, 1)); err != nil { // it is in the group
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestKilledWhileJoining(t *testing.T) {
 			t.Parallel()
 			c := newEmbedded(t)
 			m := c.start(handle(echo))
-			c.await("the group", m.Ready)
+			c.await("the group", m.isReady)
 			_ = c.join(session).Close()
 			// It is in the group when its first member joins anew.
 			c.await("a rebalance", func() bool { return m.metric("rebalances_total") > 1 })

@@ -1,8 +1,11 @@
 package ingest
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -15,7 +18,8 @@ type metrics struct {
 	handleSeconds prometheus.Histogram
 	endToEnd      prometheus.Histogram
 	inFlight      prometheus.Gauge
-	lag           *prometheus.GaugeVec // partition
+	lastAnswer    prometheus.Gauge
+	lastLetter    *prometheus.GaugeVec // reason
 	skipped       *prometheus.CounterVec
 	rebalances    prometheus.Counter
 	assigned      prometheus.Gauge
@@ -25,6 +29,7 @@ type metrics struct {
 	panics        prometheus.Counter
 	stalls        prometheus.Counter
 	blocked       prometheus.Gauge
+	permanent     *prometheus.CounterVec // code
 
 	// The children that the hot path needs, looked up once.
 	predicted, dead prometheus.Counter
@@ -54,7 +59,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		handleSeconds: histogram("handle_seconds", "Time to handle one record.", prometheus.ExponentialBuckets(5e-6, 2, 16)),
 		endToEnd:      histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its answer.", prometheus.ExponentialBuckets(1e-3, 2, 17)),
 		inFlight:      gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
-		lag:           in.NewGaugeVec(prometheus.GaugeOpts(opts("lag_records", "Records in the input topic without an answer yet.")), []string{"partition"}),
+		lastAnswer:    gauge("last_answer_timestamp_seconds", "When the last answer was acknowledged; 0 if there was none."),
+		lastLetter:    in.NewGaugeVec(prometheus.GaugeOpts(opts("last_dead_letter_timestamp_seconds", "When the last dead letter was acknowledged, by reason; 0 if there was none.")), []string{"reason"}),
 		skipped:       counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.", "cause"),
 		rebalances:    counter("rebalances_total", "Generations of the consumer group joined."),
 		assigned:      gauge("assigned_partitions", "Partitions assigned to this process."),
@@ -63,14 +69,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fetchErrors:   counter("fetch_errors_total", "Fetch requests that failed."),
 		panics:        counter("handler_panics_total", "Panics recovered in the handler."),
 		stalls:        counter("stalls_total", "Generations left because a partition with records made no progress."),
-		blocked:       gauge("blocked_partitions", "Partitions that wait because a dead letter is too large for its topic."),
+		blocked:       gauge("blocked_partitions", "Partitions that wait until somebody mends what the brokers refuse."),
+		permanent:     counters("permanent_errors_total", "Errors of brokers that do not pass by themselves, by Kafka's code.", "code"),
 		reasons:       make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
 	m.dead = m.records.WithLabelValues("dead_letter")
 	for _, r := range append(msg.Reasons(), "other") {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
+		m.lastLetter.WithLabelValues(string(r))
 	}
+	m.permanent.WithLabelValues(strconv.Itoa(int(kafka.TopicAuthorizationFailed))) // others appear when they are met
 	for _, cause := range []string{causeRetention, causeAbsent} {
 		m.skipped.WithLabelValues(cause)
 	}
@@ -83,7 +92,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // Values of the labels cause and result.
 const (
 	causeRetention = "retention" // deleted before they were read
-	causeAbsent    = "absent"    // compacted away, or a transaction's marker
+	causeAbsent    = "absent"    // compacted away, of an aborted transaction, or the marker of one
 
 	commitOK     = "ok"
 	commitStale  = "stale" // refused: the partition now belongs to another member
@@ -93,8 +102,10 @@ const (
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]
 	if !ok {
-		c = m.reasons["other"] // the reason is not in ingest/msg
+		reason = "other" // the reason is not in ingest/msg
+		c = m.reasons[reason]
 	}
+	m.lastLetter.WithLabelValues(reason).SetToCurrentTime()
 	c.Inc()
 	m.dead.Inc()
 }

@@ -6,11 +6,11 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 )
 
 const (
@@ -35,16 +35,52 @@ type partition struct {
 
 	batch    batch
 	consumed prometheus.Counter
-	lag      prometheus.Gauge
+
+	answers, letters Producer
+	blocked          atomic.Bool // until somebody mends what the brokers refuse
 }
 
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	label := strconv.Itoa(a.ID)
-	return &partition{
+	p := &partition{
 		c: g.c, g: g, id: a.ID, worker: g.c.cfg.Handler.NewWorker(), next: a.Offset,
 		batch:    batch{outputs: make([]Output, maxBatchRecords)},
 		consumed: g.c.metrics.consumed.WithLabelValues(label),
-		lag:      g.c.metrics.lag.WithLabelValues(label),
+		answers:  *g.c.answers, letters: *g.c.letters,
+	}
+	p.answers.failed, p.letters.failed = p.unwritten, p.unwritten
+	return p
+}
+
+// unwritten is told each error that keeps an answer or dead letter from being written.
+func (p *partition) unwritten(err error) {
+	p.c.metrics.retries.Inc()
+	p.g.attempt(p.id)
+	p.troubled(err, "write its answers")
+}
+
+// troubled is told each error that keeps the partition from going on. One that does not pass by itself blocks the partition, and
+// only this one, until it goes on.
+func (p *partition) troubled(err error, what string) {
+	p.c.backlog.fail(p.id, err)
+	_, large := errors.AsType[*TooLargeError](err)
+	if !large && !permanent(err) {
+		return
+	}
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		p.c.metrics.permanent.WithLabelValues(strconv.Itoa(int(code))).Inc()
+	}
+	if p.blocked.CompareAndSwap(false, true) {
+		p.g.block(p.id, true)
+		p.c.log.Error("a partition waits until somebody mends this", "partition", p.id, "cannot", what, "err", err)
+	}
+}
+
+// goesOn ends a block.
+func (p *partition) goesOn() {
+	if p.blocked.CompareAndSwap(true, false) {
+		p.g.block(p.id, false)
+		p.c.log.Info("the partition goes on", "partition", p.id)
 	}
 }
 
@@ -69,6 +105,14 @@ func (p *partition) run(ctx, produce context.Context) {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
+		p.troubled(err, "read")
+		if permanent(err) {
+			failures = 0
+			if sleep(ctx, permanentPause) != nil {
+				return
+			}
+			continue
+		}
 		if again(ctx, failures, err, p.c.log.With("partition", p.id, "offset", p.next), "cannot fetch records") != nil {
 			return
 		}
@@ -100,27 +144,30 @@ func (p *partition) locate(ctx context.Context) error {
 
 // fetch reads records once and answers them.
 func (p *partition) fetch(ctx, produce context.Context) error {
-	res, err := p.c.client.kafka.Fetch(ctx, &kafka.FetchRequest{
-		Topic: p.c.cfg.Input, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: fetchMaxBytes, MaxWait: fetchMaxWait,
-	})
-	if err == nil {
-		err = res.Error
-	}
+	res, err := p.c.client.fetch(ctx, want{p.c.cfg.Input, p.id, p.next, fetchMaxBytes, fetchMaxWait})
 	if err != nil {
 		return err
 	}
-	before := p.next
-	if err := p.consume(ctx, produce, res.Records); err != nil {
+	p.goesOn()
+	p.c.backlog.read(p.id, p.next, res.end)
+	before, empty := p.next, len(res.records.batches) == 0
+	if err := p.consume(ctx, produce, &res.records); err != nil {
 		return err
 	}
-	if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 && p.next == before && ctx.Err() == nil {
-		// All was read and nothing was for us: the marker of a transaction, or compacted records.
-		p.c.metrics.skipped.WithLabelValues(causeAbsent).Inc()
-		p.next++
-		p.g.mark(p.id, p.next)
+	if ctx.Err() == nil {
+		// All was read. What is behind the last record was not for us: markers and aborted records, or compacted ones.
+		behind := res.records.passed
+		if !empty && p.next == before {
+			behind = max(behind, before+1)
+		}
+		if gap := behind - p.next; gap > 0 {
+			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
+			p.next = behind
+			p.g.mark(p.id, p.next)
+		}
 	}
-	p.g.seen(p.id, p.next, res.HighWatermark)
-	p.lag.Set(float64(max(0, res.HighWatermark-p.next)))
+	p.g.seen(p.id, p.next, res.end)
+	p.c.backlog.answer(p.id, p.next)
 	return nil
 }
 
@@ -145,6 +192,9 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 				return flushed
 			}
 			return err
+		}
+		if p.batch.n == 0 {
+			p.c.backlog.hold(p.id, record.Time)
 		}
 		p.handle(record)
 		if gap := record.Offset - p.next; gap > 0 {
@@ -183,7 +233,7 @@ func (p *partition) flush(produce context.Context) error {
 	m.inFlight.Add(float64(n))
 	defer m.inFlight.Sub(float64(n))
 	for {
-		err := p.c.answers.Produce(produce, p.c.cfg.Output, p.batch.answers)
+		err := p.answers.Produce(produce, p.c.cfg.Output, p.batch.answers)
 		if err == nil {
 			break
 		}
@@ -200,10 +250,18 @@ func (p *partition) flush(produce context.Context) error {
 	acknowledged := time.Now()
 	for _, o := range p.batch.answers {
 		m.endToEnd.Observe(acknowledged.Sub(o.record.Time).Seconds())
+		if p.c.cfg.Published != nil {
+			p.c.cfg.Published(o.record.Value, o.Value)
+		}
+	}
+	if len(p.batch.answers) > 0 {
+		m.lastAnswer.SetToCurrentTime()
 	}
 	m.predicted.Add(float64(len(p.batch.answers)))
 	p.consumed.Add(float64(n))
 	p.g.mark(p.id, p.next)
+	p.goesOn()
+	p.c.backlog.answer(p.id, p.next)
 	p.batch.reset()
 	return nil
 }
@@ -216,21 +274,15 @@ func (p *partition) bury(produce context.Context) error {
 		return nil
 	}
 	for attempt := 0; ; attempt++ {
-		err := p.c.letters.Produce(produce, p.c.cfg.DeadLetters, p.batch.letters)
+		err := p.letters.Produce(produce, p.c.cfg.DeadLetters, p.batch.letters)
 		large, ok := errors.AsType[*TooLargeError](err)
-		if ok != (attempt > 0) {
-			p.g.block(p.id, ok)
-		}
 		if err != nil && !ok {
 			return err
 		}
 		if !ok {
 			break
 		}
-		if attempt == 0 || loud(attempt) {
-			p.c.log.Error("partition waits: a dead letter is too large for its topic; raise the topic's max.message.bytes",
-				"kafka_topic", large.Topic, "bytes", large.Bytes, "partition", p.id, "offset", large.message.record.Offset)
-		}
+		p.troubled(large, "write a dead letter")
 		_ = pause(produce, attempt) // if it ended, Produce fails
 	}
 	for i, o := range p.batch.letters {

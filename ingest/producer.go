@@ -47,16 +47,16 @@ func codec(name string) (kafka.Compression, error) {
 // Java's default partitioner would choose (murmur2 of the key), so that all messages with one key are in one partition,
 // in order.
 type Producer struct {
-	client  *Client
-	log     *slog.Logger
-	retried func() // called before each further attempt
+	client *Client
+	log    *slog.Logger
+	failed func(error) // called with the error before each further attempt
 	// compression of the batches.
 	compression kafka.Compression
 }
 
 // NewProducer returns a producer that writes through client.
 func NewProducer(client *Client, log *slog.Logger) *Producer {
-	return &Producer{client: client, log: log, retried: func() {}}
+	return &Producer{client: client, log: log, failed: func(error) {}}
 }
 
 // Produce writes messages to topic in their order and returns when all are acknowledged. It retries for as long as the
@@ -158,7 +158,10 @@ func (p *Producer) again(ctx context.Context, topic string, attempt int, err err
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.retried()
+	p.failed(err)
+	if permanent(err) {
+		return sleep(ctx, permanentPause)
+	}
 	return again(ctx, attempt, err, p.log.With("kafka_topic", topic), "cannot produce")
 }
 

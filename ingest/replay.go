@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 )
 
 const (
@@ -38,7 +37,7 @@ type Replay struct {
 type Replayed struct {
 	Partitions int   `json:"partitions"`
 	Records    int64 `json:"records"`
-	// Absent counts the offsets that held no record: compaction removed it, or it marks the end of a transaction.
+	// Absent counts the offsets that held no record: compaction removed it, its transaction was aborted, or it marks the end of one.
 	Absent int64 `json:"absent"`
 	// Deleted counts the offsets that retention deleted while the replay was under way.
 	Deleted int64 `json:"deleted"`
@@ -115,7 +114,7 @@ type replay struct {
 	Replayed
 	client   *Client
 	each     func(*Record) error
-	maxBytes int64 // of one fetch
+	maxBytes int // of one fetch
 
 	buffer      batch // of one record
 	done, total int64
@@ -125,6 +124,7 @@ type replay struct {
 type replayPart struct {
 	id        int
 	next, end int64
+	stable    int64 // fetched.end of the last fetch
 }
 
 // errEach wraps an error of the caller's function, which no repetition cures.
@@ -207,22 +207,22 @@ var errTruncated = errors.New("the topic was truncated or recreated while it was
 // fetch reads records once. Offsets up to the end that no record has are passed too.
 func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	before := p.next
-	res, err := r.client.kafka.Fetch(ctx, &kafka.FetchRequest{
-		Topic: r.Topic, Partition: p.id, Offset: p.next, MinBytes: 1, MaxBytes: r.maxBytes, MaxWait: fetchMaxWait,
-	})
-	if err == nil {
-		err = res.Error
-	}
-	if errors.Is(err, kafka.OffsetOutOfRange) {
+	res, err := r.client.fetch(ctx, want{r.Topic, p.id, p.next, r.maxBytes, fetchMaxWait})
+	empty := err != nil || len(res.records.batches) == 0
+	switch {
+	case errors.Is(err, kafka.OffsetOutOfRange):
 		err = r.relocate(ctx, p)
-	} else if err == nil {
-		err = r.read(p, res.Records)
+	case err == nil:
+		p.stable = res.end
+		if err = r.read(p, &res.records); err == nil {
+			r.pass(p, min(max(p.next, res.records.passed), p.end), &r.Absent)
+		}
 	}
 	if err == nil && p.next == before {
-		if s, ok := res.Records.(*protocol.RecordStream); ok && len(s.Records) > 0 {
-			r.pass(p, p.next+1, &r.Absent) // the marker of a transaction, or a batch that compaction emptied
-		} else {
+		if empty {
 			err = errNothing
+		} else {
+			r.pass(p, p.next+1, &r.Absent) // a batch that compaction emptied
 		}
 	}
 	r.tell(p.next - before)

@@ -50,7 +50,7 @@ func contractPrediction() Prediction {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	note, prediction := fullNote(), contractPrediction()
+	note, prediction, demand := fullNote(), contractPrediction(), contractBedDemand()
 	classes := prediction
 	classes.Class, classes.Against, classes.AdmissionProbability = "transferred", "discharged", Some(0.9)
 	classes.Classes = []Class{{"discharged", 0.1}, {"admitted", 0.07}, {"transferred", 0.83}}
@@ -65,6 +65,7 @@ func TestGolden(t *testing.T) {
 		"classes":    {classes.AppendJSON(nil), Schema("prediction")},
 		"abstained":  {abstained.AppendJSON(nil), Schema("prediction")},
 		"scores":     {scores.AppendJSON(nil), Schema("scores")},
+		"bed-demand": {demand.AppendJSON(nil), Schema("bed-demand")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +226,7 @@ func TestNonFiniteNumbersAreNull(t *testing.T) {
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {
-	p, n, s := contractPrediction(), fullNote(), contractScores()
+	p, n, s, b := contractPrediction(), fullNote(), contractScores(), contractBedDemand()
 	buf := make([]byte, 0, 4096)
 	if got := testing.AllocsPerRun(100, func() { buf = p.AppendJSON(buf[:0]) }); got != 0 {
 		t.Errorf("a prediction takes %v allocations", got)
@@ -236,23 +237,41 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() { buf = s.AppendJSON(buf[:0]) }); got != 0 {
 		t.Errorf("scores take %v allocations", got)
 	}
-	if got := testing.AllocsPerRun(100, func() { buf = AppendEventID(buf[:0], "V1", p.Model.Name, p.Model.Version) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { buf = b.AppendJSON(buf[:0]) }); got != 0 {
+		t.Errorf("a forecast takes %v allocations", got)
+	}
+	value := n.AppendJSON(nil)
+	if got := testing.AllocsPerRun(100, func() { buf = AppendEventID(buf[:0], value, p.Model.Name, p.Model.Version) }); got != 0 {
 		t.Errorf("an event id takes %v allocations", got)
 	}
 }
 
 func TestEventID(t *testing.T) {
 	t.Parallel()
-	id := func(id, model, version string) string { return string(AppendEventID(nil, id, model, version)) }
-	// printf '\x02V1\x01m\x02v1' | sha256sum
-	const want = "f14bf4aebd4a0815490e0f994deb4d9c"
-	if got := id("V1", "m", "v1"); got != want {
+	id := func(message, model, version string) string {
+		return string(AppendEventID(nil, []byte(message), model, version))
+	}
+	// (printf '{}' | openssl dgst -sha256 -binary; printf '\x01m\x02v1') | sha256sum
+	const want = "a3c66cece6d1253ade35c2d6b30ab8c5"
+	if got := id("{}", "m", "v1"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if id("a", "bc", "d") == id("ab", "c", "d") || id("a", "b", "cd") == id("a", "bc", "d") {
 		t.Error("the fields run together")
 	}
-	if id := id(strings.Repeat("x", 1000), "m", "v"); len(id) != 32 {
+	if id := id("m", strings.Repeat("x", 1000), "v"); len(id) != 32 {
 		t.Errorf("got %s", id)
+	}
+}
+
+func TestIsTraceParent(t *testing.T) {
+	t.Parallel()
+	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for value, want := range map[string]bool{
+		good: true, "": false, good + "0": false, good[1:]: false, strings.ToUpper(good): false, strings.ReplaceAll(good, "-", "0"): false, strings.Replace(good, "4", "-", 1): false,
+	} {
+		if IsTraceParent([]byte(value)) != want {
+			t.Errorf("%q: want %v", value, want)
+		}
 	}
 }

@@ -45,6 +45,7 @@ func TestAsyncAPI(t *testing.T) {
 				Answer     headers `yaml:"answerHeaders"`
 				Prediction headers `yaml:"predictionHeaders"`
 				Champion   headers `yaml:"championHeaders"`
+				BedDemand  headers `yaml:"bedDemandHeaders"`
 				Scores     headers `yaml:"scoresHeaders"`
 				DeadLetter headers `yaml:"deadLetterHeaders"`
 			}
@@ -57,7 +58,8 @@ func TestAsyncAPI(t *testing.T) {
 		t.Errorf("version %q", doc.AsyncAPI)
 	}
 	for name, want := range map[string]string{
-		"note": Schema("note"), "outcome": Schema("outcome"), "prediction": Schema("prediction"), "champion": Schema("champion"), "response": Schema("response"), "scores": Schema("scores"),
+		"note": Schema("note"), "outcome": Schema("outcome"), "prediction": Schema("prediction"), "champion": Schema("champion"), "bedDemand": Schema("bed-demand"),
+		"response": Schema("response"), "scores": Schema("scores"),
 	} {
 		got, err := os.ReadFile(docs + doc.Components.Messages[name].Payload.Schema.Ref)
 		if err != nil || string(got) != want {
@@ -95,7 +97,9 @@ func TestAsyncAPI(t *testing.T) {
 	for name, typ := range map[string]struct {
 		headers headers
 		want    string
-	}{"prediction": {s.Prediction, TypePrediction}, "champion": {s.Champion, TypeChampion}, "scores": {s.Scores, TypeScores}} {
+	}{
+		"prediction": {s.Prediction, TypePrediction}, "champion": {s.Champion, TypeChampion}, "bedDemand": {s.BedDemand, TypeBedDemand}, "scores": {s.Scores, TypeScores},
+	} {
 		same("type of "+name, []string{typ.headers.Properties[HeaderType].Const}, typ.want)
 		if ref := "#/components/schemas/answerHeaders"; len(typ.headers.AllOf) != 1 || typ.headers.AllOf[0].Ref != ref {
 			t.Errorf("the headers of %s are not those of all answers", name)

@@ -1,5 +1,5 @@
 // Package msg holds the wire types of the Kafka messages of wardcast: notes, outcomes and responses to questionnaires
-// that come in; predictions, scores and the list of champions that go out; the reasons of dead letters; and the
+// that come in; predictions, forecasts of bed demand, scores and the list of champions that go out; the reasons of dead letters; and the
 // CloudEvents headers. It decodes and encodes JSON by hand, since both are on the scoring path, and carries the JSON
 // Schemas (draft 2020-12) of the messages.
 //

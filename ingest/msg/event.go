@@ -14,6 +14,8 @@ const (
 	HeaderSource      = "ce_source"
 	HeaderTime        = "ce_time"
 	HeaderContentType = "content-type"
+	// HeaderTraceParent is that of W3C Trace Context; an answer has it from its message.
+	HeaderTraceParent = "traceparent"
 )
 
 // Values of those headers.
@@ -24,6 +26,7 @@ const (
 	TypeOutcome    = "com.wardcast.triage.outcome.v1"
 	TypePrediction = "com.wardcast.triage.prediction.v1"
 	TypeChampion   = "com.wardcast.triage.champion.v1"
+	TypeBedDemand  = "com.wardcast.triage.bed-demand.v1"
 	TypeResponse   = "com.wardcast.questionnaire.response.v1"
 	TypeScores     = "com.wardcast.questionnaire.scores.v1"
 )
@@ -39,21 +42,46 @@ const (
 	HeaderModelVersion = "dlq-model-version"
 	HeaderAttempts     = "dlq-attempts"
 	HeaderDeadTime     = "dlq-time"
+	DeadHeaderPrefix   = "dlq-" // of all of these
 )
+
+// HeaderReplays is the header of a message that was a dead letter and was sent back: how often it has died.
+const HeaderReplays = "wardcast-replays"
 
 // TimeFormat is the layout of scored_at, ce_time and dlq-time: RFC 3339 with milliseconds, in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// AppendEventID appends to dst the ce_id of the answer of this model and version to the visit or response id: the first 32
-// hexadecimal digits of the SHA-256 of the three strings, each after its length as a varint. Equal arguments give equal
-// identifiers, so that a consumer can drop repeats. It allocates only to grow dst, unless the arguments are very long.
-func AppendEventID(dst []byte, id, model, version string) []byte {
+// AppendEventID appends to dst the ce_id of the answer of this model and version to a message: the first 32 hexadecimal digits
+// of a SHA-256. It is that of the SHA-256 of the message's bytes, and of the names of model and version, each after its length
+// as a varint. Equal arguments give equal identifiers, so that a consumer can drop repeats; a message that was corrected is
+// another event. It allocates only to grow dst, unless the names are very long.
+func AppendEventID(dst, message []byte, model, version string) []byte {
 	var buf [256]byte
-	b := buf[:0]
-	for _, s := range [...]string{id, model, version} {
+	sum := sha256.Sum256(message)
+	b := append(buf[:0], sum[:]...)
+	for _, s := range [...]string{model, version} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
-	sum := sha256.Sum256(b)
+	sum = sha256.Sum256(b)
 	return hex.AppendEncode(dst, sum[:16])
+}
+
+// IsTraceParent reports whether the value is one of W3C Trace Context: version, trace, parent and flags in lower-case
+// hexadecimal digits. Other text in that header could hold anything.
+func IsTraceParent(value []byte) bool {
+	const layout = "00-00000000000000000000000000000000-0000000000000000-00"
+	if len(value) != len(layout) {
+		return false
+	}
+	for i, c := range value {
+		if layout[i] == '-' {
+			if c != '-' {
+				return false
+			}
+		} else if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }

@@ -6,8 +6,8 @@ import "embed"
 var schemas embed.FS
 
 // Schema returns the JSON Schema, draft 2020-12, of the messages of a kind:
-// note, outcome, prediction, champion, response or scores. It is "" for any
-// other.
+// note, outcome, prediction, champion, bed-demand, response or scores. It is ""
+// for any other.
 func Schema(kind string) string {
 	data, err := schemas.ReadFile("schema/" + kind + ".json")
 	if err != nil {

@@ -132,6 +132,7 @@ func TestSchemasDescribeEveryField(t *testing.T) {
 		{Schema("outcome"), reflect.TypeFor[Outcome]()},
 		{Schema("prediction"), reflect.TypeFor[Prediction]()},
 		{Schema("champion"), reflect.TypeFor[Champion]()},
+		{Schema("bed-demand"), reflect.TypeFor[BedDemand]()},
 		{Schema("response"), reflect.TypeFor[Response]()},
 		{Schema("scores"), reflect.TypeFor[Scores]()},
 	} {

@@ -201,6 +201,11 @@ func (p *Scanner) digits(m uint64) (uint64, int) {
 // scanner before the value, which field must consume.
 func (p *Scanner) Object(field func(name string) bool) bool { return p.list('}', field) }
 
+// Array consumes an array and calls element with the scanner before each of its values, which element must consume.
+func (p *Scanner) Array(element func() bool) bool {
+	return p.list(']', func(string) bool { return element() })
+}
+
 // list consumes an object or array that ends in closing; member consumes the values. The name of an array's is "".
 func (p *Scanner) list(closing byte, member func(name string) bool) bool {
 	p.i++

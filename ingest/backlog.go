@@ -1,0 +1,182 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// backlogRefresh is how often the ends of partitions are read that no fetch has told of since.
+	backlogRefresh = 5 * time.Second
+	// DefaultReadyAfterStall is the default of Config.ReadyAfterStall.
+	DefaultReadyAfterStall = 30 * time.Second
+)
+
+// backlog is what waits in the partitions of this member, as far as it is known. It is kept while the member joins a
+// group again: what waits does not wait less meanwhile.
+type backlog struct {
+	mu         sync.Mutex
+	partitions map[int]*waiting
+
+	lag    *prometheus.Desc
+	oldest *prometheus.Desc
+}
+
+// waiting is the backlog of one partition.
+type waiting struct {
+	next, end int64     // offsets: of the first record without an answer, and after the last record; next is -1 if unknown
+	oldest    time.Time // timestamp of the record at next, or of one before; zero if none was read
+	told      time.Time // when end was learned; zero for never
+	trouble   error     // that keeps the partition from going on, nil if none does
+	since     time.Time // of the first of an unbroken series of such errors
+}
+
+func newBacklog() *backlog {
+	return &backlog{
+		partitions: make(map[int]*waiting),
+		lag:        prometheus.NewDesc("wardcast_ingest_lag_records", "Records in the input topic without an answer yet.", []string{"partition"}, nil),
+		oldest:     prometheus.NewDesc("wardcast_ingest_oldest_unanswered_seconds", "Age of the oldest record that was read and has no answer yet, by its timestamp; 0 if all are answered.", nil, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
+	descs <- b.lag
+	descs <- b.oldest
+}
+
+// Collect implements prometheus.Collector.
+func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var oldest time.Duration
+	for id, w := range b.partitions {
+		if w.next < 0 {
+			continue
+		}
+		metrics <- prometheus.MustNewConstMetric(b.lag, prometheus.GaugeValue, float64(max(0, w.end-w.next)), strconv.Itoa(id))
+		if !w.oldest.IsZero() {
+			oldest = max(oldest, time.Since(w.oldest))
+		}
+	}
+	metrics <- prometheus.MustNewConstMetric(b.oldest, prometheus.GaugeValue, oldest.Seconds())
+}
+
+// assign leaves these partitions and keeps what is known of them.
+func (b *backlog) assign(ids []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.partitions, func(id int, _ *waiting) bool { return !slices.Contains(ids, id) })
+	for _, id := range ids {
+		if b.partitions[id] == nil {
+			b.partitions[id] = &waiting{next: -1}
+		}
+	}
+}
+
+// update changes what is known of a partition, if it is still one of this member's.
+func (b *backlog) update(id int, f func(*waiting)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w := b.partitions[id]; w != nil {
+		f(w)
+	}
+}
+
+// read tells that a fetch from next found this end.
+func (b *backlog) read(id int, next, end int64) {
+	b.update(id, func(w *waiting) { w.next, w.end, w.told, w.trouble = next, end, time.Now(), nil })
+}
+
+// hold tells the timestamp of the first record of a batch in hand. A record without one is as old as when it was read.
+func (b *backlog) hold(id int, at time.Time) {
+	if at.UnixMilli() <= 0 {
+		at = time.Now()
+	}
+	b.update(id, func(w *waiting) { w.oldest = at })
+}
+
+// answer tells that everything before next is answered.
+func (b *backlog) answer(id int, next int64) {
+	b.update(id, func(w *waiting) {
+		if w.next, w.trouble = next, nil; next >= w.end {
+			w.oldest = time.Time{}
+		}
+	})
+}
+
+// fail tells an error that keeps a partition from going on, until read or answer tell that it does.
+func (b *backlog) fail(id int, err error) {
+	b.update(id, func(w *waiting) {
+		if w.trouble == nil {
+			w.since = time.Now()
+		}
+		w.trouble = err
+	})
+}
+
+// trouble returns an error if some partition could not go on for so long.
+func (b *backlog) trouble(after time.Duration) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
+		if w := b.partitions[id]; w.trouble != nil && time.Since(w.since) >= after {
+			return fmt.Errorf("partition %d has not gone on for %s: %w", id, time.Since(w.since).Round(time.Second), w.trouble)
+		}
+	}
+	return nil
+}
+
+// stale returns the partitions of whose ends no fetch has told for a while.
+func (b *backlog) stale() (ids []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, w := range b.partitions {
+		if time.Since(w.told) > backlogRefresh {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// watch keeps the backlog true while partitions are stuck, and notices an input that is gone, until ctx ends.
+func (c *Consumer) watch(ctx context.Context) {
+	tick := time.NewTicker(backlogRefresh)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, id := range c.backlog.stale() {
+			if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
+				c.backlog.update(id, func(w *waiting) { w.end, w.told = max(w.end, end), time.Now() })
+			}
+		}
+		if counts, err := c.client.partitions(ctx, c.cfg.Input); err == nil {
+			c.gone.Store(counts[c.cfg.Input] == 0)
+		}
+	}
+}
+
+// Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, the input does not exist, or a
+// partition could not be read or answered for ReadyAfterStall. A member without partitions is ready: the group has more members than
+// partitions.
+func (c *Consumer) Check() error {
+	switch {
+	case !c.joined.Load():
+		return errors.New("the consumer has not joined its group")
+	case c.gone.Load():
+		return &MissingTopicsError{Topics: []string{c.cfg.Input}}
+	}
+	return c.backlog.trouble(c.cfg.ReadyAfterStall)
+}

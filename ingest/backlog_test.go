@@ -1,0 +1,172 @@
+package ingest_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/wardcast/wardcast/ingest"
+)
+
+// lag is what the metrics say waits. It is not a number, which equals none, unless all partitions have a value: a sum would not
+// tell that one is gone.
+func (m *member) lag() (records, oldest float64) {
+	m.c.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
+		m.c.Fatal(err)
+	}
+	series := 0
+	for _, f := range families {
+		for _, metric := range f.GetMetric() {
+			switch f.GetName() {
+			case "wardcast_ingest_lag_records":
+				records += metric.GetGauge().GetValue()
+				series++
+			case "wardcast_ingest_oldest_unanswered_seconds":
+				oldest = metric.GetGauge().GetValue()
+				series++
+			}
+		}
+	}
+	if series != testPartitions+1 {
+		return math.NaN(), math.NaN()
+	}
+	return records, oldest
+}
+
+// soonUnready makes trouble show early.
+func soonUnready(cfg *ingest.Config) {
+	cfg.ReadyAfterStall, cfg.StallTimeout = 500*time.Millisecond, 5*time.Second
+}
+
+// TestLagInAnOutage: nothing can be published. The lag counts all that waits, also what comes later, and over a new generation of
+// the group; the oldest grows older; the consumer is not ready, and names why. All of it ends with the outage, and nothing is
+// published twice.
+func TestLagInAnOutage(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo), soonUnready)
+	c.await("the group", m.isReady)
+	c.send(numbered(0, 100)...)
+	c.awaitAnswers(100)
+	c.await("no lag", func() bool { records, oldest := m.lag(); return records == 0 && oldest == 0 })
+
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.NotEnoughReplicas, Count: -1})
+	c.send(numbered(100, 600)...)
+	c.await("lag", func() bool { records, _ := m.lag(); return records == 500 })
+	c.await("not ready", func() bool { return !m.isReady() })
+	if err := m.Check(); !strings.Contains(err.Error(), "partition") || !strings.Contains(err.Error(), "Replicas") {
+		t.Errorf("the check says %q", err)
+	}
+	c.send(numbered(600, 700)...)
+	c.await("lag of what came later", func() bool { records, _ := m.lag(); return records == 600 })
+	_, before := m.lag()
+	other := c.start(handle(echo), soonUnready) // and both have a new generation
+	c.await("the other's partitions", func() bool { return other.metric("assigned_partitions") > 0 })
+	other.stop()
+	c.await("all partitions again", func() bool { return m.metric("assigned_partitions") == testPartitions })
+	c.await("the lag of all of them", func() bool { records, oldest := m.lag(); return records == 600 && oldest > before })
+	fault.Remove()
+	c.awaitAnswers(700)
+	c.await("no lag", func() bool { records, oldest := m.lag(); return records == 0 && oldest == 0 && m.isReady() })
+	m.stop()
+	c.wantAll(700, true)
+}
+
+// TestGoneTopics: a consumer whose input or output was deleted is not ready, and is again when it is back.
+func TestGoneTopics(t *testing.T) {
+	t.Parallel()
+	for _, output := range []bool{true, false} {
+		t.Run(fmt.Sprint("output ", output), func(t *testing.T) {
+			t.Parallel()
+			c := newFake(t)
+			m := c.start(handle(echo), soonUnready, watchOften)
+			c.await("the group", m.isReady)
+			gone := c.in
+			if output {
+				gone = c.out
+			}
+			if err := c.client.DeleteTopics(t.Context(), gone); err != nil {
+				t.Fatal(err)
+			}
+			if output {
+				c.send(numbered(0, 50)...)
+			}
+			c.await("word of it", func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), gone) })
+			if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: gone, Partitions: testPartitions}); err != nil {
+				t.Fatal(err)
+			}
+			c.await("ready again", m.isReady)
+			if output {
+				c.awaitAnswers(50)
+			}
+			m.stop()
+		})
+	}
+}
+
+// TestPermanentErrors: what the brokers refuse until somebody mends it blocks one partition, and only that one: the others are
+// answered at once, no generation ends, nothing is published twice, and the partition goes on soon after the mend.
+func TestPermanentErrors(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]kfake.Fault{
+		"produce": {Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed},
+		"letters": {Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidRecord},
+		"fetch":   {Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newFake(t)
+			m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+				if name == "letters" && r.Partition == 0 && r.Offset == 3 {
+					return &ingest.Verdict{Reason: "no_model", Stage: "score"}
+				}
+				return echo(r, out)
+			}), soonUnready)
+			c.await("the group", m.isReady)
+			switch name {
+			case "produce":
+				f.Topic, f.Partitions = c.out, []int32{0}
+			case "letters":
+				f.Topic = c.dlq
+			case "fetch":
+				f.Topic, f.Partitions = c.in, []int32{0}
+			}
+			f.Count = -1
+			fault := c.fake.Fault(f)
+			const n = 400
+			c.send(numbered(0, n)...)
+			mine := c.ends(c.in)[0]
+			others := int64(n) - mine
+			least := others // of the answers
+			if name == "letters" {
+				least = n - 1
+			}
+			c.awaitAnswers(least)
+			c.await("the block", func() bool { return m.metric("blocked_partitions") == 1 && m.metric("permanent_errors_total") > 0 })
+			c.await("word of it", func() bool {
+				err := m.Check()
+				return err != nil && strings.Contains(err.Error(), fmt.Sprintf("[%d]", f.Err.Code))
+			})
+			time.Sleep(7 * time.Second) //nolint:forbidigo // that nothing happens takes time to show: longer than StallTimeout
+			if got := m.metric("rebalances_total"); got != 1 {
+				t.Errorf("%v generations, want 1", got)
+			}
+			if got := strings.Count(m.log.String(), "waits until somebody mends this"); got != 1 {
+				t.Errorf("%d lines in the log", got)
+			}
+			fault.Remove()
+			c.awaitAnswers(n)
+			c.await("the end of it", func() bool { return m.metric("blocked_partitions") == 0 && m.isReady() })
+			m.stop()
+			c.wantAll(n, true)
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package deadletter
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Place is where a record is in its KafkaTopic. Its text is PARTITION/OFFSET.
+type Place struct {
+	Partition int
+	Offset    int64
+}
+
+func (p Place) String() string { return fmt.Sprintf("%d/%d", p.Partition, p.Offset) }
+
+// MarshalText writes PARTITION/OFFSET.
+func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads PARTITION/OFFSET.
+func (p *Place) UnmarshalText(text []byte) error {
+	partition, offset, _ := strings.Cut(string(text), "/")
+	id, err := strconv.ParseInt(partition, 10, 32)
+	at, errOffset := strconv.ParseInt(offset, 10, 64)
+	if err != nil || errOffset != nil || id < 0 || at < 0 {
+		return fmt.Errorf("%q is not the place of a record: write PARTITION/OFFSET, such as 0/17", text)
+	}
+	*p = Place{int(id), at}
+	return nil
+}
+
+// Letter is what a dead letter says about its message. None of it is from the message, except its size.
+type Letter struct {
+	Place        Place      `json:"place"` // in the KafkaTopic of dead letters
+	Time         time.Time  `json:"time"`  // when the message died
+	Reason       msg.Reason `json:"reason"`
+	Field        string     `json:"field,omitempty"`
+	Stage        string     `json:"stage"`
+	ModelVersion string     `json:"model_version,omitempty"`
+	Topic        string     `json:"source_topic"` // KafkaTopic that the message came from
+	Source       Place      `json:"source"`       // its place there
+	Attempts     int        `json:"attempts"`     // how often it has died, this time included
+	Bytes        int        `json:"bytes"`        // of key and value
+}
+
+// newLetter reads the headers of a dead letter. ok is false if the record is none: others may write to the KafkaTopic.
+func newLetter(r *ingest.Record) (l Letter, ok bool) {
+	l = Letter{Place: Place{r.Partition, r.Offset}, Time: r.Time, Attempts: 1, Bytes: len(r.Key) + len(r.Value)}
+	var source Place
+	for _, h := range r.Headers {
+		value := string(h.Value)
+		switch h.Key {
+		case msg.HeaderReason:
+			l.Reason = msg.Reason(value)
+		case msg.HeaderField:
+			l.Field = value
+		case msg.HeaderStage:
+			l.Stage = value
+		case msg.HeaderModelVersion:
+			l.ModelVersion = value
+		case msg.HeaderTopic:
+			l.Topic = value
+		case msg.HeaderPartition:
+			source.Partition, _ = strconv.Atoi(value)
+		case msg.HeaderOffset:
+			source.Offset, _ = strconv.ParseInt(value, 10, 64)
+		case msg.HeaderAttempts:
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				l.Attempts = n
+			}
+		case msg.HeaderDeadTime:
+			if t, err := time.Parse(time.RFC3339, value); err == nil {
+				l.Time = t
+			}
+		}
+	}
+	l.Source = source
+	return l, l.Topic != "" && slices.Contains(msg.Reasons(), l.Reason)
+}
+
+// revive returns the original message, for the KafkaTopic that it came from.
+func revive(r *ingest.Record, l *Letter) *ingest.Output {
+	o := &ingest.Output{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}
+	if string(r.Key) == l.Topic+"/"+l.Source.String() { // the key of a dead letter whose message had none
+		o.Key = nil
+	}
+	for _, h := range r.Headers {
+		if !strings.HasPrefix(h.Key, msg.DeadHeaderPrefix) && h.Key != msg.HeaderReplays {
+			o.AddHeader(h.Key, string(h.Value))
+		}
+	}
+	o.AddHeader(msg.HeaderReplays, strconv.Itoa(l.Attempts))
+	return o
+}
+
+// Filter chooses dead letters.
+type Filter struct {
+	Reasons      []msg.Reason // any of these; empty for all
+	Since, Until time.Time    // died at Since or later, and before Until; zero is no bound
+	Place        *Place       // only this one; nil for all
+}
+
+func (f *Filter) matches(l *Letter) bool {
+	return (len(f.Reasons) == 0 || slices.Contains(f.Reasons, l.Reason)) &&
+		!l.Time.Before(f.Since) && (f.Until.IsZero() || l.Time.Before(f.Until)) &&
+		(f.Place == nil || *f.Place == l.Place)
+}

@@ -1,0 +1,141 @@
+package msg
+
+import "strconv"
+
+// BedDemand is the forecast of the admissions to a ward that are decided within some hours, as it goes to the compacted
+// KafkaTopic triage.bed-demand. Its key is BedDemandKey.
+type BedDemand struct {
+	SchemaVersion string        `json:"schema_version"`
+	Site          string        `json:"site"`
+	Ward          string        `json:"ward"`  // AllWards, or one
+	AsOf          string        `json:"as_of"` // RFC 3339 in UTC with milliseconds, see TimeFormat
+	HorizonHours  float64       `json:"horizon_hours"`
+	Waiting       DemandWaiting `json:"waiting"`
+	Coming        DemandComing  `json:"coming"`
+	Total         DemandTotal   `json:"total"`
+	Exceed        []DemandAbove `json:"exceed"`
+	// UsualMean is how many were admitted at the same hours of the last six weeks; absent without a week of history.
+	UsualMean Optional `json:"usual_mean,omitzero"`
+	Abstained int      `json:"abstained"` // patients waiting whose prediction abstained, counted with their complaint's base rate
+	TimedOut  int      `json:"timed_out"` // patients without an outcome who lately left the pool because they had waited too long
+	// OutcomesStale says that no outcome came for an hour, so that patients may be counted who have left.
+	OutcomesStale bool `json:"outcomes_stale"`
+	// Calibrated says whether the intervals of the last forecasts of this ward and horizon held what they promise. It is false
+	// until there are enough of them.
+	Calibrated  bool           `json:"calibrated"`
+	Coverage80  DemandCoverage `json:"coverage80"`
+	Sigma       float64        `json:"sigma"` // standard deviation of the error of the log-odds that all patients share
+	K           float64        `json:"k"`     // shape of the variation of arrivals between days, 0 for none
+	Delta       float64        `json:"delta"` // correction of the log-odds by the last weeks
+	Models      []string       `json:"models"`
+	BedsVersion string         `json:"beds_version"` // of what was learned of the site's history
+}
+
+// AllWards is the ward of all together.
+const AllWards = "_all"
+
+// DemandWaiting is the part of the patients who wait.
+type DemandWaiting struct {
+	Patients int     `json:"patients"`
+	Mean     float64 `json:"mean"`
+}
+
+// DemandComing is the part of those who arrive later.
+type DemandComing struct {
+	Mean float64 `json:"mean"`
+}
+
+// DemandTotal is the distribution of the sum of the parts that were asked for.
+type DemandTotal struct {
+	Mean       float64 `json:"mean"`
+	Median     int     `json:"median"`
+	Interval80 [2]int  `json:"interval80"`
+	Interval95 [2]int  `json:"interval95"`
+	PMF        PMF     `json:"pmf"`
+	Tail       float64 `json:"tail"` // probability outside of PMF, at most 1e-12
+}
+
+// PMF are the probabilities of the counts from Offset on.
+type PMF struct {
+	Offset int       `json:"offset"`
+	P      []float64 `json:"p"`
+}
+
+// DemandAbove is the probability that more than Beds are needed.
+type DemandAbove struct {
+	Beds        int     `json:"beds"`
+	Probability float64 `json:"probability"`
+}
+
+// DemandCoverage is the share of the last n forecasts whose 80 % interval held the count.
+type DemandCoverage struct {
+	N     int     `json:"n"`
+	Share float64 `json:"share"`
+}
+
+// AppendBedDemandKey appends the key of a forecast to dst: site, ward and horizon in hours, with | between them. A | or \ in
+// a name has a \ before it.
+func AppendBedDemandKey(dst []byte, site, ward string, horizonHours float64) []byte {
+	dst = append(appendKeyPart(dst, site), '|')
+	dst = append(appendKeyPart(dst, ward), '|')
+	return appendFloat(dst, horizonHours)
+}
+
+func appendKeyPart(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if s[i] == '|' || s[i] == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, s[i])
+	}
+	return dst
+}
+
+// AppendJSON appends the forecast as one JSON object to dst, in the bytes that encoding/json writes without HTML escapes;
+// nil slices become []. Numbers keep all their digits, so that sums and quantiles of the probabilities come out as stated.
+// It allocates only to grow dst.
+func (b *BedDemand) AppendJSON(dst []byte) []byte {
+	dst = appendHead(dst, b.SchemaVersion, `,"site":`, b.Site)
+	dst = appendText(dst, `,"ward":`, b.Ward)
+	dst = appendText(dst, `,"as_of":`, b.AsOf)
+	dst = appendNumber(dst, `,"horizon_hours":`, b.HorizonHours)
+	dst = appendInt(dst, `,"waiting":{"patients":`, b.Waiting.Patients)
+	dst = appendNumber(dst, `,"mean":`, b.Waiting.Mean)
+	dst = appendNumber(dst, `},"coming":{"mean":`, b.Coming.Mean)
+	dst = b.Total.appendJSON(append(dst, `},"total":`...))
+	dst = appendList(dst, `,"exceed":[`, b.Exceed, (*DemandAbove).appendJSON)
+	dst = appendOptional(dst, `,"usual_mean":`, b.UsualMean)
+	dst = appendInt(dst, `,"abstained":`, b.Abstained)
+	dst = appendInt(dst, `,"timed_out":`, b.TimedOut)
+	dst = strconv.AppendBool(append(dst, `,"outcomes_stale":`...), b.OutcomesStale)
+	dst = strconv.AppendBool(append(dst, `,"calibrated":`...), b.Calibrated)
+	dst = appendInt(dst, `,"coverage80":{"n":`, b.Coverage80.N)
+	dst = appendNumber(dst, `,"share":`, b.Coverage80.Share)
+	dst = appendNumber(dst, `},"sigma":`, b.Sigma)
+	dst = appendNumber(dst, `,"k":`, b.K)
+	dst = appendNumber(dst, `,"delta":`, b.Delta)
+	dst = appendTexts(dst, `,"models":[`, b.Models)
+	dst = appendText(dst, `,"beds_version":`, b.BedsVersion)
+	return append(dst, '}')
+}
+
+func (t *DemandTotal) appendJSON(dst []byte) []byte {
+	dst = appendNumber(dst, `{"mean":`, t.Mean)
+	dst = appendInt(dst, `,"median":`, t.Median)
+	dst = appendPair(dst, `,"interval80":[`, t.Interval80)
+	dst = appendPair(dst, `,"interval95":[`, t.Interval95)
+	dst = appendInt(dst, `,"pmf":{"offset":`, t.PMF.Offset)
+	dst = appendList(dst, `,"p":[`, t.PMF.P, func(p *float64, dst []byte) []byte { return appendFloat(dst, *p) })
+	dst = appendNumber(dst, `},"tail":`, t.Tail)
+	return append(dst, '}')
+}
+
+func appendPair(dst []byte, name string, pair [2]int) []byte {
+	return append(appendInt(appendInt(dst, name, pair[0]), ",", pair[1]), ']')
+}
+
+func (a *DemandAbove) appendJSON(dst []byte) []byte {
+	dst = appendInt(dst, `{"beds":`, a.Beds)
+	dst = appendNumber(dst, `,"probability":`, a.Probability)
+	return append(dst, '}')
+}
