@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/deadletter"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/service/config"
+)
+
+type dlqCmd struct {
+	List   dlqListCmd   `cmd:"" help:"List dead letters, the newest last." example:"wardcast dlq list --config wardcast.yaml --by-reason"`
+	Show   dlqShowCmd   `cmd:"" help:"Show one dead letter." example:"wardcast dlq show 0/17 --config wardcast.yaml"`
+	Replay dlqReplayCmd `cmd:"" help:"Send dead letters back to where they came from." example:"wardcast dlq replay --reason no_model --dry-run --config wardcast.yaml"`
+}
+
+// letters are the dead letters of one of the two streams.
+type letters struct {
+	Config string `help:"Configuration file of serve." required:"" type:"existingfile" placeholder:"FILE"`
+	Of     string `help:"Whose dead letters: notes or responses (to questionnaires)." enum:"notes,responses" default:"notes"`
+}
+
+// open returns the dead letters, and the KafkaTopic where they came from. The caller closes the client.
+func (l *letters) open(d *cli.Deps) (box *deadletter.Box, source string, err error) {
+	c, err := config.Load(l.Config)
+	if err != nil {
+		return nil, "", err
+	}
+	conn, err := c.Kafka.Connection()
+	if err != nil {
+		return nil, "", err
+	}
+	dead := c.Kafka.Topics.DeadLetters
+	source = c.Kafka.Topics.Notes
+	if l.Of == "responses" {
+		dead, source = c.Questionnaires.Topics.DeadLetters, c.Questionnaires.Topics.Responses
+	}
+	client, err := ingest.NewClient(conn, dead, source)
+	if err != nil {
+		return nil, "", err
+	}
+	return &deadletter.Box{Client: client, Topic: dead, Logger: d.Log}, source, nil
+}
+
+// choice says which dead letters.
+type choice struct {
+	Reason []msg.Reason `help:"Only these reasons, such as no_model,scoring_failed." placeholder:"REASON"`
+	Since  time.Time    `help:"Only what died then or later." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
+	Until  time.Time    `help:"Only what died before." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
+}
+
+// Validate is called by the command line's parser.
+func (c *choice) Validate() error {
+	for _, r := range c.Reason {
+		if !slices.Contains(msg.Reasons(), r) {
+			return fmt.Errorf("--reason %s is unknown: use %v", r, msg.Reasons())
+		}
+	}
+	if !c.Until.IsZero() && !c.Since.Before(c.Until) {
+		return errors.New("--until is not after --since")
+	}
+	return nil
+}
+
+func (c *choice) filter() deadletter.Filter {
+	return deadletter.Filter{Reasons: c.Reason, Since: c.Since, Until: c.Until}
+}
+
+type dlqListCmd struct {
+	letters
+	choice
+	cli.Output
+	ByReason bool `help:"Count them by reason instead."`
+	Limit    int  `help:"List the newest so many; 0 lists all." default:"50"`
+}
+
+func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps) error {
+	box, _, err := c.open(d)
+	if err != nil {
+		return err
+	}
+	defer box.Client.Close()
+	if c.ByReason {
+		return c.counts(ctx, d, box)
+	}
+	all := []deadletter.Letter{}
+	foreign, err := box.Read(ctx, c.filter(), func(l *deadletter.Letter, _ *ingest.Record) error {
+		all = append(all, *l)
+		if c.Limit > 0 && len(all) >= 2*c.Limit+1000 { // partitions come one after another, so that the newest are known at the end
+			all = newestLetters(all, c.Limit)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	all = newestLetters(all, c.Limit)
+	warnForeign(d, foreign)
+	var rows [][]string
+	for _, l := range all {
+		rows = append(rows, []string{l.Place.String(), l.Time.Format(time.RFC3339), string(l.Reason), safe(l.Field), safe(l.Stage), safe(l.Topic) + " " + l.Source.String(), strconv.Itoa(l.Attempts), strconv.Itoa(l.Bytes)})
+	}
+	return c.Print(d, all, []string{"PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES"}, rows)
+}
+
+func (c *dlqListCmd) counts(ctx context.Context, d *cli.Deps, box *deadletter.Box) error {
+	counts, err := box.Count(ctx, c.filter())
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, n := range counts {
+		rows = append(rows, []string{string(n.Reason), strconv.Itoa(n.Letters), n.Oldest.Format(time.RFC3339), n.Newest.Format(time.RFC3339)})
+	}
+	return c.Print(d, counts, []string{"REASON", "LETTERS", "OLDEST", "NEWEST"}, rows)
+}
+
+// newestLetters returns the newest of these letters, oldest first; limit 0 returns all.
+func newestLetters(all []deadletter.Letter, limit int) []deadletter.Letter {
+	slices.SortStableFunc(all, func(a, b deadletter.Letter) int { return a.Time.Compare(b.Time) })
+	if limit > 0 && len(all) > limit {
+		all = slices.Delete(all, 0, len(all)-limit)
+	}
+	return all
+}
+
+func warnForeign(d *cli.Deps, n int) {
+	if n > 0 {
+		d.Log.Warn("records of the dead letter topic are no dead letters", "records", n)
+	}
+}
+
+type dlqShowCmd struct {
+	letters
+	cli.Output
+	Place deadletter.Place `arg:"" help:"PARTITION/OFFSET, as list prints it."`
+	Text  bool             `help:"Also show the message: its key and its value, which hold what a patient's note says."`
+}
+
+// shown is a dead letter with its message, if that was asked for.
+type shown struct {
+	deadletter.Letter
+	Key   *string `json:"key,omitempty"`
+	Value *string `json:"value,omitempty"`
+}
+
+func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps) error {
+	box, _, err := c.open(d)
+	if err != nil {
+		return err
+	}
+	defer box.Client.Close()
+	var found *shown
+	_, err = box.Read(ctx, deadletter.Filter{Place: &c.Place}, func(l *deadletter.Letter, r *ingest.Record) error {
+		found = &shown{Letter: *l}
+		if c.Text {
+			key, value := safe(string(r.Key)), safe(string(r.Value))
+			found.Key, found.Value = &key, &value
+		}
+		return nil
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("topic %q has no dead letter at %s", box.Topic, c.Place)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, found)
+	}
+	rows := [][]string{
+		{"place", found.Place.String()},
+		{"died", found.Time.Format(time.RFC3339)},
+		{"reason", string(found.Reason)},
+		{"field", safe(found.Field)},
+		{"stage", safe(found.Stage)},
+		{"model version", safe(found.ModelVersion)},
+		{"came from", safe(found.Topic) + " " + found.Source.String()},
+		{"attempts", strconv.Itoa(found.Attempts)},
+		{"bytes", strconv.Itoa(found.Bytes)},
+	}
+	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	if c.Text {
+		rows = append(rows, []string{"key", *found.Key}, []string{"value", *found.Value})
+	}
+	return cli.PrintTable(d.Out, []string{"FIELD", "VALUE"}, rows)
+}
+
+// safe returns text that no terminal takes for commands: others may write to the topic of dead letters.
+func safe(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+type dlqReplayCmd struct {
+	letters
+	choice
+	cli.Output
+	All         bool              `help:"Send all of them; else give --reason, --since, --until or --place."`
+	Place       *deadletter.Place `help:"Send only this one." placeholder:"PARTITION/OFFSET"`
+	DryRun      bool              `help:"Count what would be sent, and send nothing."`
+	Rate        float64           `help:"Messages per second; 0 is without a limit." default:"100"`
+	MaxAttempts int               `help:"Leave out what has died so often." default:"${maxAttempts}"`
+}
+
+// Help says what a replay does.
+func (*dlqReplayCmd) Help() string {
+	return "Writes a copy of the message, without the headers of the dead letter, to the topic that it came from. " +
+		"The dead letter stays where it is: a second replay sends it again, and its prediction has the same id as the first. " +
+		"A message that dies again becomes another dead letter, with one attempt more."
+}
+
+// Validate is called by the command line's parser.
+func (c *dlqReplayCmd) Validate() error {
+	switch chosen := len(c.Reason) > 0 || !c.Since.IsZero() || !c.Until.IsZero() || c.Place != nil; {
+	case chosen == c.All:
+		return errors.New("give either --all or which ones: --reason, --since, --until, --place")
+	case c.Rate < 0:
+		return errors.New("--rate is below 0")
+	case c.MaxAttempts < 1:
+		return errors.New("--max-attempts is below 1")
+	}
+	return c.choice.Validate()
+}
+
+func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps) error {
+	box, source, err := c.open(d)
+	if err != nil {
+		return err
+	}
+	defer box.Client.Close()
+	s := deadletter.Sending{Filter: c.filter(), To: source, MaxAttempts: c.MaxAttempts, Rate: c.Rate, DryRun: c.DryRun}
+	s.Place = c.Place
+	bar := cli.NewProgress(d.Err, "dead letters")
+	box.Progress = func(done, total int64) { bar.Set(int(done), int(total)) }
+	sent, err := box.Send(ctx, s)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	warnForeign(d, sent.Foreign)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, struct {
+			deadletter.Sent
+			DryRun bool `json:"dry_run"`
+		}{sent, c.DryRun})
+	}
+	verb := "Sent back"
+	if c.DryRun {
+		verb = "Would send back"
+	}
+	_, err = fmt.Fprintf(d.Out, "%s to %s: %d. Left where they are: %d that died %d times or more, %d from other topics.\n", verb, source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere)
+	return err
+}
