@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/internal/cli"
-	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/serving"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/compare"
 )
@@ -31,36 +31,14 @@ type change struct {
 	DryRun bool              `json:"dry_run"`
 }
 
-// champion returns the generation that is served; one without a name if there is none. A champion that is damaged can be
-// replaced, which mends the store.
-func champion(ctx context.Context, d *cli.Deps, s *models.Store) (*models.Generation, error) {
-	g, err := s.Champion(ctx)
-	damage, damaged := errors.AsType[*models.FileError](err)
-	switch {
-	case damaged:
-		d.Log.Warn("the champion is damaged", "err", damage)
-	case err != nil && !errors.Is(err, models.ErrNotFound):
-		return nil, err
-	}
-	if g == nil {
-		g = &models.Generation{}
-	}
-	return g, nil
-}
-
-// loadable returns a generation, after it has loaded all its models as a scorer does.
-func loadable(ctx context.Context, s *models.Store, name string) (*models.Generation, error) {
-	g, err := s.Generation(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	_, err = scoring.LoadGeneration(ctx, s, g, nil)
-	return g, err
+// request returns what the flags ask for.
+func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
+	return &serving.Request{To: to, By: operator(), Why: c.Why, Command: commandLine(), DryRun: c.DryRun, Logger: d.Log}
 }
 
 // print says what was changed, or would be.
-func (c *changeFlags) print(d *cli.Deps, from string, g *models.Generation) error {
-	to := g.Name
+func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
+	from, to, g := made.From, made.To.Name, made.To
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, change{from, to, g.Versions(), c.DryRun})
 	}
@@ -86,77 +64,14 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	served, err := champion(ctx, d, s)
+	made, err := serving.Promote(ctx, s, c.request(d, c.Generation))
+	if objection, ok := errors.AsType[*serving.ObjectionError](err); ok {
+		return cli.Usage(fmt.Errorf("%w (--why)", objection))
+	}
 	if err != nil {
 		return err
 	}
-	objections, err := s.Objections(ctx)
-	if err != nil {
-		return err
-	}
-	to := c.Generation
-	if to == "" {
-		names, err := sound(ctx, d, s)
-		if err != nil {
-			return err
-		}
-		if to, err = newest(names, served.Name, objections); err != nil {
-			return err
-		}
-	}
-	if to == served.Name {
-		return fmt.Errorf("generation %q is served already", to)
-	}
-	if why, ok := objections[to]; ok && c.Why == "" {
-		return cli.Usage(fmt.Errorf("generation %q %s; promoting it needs --why", to, why))
-	}
-	g, err := loadable(ctx, s, to)
-	if err != nil {
-		return fmt.Errorf("promoting: %w", err)
-	}
-	if !c.DryRun {
-		if err := s.Promote(ctx, models.Change{To: to, From: served.Name, By: operator(), Why: c.Why, Command: commandLine()}); err != nil {
-			return err
-		}
-	}
-	return c.print(d, served.Name, g)
-}
-
-// newest returns the newest of these generations, oldest first, that was neither refused nor rolled back. It goes back to the one
-// that is served at most.
-func newest(names []string, served string, objections map[string]string) (string, error) {
-	newest := names[len(names)-1]
-	for _, name := range slices.Backward(names) {
-		if _, objected := objections[name]; !objected && (name > served || name == newest) { // names begin with their times
-			return name, nil
-		}
-	}
-	return "", cli.Usage(fmt.Errorf("nothing newer to promote: generation %q %s; promoting it needs its name and --why", newest, objections[newest]))
-}
-
-// sound returns the names of all generations, oldest first, at least one. It warns of those whose files are damaged and leaves
-// them out.
-func sound(ctx context.Context, d *cli.Deps, s *models.Store) ([]string, error) {
-	all, err := s.Generations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, name := range all {
-		_, err := s.Generation(ctx, name)
-		if damage, damaged := errors.AsType[*models.FileError](err); damaged {
-			d.Log.Warn("a damaged generation is left out", "err", damage)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("the store has no generation: %w", models.ErrNotFound)
-	}
-	return names, nil
+	return c.print(d, made)
 }
 
 type modelsRollbackCmd struct {
@@ -169,30 +84,14 @@ func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	served, err := champion(ctx, d, s)
-	if err != nil {
-		return err
-	}
-	to, err := s.BackTo(ctx, c.To)
+	made, err := serving.Rollback(ctx, s, c.request(d, c.To))
 	if errors.Is(err, models.ErrNeverServed) {
-		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s --why TEXT\"", err, to)
+		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s --why TEXT\"", err, c.To)
 	}
 	if err != nil {
 		return err
 	}
-	if to == served.Name {
-		return fmt.Errorf("generation %q is served already", to)
-	}
-	g, err := loadable(ctx, s, to)
-	if err != nil {
-		return fmt.Errorf("rolling back: %w", err)
-	}
-	if !c.DryRun {
-		if err := s.Rollback(ctx, models.Change{To: to, From: served.Name, By: operator(), Why: c.Why, Command: commandLine()}); err != nil {
-			return err
-		}
-	}
-	return c.print(d, served.Name, g)
+	return c.print(d, made)
 }
 
 type modelsDiffCmd struct {
@@ -259,17 +158,15 @@ func beside(from, to *compare.Side, get func(*compare.Side) string) string {
 
 // generations returns the two to compare.
 func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps, s *models.Store) (from, to *models.Generation, err error) {
-	served, err := champion(ctx, d, s)
+	served, err := serving.Champion(ctx, s, d.Log)
 	if err != nil {
 		return nil, nil, err
 	}
 	names := []string{c.From, c.To}
 	if names[1] == "" {
-		all, err := sound(ctx, d, s)
-		if err != nil {
+		if names[1], err = serving.Newest(ctx, s, d.Log); err != nil {
 			return nil, nil, err
 		}
-		names[1] = all[len(all)-1]
 	}
 	if names[0] == "" {
 		if names[0] = served.Name; names[0] == names[1] || names[0] == "" {

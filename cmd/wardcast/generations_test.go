@@ -82,8 +82,8 @@ func TestGenerations(t *testing.T) {
 	if got := run("list"); !strings.Contains(got, "refused") || !strings.Contains(got, "AUROC .500") {
 		t.Errorf("models list prints %s", got)
 	}
-	refuse(cli.ExitUsage, "AUROC .500; promoting it needs --why", "promote", names[1])
-	refuse(cli.ExitUsage, "AUROC .500; promoting it needs its name and --why", "promote", "--why", "any")
+	refuse(cli.ExitUsage, "AUROC .500; promoting it needs a reason (--why)", "promote", names[1])
+	refuse(cli.ExitUsage, "AUROC .500; promoting it needs its name and a reason (--why)", "promote", "--why", "any")
 	var change struct {
 		From, To string
 		Models   map[string]string

@@ -61,7 +61,7 @@ func TestExamples(t *testing.T) {
 	for _, name := range names {
 		example := commands[name].Tag.Get(cli.Example)
 		switch name {
-		case "demo", "serve", "broker", "bench score", "bench stream": // they take long, or run until stopped: other tests run them
+		case "demo", "serve", "broker", "bench score", "bench stream", "dlq list", "dlq show", "dlq replay": // they take long, run until stopped or need a broker: other tests run them
 			example += " --help"
 		case "retrain":
 			shell(t, dir, "wardcast synth notes --count 2000 --outcomes outcomes.jsonl > notes.jsonl")

@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go/compress/snappy"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
@@ -43,6 +44,7 @@ type grammar struct {
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation, or on held-out notes." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
 	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated' --age 78 --sex F --acuity 2 --output table"`
 	Tokens        tokensCmd        `cmd:"" help:"Show what the program makes of notes: terms, positions and status." example:"wardcast tokens --text '78F c/o sob x3 days, denies cp, SpO2 88% RA'"`
+	Dlq           dlqCmd           `cmd:"" help:"Look at dead letters, and send them back."`
 	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
 	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix." example:"wardcast factorize --input notes.mtx --rank 10 --out factors"`
@@ -87,8 +89,9 @@ func defaults() kong.Vars {
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
-		"windowDays": strconv.Itoa(config.Default().Retrain.WindowDays),
-		"topics":     strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
+		"maxAttempts": strconv.Itoa(deadletter.DefaultMaxAttempts),
+		"windowDays":  strconv.Itoa(config.Default().Retrain.WindowDays),
+		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
 	}
 }
 

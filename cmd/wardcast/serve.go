@@ -20,7 +20,8 @@ type serveCmd struct {
 	Config         string `help:"Configuration file. --log-level overrides its log.level." required:"" type:"existingfile" placeholder:"FILE"`
 	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first address of kafka.brokers, with its data in this folder." placeholder:"DIR"`
 	CreateTopics   bool   `help:"Create missing topics, ${partitions} partitions each."`
-	Insecure       bool   `help:"Allow non-loopback addresses, although they have no TLS or login."`
+	ShowNotes      bool   `help:"Show the text of notes on the pages to everybody who may see predictions; otherwise only the words that the model knows."`
+	Insecure       bool   `help:"Allow non-loopback addresses without TLS and tokens. Callers without a token can then only read."`
 }
 
 func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
@@ -34,7 +35,7 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 			return err
 		}
 	}
-	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: obs.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, Insecure: c.Insecure})
+	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: obs.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, ShowNotes: c.ShowNotes, Insecure: c.Insecure})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,10 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/sample"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// bleve starts workers as it is loaded, and never ends them.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
+}
 
 func answer(key string, at time.Time, bytes int) *kafka.Message {
 	return &kafka.Message{Key: []byte(key), Value: make([]byte, bytes), Time: at}

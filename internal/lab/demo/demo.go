@@ -33,9 +33,9 @@ import (
 
 // Options configure a demo. Those with help are flags of the command.
 type Options struct {
-	Duration time.Duration `help:"How long to stream, from the first note." default:"1m"`
-	Rate     float64       `help:"Notes per second." default:"20"`
-	Port     int           `help:"Port for metrics and health; if it is in use, a free one." default:"8080"`
+	Duration time.Duration `help:"How long to stream, from the first note." default:"10m"`
+	Rate     float64       `help:"Notes per second." default:"5"`
+	Port     int           `help:"Port for the pages, the API and metrics; if it is in use, a free one." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
 	Nights   int           `help:"Simulate so many days instead, with a retraining every night and a rollback at the end." default:"0"`
 	Version  string        `kong:"-"`
@@ -78,8 +78,18 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
+	listener, err := listen(ctx, o.Port)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = listener.Close() }() // the app has closed it, unless it did not start
+	if port := listener.Addr().(*net.TCPAddr).Port; port != o.Port {
+		o.Say("Port %d is in use; using %d instead.", o.Port, port)
+	}
 	cfg := config.Default()
 	cfg.Models.Store = filepath.Join(dir, "models")
+	cfg.HTTP.Listen = listener.Addr().String()
+	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.", cfg.HTTP.Listen)
 	o.Say("Training on %d generated notes.", sample.Notes)
 	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), o.Progress)
 	if ctx.Err() != nil {
@@ -88,6 +98,10 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := fitBeds(ctx, g, trained, models.OpenDir(cfg.Models.Store)); err != nil {
+		return nil, err
+	}
+	cfg.Beds.Available = available()
 	s := &Summary{Models: len(trained.Bundles), TrainingSecs: time.Since(began).Seconds()}
 	o.Say("Training took %.1f s: a model for all complaints, and %d more for complaints that do better with their own.", s.TrainingSecs, s.Models-1)
 
@@ -97,20 +111,11 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	defer broker.Close()
 	cfg.Kafka.Brokers = []string{broker.Addr()}
-	listener, err := listen(ctx, o.Port)
+	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: obs.NewRegistry(o.Version), Listener: listener, CreateTopics: true, ShowNotes: true, TopicIndex: filepath.Join(dir, "topics")})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = listener.Close() }() // the app has closed it, unless it did not start
-	if port := listener.Addr().(*net.TCPAddr).Port; port != o.Port {
-		o.Say("Port %d is in use; using %d instead.", o.Port, port)
-	}
-	cfg.HTTP.Listen = listener.Addr().String()
-	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: obs.NewRegistry(o.Version), Listener: listener, CreateTopics: true})
-	if err != nil {
-		return nil, err
-	}
-	run := &run{Options: o, generator: g, config: &cfg, summary: s, began: began, sent: map[string]sent{}}
+	run := &run{Options: o, generator: g, department: newDepartment(o.Seed, o.Rate), config: &cfg, summary: s, began: began, sent: map[string]sent{}}
 	// The app ends after the stream has been read; the folder is deleted last.
 	appCtx, stopApp := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopApp()
@@ -147,10 +152,11 @@ type sent struct {
 
 type run struct {
 	Options
-	generator *synth.Generator
-	config    *config.Config
-	summary   *Summary
-	began     time.Time
+	generator  *synth.Generator
+	department *department
+	config     *config.Config
+	summary    *Summary
+	began      time.Time
 
 	mu        sync.Mutex
 	sent      map[string]sent
@@ -171,7 +177,7 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 		return err
 	}
 	defer client.Close()
-	r.Say("Streaming %g notes/s through the broker at %s; metrics at http://%s/metrics. Ctrl-C ends.", r.Rate, brokers[0], r.config.HTTP.Listen)
+	r.Say("Streaming %g notes/s for %v through the broker at %s, to be watched at http://%s/. Ctrl-C ends.", r.Rate, r.Duration, brokers[0], r.config.HTTP.Listen)
 	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
 	var reader errgroup.Group
@@ -185,10 +191,12 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 			return nil
 		}, topics.Predictions)
 	})
+	producer := ingest.NewProducer(client, r.Logger)
+	reader.Go(func() error { return r.department.send(readCtx, topics.Outcomes, producer) })
 	notes := sample.Stream{Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note}
 	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second) // a machine that is too slow for the rate sends fewer
 	defer stop()
-	err = notes.Send(sending, ingest.NewProducer(client, r.Logger))
+	err = notes.Send(sending, producer)
 	if sending.Err() != nil {
 		err = nil
 	}
@@ -207,6 +215,7 @@ func (r *run) waiting() int {
 
 func (r *run) note(i int) *ingest.Output {
 	n := r.generator.At(sample.Notes + i)
+	r.department.arrive(r.generator, sample.Notes+i, &n.Note)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}

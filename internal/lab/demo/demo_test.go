@@ -15,7 +15,10 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// bleve starts workers as it is loaded, and never ends them.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
+}
 
 // TestStopped ends a demo in its training, by Ctrl-C as it were.
 func TestStopped(t *testing.T) {

@@ -43,8 +43,8 @@ var built = []string{
 	3: "a ward has closed: the log-odds of every admission fall by 1",
 }
 
-// hospital returns the settings of the generator.
-func hospital(seed uint64, perDay int) synth.Settings {
+// changing returns the settings of the generator.
+func changing(seed uint64, perDay int) synth.Settings {
 	return synth.Settings{
 		Seed: seed, Start: begin, Interval: day / time.Duration(perDay), Misspelling: synth.DefaultMisspelling,
 		Changes: synth.Changes{Template: begin.Add(day), Shift: -1, ShiftFrom: begin.Add(3 * day)},
@@ -106,7 +106,7 @@ func simulate(ctx context.Context, o Options, perDay int, tell func(*Night) erro
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	g, err := synth.New(hospital(o.Seed, perDay))
+	g, err := synth.New(changing(o.Seed, perDay))
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,8 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 // Notes is how many generated notes Train trains on.
 const Notes = 6000
 
-// Train trains on the first notes of the generator, saves the models in the store and promotes them. The settings are the
+// Train trains on the first notes of the generator, saves the models in the store and promotes them: first that for all
+// complaints alone, then all of them. The settings are the
 // defaults, but for the text, which is that of single words: trying phrases too doubles the wait for the first prediction.
 // progress may be nil.
 func Train(ctx context.Context, g *synth.Generator, store *models.Store, progress train.Progress) (*train.Trained, error) {
@@ -66,11 +67,31 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, progres
 	if err != nil {
 		return nil, err
 	}
-	generation, err := trained.Save(ctx, store, "sample")
+	generation, err := trained.Save(ctx, store, by)
 	if err != nil {
 		return nil, err
 	}
-	return trained, store.Promote(ctx, models.Change{To: generation.Name, By: "sample", Why: "generated notes"})
+	before, err := promoteFirst(ctx, store, generation)
+	if err != nil {
+		return nil, err
+	}
+	return trained, store.Promote(ctx, models.Change{To: generation.Name, From: before, By: by, Why: "generated notes"})
+}
+
+// by is who made the models.
+const by = "sample"
+
+// promoteFirst serves, before a generation, the model for all complaints alone, so that there is one to go back to. It returns its name,
+// "" if that model is all there is.
+func promoteFirst(ctx context.Context, store *models.Store, g *models.Generation) (name string, err error) {
+	if len(g.Models) == 1 {
+		return "", nil
+	}
+	first := &models.Generation{CreatedAt: g.CreatedAt.Add(-time.Second), By: by, Models: map[string]models.Member{models.Other: g.Models[models.Other]}}
+	if err := store.AddGeneration(ctx, first); err != nil {
+		return "", err
+	}
+	return first.Name, store.Promote(ctx, models.Change{To: first.Name, By: by, Why: "generated notes: the model for all complaints alone"})
 }
 
 // Pause waits for d, or returns the error of ctx if that ends first.

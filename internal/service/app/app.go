@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,8 +14,8 @@ import (
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
 // Options configure an App.
@@ -33,7 +32,11 @@ type Options struct {
 	CreateTopics bool
 	// Verify is how often the files of the models in use are read again; 0 means every ten minutes.
 	Verify time.Duration
-	// Insecure allows non-loopback addresses, although nothing here has TLS or a login.
+	// TopicIndex is the folder for the index of topics; "" means one among the user's caches.
+	TopicIndex string
+	// ShowNotes shows the text of notes on the pages.
+	ShowNotes bool
+	// Insecure allows non-loopback addresses without TLS and tokens.
 	Insecure bool
 }
 
@@ -43,16 +46,19 @@ type App struct {
 	streams []*stream
 	tasks   []task // beside the streams
 	client  *ingest.Client
+	web     *web              // nil if HTTP is off
+	demand  *bedstream.Demand // nil if no notes are scored
 }
 
 // New loads the models and returns an App. It opens no connection and no port.
 func New(ctx context.Context, o Options) (*App, error) {
 	c := o.Config
-	listens := []string{c.HTTP.Listen}
 	if o.EmbeddedBroker != "" {
-		listens = append(listens, c.Kafka.Brokers[0])
+		if err := CheckListen(o.Insecure, c.Kafka.Brokers[0]); err != nil {
+			return nil, err
+		}
 	}
-	if err := CheckListen(o.Insecure, listens...); err != nil {
+	if err := checkHTTP(&c.HTTP, o.Insecure); err != nil {
 		return nil, err
 	}
 	connection, err := c.Kafka.Connection()
@@ -76,8 +82,13 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 		a.streams = append(a.streams, &stream{
-			source: s, name: "questionnaires", group: q.Group, input: q.Topics.Responses, output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
+			source: s, name: "questionnaires", noun: "response", group: q.Group, input: q.Topics.Responses, output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
 		})
+	}
+	if c.HTTP.Listen != "" || o.Listener != nil {
+		if a.web, err = newWeb(a, o.Registry); err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range a.streams {
 		if err := s.open(&o, connection); err != nil {
@@ -98,7 +109,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	}
 	topics := o.Config.Kafka.Topics
 	s := &stream{
-		source: t, name: "triage", group: o.Config.Kafka.Group, input: topics.Notes, output: topics.Predictions, deadLetters: topics.DeadLetters,
+		source: t, name: "triage", noun: "note", group: o.Config.Kafka.Group, input: topics.Notes, output: topics.Predictions, deadLetters: topics.DeadLetters,
 		others: []ingest.Topic{{Name: topics.Outcomes}, {Name: topics.Models, Partitions: 1, Compacted: true}},
 	}
 	a.streams = append(a.streams, s)
@@ -118,15 +129,24 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 		}})
 	}
 	labels, err := newLabels(a.client, o)
-	a.tasks = append(a.tasks, labels...)
-	return err
+	if err != nil {
+		return err
+	}
+	demand, forecasts, err := newBeds(a.client, o, t.store)
+	if err != nil {
+		return err
+	}
+	a.demand = demand
+	s.others = append(s.others, ingest.Topic{Name: topics.BedDemand, Partitions: 1, Compacted: true})
+	a.tasks = append(append(a.tasks, labels...), forecasts...)
+	return nil
 }
 
 // CheckListen returns an error for a non-loopback address unless insecure allows it. An empty address is off.
 func CheckListen(insecure bool, addresses ...string) error {
 	for _, address := range addresses {
 		if address != "" && !insecure && !loopback(address) {
-			return fmt.Errorf("listening on %s: non-loopback addresses require --insecure (no TLS or login)", address)
+			return fmt.Errorf("listening on %s: the broker has neither TLS nor a login; non-loopback addresses require --insecure", address)
 		}
 	}
 	return nil
@@ -150,7 +170,11 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		}
 	}
 	_, err = newQuestionnaires(ctx, c, nil)
-	return errors.Join(triageErr, err)
+	_, httpErr := newListening(&c.HTTP)
+	if open := checkHTTP(&c.HTTP, false); open != nil && httpErr == nil {
+		log.WarnContext(ctx, "serve needs --insecure", "err", open)
+	}
+	return errors.Join(triageErr, err, httpErr)
 }
 
 // loopback reports whether an address can be reached only from this machine.
@@ -174,12 +198,6 @@ func (a *App) Run(ctx context.Context) error {
 		defer broker.Close()
 	}
 	defer a.client.Close()
-	if err := a.topics(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
 	parts, ctx := errgroup.WithContext(ctx)
 	if listen := a.Config.HTTP.Listen; listen != "" && a.Listener == nil {
 		var err error
@@ -187,26 +205,58 @@ func (a *App) Run(ctx context.Context) error {
 			return fmt.Errorf("listening for http: %w", err)
 		}
 	}
+	// Requests are answered before the first broker is, and until the last note has been: probes and people see both.
+	served, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	if a.Listener != nil {
-		parts.Go(func() error { return a.serveHTTP(ctx, a.Listener) })
+		parts.Go(func() error { return a.web.serve(served, a.Listener) })
+		parts.Go(func() error { return a.web.monitor.Run(ctx) })
+		if topics := a.web.topics; topics != nil {
+			defer topics.close() // after the last request
+			parts.Go(func() error { topics.run(ctx); return nil })
+		}
 	}
 	parts.Go(func() error {
-		if err := a.checkTopics(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
-		for _, s := range a.streams {
-			parts.Go(func() error { return s.consumer.Run(ctx) })
-		}
-		for _, t := range a.tasks {
-			parts.Go(func() error { beside(ctx, a.Logger, t); return nil })
-		}
-		return nil
+		defer stop()
+		return a.score(ctx)
 	})
 	for _, s := range a.streams {
 		parts.Go(func() error { s.reload(ctx, a.Config.Models.Poll); return nil })
 	}
 	parts.Go(func() error { a.announce(ctx); return nil })
 	return parts.Wait()
+}
+
+// score runs the streams, and what runs beside them, until ctx ends and they have drained.
+func (a *App) score(ctx context.Context) error {
+	err := a.topics(ctx)
+	if err == nil {
+		err = a.checkTopics(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // It was stopped before it began.
+	}
+	if err != nil {
+		return err
+	}
+	began := make(chan time.Time, 1)
+	told := context.AfterFunc(ctx, func() {
+		a.Logger.Info("draining: the notes in hand are answered and committed")
+		began <- time.Now()
+	})
+	parts, inner := errgroup.WithContext(ctx)
+	for _, s := range a.streams {
+		parts.Go(func() error { return s.consumer.Run(inner) })
+	}
+	for _, t := range a.tasks {
+		parts.Go(func() error { beside(inner, a.Logger, t); return nil })
+	}
+	if err := parts.Wait(); err != nil {
+		told()
+		return err
+	}
+	a.Logger.Info("drained", "took", time.Since(<-began).Round(time.Millisecond).String())
+	return nil
 }
 
 // topics creates the KafkaTopics if CreateTopics says so.
@@ -284,46 +334,9 @@ func (a *App) announce(ctx context.Context) {
 // joined returns an error that names the first stream that is not consumed yet, or nil.
 func (a *App) joined() error {
 	for _, s := range a.streams {
-		if !s.consumer.Ready() {
-			return fmt.Errorf("%s: the consumer has not joined its group", s.name)
+		if err := s.consumer.Check(); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return nil
-}
-
-// httpTimeout bounds a request.
-const httpTimeout = 10 * time.Second
-
-// readiness is what /readyz tells: what is missing before notes are scored and, since a refused generation stops nobody, which
-// models of the store cannot be taken up.
-func (a *App) readiness() (remarks string, err error) {
-	for _, s := range a.streams {
-		if refused := s.refused.Load(); refused != nil {
-			remark := remarkRefused
-			if isDamagedInUse(*refused) {
-				remark = remarkDamaged
-			}
-			remarks += fmt.Sprintf("%s: %s: %v\n", s.name, remark, *refused)
-		}
-	}
-	return remarks, a.joined()
-}
-
-func (a *App) serveHTTP(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: httpapi.New(a.Registry, a.readiness), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn)}
-	down := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(down)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		if server.Shutdown(bounded) != nil {
-			_ = server.Close() // cuts off requests that take too long
-		}
-	})
-	err := server.Serve(l)
-	if stop() { // the server ended by itself
-		return fmt.Errorf("serving http: %w", err)
-	}
-	<-down
 	return nil
 }

@@ -112,10 +112,11 @@ func address(out *ingest.Output, r *ingest.Record, e *event) {
 		out.Key = []byte(e.id)
 	}
 	var id [32]byte
-	out.AddHeader(msg.HeaderSpecVersion, msg.SpecVersion)
-	out.AddHeader(msg.HeaderID, string(msg.AppendEventID(id[:0], e.id, e.model.Name, e.model.Version)))
-	out.AddHeader(msg.HeaderSource, e.source)
-	out.AddHeader(msg.HeaderType, e.typ)
-	out.AddHeader(msg.HeaderTime, e.time)
-	out.AddHeader(msg.HeaderContentType, msg.ContentType)
+	out.AddEvent(msg.AppendEventID(id[:0], r.Value, e.model.Name, e.model.Version), e.source, e.typ, e.time)
+	for _, h := range r.Headers {
+		if h.Key == msg.HeaderTraceParent && msg.IsTraceParent(h.Value) {
+			out.AddHeader(h.Key, string(h.Value))
+			break
+		}
+	}
 }

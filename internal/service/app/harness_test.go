@@ -40,8 +40,10 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// No goroutine is excused: consumer, broker and HTTP server must all be gone.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// No goroutine is excused but the workers that bleve starts as it is loaded: consumer, broker and HTTP server must all be gone.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
+}
 
 // secret stands in every note that a test streams, and may stand in no log and no metric.
 const secret = "zzsecretname"
@@ -125,7 +127,7 @@ func newSite(t *testing.T) *site {
 	s.config.HTTP.Listen = ""
 	s.store = models.OpenDir(s.config.Models.Store)
 	s.promote(s.save(generation(t, 0))...)
-	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true}
+	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true, TopicIndex: filepath.Join(s.dir, "topics")}
 	transport := &http.Transport{}
 	s.http = &http.Client{Transport: transport, Timeout: ingesttest.Patience}
 	t.Cleanup(func() {

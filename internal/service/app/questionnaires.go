@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
+	pages "github.com/wardcast/wardcast/internal/service/web"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -84,6 +85,16 @@ func (q *questionnaires) models() []inUse {
 	var all []inUse
 	for _, in := range *q.set.Load() {
 		all = append(all, inUse{in.Info, in.Model.CreatedAt})
+	}
+	return all
+}
+
+// list returns the instruments for the pages, by name.
+func (q *questionnaires) list() []pages.Questionnaire {
+	set := *q.set.Load()
+	var all []pages.Questionnaire
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		all = append(all, pages.Questionnaire{Info: set[name].Info, Model: set[name].Model})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,9 +78,10 @@ func TestScores(t *testing.T) {
 		}
 		h := headers(m)
 		ids[h[msg.HeaderID]] = true
+		from := sent[slices.IndexFunc(sent, func(r *kgo.Record) bool { return bytes.Contains(r.Value, []byte(`"`+got.ResponseID+`"`)) })]
 		fixed := map[string]string{
 			msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypeScores, msg.HeaderSource: s.config.Scoring.Source, msg.HeaderContentType: "application/json",
-			msg.HeaderID: string(msg.AppendEventID(nil, got.ResponseID, got.Model.Name, got.Model.Version)), msg.HeaderTime: got.ScoredAt,
+			msg.HeaderID: string(msg.AppendEventID(nil, from.Value, got.Model.Name, got.Model.Version)), msg.HeaderTime: got.ScoredAt,
 		}
 		if diff := cmp.Diff(fixed, h); diff != "" {
 			t.Errorf("headers (-want +got):\n%s", diff)
@@ -427,4 +429,31 @@ func TestWorkersShareNothing(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestFactorsAreFound: the factors of the questionnaires in use are found next to the topics of notes, and follow another fit.
+func TestFactorsAreFound(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	s.questionnaires()
+	s.config.HTTP.Listen, s.config.Models.Poll = ingesttest.FreeAddress(t), 50*time.Millisecond
+	s.start().ready()
+	version := func() (found string) {
+		s.await("a factor of mind", func() bool {
+			status, body := s.get("/v1/topics/history?topic=" + mind + "/1")
+			var got struct {
+				Steps []struct{ Model, Version string }
+			}
+			if err := json.Unmarshal([]byte(body), &got); status != http.StatusOK || err != nil || len(got.Steps) != 1 || got.Steps[0].Model != mind {
+				return false
+			}
+			found = got.Steps[0].Version
+			return true
+		})
+		return found
+	}
+	before := version()
+	s.refit(mind, "later")
+	s.await("a factor of the later fit", func() bool { return version() != before })
 }

@@ -67,28 +67,8 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	// A broker that knows the topics, and is away.
 	folder, address := filepath.Join(s.dir, "broker"), ingesttest.FreeAddress(t)
-	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address}, ingesttest.FreeAddress(t), false
-	broker := func() *embedded.Broker {
-		b, err := embedded.Start(embedded.Config{Dir: folder, Listen: address})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	b := broker()
-	client, err := ingest.NewClient(ingest.Connection{Brokers: s.config.Kafka.Brokers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	topics := s.config.Kafka.Topics
-	if err := client.CreateTopics(t.Context(), ingest.Topic{Name: topics.Notes}, ingest.Topic{Name: topics.Predictions}, ingest.Topic{Name: topics.DeadLetters}); err != nil {
-		t.Fatal(err)
-	}
-	b.Close()
-
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address}, ingesttest.FreeAddress(t), true
 	r := s.start()
 	s.await("the http listener", func() bool { status, _ := s.get("/healthz"); return status == http.StatusOK })
 	status, body := s.get("/readyz")
@@ -103,7 +83,10 @@ func TestHTTP(t *testing.T) {
 	if strings.Contains(s.log.String(), `"msg":"ready"`) {
 		t.Error("the log says ready without a broker")
 	}
-	b = broker()
+	b, err := embedded.Start(embedded.Config{Dir: folder, Listen: address})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(b.Close)
 	r.ready()
 	if status, body := s.get("/readyz"); status != http.StatusOK {
@@ -123,6 +106,9 @@ func TestHTTP(t *testing.T) {
 		t.Error("the metrics tell of a patient")
 	}
 	r.stop()
+	if log := s.log.String(); !strings.Contains(log, `"msg":"drained","took":"`) {
+		t.Errorf("the log does not tell of the drain:\n%s", log)
+	}
 }
 
 // documented returns the metrics that package comments list.
@@ -214,10 +200,15 @@ func TestNew(t *testing.T) {
 		"http on a name":            {func(s *site) { s.config.HTTP.Listen = "ward.example:8080" }, "listening on ward.example:8080"},
 		"http without a port":       {func(s *site) { s.config.HTTP.Listen = "127.0.0.1" }, "listening on 127.0.0.1"},
 		"broker on a network":       {func(s *site) { s.options.EmbeddedBroker, s.config.Kafka.Brokers = s.dir, []string{"192.0.2.1:9092"} }, "listening on 192.0.2.1:9092"},
-		"insecure":                  {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
-		"brokers on a network":      {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""}, // no listener of ours
-		"no store":                  {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
-		"no champion":               {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
+		"http without tokens":       {func(s *site) { s.config.HTTP.Listen, s.config.HTTP.TLS.CertFile = "0.0.0.0:8080", "x" }, "http.tokens are not set"},
+		"missing http certificate":  {func(s *site) { s.config.HTTP.TLS = config.ServerTLS{CertFile: "nowhere.pem", KeyFile: "nowhere.key"} }, "nowhere.pem"},
+		"missing token": {func(s *site) {
+			s.config.HTTP.Tokens = []config.Token{{Name: "a", Role: "viewer", TokenEnv: "WARDCAST_TEST_UNSET"}}
+		}, "WARDCAST_TEST_UNSET"},
+		"insecure":             {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
+		"brokers on a network": {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""}, // no listener of ours
+		"no store":             {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
+		"no champion":          {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
 		"damaged champion": {func(s *site) {
 			g, err := s.store.Champion(s.Context())
 			if err != nil {

@@ -36,6 +36,7 @@ type inUse struct {
 type stream struct {
 	source
 	name                              string // value of the label stream
+	noun                              string // what one record is
 	group, input, output, deadLetters string
 	others                            []ingest.Topic // to create in addition
 
@@ -45,6 +46,9 @@ type stream struct {
 	refused  atomic.Pointer[error] // why the newest models are not in use, nil if they are
 	wake     chan struct{}         // a hint that there may be new models; holds one
 	swapped  chan struct{}         // tells that new models are in use; holds one
+
+	renewed   func()                      // is told that new models are in use; nil for nobody
+	published func(record, answer []byte) // is told each answer that is written, with its record; nil for nobody
 }
 
 // open creates the consumer and the metrics.
@@ -55,7 +59,8 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	s.metrics.use(s.models())
 	s.consumer, err = ingest.New(ingest.Config{
 		Connection: connection, Group: s.group, Input: s.input, Output: s.output, DeadLetters: s.deadLetters,
-		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout, Compression: o.Config.Kafka.Compression,
+		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout, ReadyAfterStall: o.Config.Kafka.ReadyAfterStall, Compression: o.Config.Kafka.Compression,
+		Published: s.published,
 	})
 	if err != nil {
 		return fmt.Errorf("configuring the consumer: %w", err)
@@ -101,6 +106,9 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 			s.metrics.use(s.models())
 			s.log.InfoContext(ctx, "new models in use", s.using()...)
 			signal(s.swapped)
+			if s.renewed != nil {
+				s.renewed()
+			}
 		}
 		refused = s.refuse(ctx, errs, refused)
 		if pause = poll; len(errs) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,8 @@ func TestPredictions(t *testing.T) {
 		checkSums(t, p)
 		h := headers(m)
 		ids[h[msg.HeaderID]] = true
-		if want := string(msg.AppendEventID(nil, p.VisitID, p.Model.Name, p.Model.Version)); h[msg.HeaderID] != want {
+		from := sent[slices.IndexFunc(sent, func(r *kgo.Record) bool { return bytes.Contains(r.Value, []byte(`"`+p.VisitID+`"`)) })]
+		if want := string(msg.AppendEventID(nil, from.Value, p.Model.Name, p.Model.Version)); h[msg.HeaderID] != want {
 			t.Errorf("ce_id is %q, want %q", h[msg.HeaderID], want)
 		}
 		if h[msg.HeaderTime] != p.ScoredAt {
@@ -298,5 +300,66 @@ func TestDrain(t *testing.T) {
 	}
 	if got := strings.Count(s.log.String(), `"msg":"ready"`); got != 2 {
 		t.Errorf("%d lines say ready, want one for each scorer", got)
+	}
+}
+
+// TestCorrection: a corrected note is another event, and a repeat is the same one. The trace of a note goes on in its prediction.
+func TestCorrection(t *testing.T) {
+	t.Parallel()
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	s := newSite(t)
+	s.broker()
+	r := s.start().ready()
+	c := s.stream()
+	n := note(t, 0)
+	first := record(n)
+	n.Text += " corrected"
+	second, repeat := record(n), record(note(t, 0))
+	first.Headers = []kgo.RecordHeader{{Key: "traceparent", Value: []byte(trace)}, {Key: "traceparent", Value: []byte(trace)}}
+	second.Headers = []kgo.RecordHeader{{Key: "traceparent", Value: []byte(secret)}}
+	c.send(first, second, repeat)
+	c.answers(3)
+	r.stop()
+	var ids, traces []string
+	for _, m := range c.predictions {
+		ids, traces = append(ids, headers(m)[msg.HeaderID]), append(traces, headers(m)["traceparent"])
+	}
+	if ids[0] == ids[1] || ids[0] != ids[2] {
+		t.Errorf("a note, its correction and a repeat of the first have the ids %v", ids)
+	}
+	if want := []string{trace, "", ""}; !slices.Equal(traces, want) {
+		t.Errorf("traceparent is %q, want %q", traces, want)
+	}
+}
+
+// TestReplayFromPage: dead letters go back from the page Health, are refused again, and say so.
+func TestReplayFromPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
+	s.start().ready()
+	c := s.stream()
+	c.send(&kgo.Record{Value: []byte(secret)}, &kgo.Record{Value: []byte("{}")})
+	c.answers(2)
+	if status, body := s.get("/health/replay?stream=triage&reason=not_json"); status != http.StatusOK || !strings.Contains(body, "<b>1 note</b>") {
+		t.Errorf("%d %s", status, body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.config.HTTP.Listen+"/health/replay", strings.NewReader("stream=triage&reason=not_json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := s.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK || res.Request.URL.Path != "/health" || res.Request.URL.RawQuery != "replayed=1" {
+		t.Errorf("the replay leads to %s with %s", res.Request.URL, res.Status)
+	}
+	c.answers(3)
+	if n := s.metric("wardcast_ingest_dead_letters_total", "not_json"); n != 2 {
+		t.Errorf("%v dead letters are no JSON, want the same twice", n)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,6 +30,7 @@ type Config struct {
 	Predictions    Predictions    `yaml:"predictions"`
 	Shadow         Shadow         `yaml:"shadow"`
 	Retrain        Retrain        `yaml:"retrain"`
+	Beds           Beds           `yaml:"beds"`
 	Questionnaires Questionnaires `yaml:"questionnaires"`
 	HTTP           HTTP           `yaml:"http"`
 	Log            Log            `yaml:"log"`
@@ -43,8 +43,10 @@ type Kafka struct {
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: none, snappy, lz4, zstd
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
-	TLS            ingest.TLS    `yaml:"tls"`
-	SASL           SASL          `yaml:"sasl"`
+	// ReadyAfterStall is how long a partition may fail to be read or answered before the scorer is not ready.
+	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
+	TLS             ingest.TLS    `yaml:"tls"`
+	SASL            SASL          `yaml:"sasl"`
 }
 
 // Topics names the KafkaTopics of triage.
@@ -53,8 +55,9 @@ type Topics struct {
 	Outcomes    string `yaml:"outcomes"`
 	Predictions string `yaml:"predictions"`
 	DeadLetters string `yaml:"dead_letters"`
-	Models      string `yaml:"models"` // compacted: the champion of each complaint
-	Shadow      string `yaml:"shadow"` // predictions of a challenger
+	Models      string `yaml:"models"`     // compacted: the champion of each complaint
+	Shadow      string `yaml:"shadow"`     // predictions of a challenger
+	BedDemand   string `yaml:"bed_demand"` // compacted: the latest forecast of each ward and horizon
 }
 
 // SASL is the login to the brokers.
@@ -114,11 +117,6 @@ type ResponseTopics struct {
 	DeadLetters string `yaml:"dead_letters"`
 }
 
-// HTTP says where metrics and health are served.
-type HTTP struct {
-	Listen string `yaml:"listen"` // host:port; "" is off
-}
-
 // Log says what is logged.
 type Log struct {
 	Level string `yaml:"level"` // debug, info, warn, error
@@ -128,12 +126,13 @@ type Log struct {
 func Default() Config {
 	return Config{
 		Kafka: Kafka{
-			Group: "wardcast", Compression: "snappy", SessionTimeout: ingest.DefaultSessionTimeout,
-			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq", Models: "triage.models", Shadow: "triage.predictions.shadow"},
+			Group: "wardcast", Compression: "snappy", SessionTimeout: ingest.DefaultSessionTimeout, ReadyAfterStall: ingest.DefaultReadyAfterStall,
+			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq", Models: "triage.models", Shadow: "triage.predictions.shadow", BedDemand: "triage.bed-demand"},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
 		Retrain: defaultRetrain(),
+		Beds:    Beds{TimeZone: "UTC", Holidays: []string{}, Available: map[string]int{}},
 		Questionnaires: Questionnaires{
 			Group:  "wardcast-questionnaires",
 			Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "questionnaire.scores", DeadLetters: "questionnaire.responses.dlq"},
@@ -165,8 +164,11 @@ func Load(path string) (*Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), p)
 	}
-	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile, &c.Retrain.Site} {
+	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile} {
 		*p = resolve(*p)
+	}
+	for i := range c.HTTP.Tokens {
+		c.HTTP.Tokens[i].TokenFile = resolve(c.HTTP.Tokens[i].TokenFile)
 	}
 	for instrument, p := range c.Questionnaires.Models {
 		c.Questionnaires.Models[instrument] = resolve(p)
@@ -180,20 +182,35 @@ func Load(path string) (*Config, error) {
 // Connection returns how to reach the brokers. It reads the password from its file or environment variable.
 func (k *Kafka) Connection() (ingest.Connection, error) {
 	password := ""
+	var err error
 	switch {
 	case k.SASL.PasswordFile != "":
-		data, err := os.ReadFile(k.SASL.PasswordFile)
-		if err != nil {
-			return ingest.Connection{}, fmt.Errorf("reading kafka.sasl.password_file: %w", err)
-		}
-		password = strings.TrimRight(string(data), "\r\n")
+		password, err = secretFile("kafka.sasl.password_file", k.SASL.PasswordFile)
 	case k.SASL.PasswordEnv != "":
-		var set bool
-		if password, set = os.LookupEnv(k.SASL.PasswordEnv); !set {
-			return ingest.Connection{}, fmt.Errorf("kafka.sasl.password_env: the environment variable %s is not set", k.SASL.PasswordEnv)
-		}
+		password, err = secretEnv("kafka.sasl.password_env", k.SASL.PasswordEnv)
+	}
+	if err != nil {
+		return ingest.Connection{}, err
 	}
 	return k.connection(password), nil
+}
+
+// secretFile reads the file that a key names, without the end of its line.
+func secretFile(key, path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", key, err)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}
+
+// secretEnv reads the environment variable that a key names.
+func secretEnv(key, name string) (string, error) {
+	value, set := os.LookupEnv(name)
+	if !set {
+		return "", fmt.Errorf("%s: the environment variable %s is not set", key, name)
+	}
+	return value, nil
 }
 
 func (k *Kafka) connection(password string) ingest.Connection {
@@ -208,13 +225,13 @@ func (c *Config) check() (errs []error) {
 		errs = append(errs, fmt.Errorf("kafka.%w", err))
 	}
 	levels := []string{"debug", "info", "warn", "error"}
-	_, _, noAddress := net.SplitHostPort(c.HTTP.Listen)
 	for _, rule := range []struct {
 		broken   bool
 		key, why string
 	}{
 		{k.SASL.Mechanism != "" && (k.SASL.Username == "" || (k.SASL.PasswordFile == "") == (k.SASL.PasswordEnv == "")), "kafka.sasl", "needs username, and either password_file or password_env"},
 		{k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout, "kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)},
+		{k.ReadyAfterStall <= 0, "kafka.ready_after_stall", "it must be positive"},
 		{!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", fmt.Sprintf("%q is not one of %s", k.Compression, strings.Join(ingest.Compressions(), ", "))},
 		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level, strings.Join(levels, ", "))},
 		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: there is nothing to score"},
@@ -223,13 +240,12 @@ func (c *Config) check() (errs []error) {
 		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},
 		{min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words, c.Scoring.Evidence) < 0, "scoring", "topics, terms, words and evidence must not be negative"},
 		{c.Scoring.Source == "", "scoring.source", "is empty"},
-		{c.HTTP.Listen != "" && noAddress != nil, "http.listen", fmt.Sprintf("%q is not host:port", c.HTTP.Listen)},
 	} {
 		if rule.broken {
 			bad(rule.key, rule.why)
 		}
 	}
-	errs = append(errs, c.Retrain.Check()...)
+	errs = append(append(append(errs, c.HTTP.check()...), c.Retrain.Check()...), c.Beds.check()...)
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
 		if strings.TrimSpace(instrument) != instrument || instrument == "" {
 			bad("questionnaires.models", fmt.Sprintf("%q is not the name of an instrument", instrument))
@@ -248,6 +264,7 @@ func (c *Config) check() (errs []error) {
 		{"kafka.topics.dead_letters", k.Topics.DeadLetters},
 		{"kafka.topics.models", k.Topics.Models},
 		{"kafka.topics.shadow", k.Topics.Shadow},
+		{"kafka.topics.bed_demand", k.Topics.BedDemand},
 		{"questionnaires.topics.responses", q.Topics.Responses},
 		{"questionnaires.topics.scores", q.Topics.Scores},
 		{"questionnaires.topics.dead_letters", q.Topics.DeadLetters},
@@ -291,6 +308,9 @@ func explain(err error, found []value) error {
 
 // keys returns the YAML keys of the type of this name within t.
 func keys(t reflect.Type, name string) []string {
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
 	if t.Kind() != reflect.Struct {
 		return nil
 	}

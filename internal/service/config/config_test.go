@@ -56,6 +56,46 @@ func TestLoadQuestionnaires(t *testing.T) {
 	}
 }
 
+func TestLoadHTTP(t *testing.T) {
+	path := write(t, "kafka: {brokers: [a:1]}\nhttp: {listen: '0.0.0.0:8443', tls: {cert_file: a.pem, key_file: /b.pem}, rate_limit: {per_second: 2.5},\n"+
+		" tokens: [{name: ward-board, role: viewer, token_file: token}, {name: j.doe, role: operator, token_env: WARDCAST_TEST_TOKEN}]}\n")
+	dir := filepath.Dir(path)
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := HTTP{
+		Listen: "0.0.0.0:8443", TLS: ServerTLS{filepath.Join(dir, "a.pem"), "/b.pem"}, RateLimit: RateLimit{PerSecond: 2.5},
+		Tokens: []Token{{"ward-board", Viewer, filepath.Join(dir, "token"), ""}, {"j.doe", Operator, "", "WARDCAST_TEST_TOKEN"}},
+	}
+	if d := cmp.Diff(want, c.HTTP); d != "" {
+		t.Errorf("http (-want +got):\n%s", d)
+	}
+	const secret = "0123456789abcdef0123456789abcdef"
+	file := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "token"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(why string) {
+		t.Helper()
+		if _, err := c.HTTP.Secrets(); err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), secret) {
+			t.Errorf("Secrets: %v, want %q", err, why)
+		}
+	}
+	refused("WARDCAST_TEST_TOKEN is not set")
+	refused("http.tokens[0].token_file")
+	t.Setenv("WARDCAST_TEST_TOKEN", secret)
+	file("short\n")
+	refused("shorter than 22")
+	file(secret)
+	refused("the token of j.doe is that of ward-board")
+	file("another-" + secret + "\r\n")
+	if got, err := c.HTTP.Secrets(); err != nil || got[0] != "another-"+secret || got[1] != secret {
+		t.Errorf("Secrets = %q, %v", got, err)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	const ok = "kafka: {brokers: [a:1]}\n"
@@ -63,26 +103,33 @@ func TestLoadRefuses(t *testing.T) {
 		text string
 		want []string
 	}{
-		"unknown key":           {"kafka:\n  brokrs: [a:1]\n", []string{"line 2", `"brokrs"`, `"brokers"`}},
-		"unknown inner key":     {"kafka:\n  brokers: [a:1]\n  topics: {dead_leters: x}\n", []string{"line 3", `"dead_leters"`, `"dead_letters"`}},
-		"unknown prediction":    {ok + "predictions: {klass: home}\n", []string{"line 2", `"klass"`, `"class"`}},
-		"two classes":           {ok + "predictions: {class: [home, ward]}\n", []string{"line 2"}},
-		"two unknown keys":      {"kafak: {}\nmodel: {}\n", []string{`"kafka"`, `"models"`}},
-		"wrong type":            {"kafka: {brokers: [a:1], group: [x]}\n", []string{"line 1"}},
-		"not YAML":              {"kafka: [\n", []string{"line"}},
-		"two documents":         {ok + "---\nkafka: {}\n", []string{"more than one document"}},
-		"empty":                 {"", []string{"kafka.brokers"}},
-		"broker without port":   {"kafka: {brokers: [a]}\n", []string{"kafka.brokers", `"a"`}},
-		"long session":          {"kafka: {brokers: [a:1], session_timeout: 11s}\n", []string{"kafka.session_timeout", "11s"}},
-		"same topics":           {"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n", []string{"kafka.topics.predictions", "kafka.topics.notes"}},
-		"sasl without user":     {"kafka: {brokers: [a:1], sasl: {mechanism: plain}}\n", []string{"kafka.sasl", "username"}},
-		"unknown mechanism":     {"kafka: {brokers: [a:1], sasl: {mechanism: gssapi}}\n", []string{"kafka.sasl.mechanism", `"gssapi"`}},
-		"tls off but set":       {"kafka: {brokers: [a:1], tls: {ca_file: x}}\n", []string{"kafka.tls.enabled"}},
-		"certificate, no key":   {"kafka: {brokers: [a:1], tls: {enabled: true, cert_file: x}}\n", []string{"key_file"}},
-		"level":                 {ok + "log: {level: loud}\n", []string{"log.level", `"loud"`}},
-		"unknown tls key":       {"kafka: {brokers: [a:1], tls: {cafile: x}}\n", []string{"line 1", `"cafile"`, `"ca_file"`}},
-		"several at once":       {"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"}},
-		"http without a port":   {ok + "http: {listen: localhost}\n", []string{"http.listen"}},
+		"unknown key":         {"kafka:\n  brokrs: [a:1]\n", []string{"line 2", `"brokrs"`, `"brokers"`}},
+		"unknown inner key":   {"kafka:\n  brokers: [a:1]\n  topics: {dead_leters: x}\n", []string{"line 3", `"dead_leters"`, `"dead_letters"`}},
+		"unknown prediction":  {ok + "predictions: {klass: home}\n", []string{"line 2", `"klass"`, `"class"`}},
+		"two classes":         {ok + "predictions: {class: [home, ward]}\n", []string{"line 2"}},
+		"two unknown keys":    {"kafak: {}\nmodel: {}\n", []string{`"kafka"`, `"models"`}},
+		"wrong type":          {"kafka: {brokers: [a:1], group: [x]}\n", []string{"line 1"}},
+		"not YAML":            {"kafka: [\n", []string{"line"}},
+		"two documents":       {ok + "---\nkafka: {}\n", []string{"more than one document"}},
+		"empty":               {"", []string{"kafka.brokers"}},
+		"broker without port": {"kafka: {brokers: [a]}\n", []string{"kafka.brokers", `"a"`}},
+		"no stall":            {"kafka: {brokers: [a:1], ready_after_stall: 0s}\n", []string{"kafka.ready_after_stall", "positive"}},
+		"long session":        {"kafka: {brokers: [a:1], session_timeout: 11s}\n", []string{"kafka.session_timeout", "11s"}},
+		"same topics":         {"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n", []string{"kafka.topics.predictions", "kafka.topics.notes"}},
+		"sasl without user":   {"kafka: {brokers: [a:1], sasl: {mechanism: plain}}\n", []string{"kafka.sasl", "username"}},
+		"unknown mechanism":   {"kafka: {brokers: [a:1], sasl: {mechanism: gssapi}}\n", []string{"kafka.sasl.mechanism", `"gssapi"`}},
+		"tls off but set":     {"kafka: {brokers: [a:1], tls: {ca_file: x}}\n", []string{"kafka.tls.enabled"}},
+		"certificate, no key": {"kafka: {brokers: [a:1], tls: {enabled: true, cert_file: x}}\n", []string{"key_file"}},
+		"level":               {ok + "log: {level: loud}\n", []string{"log.level", `"loud"`}},
+		"unknown tls key":     {"kafka: {brokers: [a:1], tls: {cafile: x}}\n", []string{"line 1", `"cafile"`, `"ca_file"`}},
+		"several at once":     {"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"}},
+		"http without a port": {ok + "http: {listen: localhost}\n", []string{"http.listen"}},
+		"unknown http key":    {ok + "http: {tokens: [{nam: x}]}\n", []string{"line 2", `"nam"`, `"name"`}},
+		"key, no certificate": {ok + "http: {tls: {key_file: x}}\n", []string{"http.tls", "cert_file"}},
+		"tokens": {ok + "http: {tokens: [{name: a, role: viewer, token_env: A}, {name: a, role: admin, token_env: B, token_file: c}, {role: viewer}]}\n", []string{
+			`http.tokens[1].name: "a"`, `http.tokens[1].role: "admin"`, "http.tokens[1]: needs either", "http.tokens[2].name", "http.tokens[2]: needs either",
+		}},
+		"rate":                  {ok + "http: {rate_limit: {per_second: -1}}\n", []string{"http.rate_limit"}},
 		"nothing to score":      {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
 		"class without notes":   {ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\npredictions: {class: home}\n", []string{"predictions.class", "models.store"}},
 		"shadow without notes":  {ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\nshadow: {generation: latest}\n", []string{"shadow.generation", "models.store"}},
@@ -93,6 +140,10 @@ func TestLoadRefuses(t *testing.T) {
 		"unknown retrain key":   {ok + "retrain: {gate: {margins: 1}}\n", []string{"line 2", `"margins"`, `"margin"`}},
 		"unknown bound":         {ok + "retrain: {gate: {calibration: {lo: 1}}}\n", []string{"line 2", `"lo"`, `"low"`}},
 		"gate":                  {ok + "retrain: {gate: {error: 0.6}}\n", []string{"line 2: retrain.gate: ", "error 0.6"}},
+		"time zone":             {ok + "beds: {time_zone: Europe/Nowhere}\n", []string{"beds.time_zone", "Europe/Nowhere"}},
+		"holiday":               {ok + "beds: {holidays: [25.12.2026]}\n", []string{"beds.holidays", "25.12.2026"}},
+		"beds":                  {ok + "beds: {available: {MED: -1}}\n", []string{"beds.available.MED", "-1"}},
+		"bed demand on a topic": {"kafka: {brokers: [a:1], topics: {bed_demand: triage.notes}}\n", []string{"kafka.topics.bed_demand", "must differ from kafka.topics.notes"}},
 		"no window":             {ok + "retrain: {window_days: 0}\n", []string{"retrain.window_days", "0 is less than 1"}},
 		"endless window":        {ok + "retrain: {window_days: 1000000}\n", []string{"retrain.window_days", "1000000"}},
 		"no admission":          {ok + "retrain: {admission: []}\n", []string{"line 2: retrain.admission: is empty"}},

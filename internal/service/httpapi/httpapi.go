@@ -1,58 +1,271 @@
-// Package httpapi serves what operators watch: GET /metrics (Prometheus), /healthz (the process answers) and /readyz
-// (models are loaded and the consumer has joined its group). Errors are RFC 9457 problem details.
+// Package httpapi serves predictions, models and their topics, the stream of what is published, and health over HTTP, and changes what is
+// served for operators. docs/openapi.yaml describes all routes. Errors are RFC 9457 problem details.
+//
+// It is the frame for web pages too: a Route of another package passes the same checks of host, origin, token, role and rate, and
+// its handler asks CallerOf for the caller.
+//
+// Metrics: wardcast_http_requests_total{route,status}, wardcast_http_request_seconds{route}, wardcast_http_panics_total,
+// wardcast_live_viewers, wardcast_live_lost_total.
 package httpapi
 
 import (
-	"encoding/json"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// New returns the handler. ready returns what is missing before notes are scored, nil if nothing is, and remarks on what is
-// wrong although notes are scored, each a line.
-func New(metrics prometheus.Gatherer, ready func() (remarks string, err error)) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		remarks, err := ready()
-		if err != nil {
-			problem(w, http.StatusServiceUnavailable, err.Error())
-			return
+// Options say what an API serves.
+type Options struct {
+	Logger   *slog.Logger
+	Gatherer prometheus.Gatherer   // what /metrics shows
+	Metrics  prometheus.Registerer // takes those of the API
+	Access   Access
+	// Ready returns what is missing before notes are scored, nil if nothing is, and remarks on what is wrong although notes are
+	// scored, each a line.
+	Ready  func() (remarks string, err error)
+	Triage *Triage   // nil if no notes are scored
+	Topics Topics    // nil without an index
+	Demand BedDemand // nil without forecasts
+	// Routes are those of other packages, such as web pages.
+	Routes []Route
+}
+
+// Route is what answers the requests of a pattern.
+type Route struct {
+	Pattern string // of http.ServeMux, with its method
+	Role    Role   // that it needs
+	// Predictions says that it shows predictions: the audit log then tells which token read them.
+	Predictions bool
+	// Stream says that it does not end by itself, so that its time tells nothing.
+	Stream  bool
+	Handler http.Handler
+}
+
+// API is the handler of all routes.
+type API struct {
+	options Options
+	gate    *gate
+	mux     *http.ServeMux
+	routes  []Route
+	origin  *http.CrossOriginProtection
+	metrics *metrics
+	watched watched
+}
+
+// New returns the handler.
+func New(o Options) (*API, error) {
+	if o.Logger == nil || o.Gatherer == nil || o.Metrics == nil || o.Ready == nil {
+		return nil, errors.New("http: a logger, metrics and readiness are required")
+	}
+	a := &API{options: o, gate: newGate(o.Access), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), watched: watched{by: map[string]int{}}}
+	var err error
+	if a.metrics, err = newMetrics(o.Metrics); err != nil {
+		return nil, err
+	}
+	health := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
+	a.routes = []Route{
+		{Pattern: "GET /healthz", Handler: http.HandlerFunc(health)},
+		{Pattern: "GET /readyz", Handler: http.HandlerFunc(a.ready)},
+		{Pattern: "GET /metrics", Role: Viewer, Handler: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{})},
+		{Pattern: "GET /v1/topics/search", Role: Viewer, Handler: http.HandlerFunc(a.search)},
+		{Pattern: "GET /v1/topics/first-seen", Role: Viewer, Handler: http.HandlerFunc(a.firstSeen)},
+		{Pattern: "GET /v1/topics/history", Role: Viewer, Handler: http.HandlerFunc(a.topicHistory)},
+		{Pattern: "GET /v1/bed-demand", Role: Viewer, Handler: http.HandlerFunc(a.demand)},
+	}
+	a.routes = slices.Concat(a.routes, o.Triage.routes(a), o.Routes)
+	for _, route := range a.routes {
+		a.mux.Handle(route.Pattern, a.guarded(route))
+		a.metrics.expect(route)
+	}
+	return a, nil
+}
+
+// Patterns lists the patterns of all routes.
+func (a *API) Patterns() []string {
+	var all []string
+	for _, r := range a.routes {
+		all = append(all, r.Pattern)
+	}
+	return all
+}
+
+func (a *API) ready(w http.ResponseWriter, _ *http.Request) {
+	remarks, err := a.options.Ready()
+	if err != nil {
+		Problem{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Detail: err.Error()}.Write(w)
+		return
+	}
+	_, _ = io.WriteString(w, "ready\n"+remarks)
+}
+
+// noRoute is the value of the label route of requests that no route answers.
+const noRoute = "none"
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	v := &visit{id: requestID(r), caller: a.gate.caller(r)}
+	r = r.WithContext(contextWith(r.Context(), v))
+	answer := &recorder{ResponseWriter: w}
+	a.secure(w.Header())
+	w.Header().Set("X-Request-Id", v.id)
+	defer func() {
+		what, begun := recover(), answer.begun
+		if what != nil {
+			a.panicked(answer, r, what)
 		}
-		_, _ = io.WriteString(w, "ready\n"+remarks)
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if handler, pattern := mux.Handler(r); pattern != "" {
-			handler.ServeHTTP(w, r)
+		route := noRoute
+		if r.Pattern != "" {
+			route = r.Pattern
+		}
+		a.metrics.observe(route, answer.status(), time.Since(began))
+		if v.audited {
+			a.audit(r, answer.status())
+		}
+		if what != nil && begun {
+			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to cut an answer off, so that nobody takes a part for the whole
+		}
+	}()
+	a.serve(answer, r, v.caller)
+}
+
+// serve makes the checks that do not depend on the route, and finds it.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, c Caller) {
+	switch {
+	case a.gate.misdirected(r):
+		Problem{http.StatusMisdirectedRequest, "wrong_host", "", "this address answers to loopback names only, unless http.tokens are set"}.Write(w)
+		return
+	case !clean(r.URL.Path):
+		Problem{Status: http.StatusNotFound}.Write(w)
+		return
+	}
+	if _, pattern := a.mux.Handler(r); pattern == "" {
+		if !a.gate.allow(c) {
+			tooMany(w)
 			return
 		}
 		// The multiplexer answers 404 and 405 with the header Allow; a problem replaces its text.
 		status := &statusOnly{ResponseWriter: w}
-		mux.ServeHTTP(status, r)
-		problem(w, status.code, "")
+		a.mux.ServeHTTP(status, r)
+		Problem{Status: status.code}.Write(w)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// clean reports whether the multiplexer would take a path as it is rather than redirect.
+func clean(p string) bool {
+	whole := path.Clean("/" + p)
+	return p == whole || p == whole+"/"
+}
+
+// guarded makes the checks of a route.
+func (a *API) guarded(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := visitOf(r.Context())
+		v.audited = route.Role == Operator || route.Predictions && v.caller.Name != ""
+		switch {
+		case route.Role != Anyone && !a.gate.allow(v.caller):
+			tooMany(w)
+		case !v.caller.Is(route.Role):
+			a.gate.refuse(w, v.caller, route.Role)
+		case a.origin.Check(r) != nil:
+			Problem{http.StatusForbidden, "cross_origin", "", "pages of other sites may not send this"}.Write(w)
+		case route.Stream:
+			a.watch(route, w, r)
+		default:
+			route.Handler.ServeHTTP(w, r)
+		}
 	})
 }
 
-// statusOnly keeps a response's headers and status and drops its body.
-type statusOnly struct {
-	http.ResponseWriter
-	code int
+// Bounds of the open streams: all of them, those of a token, and those of all callers without one.
+const (
+	maxViewers          = 4096
+	maxViewersOfToken   = maxViewers / 4
+	maxViewersNameless  = maxViewers / 2
+	codeTooManyWatching = "too_many_viewers"
+)
+
+// watched counts open streams.
+type watched struct {
+	mu  sync.Mutex
+	all int
+	by  map[string]int // by name of the token, "" for callers without one
 }
 
-func (s *statusOnly) WriteHeader(code int) { s.code = code }
-
-func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
-
-func problem(w http.ResponseWriter, status int, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	body := map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status}
-	if detail != "" {
-		body["detail"] = detail
+// begin counts a stream, or returns why there can be no further one.
+func (o *watched) begin(c Caller) *Problem {
+	most := maxViewersOfToken
+	if c.Name == "" {
+		most = maxViewersNameless
 	}
-	_ = json.NewEncoder(w).Encode(body) // the client is gone
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.all == maxViewers:
+		return &Problem{http.StatusServiceUnavailable, codeTooManyWatching, "", "as many streams are open as this process serves"}
+	case o.by[c.Name] == most:
+		return &Problem{http.StatusTooManyRequests, codeTooManyWatching, "", "this token, or all callers without one, have as many streams open as they may"}
+	}
+	o.all++
+	o.by[c.Name]++
+	return nil
+}
+
+func (o *watched) end(c Caller) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all--
+	o.by[c.Name]--
+}
+
+// watch serves a stream, unless as many are open as may be.
+func (a *API) watch(route Route, w http.ResponseWriter, r *http.Request) {
+	c := CallerOf(r.Context())
+	if p := a.watched.begin(c); p != nil {
+		w.Header().Set("Retry-After", "30")
+		p.Write(w)
+		return
+	}
+	defer a.watched.end(c)
+	a.metrics.viewers.Inc()
+	defer a.metrics.viewers.Dec()
+	route.Handler.ServeHTTP(w, r)
+}
+
+func tooMany(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	Problem{Status: http.StatusTooManyRequests, Detail: "more requests than http.rate_limit allows"}.Write(w)
+}
+
+// audit logs who saw predictions or changed something.
+func (a *API) audit(r *http.Request, status int) {
+	v := visitOf(r.Context())
+	method, route, _ := strings.Cut(r.Pattern, " ")
+	facts := []any{"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status, "request_id", v.id}
+	a.options.Logger.InfoContext(r.Context(), "audit", append(facts, v.facts...)...)
+}
+
+// secure sets the headers of every answer. A page may use scripts, styles and images of this address only, none inline.
+func (a *API) secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if a.gate.TLS {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 }

@@ -264,6 +264,12 @@ func (w *lineWorker) score(text []byte, err error) error {
 	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
 }
 
+// Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence of our own words and the names of fields.
+func Refusal(err error) (code msg.Reason, detail string) {
+	r := reasonOf(err)
+	return r.code, r.detail
+}
+
 // reason is why a note was refused.
 type reason struct {
 	code   msg.Reason
@@ -303,11 +309,11 @@ func (r reason) append(dst []byte, number int) []byte {
 }
 
 var details = map[msg.Reason]string{
-	msg.NotJSON:              "the line is not one JSON value",
+	msg.NotJSON:              "not one JSON value",
 	msg.WrongType:            "not an object, or a field of the wrong type",
 	msg.MissingField:         "a required field is missing",
 	msg.EmptyText:            "the text is empty",
-	msg.InvalidUTF8:          "the line is not UTF-8",
+	msg.InvalidUTF8:          "not UTF-8",
 	msg.TooLarge:             "the text is longer than 64 KiB, or another field too long",
 	msg.UnknownSchemaVersion: "the schema version is not one that is known",
 	msg.NoModel:              "no model scores this complaint",

@@ -84,19 +84,19 @@ func TestLines(t *testing.T) {
 		"windows":              {note("a", "cough", "hip") + "\r\n\r\n" + note("b", "cough", "hip") + "\r\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2, Blank: 1}},
 		"byte order mark":      {"\ufeff" + note("a", "cough", "hip") + "\n", []string{"a by cough"}, Counts{Scored: 1}},
 		"and nothing":          {"\ufeff\n", nil, Counts{Blank: 1}},
-		"mark of a later line": {"\n\ufeff{}\n", []string{"line 2: not_json: the line is not one JSON value"}, Counts{Refused: 1, Blank: 1}},
-		"not JSON":             {"\n\nx\n", []string{"line 3: not_json: the line is not one JSON value"}, Counts{Refused: 1, Blank: 2}},
+		"mark of a later line": {"\n\ufeff{}\n", []string{"line 2: not_json: not one JSON value"}, Counts{Refused: 1, Blank: 1}},
+		"not JSON":             {"\n\nx\n", []string{"line 3: not_json: not one JSON value"}, Counts{Refused: 1, Blank: 2}},
 		"no object":            {"[1]", []string{"line 1: wrong_type: not an object, or a field of the wrong type"}, Counts{Refused: 1}},
 		"wrong type":           {`{"schema_version":"1","visit_id":"a","text":"hip","age":"old"}`, []string{"line 1: wrong_type: not an object, or a field of the wrong type: age"}, Counts{Refused: 1}},
 		"no text":              {`{"schema_version":"1","visit_id":"a"}`, []string{"line 1: missing_field: a required field is missing: text"}, Counts{Refused: 1}},
 		"empty text":           {note("a", "", " "), []string{"line 1: empty_text: the text is empty: text"}, Counts{Refused: 1}},
-		"not UTF-8":            {"{\"text\":\"\xff\"}", []string{"line 1: invalid_utf8: the line is not UTF-8"}, Counts{Refused: 1}},
+		"not UTF-8":            {"{\"text\":\"\xff\"}", []string{"line 1: invalid_utf8: not UTF-8"}, Counts{Refused: 1}},
 		"long text":            {note("a", "", strings.Repeat("x", msg.MaxText+1)), []string{"line 1: too_large: the text is longer than 64 KiB, or another field too long: text"}, Counts{Refused: 1}},
 		"no version":           {`{"visit_id":"a","text":"hip"}`, []string{"a by cough"}, Counts{Scored: 1}},
 		"other version":        {`{"schema_version":"2","visit_id":"a","text":"hip"}`, []string{"line 1: unknown_schema_version: the schema version is not one that is known: schema_version"}, Counts{Refused: 1}},
 		"errors do not stop it": {
 			"x\n\n" + note("a", "", "hip") + "\ny\n" + note("b", "", "hip"),
-			[]string{"line 1: not_json: the line is not one JSON value", "a by cough", "line 4: not_json: the line is not one JSON value", "b by cough"},
+			[]string{"line 1: not_json: not one JSON value", "a by cough", "line 4: not_json: not one JSON value", "b by cough"},
 			Counts{Scored: 2, Refused: 2, Blank: 1},
 		},
 	} {
@@ -228,7 +228,7 @@ func TestLinesAnswersBeforeTheEnd(t *testing.T) {
 	if err := ask.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !replies.Scan() || summary(t, replies.Text()) != "line 4: not_json: the line is not one JSON value" {
+	if !replies.Scan() || summary(t, replies.Text()) != "line 4: not_json: not one JSON value" {
 		t.Errorf("half a note at the end: %q", replies.Text())
 	}
 	if err := <-done; err != nil {

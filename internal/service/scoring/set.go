@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,8 +20,17 @@ type Set struct {
 	Models     map[string]*classifier.Model // by name
 	Versions   map[string]string            // of the models
 	Created    map[string]time.Time         // when each was trained
+	About      map[string]About             // the models
 	// References tell what the training notes look like to each model; nil for one that was trained without.
 	References map[string]*drift.Reference
+}
+
+// About is what the manifest of a model says for people.
+type About struct {
+	Complaint    string
+	Training     models.Training
+	Recalibrated *models.Training // nil if it was not
+	Metrics      json.RawMessage  // with intervals; nil if it holds none
 }
 
 // ErrNoChampion means that the store serves no generation.
@@ -47,12 +57,13 @@ func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generati
 	}
 	s := &Set{
 		Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(), Created: map[string]time.Time{},
-		References: map[string]*drift.Reference{},
+		About: map[string]About{}, References: map[string]*drift.Reference{},
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
 		if running != nil && running.Versions[name] == s.Versions[name] {
 			s.Models[name], s.Created[name], s.References[name] = running.Models[name], running.Created[name], running.References[name]
+			s.About[name] = running.About[name]
 			continue
 		}
 		if err := s.read(ctx, store, name); err != nil {
@@ -83,6 +94,7 @@ func (s *Set) read(ctx context.Context, store *models.Store, name string) error 
 		return fmt.Errorf("reading generation %q: model %q, version %q: evaluation.json: %w", s.Generation, name, s.Versions[name], err)
 	}
 	s.Models[name], s.Created[name], s.References[name] = model, b.Manifest.CreatedAt, reference
+	s.About[name] = About{b.Manifest.Complaint, b.Manifest.Training, b.Manifest.Recalibrated, b.Manifest.Metrics}
 	return nil
 }
 

@@ -1,0 +1,157 @@
+package demo
+
+import (
+	"container/heap"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lab/hospital"
+	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/train"
+)
+
+// inDepartment is how many patients wait in the demo, about. At 20 notes a second they would be thousands if each had arrived with
+// the note. So notes come late: a patient has waited most of the usual hours when the note comes, and the decision follows within
+// seconds.
+const inDepartment = 40
+
+// available are beds by ward, of which the demo tells the probability that more are needed.
+func available() map[string]int {
+	return map[string]int{beds.All: 20, "CARD": 4, "ICU": 2, "MED": 9, "ORTHO": 4, "PAED": 3, "SURG": 4}
+}
+
+// department sends outcomes when they are due. It is safe for concurrent use.
+type department struct {
+	rand      *rand.Rand
+	remaining time.Duration // mean time from a note to the decision
+
+	mu  sync.Mutex
+	due queue
+}
+
+func newDepartment(seed uint64, rate float64) *department {
+	return &department{rand: rand.New(rand.NewPCG(seed, inDepartment)), remaining: time.Duration(inDepartment / max(rate, 1) * float64(time.Second))}
+}
+
+// arrive sets when the patient of a note that comes now arrived, and keeps the outcome until it is due.
+func (d *department) arrive(g *synth.Generator, i int, n *msg.Note) {
+	outcome, stay := ended(g, i, n)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	remaining := time.Duration(d.rand.ExpFloat64() * float64(d.remaining))
+	decided := time.Now().UTC().Add(min(remaining, stay))
+	n.ArrivedAt = decided.Add(-stay).Format(time.RFC3339)
+	outcome.DecidedAt = decided.Format(time.RFC3339)
+	outcome.RecordedAt = ""
+	heap.Push(&d.due, due{decided, outcome})
+}
+
+// ended returns how the visit of note i, which is n, ends, and how long after the arrival.
+func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) {
+	events := g.Outcomes(i)
+	o := events[len(events)-1].Outcome
+	arrived, _ := time.Parse(time.RFC3339, n.ArrivedAt) // as the generator formatted them
+	decided, _ := time.Parse(time.RFC3339, o.DecidedAt)
+	if o.Disposition == msg.Admitted {
+		o.Ward = hospital.Ward(rand.New(rand.NewPCG(uint64(i), math.MaxUint64)), n)
+	}
+	return o, decided.Sub(arrived)
+}
+
+// taken is how often outcomes that are due are sent.
+const taken = 100 * time.Millisecond
+
+// send sends outcomes when they are due until ctx ends.
+func (d *department) send(ctx context.Context, topic string, producer *ingest.Producer) error {
+	for sample.Pause(ctx, taken) == nil {
+		if messages := d.take(time.Now()); len(messages) > 0 {
+			if err := producer.Produce(ctx, topic, messages); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("sending outcomes: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// take returns the outcomes that are due.
+func (d *department) take(now time.Time) (messages []*ingest.Output) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.due) > 0 && !d.due[0].at.After(now) {
+		o := heap.Pop(&d.due).(due)
+		messages = append(messages, &ingest.Output{Key: []byte(o.outcome.VisitID), Value: o.outcome.AppendJSON(nil)})
+	}
+	return messages
+}
+
+// due is an outcome and when it is sent.
+type due struct {
+	at      time.Time
+	outcome msg.Outcome
+}
+
+// queue is a heap of outcomes, the earliest first.
+type queue []due
+
+// Len implements heap.Interface.
+func (q queue) Len() int { return len(q) }
+
+// Less implements heap.Interface.
+func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+
+// Swap implements heap.Interface.
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *queue) Push(x any) { *q = append(*q, x.(due)) }
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// past is how long before the demo the visits came that the models were trained on: calibration needs the forecasts of 67 days, after
+// four weeks to learn from.
+const past = 100 * day
+
+// fitBeds learns times, wards and arrivals from the visits that the models were trained on, judges the forecasts of their last weeks as a
+// retraining does, and adds the fit to the store. The generator's visits come at an even pace; here patients arrive independently of
+// each other, as they do.
+func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, store *models.Store) error {
+	first, _ := time.Parse(time.RFC3339, g.At(0).ArrivedAt) // as the generator formatted it
+	h := &beds.History{From: first, AsOf: first.Add(past)}
+	arrivals := rand.New(rand.NewPCG(uint64(len(trained.OutOfFold)), inDepartment))
+	for i, p := range trained.OutOfFold {
+		n := g.At(i)
+		o, stay := ended(g, i, &n.Note)
+		v := beds.Visit{P: p, Complaint: beds.Complaint(n.Complaint), Age: -1, Admitted: o.Disposition == msg.Admitted, Ward: o.Ward}
+		if n.Age.Set {
+			v.Age = n.Age.Value
+		}
+		v.Arrived = first.Add(time.Duration(arrivals.Float64() * float64(past)))
+		v.Decided = v.Arrived.Add(stay)
+		h.Visits = append(h.Visits, v)
+	}
+	fit, err := beds.Learn(h)
+	if err != nil {
+		return fmt.Errorf("learning the bed demand: %w", err)
+	}
+	data, err := json.Marshal(fit)
+	if err != nil {
+		return fmt.Errorf("learning the bed demand: %w", err)
+	}
+	_, err = store.SaveBeds(ctx, time.Now(), data)
+	return err
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/topicindex"
+	"github.com/wardcast/wardcast/internal/questionnaire/factors"
+	"github.com/wardcast/wardcast/internal/service/config"
+	pages "github.com/wardcast/wardcast/internal/service/web"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
+)
+
+// topicsEvery is how often the store is looked into for versions that are not served, unless models.poll is longer.
+const topicsEvery = time.Minute
+
+// topicSearch keeps the index of topics up to date while notes are scored.
+type topicSearch struct {
+	*topicindex.Index
+	every   time.Duration
+	changed chan struct{} // tells that new models are in use; holds one
+	log     *slog.Logger
+}
+
+// newTopicSearch returns an index that is filled by run, with the topics of a store and the factors of the questionnaires in use.
+func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questionnaire) *topicSearch {
+	folder, log := o.TopicIndex, o.Logger.With("component", "topics")
+	if folder == "" {
+		folder = cacheOf(o.Config)
+	}
+	described := func(context.Context) (all []*topicindex.Version, _ error) {
+		for _, q := range inUse() {
+			all = append(all, factors.Describe(q.Info.Name, q.Model))
+		}
+		return all, nil
+	}
+	return &topicSearch{
+		Index: topicindex.New(topicindex.Config{Store: store, Factors: described, Folder: folder, Logger: log}),
+		every: max(o.Config.Models.Poll, topicsEvery), changed: make(chan struct{}, 1), log: log,
+	}
+}
+
+// cacheOf returns the folder for the index of a store and of questionnaires among the user's caches, "" for a temporary one if it cannot
+// be made: a service may have no home.
+func cacheOf(c *config.Config) string {
+	store := c.Models.Store
+	if absolute, err := filepath.Abs(store); err == nil && !blobstore.IsURL(store) {
+		store = absolute
+	}
+	folder := topicindex.CacheFolder(append([]string{store}, slices.Sorted(maps.Values(c.Questionnaires.Models))...)...)
+	if folder != "" && os.MkdirAll(folder, 0o700) != nil {
+		return ""
+	}
+	return folder
+}
+
+// run refreshes the index until ctx ends: when new models are in use, when the index is damaged, and now and then. What is wrong is
+// logged once as long as it stays the same, and searches go on in the index before.
+func (t *topicSearch) run(ctx context.Context) {
+	tick := time.NewTicker(t.every)
+	defer tick.Stop()
+	for before := ""; ; {
+		now := ""
+		if err := guarded(func() error { return t.Refresh(ctx) }); err != nil {
+			now = err.Error()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if now != "" && now != before {
+			t.log.WarnContext(ctx, "the index of topics is not complete", "err", now)
+		}
+		before = now
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-t.changed:
+		case <-t.Damaged():
+		}
+	}
+}
+
+// close ends searches and gives up the index.
+func (t *topicSearch) close() {
+	if err := guarded(t.Close); err != nil {
+		t.log.Warn("closing the index of topics", "err", err)
+	}
+}

@@ -1,0 +1,227 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest/deadletter"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/health"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	pages "github.com/wardcast/wardcast/internal/service/web"
+)
+
+const (
+	// httpHeaderTimeout, httpTimeout and httpIdle bound the reading of a request's header, a request and its answer, and the silence
+	// between two requests.
+	httpHeaderTimeout = 5 * time.Second
+	httpTimeout       = 30 * time.Second
+	httpIdle          = time.Minute
+	// httpMaxHeader bounds the header of a request, its path among it, in bytes.
+	httpMaxHeader = 16 << 10
+	// httpDrain is how long requests may take to end once the process drains.
+	httpDrain = 2 * time.Second
+)
+
+// checkHTTP returns an error for an address that others reach and that lacks TLS or tokens, unless insecure allows it.
+func checkHTTP(h *config.HTTP, insecure bool) error {
+	if h.Listen == "" || insecure || loopback(h.Listen) {
+		return nil
+	}
+	var missing []error
+	if h.TLS.CertFile == "" {
+		missing = append(missing, errors.New("http.tls is not set"))
+	}
+	if len(h.Tokens) == 0 {
+		missing = append(missing, errors.New("http.tokens are not set"))
+	}
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("listening on %s: a non-loopback address requires TLS and tokens, or --insecure: %w", h.Listen, errors.Join(missing...))
+}
+
+// listening is who may do what over HTTP, and how the address is encrypted.
+type listening struct {
+	access      httpapi.Access
+	certificate *certificate // nil without TLS
+}
+
+// newListening reads the tokens and the certificate.
+func newListening(h *config.HTTP) (*listening, error) {
+	secrets, err := h.Secrets()
+	if err != nil {
+		return nil, err
+	}
+	l := &listening{access: httpapi.Access{Local: loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst}}
+	if l.access.Burst == 0 {
+		l.access.Burst = int(l.access.Rate)
+	}
+	for i, t := range h.Tokens {
+		l.access.Tokens = append(l.access.Tokens, httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secrets[i]))})
+	}
+	if l.access.TLS {
+		l.certificate = &certificate{files: h.TLS}
+		if _, err := l.certificate.get(nil); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// web serves HTTP.
+type web struct {
+	*listening
+	api    *httpapi.API
+	live   *httpapi.Live // nil if no notes are scored
+	feed   *pages.Feed   // the same for the pages
+	topics *topicSearch  // the same
+	// monitor tells whether anything is late or lost.
+	monitor *health.Monitor
+	log     *slog.Logger
+}
+
+// newWeb returns what serves HTTP for an app whose streams are not open yet.
+func newWeb(a *App, r prometheus.Registerer) (*web, error) {
+	l, err := newListening(&a.Config.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	w := &web{listening: l, log: a.Logger.With("component", "http")}
+	listed := func() []pages.Questionnaire { return nil }
+	var streams []health.Stream
+	for _, s := range a.streams {
+		watched := s.watched()
+		if _, ok := s.source.(*triage); ok {
+			watched.Remark = a.demand.Remark
+		}
+		streams = append(streams, watched)
+		if q, ok := s.source.(*questionnaires); ok {
+			listed = q.list
+		}
+	}
+	w.monitor = health.New(a.Registry, time.Now, streams...)
+	options := httpapi.Options{Logger: w.log, Gatherer: a.Registry, Metrics: r, Access: l.access, Ready: a.readiness}
+	zone, err := time.LoadLocation(a.Config.Beds.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("beds.time_zone: %w", err)
+	}
+	if a.demand != nil {
+		options.Demand = a.demand
+	}
+	for _, s := range a.streams {
+		if t, ok := s.source.(*triage); ok {
+			w.live, w.feed = httpapi.NewLive(), pages.NewFeed(a.ShowNotes)
+			s.published = func(note, prediction []byte) {
+				w.live.Publish(prediction)
+				w.feed.Publish(note, prediction)
+			}
+			w.topics = newTopicSearch(&a.Options, t.store, listed)
+			for _, each := range a.streams {
+				each.renewed = func() { signal(w.topics.changed) }
+			}
+			options.Topics = w.topics
+			options.Triage = &httpapi.Triage{Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: s.hint}
+			p, err := pages.New(pages.Options{Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: options.Demand, Zone: zone, Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed, Topics: w.topics.Index, Changed: s.hint, Logger: w.log})
+			if err != nil {
+				return nil, err
+			}
+			options.Routes = p.Routes()
+		}
+	}
+	w.api, err = httpapi.New(options)
+	return w, err
+}
+
+// readiness is what /readyz tells: what is missing before notes are scored and, since a refused generation stops nobody, which
+// models of the store, or which fit of beds, cannot be taken up.
+func (a *App) readiness() (remarks string, err error) {
+	for _, s := range a.streams {
+		if refused := s.refused.Load(); refused != nil {
+			remarks += fmt.Sprintf("%s: %s\n", s.name, remark(*refused))
+		}
+	}
+	if a.demand != nil {
+		if remark := a.demand.Remark(); remark != "" {
+			remarks += "beds: " + remark + "\n"
+		}
+	}
+	return remarks, a.joined()
+}
+
+// remark says what it means that models were refused, and why.
+func remark(refused error) string {
+	what := remarkRefused
+	if isDamagedInUse(refused) {
+		what = remarkDamaged
+	}
+	return fmt.Sprintf("%s: %v", what, refused)
+}
+
+// replay implements pages.Replay.
+func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error) {
+	for _, s := range a.streams {
+		if s.name == stream {
+			box := deadletter.Box{Client: a.client, Topic: s.deadLetters, Logger: a.web.log}
+			return box.Send(ctx, deadletter.Sending{Filter: deadletter.Filter{Reasons: []msg.Reason{reason}}, To: s.input, MaxAttempts: deadletter.DefaultMaxAttempts, DryRun: dryRun})
+		}
+	}
+	return deadletter.Sent{}, fmt.Errorf("no stream is named %q", stream)
+}
+
+// watched returns the stream as the page Health shows it.
+func (s *stream) watched() health.Stream {
+	return health.Stream{
+		Name: s.name, Noun: s.noun, DeadLetters: s.deadLetters, Generation: s.generation,
+		Ready: func() error { return s.consumer.Check() },
+		Refused: func() string {
+			if refused := s.refused.Load(); refused != nil {
+				return remark(*refused)
+			}
+			return ""
+		},
+	}
+}
+
+// serve answers requests until ctx ends. Streams of predictions then end, and other requests get a moment.
+func (w *web) serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: w.api, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: httpIdle,
+		MaxHeaderBytes: httpMaxHeader, ErrorLog: slog.NewLogLogger(&serverLog{Handler: w.log.Handler()}, slog.LevelWarn),
+	}
+	down := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(down)
+		if w.live != nil {
+			w.live.Close()
+			w.feed.Close()
+		}
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpDrain)
+		defer cancel()
+		if server.Shutdown(bounded) != nil {
+			_ = server.Close() // cuts off requests that take too long
+		}
+	})
+	var err error
+	if w.certificate != nil {
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.certificate.get}
+		err = server.ServeTLS(l, "", "")
+	} else {
+		err = server.Serve(l)
+	}
+	if stop() { // the server ended by itself
+		return fmt.Errorf("serving http: %w", err)
+	}
+	<-down
+	return nil
+}

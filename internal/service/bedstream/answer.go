@@ -1,0 +1,169 @@
+package bedstream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+)
+
+var _ httpapi.BedDemand = (*Demand)(nil)
+
+const (
+	// patience is how long a request waits for the past to be read, after a start.
+	patience = 10 * time.Second
+	// farthest is how far ahead a window may end.
+	farthest = 72 * time.Hour
+)
+
+// errUnread is returned while the past is being read.
+var errUnread = errors.New("the predictions and outcomes of the last weeks are still being read")
+
+// Forecasts implements httpapi.BedDemand. A moment to come is forecast from what is known now, or was when brokers were last there.
+func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, errUnread)
+	defer cancel()
+	if err := d.known(waiting); err != nil {
+		return nil, context.Cause(waiting)
+	}
+	at, o := d.moment(), beds.Options{Horizon: q.Window, WithoutWaiting: !q.Waiting, WithoutComing: !q.Coming}
+	switch {
+	case q.At.IsZero():
+	case q.At.After(at): // also one that has passed since all was last known
+		if o.Lead = q.At.Sub(at); o.Lead > farthest-o.Horizon {
+			return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf("the window ends more than %.0f hours from now", farthest.Hours())}
+		}
+	case d.Now().Sub(q.At) > answerable:
+		return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf("the moment is more than %.0f days ago", answerable.Hours()/24)}
+	default:
+		at = q.At.UTC()
+	}
+	made, err := d.cached(ctx, at, o)
+	if err != nil {
+		return nil, err
+	}
+	return d.answer(made, q)
+}
+
+// made are the forecasts of a moment.
+type made struct {
+	*fitted
+	forecasts []beds.Forecast
+}
+
+// cache keeps the forecasts of one second: however many ask for them, they are made once.
+type cache struct {
+	second time.Time
+	made   map[asked]*made
+}
+
+type asked struct {
+	at time.Time
+	beds.Options
+}
+
+// cached returns the forecasts of a moment, which may be a second old.
+func (d *Demand) cached(ctx context.Context, at time.Time, o beds.Options) (*made, error) {
+	d.forecasting.Lock()
+	defer d.forecasting.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // nobody waits for it any more
+	}
+	if second := d.Now().Truncate(time.Second); d.cache.made == nil || !second.Equal(d.cache.second) {
+		d.cache = cache{second, map[asked]*made{}}
+	}
+	key := asked{at, o}
+	if m := d.cache.made[key]; m != nil {
+		return m, nil
+	}
+	moment, f := d.look(at)
+	forecasts, err := f.Forecast(moment, o)
+	if err != nil {
+		return nil, err
+	}
+	m := &made{f, forecasts}
+	d.cache.made[key] = m
+	return m, nil
+}
+
+// look returns what was known at a time, and the fit for it.
+func (d *Demand) look(at time.Time) (*beds.Moment, *fitted) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.fits.at(at, d.pool)
+	return d.pool.Moment(at, f.Fit()), f
+}
+
+// answer returns the forecasts that a query asks for.
+func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
+	wards := m.Wards()
+	known := func(ward string) bool {
+		_, is := slices.BinarySearch(wards, ward)
+		return is || ward == beds.All
+	}
+	if q.Ward != "" && !known(q.Ward) {
+		return nil, &httpapi.QueryError{Field: "ward", Detail: "there are no forecasts for this ward"}
+	}
+	for ward := range q.Beds {
+		if !known(ward) {
+			return nil, &httpapi.QueryError{Field: "beds", Detail: "beds names a ward without forecasts"}
+		}
+	}
+	component := map[[2]bool]string{{true, true}: "total", {true, false}: "waiting", {false, true}: "coming"}[[2]bool{q.Waiting, q.Coming}]
+	var answers []httpapi.Forecast
+	for i := range m.forecasts {
+		f := &m.forecasts[i]
+		if q.Ward != "" && f.Ward != q.Ward {
+			continue
+		}
+		e := d.envelope(m.fitted, f)
+		if n, asked := q.Beds[f.Ward]; asked {
+			e.Beds = []int{n}
+		}
+		if component != "total" {
+			e.Calibration = beds.Calibration{} // which is that of the total
+		}
+		b := f.Message(&e)
+		answers = append(answers, httpapi.Forecast{Value: b.AppendJSON(nil), Row: row(&b, component)})
+	}
+	return answers, nil
+}
+
+// AllSites is the site of messages if none is configured.
+const AllSites = "_all"
+
+func (d *Demand) site() string { return cmp.Or(d.Site, AllSites) }
+
+// envelope returns what a message says besides the forecast.
+func (d *Demand) envelope(f *fitted, c *beds.Forecast) beds.Envelope {
+	e := beds.Envelope{Site: d.site(), BedsVersion: f.version, Calibration: f.Fit().Calibration(c.Ward, c.Horizon)}
+	if n, known := d.Beds[c.Ward]; known {
+		e.Beds = []int{n}
+	}
+	return e
+}
+
+// row returns a forecast in the order of httpapi.DemandColumns.
+func row(b *msg.BedDemand, component string) []string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	t := &b.Total
+	beds, more, usual := "", "", ""
+	if len(b.Exceed) > 0 {
+		beds, more = strconv.Itoa(b.Exceed[0].Beds), number(b.Exceed[0].Probability)
+	}
+	if b.UsualMean.Set {
+		usual = number(b.UsualMean.Value)
+	}
+	return []string{
+		b.AsOf, b.Site, b.Ward, number(b.HorizonHours), component, strconv.Itoa(b.Waiting.Patients), number(t.Mean), strconv.Itoa(t.Median),
+		strconv.Itoa(t.Interval80[0]), strconv.Itoa(t.Interval80[1]), strconv.Itoa(t.Interval95[0]), strconv.Itoa(t.Interval95[1]),
+		beds, more, usual, strconv.FormatBool(b.Calibrated), strconv.FormatBool(b.OutcomesStale), b.BedsVersion,
+	}
+}

@@ -1,0 +1,164 @@
+package bedstream
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+const (
+	// onClock is how often all forecasts are published, on the clock.
+	onClock = 5 * time.Minute
+	// lookEvery is how often means are compared with those published, less often if that took more than one lookShare-th of the
+	// time. moved is the difference, in beds, that is published.
+	lookEvery = 10 * time.Second
+	lookShare = 50
+	moved     = 0.5
+	// publishTimeout bounds an attempt to write the forecasts.
+	publishTimeout = 10 * time.Second
+)
+
+// Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed. It returns
+// an error if the KafkaTopic is missing or cannot be written. Several scorers publish the same forecasts under the same keys.
+func (d *Demand) Publish(ctx context.Context) error {
+	if err := d.known(ctx); err != nil {
+		return ended(ctx, err)
+	}
+	p := &publisher{Demand: d, means: map[string]float64{}, keys: map[string]bool{}}
+	if err := p.replay(ctx); err != nil {
+		return ended(ctx, err)
+	}
+	for {
+		began := time.Now()
+		if err := p.step(ctx); err != nil {
+			return ended(ctx, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(lookEvery, lookShare*time.Since(began))):
+		}
+	}
+}
+
+// ended returns err unless ctx has ended.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// publisher knows what is on the KafkaTopic.
+type publisher struct {
+	*Demand
+	keys  map[string]bool    // of this site, with a value
+	means map[string]float64 // last published, by key
+	clock time.Time          // of the last forecasts on the clock
+}
+
+// replay reads which keys of this site have a value.
+func (p *publisher) replay(ctx context.Context) error {
+	site := p.site()
+	_, err := p.Client.Replay(ctx, ingest.Replay{Topic: p.Output, Logger: p.log}, func(r *ingest.Record) error {
+		var b msg.BedDemand
+		switch {
+		case len(r.Value) == 0:
+			delete(p.keys, string(r.Key))
+		case msg.DecodeBedDemand(r.Value, &b) == nil && b.Site == site:
+			p.keys[string(r.Key)] = true
+		}
+		return nil
+	})
+	return err
+}
+
+// step publishes what is due.
+func (p *publisher) step(ctx context.Context) error {
+	now := p.moment()
+	clock := now.Truncate(onClock)
+	due := clock.After(p.clock)
+	if due {
+		now = clock
+	}
+	all, moment, err := p.all(now)
+	if err != nil {
+		return err
+	}
+	p.metrics.tell(moment)
+	if !due && !p.moved(all) {
+		return nil
+	}
+	if err := p.write(ctx, all); err != nil {
+		return err
+	}
+	if due {
+		p.clock = clock
+	}
+	return nil
+}
+
+// all returns the messages of all horizons.
+func (p *publisher) all(at time.Time) ([]msg.BedDemand, *beds.Moment, error) {
+	p.forecasting.Lock()
+	defer p.forecasting.Unlock()
+	moment, f := p.look(at)
+	var all []msg.BedDemand
+	for _, horizon := range beds.Horizons() {
+		forecasts, err := f.Forecast(moment, beds.Options{Horizon: horizon})
+		if err != nil {
+			return nil, nil, fmt.Errorf("forecasting beds: %w", err)
+		}
+		for i := range forecasts {
+			e := p.envelope(f, &forecasts[i])
+			all = append(all, forecasts[i].Message(&e))
+		}
+	}
+	return all, moment, nil
+}
+
+// moved reports whether a mean has moved since it was published, or is new.
+func (p *publisher) moved(all []msg.BedDemand) bool {
+	return slices.ContainsFunc(all, func(b msg.BedDemand) bool {
+		before, known := p.means[key(&b)]
+		return !known || math.Abs(b.Total.Mean-before) >= moved
+	})
+}
+
+func key(b *msg.BedDemand) string {
+	return string(msg.AppendBedDemandKey(nil, b.Site, b.Ward, b.HorizonHours))
+}
+
+// write publishes forecasts, and erases those of wards that there are no more.
+func (p *publisher) write(ctx context.Context, all []msg.BedDemand) error {
+	now := map[string]bool{}
+	means := map[string]float64{}
+	var messages []*ingest.Output
+	for i := range all {
+		b := &all[i]
+		k := key(b)
+		now[k], means[k] = true, b.Total.Mean
+		out := &ingest.Output{Key: []byte(k), Value: b.AppendJSON(nil)}
+		out.AddEvent(msg.AppendEventID(nil, out.Value, k, b.BedsVersion), p.Source, msg.TypeBedDemand, b.AsOf)
+		messages = append(messages, out)
+	}
+	for k := range p.keys {
+		if !now[k] {
+			messages = append(messages, &ingest.Output{Key: []byte(k)})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	if err := ingest.NewProducer(p.Client, p.log).Produce(ctx, p.Output, messages); err != nil {
+		return err
+	}
+	p.metrics.published.Add(float64(len(all)))
+	p.keys, p.means = now, means
+	return nil
+}

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Beds says of what site bed demand is forecast.
+type Beds struct {
+	// Site names the department in forecasts; predictions and notes that name another one are left out. "" takes all of them.
+	Site     string `yaml:"site"`
+	TimeZone string `yaml:"time_zone"` // of the wall clock, such as Europe/London
+	// Holidays are days such as 2026-12-25, past and to come, that have fewer or more arrivals than their weekday.
+	Holidays []string `yaml:"holidays"`
+	// Available are beds by ward, "_all" for all of them: forecasts tell the probability that more are needed.
+	Available map[string]int `yaml:"available"`
+}
+
+// check returns what is wrong with the section, each with its key.
+func (b *Beds) check() (errs []error) {
+	if _, err := time.LoadLocation(b.TimeZone); err != nil || b.TimeZone == "Local" {
+		errs = append(errs, fmt.Errorf("beds.time_zone: %q is no time zone such as Europe/London", b.TimeZone))
+	}
+	for _, day := range b.Holidays {
+		if _, err := time.Parse(time.DateOnly, day); err != nil {
+			errs = append(errs, fmt.Errorf("beds.holidays: %q is no day such as 2026-12-25", day))
+		}
+	}
+	for _, ward := range slices.Sorted(maps.Keys(b.Available)) {
+		if n := b.Available[ward]; n < 0 || n > maxBeds {
+			errs = append(errs, fmt.Errorf("beds.available.%s: %d is not between 0 and %d", ward, n, maxBeds))
+		}
+	}
+	return errs
+}
+
+// maxBeds is more than a hospital has.
+const maxBeds = 10_000

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"regexp"
+)
+
+// HTTP says where the API, metrics and health are served, and to whom.
+type HTTP struct {
+	Listen    string    `yaml:"listen"` // host:port; "" is off
+	TLS       ServerTLS `yaml:"tls"`
+	Tokens    []Token   `yaml:"tokens"` // asked of every caller, if there are any
+	RateLimit RateLimit `yaml:"rate_limit"`
+}
+
+// ServerTLS is the certificate of the address. Without files the address is not encrypted.
+type ServerTLS struct {
+	CertFile string `yaml:"cert_file"` // PEM, with the intermediate certificates
+	KeyFile  string `yaml:"key_file"`
+}
+
+// Token lets its holder in.
+type Token struct {
+	Name      string `yaml:"name"`       // of the holder, for the history and the audit log
+	Role      string `yaml:"role"`       // viewer (reads) or operator (promotes and rolls back too)
+	TokenFile string `yaml:"token_file"` // a file that holds only the token
+	TokenEnv  string `yaml:"token_env"`  // or the environment variable that holds it
+}
+
+// RateLimit bounds the requests of each token, and of all callers without one together.
+type RateLimit struct {
+	PerSecond float64 `yaml:"per_second"` // 0 is no limit
+	Burst     int     `yaml:"burst"`      // requests that may come at once; 0 is as many as in a second
+}
+
+// The roles of tokens.
+const (
+	Viewer   = "viewer"
+	Operator = "operator"
+)
+
+// minToken is the shortest token that is taken: 128 random bits are 22 characters of base 64, or 32 hexadecimal digits.
+const minToken = 22
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// check returns what is wrong.
+func (h *HTTP) check() (errs []error) {
+	bad := func(key, format string, args ...any) { errs = append(errs, fmt.Errorf(key+": "+format, args...)) }
+	if _, _, err := net.SplitHostPort(h.Listen); h.Listen != "" && err != nil {
+		bad("http.listen", "%q is not host:port", h.Listen)
+	}
+	if (h.TLS.CertFile == "") != (h.TLS.KeyFile == "") {
+		bad("http.tls", "needs both cert_file and key_file")
+	}
+	if l := h.RateLimit; l.PerSecond < 0 || math.IsNaN(l.PerSecond) || math.IsInf(l.PerSecond, 0) || l.Burst < 0 {
+		bad("http.rate_limit", "per_second and burst must not be negative")
+	}
+	names := map[string]bool{}
+	for i, t := range h.Tokens {
+		key := fmt.Sprintf("http.tokens[%d]", i)
+		switch {
+		case !tokenName.MatchString(t.Name):
+			bad(key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @, such as the login of a person or the name of a program")
+		case names[t.Name]:
+			bad(key+".name", "%q is the name of another token", t.Name)
+		}
+		names[t.Name] = true
+		if t.Role != Viewer && t.Role != Operator {
+			bad(key+".role", "%q is not one of viewer, operator", t.Role)
+		}
+		if (t.TokenFile == "") == (t.TokenEnv == "") {
+			bad(key, "needs either token_file or token_env")
+		}
+	}
+	return errs
+}
+
+// Secrets reads the tokens, in the order of Tokens.
+func (h *HTTP) Secrets() ([]string, error) {
+	secrets := make([]string, len(h.Tokens))
+	var errs []error
+	owner := map[string]string{}
+	for i, t := range h.Tokens {
+		key, read, from := fmt.Sprintf("http.tokens[%d].token_file", i), secretFile, t.TokenFile
+		if from == "" {
+			key, read, from = fmt.Sprintf("http.tokens[%d].token_env", i), secretEnv, t.TokenEnv
+		}
+		secret, err := read(key, from)
+		other, taken := owner[secret]
+		switch {
+		case err != nil:
+		case len(secret) < minToken:
+			err = fmt.Errorf("%s: the token of %s is shorter than %d characters; make one with `openssl rand -hex 32`", key, t.Name, minToken)
+		case taken:
+			err = fmt.Errorf("%s: the token of %s is that of %s", key, t.Name, other)
+		}
+		secrets[i], owner[secret] = secret, t.Name
+		errs = append(errs, err)
+	}
+	return secrets, errors.Join(errs...)
+}

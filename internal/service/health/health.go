@@ -1,0 +1,191 @@
+// Package health tells operators whether anything is late or lost: it reads the metrics of the process once a minute, keeps an hour of
+// them in memory, and names what needs attention, the worst first. It never sees a note.
+package health
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// interval is the time between two readings that are kept, and kept how many there are: those of the last 60 minutes and the one before.
+	interval = time.Minute
+	kept     = 61
+	// leastSpan is the least time over which a rate is measured.
+	leastSpan = 30 * time.Second
+	// fresh is how long a Snapshot is handed out again.
+	fresh = time.Second
+)
+
+// Stream is a KafkaTopic whose records are answered.
+type Stream struct {
+	Name, Noun  string // the value of the label stream, and what one record is: note
+	DeadLetters string // the KafkaTopic of its dead letters
+	// Ready returns why its records are not being read, nil if they are.
+	Ready func() error
+	// Refused returns why the newest models are not in use, "" if they are.
+	Refused func() string
+	// Remark returns a sentence on what else is wrong, "" if nothing is. It may be nil.
+	Remark func() string
+	// Generation names the generation in use, "" if there is none.
+	Generation func() string
+}
+
+// Monitor watches the streams of a process. It is safe for concurrent use.
+type Monitor struct {
+	gatherer prometheus.Gatherer
+	streams  []Stream
+	now      func() time.Time
+
+	mu       sync.Mutex
+	readings []*reading // the kept ones, oldest first
+	since    map[problemKey]time.Time
+	last     *Snapshot
+}
+
+// New returns a Monitor of the streams whose metrics the gatherer has.
+func New(gatherer prometheus.Gatherer, now func() time.Time, streams ...Stream) *Monitor {
+	return &Monitor{gatherer: gatherer, streams: streams, now: now, since: map[problemKey]time.Time{}}
+}
+
+// Run keeps a reading at once and then each minute, until ctx ends.
+func (m *Monitor) Run(ctx context.Context) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		m.keep()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// keep keeps a reading.
+func (m *Monitor) keep() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.look()
+	if len(m.readings) == kept {
+		m.readings = slices.Delete(m.readings, 0, 1)
+	}
+	m.readings = append(m.readings, m.last.reading)
+	m.last = nil // it lacks the reading
+}
+
+// Snapshot is the state of the process at one moment.
+type Snapshot struct {
+	At       time.Time
+	Problems []Problem // the worst first
+	Streams  []Status
+
+	reading *reading
+}
+
+// Status is the state of a stream.
+type Status struct {
+	Stream
+
+	Point
+	LastAnswer time.Time // zero before the first
+	Partitions []Partition
+	Letters    []Letters // the most frequent first
+	History    []Point   // one a minute, oldest first
+}
+
+// Point is a stream at one moment. What is not known is NaN.
+type Point struct {
+	At time.Time
+	// Lag is the number of records that wait, Age the seconds since the oldest of those in hand was written, 0 if none is in hand.
+	Lag, Age float64
+	// Rate is the number of answers a second since the reading before, and P99 the seconds from a record's timestamp to its answer that 99 %
+	// of them stayed below.
+	Rate, P99 float64
+}
+
+// Partition is a partition that this process reads.
+type Partition struct {
+	ID  string
+	Lag float64
+}
+
+// Letters are the dead letters of one reason.
+type Letters struct {
+	Reason string
+	Count  int
+	Newest time.Time
+}
+
+// Snapshot returns the state of now. It must not be changed.
+func (m *Monitor) Snapshot() *Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil || m.now().Sub(m.last.At) >= fresh {
+		m.look()
+	}
+	return m.last
+}
+
+// look makes a Snapshot.
+func (m *Monitor) look() {
+	now := read(m.gatherer, m.now())
+	s := &Snapshot{At: now.at, reading: now}
+	before := m.before(now.at.Add(-leastSpan))
+	for _, stream := range m.streams {
+		v := now.of(stream.Name)
+		status := Status{Stream: stream, Point: v.since(before.of(stream.Name)), LastAnswer: v.lastAnswer, Letters: v.deadLetters()}
+		for id, lag := range v.lag {
+			status.Partitions = append(status.Partitions, Partition{id, lag})
+		}
+		slices.SortFunc(status.Partitions, func(a, b Partition) int {
+			return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+		})
+		for i, r := range m.readings {
+			if i > 0 {
+				status.History = append(status.History, r.of(stream.Name).since(m.readings[i-1].of(stream.Name)))
+			}
+		}
+		s.Streams = append(s.Streams, status)
+	}
+	s.Problems = m.problems(now, before)
+	m.last = s
+}
+
+// before returns the newest kept reading that is not after a time, else the oldest, nil if there is none.
+func (m *Monitor) before(at time.Time) *reading {
+	for _, r := range slices.Backward(m.readings) {
+		if !r.at.After(at) {
+			return r
+		}
+	}
+	if len(m.readings) > 0 {
+		return m.readings[0]
+	}
+	return nil
+}
+
+// since returns the state of a stream, with what happened since an earlier one, which may be nil.
+func (v *streamValues) since(before *streamValues) Point {
+	p := Point{At: v.at, Lag: math.NaN(), Age: math.NaN(), Rate: math.NaN(), P99: math.NaN()}
+	if len(v.lag) > 0 {
+		p.Lag, p.Age = 0, v.oldest
+		for _, lag := range v.lag {
+			p.Lag += lag
+		}
+	}
+	if before == nil {
+		return p
+	}
+	if seconds := v.at.Sub(before.at).Seconds(); seconds > 0 {
+		p.Rate = (v.answered - before.answered) / seconds
+	}
+	p.P99 = v.seconds.since(before.seconds).quantile(0.99)
+	return p
+}

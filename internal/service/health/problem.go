@@ -1,0 +1,166 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Level is how bad a problem is.
+type Level int
+
+// The levels.
+const (
+	// Warning needs eyes: something is late or was refused.
+	Warning Level = iota
+	// Failure needs hands: notes are not being answered, or were lost.
+	Failure
+)
+
+// Problem is something that needs attention.
+type Problem struct {
+	Level Level
+	Text  string
+	Since time.Time // when it was first seen, at the latest a minute after it began, or earlier if a metric has the time
+}
+
+// problemKey names a kind of problem of a stream.
+type problemKey struct{ stream, kind string }
+
+const (
+	// lateAfter and stuckAfter are how old the oldest note in hand may be.
+	lateAfter, stuckAfter = time.Minute, 5 * time.Minute
+	// manyWaiting is the number of waiting records above which WardcastNotesWait alerts, in deploy/prometheus/wardcast.rules.yml.
+	manyWaiting = 100
+	// outage is the number of failed requests that a change of the leader of a partition stays below.
+	outage = 3
+)
+
+// problems returns what is wrong now, the worst first. A problem that goes on keeps its beginning. The reading before is some 30 seconds
+// to 90 old.
+func (m *Monitor) problems(now, before *reading) []Problem {
+	var all []Problem
+	seen := map[problemKey]bool{}
+	for i := range m.streams {
+		s := &m.streams[i]
+		for _, f := range s.findings(now.of(s.Name), before.of(s.Name), m.hourAgo().of(s.Name)) {
+			key := problemKey{s.Name, f.kind}
+			if m.since[key].IsZero() {
+				m.since[key] = now.at
+				if !f.at.IsZero() && f.at.Before(now.at) {
+					m.since[key] = f.at
+				}
+			}
+			seen[key] = true
+			all = append(all, Problem{f.level, f.text, m.since[key]})
+		}
+	}
+	for key := range m.since {
+		if !seen[key] {
+			delete(m.since, key)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Problem) int { return cmp.Or(cmp.Compare(b.Level, a.Level), a.Since.Compare(b.Since)) })
+	return all
+}
+
+// hourAgo returns the oldest reading, which is at most an hour old.
+func (m *Monitor) hourAgo() *reading {
+	if len(m.readings) == 0 {
+		return nil
+	}
+	return m.readings[0]
+}
+
+// finding is a problem of a stream.
+type finding struct {
+	kind, text string
+	level      Level
+	at         time.Time // when it began, zero if that is not known
+}
+
+// findings returns what is wrong with a stream. The earlier values may be nil.
+func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
+	empty := newStreamValues(now.at)
+	if before == nil {
+		before = empty
+	}
+	if hour == nil {
+		hour = empty
+	}
+	add := func(level Level, kind, format string, values ...any) {
+		all = append(all, finding{kind: kind, text: fmt.Sprintf(format, values...), level: level})
+	}
+	nouns := s.Noun + "s"
+	if err := s.Ready(); err != nil {
+		add(Failure, "ready", "No %s are being read: %v.", nouns, err)
+	}
+	if n := now.failed - before.failed; n >= outage {
+		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.", count(n, "request"))
+	}
+	if now.blocked > 0 {
+		add(Failure, "blocked", "%s until somebody mends what Kafka refuses. The log names it.", count(now.blocked, "partition waits", "partitions wait"))
+	}
+	if n := now.lost - hour.lost; n > 0 {
+		add(Failure, "lost", "%s in the last hour before they were read. Raise the retention of the topic.", count(n, "record was deleted by Kafka", "records were deleted by Kafka"))
+	}
+	p := now.since(nil)
+	if age := time.Duration(p.Age * float64(time.Second)); age >= lateAfter {
+		level := Warning
+		if age >= stuckAfter {
+			level = Failure
+		}
+		add(level, "late", "The oldest %s in hand has waited for %s.", s.Noun, count(age.Minutes(), "minute"))
+	}
+	if p.Lag > manyWaiting {
+		add(Warning, "lag", "%s wait for an answer.", count(p.Lag, s.Noun))
+	}
+	if n := now.stalls - hour.stalls; n > 0 {
+		add(Warning, "stalls", "Reading stalled %s in the last hour, and began again.", count(n, "time"))
+	}
+	if n := now.panics - hour.panics; n > 0 {
+		add(Warning, "panics", "%s in the last hour met a fault of the program and became dead letters. The log has where.", count(n, s.Noun))
+	}
+	if why := s.Refused(); why != "" {
+		add(Warning, "refused", "%s", why)
+	}
+	if s.Remark != nil {
+		if what := s.Remark(); what != "" {
+			add(Warning, "remark", "%s", what)
+		}
+	}
+	if reasons, n, there := newLetters(now, hour); n > 0 {
+		add(Warning, "letters", "%s in the last hour: %s.", count(n, "dead letter"), reasons)
+		all[len(all)-1].at = there
+	}
+	return all
+}
+
+// newLetters returns the reasons of the dead letters since an earlier reading, how many there were, and a time at which one of them was
+// there for certain: of the newest of each reason the earliest.
+func newLetters(now, before *streamValues) (reasons string, n float64, there time.Time) {
+	var list []string
+	for _, l := range now.deadLetters() {
+		if d := float64(l.Count) - before.letters[l.Reason]; d > 0 {
+			list = append(list, strings.ReplaceAll(l.Reason, "_", " "))
+			n += d
+			if there.IsZero() || l.Newest.Before(there) {
+				there = l.Newest
+			}
+		}
+	}
+	return strings.Join(list, ", "), n, there
+}
+
+// count returns a number with its noun, whose plural ends in s unless it is given.
+func count(n float64, noun string, plural ...string) string {
+	switch {
+	case int(n) == 1:
+		return "1 " + noun
+	case len(plural) > 0:
+		return fmt.Sprintf("%d %s", int(n), plural[0])
+	}
+	return fmt.Sprintf("%d %ss", int(n), noun)
+}

@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/time/rate"
+)
+
+// Role is what a caller may do. Each role may do what those before it may.
+type Role string
+
+// The roles.
+const (
+	Anyone   Role = ""         // learns whether the process works
+	Viewer   Role = "viewer"   // reads, and asks for predictions
+	Operator Role = "operator" // changes what is served
+)
+
+// includes reports whether a caller of role r may do what needs role need.
+func (r Role) includes(need Role) bool {
+	order := []Role{Anyone, Viewer, Operator}
+	return slices.Index(order, r) >= slices.Index(order, need)
+}
+
+// Token is a bearer token.
+type Token struct {
+	Name string // of its holder, for the history and the audit log
+	Role Role
+	Sum  [sha256.Size]byte // SHA-256 of the token
+}
+
+// Access says who may do what. The zero value lets everybody read and nobody change anything.
+type Access struct {
+	// Tokens, if there are any, are asked of every caller.
+	Tokens []Token
+	// Local says that only this machine reaches the address. Without tokens every caller is then an operator; and only requests to
+	// a loopback name are answered, so that no page of another site reaches the API under a name of its own.
+	Local bool
+	// TLS says that the address is encrypted.
+	TLS bool
+	// Rate is how many requests each token may send in a second, and all callers without one together; 0 is no limit. Burst is
+	// how many may come at once.
+	Rate  float64
+	Burst int
+}
+
+// Caller is who sent a request.
+type Caller struct {
+	Name string // of the token, "" without one
+	Role Role
+}
+
+// By returns the name of the caller for the history of a store.
+func (c Caller) By() string {
+	if c.Name == "" {
+		return "http"
+	}
+	return c.Name
+}
+
+// Is reports whether the caller may do what needs this role.
+func (c Caller) Is(need Role) bool { return c.Role.includes(need) }
+
+// visit is what is known of a request.
+type visit struct {
+	id     string // of the request
+	caller Caller
+	// audited says that the audit log tells of it, with these facts.
+	audited bool
+	facts   []any
+}
+
+type visitKey struct{}
+
+// visitOf returns what is known of a request that the API handles; else of a stranger's.
+func visitOf(ctx context.Context) *visit {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		return v
+	}
+	return &visit{}
+}
+
+// CallerOf returns who sent the request of this context.
+func CallerOf(ctx context.Context) Caller { return visitOf(ctx).caller }
+
+// Tell adds facts, names and values in turn, to what the audit log says about the request of this context.
+func Tell(ctx context.Context, facts ...any) {
+	v := visitOf(ctx)
+	v.facts = append(v.facts, facts...)
+}
+
+// gate knows the callers.
+type gate struct {
+	Access
+	limits map[string]*rate.Limiter // by name of the token, "" for callers without one; nil for no limit
+}
+
+func newGate(a Access) *gate {
+	g := &gate{Access: a}
+	if a.Rate > 0 {
+		g.limits = map[string]*rate.Limiter{"": rate.NewLimiter(rate.Limit(a.Rate), max(1, a.Burst))}
+		for _, t := range a.Tokens {
+			g.limits[t.Name] = rate.NewLimiter(rate.Limit(a.Rate), max(1, a.Burst))
+		}
+	}
+	return g
+}
+
+// allow takes a request off the caller's limit and reports whether there was one.
+func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits[c.Name].Allow() }
+
+// caller returns who sent a request: by its token or, in a browser, as the password of HTTP's own login. A wrong token is as none.
+func (g *gate) caller(r *http.Request) Caller {
+	if len(g.Tokens) == 0 {
+		if g.Local {
+			return Caller{Role: Operator}
+		}
+		return Caller{Role: Viewer}
+	}
+	_, secret, basic := r.BasicAuth()
+	if !basic {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return Caller{}
+		}
+		secret = strings.TrimSpace(token)
+	}
+	sum := sha256.Sum256([]byte(secret))
+	found := Caller{}
+	for _, t := range g.Tokens { // all of them, so that the time tells nothing
+		if subtle.ConstantTimeCompare(sum[:], t.Sum[:]) == 1 {
+			found = Caller{t.Name, t.Role}
+		}
+	}
+	return found
+}
+
+// misdirected reports whether a request was sent to a name that this address has no business to answer.
+func (g *gate) misdirected(r *http.Request) bool {
+	if !g.Local || len(g.Tokens) > 0 {
+		return false
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback())
+}
+
+// refuse answers a caller whose role is not enough.
+func (g *gate) refuse(w http.ResponseWriter, c Caller, need Role) {
+	if c.Role != Anyone || len(g.Tokens) == 0 {
+		Problem{http.StatusForbidden, "wrong_role", "", "this needs the role " + string(need)}.Write(w)
+		return
+	}
+	w.Header().Add("WWW-Authenticate", `Bearer realm="wardcast"`)
+	w.Header().Add("WWW-Authenticate", `Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
+	Problem{http.StatusUnauthorized, "no_token", "", "this needs a token of the role " + string(need)}.Write(w)
+}

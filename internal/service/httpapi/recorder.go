@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func contextWith(ctx context.Context, v *visit) context.Context {
+	return context.WithValue(ctx, visitKey{}, v)
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	code  int
+	begun bool
+}
+
+func (r *recorder) WriteHeader(code int) {
+	if !r.begun {
+		r.code, r.begun = code, code >= http.StatusOK
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if !r.begun {
+		r.code, r.begun = http.StatusOK, true
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// status is that of the answer; a handler that writes nothing answers 200.
+func (r *recorder) status() int {
+	if r.code == 0 {
+		return http.StatusOK
+	}
+	return r.code
+}
+
+// statusOnly keeps a response's headers and status and drops its body.
+type statusOnly struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *statusOnly) WriteHeader(code int) { s.code = code }
+
+func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+
+// knownID is what an id of a request from outside must look like, so that it can be no name of a patient: 32 hexadecimal digits, or a UUID.
+var knownID = regexp.MustCompile(`^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$`)
+
+// requestID returns the id that a proxy gave to a request, or a new one.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); knownID.MatchString(id) {
+		return id
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// panicked logs a panic of a handler. Its value may hold parts of the request: only its type is logged, with the stack, and the text
+// of Go's own errors, which holds only indices and types.
+func (a *API) panicked(w *recorder, r *http.Request, value any) {
+	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		return
+	}
+	a.metrics.panics.Inc()
+	what := fmt.Sprintf("%T", value)
+	if e, ok := value.(runtime.Error); ok {
+		what = e.Error()
+	}
+	a.options.Logger.Error("the http handler panicked", "route", r.Pattern, "panic", what, "request_id", visitOf(r.Context()).id, "stack", stack())
+	if !w.begun {
+		Problem{Status: http.StatusInternalServerError}.Write(w)
+	}
+}
+
+// stack lists the callers of the function that recovers, innermost first.
+func stack() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
+	var b strings.Builder
+	for {
+		f, more := frames.Next()
+		fmt.Fprintf(&b, "%s %s:%d\n", f.Function, f.File, f.Line)
+		if !more {
+			return b.String()
+		}
+	}
+}
+
+// metrics describe the requests and the viewers of the stream.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	panics   prometheus.Counter
+	viewers  prometheus.Gauge
+	lost     prometheus.Counter
+	streams  map[string]bool // routes that do not end by themselves
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_http_requests_total", Help: "Requests answered, by route and status; route is none if no route answers."}, []string{"route", "status"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "wardcast_http_request_seconds", Help: "Time to answer a request, by route, live streams aside.", Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10}}, []string{"route"}),
+		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "wardcast_http_panics_total", Help: "Requests whose handler panicked."}),
+		viewers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_live_viewers", Help: "Open streams of predictions."}),
+		lost:     prometheus.NewCounter(prometheus.CounterOpts{Name: "wardcast_live_lost_total", Help: "Predictions that viewers were too slow for."}),
+		streams:  map[string]bool{},
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.viewers, m.lost} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// expect makes the metrics of a route that was not asked yet.
+func (m *metrics) expect(route Route) {
+	m.requests.WithLabelValues(route.Pattern, strconv.Itoa(http.StatusOK))
+	m.streams[route.Pattern] = route.Stream
+}
+
+func (m *metrics) observe(route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	if !m.streams[route] {
+		m.seconds.WithLabelValues(route).Observe(took.Seconds())
+	}
+}

@@ -1,0 +1,304 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/topicindex"
+	"github.com/wardcast/wardcast/models"
+)
+
+const (
+	maxQuery    = 500 // bytes, as in the API
+	maxName     = 200 // bytes of a name in an address
+	foundRows   = 20
+	facetValues = 8
+)
+
+// finding is what a search of the topics of all versions found.
+type finding struct {
+	Heading, Total, CSV, JSON string
+	Facets                    []facet
+	Rows                      []foundRow
+}
+
+// facet are the values of a field that results have.
+type facet struct {
+	Name   string
+	Values []facetValue
+}
+
+// facetValue restricts the results to a value, or lifts that.
+type facetValue struct {
+	Label, Href string
+	Count       int
+	Current     bool
+}
+
+// foundRow is a topic that was found.
+type foundRow struct {
+	Label, Href, Like, Model, Toward, Coefficient, Exact, Status string
+	Words                                                        string
+	At                                                           string
+}
+
+// asked is what an address of the page asks for.
+type asked struct {
+	values url.Values
+	query  topicindex.Query
+	long   bool // what it searches for is too long
+}
+
+// tooLong is what a search that is too long is answered with.
+const tooLong = "The search is too long: it may have 500 bytes."
+
+// newAsked reads the address. Values that are too long are left out; if that is what to search for, long says so.
+func newAsked(values url.Values) *asked {
+	a := &asked{values: url.Values{}}
+	for _, name := range []string{"q", "like", "model", "direction", "complaint", "version", "method", "t"} {
+		most := maxName
+		if name == "q" {
+			most = maxQuery
+		}
+		switch v := strings.TrimSpace(values.Get(name)); {
+		case v != "" && len(v) <= most:
+			a.values.Set(name, v)
+		case name == "q" && v != "":
+			a.long = true
+		}
+	}
+	a.query = topicindex.Query{
+		Text: a.values.Get("q"), Complaint: a.values.Get("complaint"), Version: a.values.Get("version"), Method: a.values.Get("method"),
+		Direction: classifier.Direction(a.values.Get("direction")), Limit: foundRows,
+	}
+	if ref, err := topicindex.ParseRef(a.values.Get("like")); err == nil {
+		a.query.Like = &ref
+	}
+	return a
+}
+
+// href returns the address with other values, given as names and values by turns; "" takes a value out.
+func (a *asked) href(path string, changes ...string) string {
+	values := maps.Clone(a.values)
+	for i := 0; i < len(changes); i += 2 {
+		values.Del(changes[i])
+		if changes[i+1] != "" {
+			values.Set(changes[i], changes[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// hits are the topics of the model on the map that match, by number.
+type hits struct {
+	best   int // 0 if none matches
+	topics map[int]bool
+	meant  []topicindex.Correction
+}
+
+// hits returns the topics of a version that match the words of an address.
+func (p *Pages) hits(ctx context.Context, a *asked, model, version string) (*hits, error) {
+	h := &hits{topics: map[int]bool{}}
+	if a.query.Text == "" {
+		return h, nil
+	}
+	found, err := p.options.Topics.Search(ctx, topicindex.Query{Text: a.query.Text, Direction: a.query.Direction, Model: model, Version: version, Limit: topicindex.MaxLimit})
+	if err != nil {
+		return h, err
+	}
+	for i := range found.Results {
+		n := found.Results[i].Topic.Topic
+		h.best = cmp.Or(h.best, n)
+		h.topics[n] = true
+	}
+	h.meant = found.Corrections
+	return h, nil
+}
+
+// find searches all versions for what an address asks; nil if it asks for nothing.
+func (p *Pages) find(ctx context.Context, a *asked) (*finding, error) {
+	if a.query.Text == "" && a.query.Like == nil {
+		return nil, nil
+	}
+	found, err := p.options.Topics.Search(ctx, a.query)
+	if err != nil {
+		return nil, err
+	}
+	f := &finding{Heading: "“" + a.query.Text + "” in all versions", Total: plural(found.Total, "topic"), CSV: a.href("/topics/found.csv", "t", "", "model", "")}
+	api := []string{"t", "", "model", "", "limit", strconv.Itoa(topicindex.MaxLimit)}
+	if a.query.Like != nil {
+		f.Heading, api = "Topics like "+strconv.Itoa(a.query.Like.Topic)+" of "+a.query.Like.Model, append(api, "q", "")
+	}
+	f.JSON = a.href("/v1/topics/search", api...)
+	if found.Total > len(found.Results) {
+		f.Total += ", the best " + strconv.Itoa(len(found.Results))
+	}
+	for i := range found.Results {
+		f.Rows = append(f.Rows, a.row(&found.Results[i]))
+	}
+	f.Facets = a.facets(&found.Facets)
+	return f, nil
+}
+
+// row returns a result for people.
+func (a *asked) row(r *topicindex.Result) foundRow {
+	topic := strconv.Itoa(r.Topic.Topic)
+	row := foundRow{
+		Label: topicName(r.Label), Model: modelLabel(r.Model, r.Complaint), Toward: string(r.Direction), Coefficient: signed(r.Coefficient), Exact: exact(r.Coefficient),
+		Status: string(r.Status), At: stamp(r.CreatedAt), Like: a.href("/topics", "q", "", "t", "", "like", r.Model+"/"+r.Version+"/"+topic), Words: wrote(&r.Topic),
+	}
+	if n := len(r.Also); n > 0 {
+		row.Model += ", and " + plural(n, "other")
+	}
+	switch {
+	case r.Complaint == "": // a factor of a questionnaire
+		row.Href = "/questionnaires?" + url.Values{"name": {r.Model}, "factor": {topic}}.Encode() + "#loadings"
+	case r.Status == models.ChampionStatus:
+		row.Href = a.href("/topics", "model", r.Model, "t", topic)
+	}
+	return row
+}
+
+// facets returns the counts by field, each with an address that restricts the results.
+func (a *asked) facets(f *topicindex.Facets) []facet {
+	var all []facet
+	for _, field := range []struct {
+		name, title string
+		counts      []topicindex.Facet
+	}{{"complaint", "Complaint", f.Complaint}, {"version", "Version", f.Version}, {"direction", "Toward", f.Direction}, {"method", "Method", f.Method}} {
+		values := make([]facetValue, 0, facetValues)
+		for _, c := range field.counts[:min(len(field.counts), facetValues)] {
+			v := facetValue{Label: c.Value, Count: c.Count, Current: a.values.Get(field.name) == c.Value, Href: a.href("/topics", field.name, c.Value, "t", "")}
+			switch {
+			case c.Value == models.Other:
+				v.Label = "All complaints"
+			case field.name == "version":
+				v.Label = versionLabel(c.Value)
+			}
+			if v.Current {
+				v.Href = a.href("/topics", field.name, "", "t", "")
+			}
+			values = append(values, v)
+		}
+		if len(values) > 1 || len(values) == 1 && values[0].Current {
+			all = append(all, facet{field.title, values})
+		}
+	}
+	return all
+}
+
+// versionLabel returns the name of a version for people.
+func versionLabel(version string) string {
+	const layout = "2006-01-02T15-04-05Z"
+	if len(version) < len(layout) {
+		return version
+	}
+	at, err := time.Parse(layout, version[:len(layout)])
+	if err != nil {
+		return version
+	}
+	return stamp(at) + strings.ReplaceAll(version[len(layout):], "-", " · ")
+}
+
+// wrote returns what nurses wrote for the heaviest words of a topic.
+func wrote(t *classifier.Topic) string {
+	var all []string
+	for i := range t.Terms[:min(5, len(t.Terms))] {
+		name, tag, _ := termName(&t.Terms[i])
+		if surface := t.Terms[i].Surface; len(surface) > 0 && !strings.Contains(t.Terms[i].Term, ":") {
+			name = surface[0]
+		}
+		all = append(all, strings.TrimSpace(tag+" "+name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// unanswered tells why the search did not answer, "" if it did. What is not the caller's fault is logged.
+func (p *Pages) unanswered(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, topicindex.ErrQuery):
+		return "There is no such topic."
+	}
+	if !errors.Is(err, context.Canceled) { // the caller has gone
+		p.options.Logger.Error("topics cannot be searched", "err", err)
+	}
+	return "The search does not answer now; the log says why. Try again in a moment."
+}
+
+// foundCSV answers with what a search of all versions found.
+func (p *Pages) foundCSV(w http.ResponseWriter, r *http.Request) {
+	a := newAsked(r.URL.Query())
+	if a.long {
+		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusBadRequest, data: text{Heading: "Topics", Message: tooLong, Back: "/topics", BackTo: "Back to Topics"}})
+		return
+	}
+	a.query.Limit = topicindex.MaxLimit
+	found, err := p.searched(r.Context(), func(ctx context.Context) ([]topicindex.Step, error) {
+		results, err := p.options.Topics.Search(ctx, a.query)
+		if err != nil {
+			return nil, err
+		}
+		steps := make([]topicindex.Step, len(results.Results))
+		for i, result := range results.Results {
+			steps[i].Result = result
+		}
+		return steps, nil
+	})
+	p.topicRows(w, r, found, err)
+}
+
+// historyCSV answers with how a topic moved over versions.
+func (p *Pages) historyCSV(w http.ResponseWriter, r *http.Request) {
+	ref, err := topicindex.ParseRef(r.URL.Query().Get("topic"))
+	var steps []topicindex.Step
+	if err == nil {
+		steps, err = p.searched(r.Context(), func(ctx context.Context) ([]topicindex.Step, error) { return p.options.Topics.History(ctx, ref) })
+	}
+	p.topicRows(w, r, steps, err)
+}
+
+// searched asks an index that is there.
+func (p *Pages) searched(ctx context.Context, ask func(context.Context) ([]topicindex.Step, error)) ([]topicindex.Step, error) {
+	if !p.options.Topics.Ready() {
+		return nil, errors.New("the index of topics is being made")
+	}
+	return ask(ctx)
+}
+
+// topicRows answers with topics as CSV.
+func (p *Pages) topicRows(w http.ResponseWriter, r *http.Request, all []topicindex.Step, err error) {
+	if errors.Is(err, topicindex.ErrQuery) {
+		p.missing(w, r, "Topics", p.unanswered(err))
+		return
+	}
+	if err != nil {
+		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusServiceUnavailable, data: text{Heading: "Topics", Message: p.unanswered(err), Back: "/topics", BackTo: "Back to Topics"}})
+		return
+	}
+	out := attach(w, "topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")
+	for i := range all {
+		s := &all[i]
+		prevalence := ""
+		if s.Prevalence != nil {
+			prevalence = exact(*s.Prevalence)
+		}
+		out.Write(
+			s.Model, s.Version, s.Generation, s.Complaint, s.Method, string(s.Status), s.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), strconv.Itoa(s.Topic.Topic), s.Label,
+			exact(s.Coefficient), prevalence, string(s.Direction), exact(s.Score), exact(s.Similarity),
+		)
+	}
+	out.Flush()
+}
