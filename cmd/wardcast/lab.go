@@ -143,6 +143,9 @@ type benchStreamCmd struct {
 }
 
 func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.Partitions < 1 {
+		return cli.Usage(errors.New("--partitions must be at least 1"))
+	}
 	set, messages, err := c.prepare(ctx, d)
 	if err != nil {
 		return err

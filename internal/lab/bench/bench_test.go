@@ -91,8 +91,8 @@ func TestStream(t *testing.T) {
 	}
 	defer broker.Close()
 	for name, s := range map[string]bench.StreamSettings{
-		"kafka":    {Brokers: []string{broker.Addr()}, Rate: 1000},
-		"embedded": {},
+		"kafka":    {Brokers: []string{broker.Addr()}, Rate: 1000, Partitions: 7},
+		"embedded": {Partitions: 1},
 	} {
 		s.Logger = slog.New(slog.DiscardHandler)
 		most := 0
@@ -138,7 +138,7 @@ func TestRateAskedFor(t *testing.T) {
 	t.Parallel()
 	set, messages := prepare(t, 1)
 	const rate = 5
-	r, err := bench.Stream(t.Context(), set, messages, bench.StreamSettings{Rate: rate, Logger: slog.New(slog.DiscardHandler)})
+	r, err := bench.Stream(t.Context(), set, messages, bench.StreamSettings{Rate: rate, Partitions: 4, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

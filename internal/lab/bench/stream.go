@@ -30,6 +30,7 @@ import (
 type StreamSettings struct {
 	Rate        float64           `help:"Notes per second; 0 is as fast as possible." default:"0"`
 	Brokers     []string          `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
+	Partitions  int               `help:"Partitions of each topic." default:"4"`
 	Compression string            `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
 	Logger      *slog.Logger      `kong:"-"`
 	Limits      classifier.Limits `kong:"-"`
@@ -146,7 +147,7 @@ const quiet = 30 * time.Second
 func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *StreamReport, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
-	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in}, ingest.Topic{Name: t.out}, ingest.Topic{Name: t.dead}); err != nil {
+	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in, Partitions: r.Partitions}, ingest.Topic{Name: t.out, Partitions: r.Partitions}, ingest.Topic{Name: t.dead, Partitions: r.Partitions}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -219,13 +220,13 @@ func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) er
 // warm sends notes that do not count, and waits until they are answered.
 func (r *streamRun) warm(ctx context.Context, t topics) error {
 	p := ingest.NewProducer(r.client, r.Logger)
-	for i := range ingest.DefaultPartitions {
+	for i := range r.Partitions {
 		n := msg.Note{VisitID: "warm" + strconv.Itoa(i), Text: "pain"}
 		if err := p.Produce(ctx, t.in, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
 			return fmt.Errorf("sending notes: %w", err)
 		}
 	}
-	_, err := r.await(ctx, t, ingest.DefaultPartitions)
+	_, err := r.await(ctx, t, r.Partitions)
 	return err
 }
 
@@ -339,7 +340,7 @@ func (a *answers) result(sent []time.Time, took time.Duration) *StreamReport {
 func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
 	request := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
 	for _, name := range names {
-		for i := range ingest.DefaultPartitions {
+		for i := range r.Partitions {
 			request.Topics[name] = append(request.Topics[name], kafka.LastOffsetOf(i))
 		}
 	}

@@ -147,14 +147,19 @@ func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
 	return nil
 }
 
-// Read passes every message of the topics to take until ctx ends. The topics have the default number of partitions. It
-// calls take from several goroutines.
+// Read passes every message of the topics to take until ctx ends. It calls take from several goroutines.
 func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) error, topics ...string) error {
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	known, err := (&kafka.Client{Addr: kafka.TCP(brokers...), Transport: transport}).Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
+	if err != nil {
+		return fmt.Errorf("reading predictions: %w", err)
+	}
 	readers, ctx := errgroup.WithContext(ctx)
-	for _, topic := range topics {
-		for i := range ingest.DefaultPartitions {
+	for _, topic := range known.Topics {
+		for _, partition := range topic.Partitions {
 			readers.Go(func() error {
-				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: topic, Partition: i, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
+				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: topic.Name, Partition: partition.ID, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
 				defer func() { _ = reader.Close() }() // nothing is left to read
 				for {
 					m, err := reader.ReadMessage(ctx)
