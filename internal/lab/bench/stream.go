@@ -30,6 +30,7 @@ import (
 type StreamSettings struct {
 	Rate        float64           `help:"Notes per second; 0 is as fast as possible." default:"0"`
 	Brokers     []string          `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
+	Partitions  int               `help:"Partitions of each topic." default:"4"`
 	Compression string            `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
 	Logger      *slog.Logger      `kong:"-"`
 	Limits      classifier.Limits `kong:"-"`
@@ -55,6 +56,11 @@ type StreamReport struct {
 	Rate          float64        `json:"rate"`          // asked for; 0 is as fast as possible
 	MessageBytes  float64        `json:"message_bytes"` // mean of a prediction, and of the echo's message
 	Broker        string         `json:"broker"`        // embedded or kafka
+	Partitions    int            `json:"partitions"`
+	// MemoryBytes is the most memory that the stream took beyond what the process had before: the models, the notes and, if it is
+	// embedded, the broker with them.
+	MemoryBytes     uint64 `json:"memory_bytes"`
+	EchoMemoryBytes uint64 `json:"echo_memory_bytes"`
 }
 
 // Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
@@ -93,7 +99,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	if err != nil {
 		return nil, fmt.Errorf("streaming through the scorer: %w", err)
 	}
-	report.Notes, report.Rate, report.Broker = len(messages), s.Rate, kind
+	report.Notes, report.Rate, report.Broker, report.Partitions = len(messages), s.Rate, kind, s.Partitions
 	payload := bytes.Repeat([]byte{'x'}, int(math.Round(report.MessageBytes)))
 	bare, err := run.pass(ctx, "echo", func(ctx context.Context, t topics, started func()) error {
 		return echo(ctx, s.Brokers, t, payload, started)
@@ -104,7 +110,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	if bare.Lost > 0 {
 		return nil, fmt.Errorf("the echo loop lost %d messages: its rate is no reference", bare.Lost)
 	}
-	report.EchoPerSecond, report.EchoLatencyMS = bare.PerSecond, bare.LatencyMS
+	report.EchoPerSecond, report.EchoLatencyMS, report.EchoMemoryBytes = bare.PerSecond, bare.LatencyMS, bare.MemoryBytes
 	report.Ratio = report.PerSecond / report.EchoPerSecond
 	return report, nil
 }
@@ -146,7 +152,7 @@ const quiet = 30 * time.Second
 func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *StreamReport, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
-	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in}, ingest.Topic{Name: t.out}, ingest.Topic{Name: t.dead}); err != nil {
+	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in, Partitions: r.Partitions}, ingest.Topic{Name: t.out, Partitions: r.Partitions}, ingest.Topic{Name: t.dead, Partitions: r.Partitions}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -163,6 +169,8 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	most := watchMemory()
+	defer most()
 	var first time.Time
 	begun := make(chan struct{})
 	started := sync.OnceFunc(func() { first = time.Now(); close(begun) })
@@ -189,7 +197,9 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 			}
 		})
 		err := answers.read(ctx, r, t)
-		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), err
+		report := answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began))
+		report.MemoryBytes = most()
+		return report, err
 	}
 	select {
 	case <-begun:
@@ -200,11 +210,14 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	if err != nil {
 		return nil, err
 	}
+	taken := most()
 	for i := range sent {
 		sent[i] = first
 	}
 	err = answers.read(ctx, r, t)
-	return answers.result(sent, end.Sub(first)), err
+	report := answers.result(sent, end.Sub(first))
+	report.MemoryBytes = taken
+	return report, err
 }
 
 // send sends the messages, at the rate if there is one, and records in sent when.
@@ -219,13 +232,13 @@ func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) er
 // warm sends notes that do not count, and waits until they are answered.
 func (r *streamRun) warm(ctx context.Context, t topics) error {
 	p := ingest.NewProducer(r.client, r.Logger)
-	for i := range ingest.DefaultPartitions {
+	for i := range r.Partitions {
 		n := msg.Note{VisitID: "warm" + strconv.Itoa(i), Text: "pain"}
 		if err := p.Produce(ctx, t.in, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
 			return fmt.Errorf("sending notes: %w", err)
 		}
 	}
-	_, err := r.await(ctx, t, ingest.DefaultPartitions)
+	_, err := r.await(ctx, t, r.Partitions)
 	return err
 }
 
@@ -339,7 +352,7 @@ func (a *answers) result(sent []time.Time, took time.Duration) *StreamReport {
 func (r *streamRun) count(ctx context.Context, names ...string) (int, error) {
 	request := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
 	for _, name := range names {
-		for i := range ingest.DefaultPartitions {
+		for i := range r.Partitions {
 			request.Topics[name] = append(request.Topics[name], kafka.LastOffsetOf(i))
 		}
 	}
