@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,9 @@ type StreamReport struct {
 // Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
 // deletes at the end. The visits of the notes are their positions.
 func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
+	if s.Partitions = cmp.Or(s.Partitions, ingest.DefaultPartitions); s.Partitions < 0 {
+		return nil, errors.New("there are no partitions")
+	}
 	kind := "kafka"
 	if len(s.Brokers) == 0 {
 		dir, mkErr := os.MkdirTemp("", "wardcast-bench-")
