@@ -1,19 +1,16 @@
 package ingest
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/ingest/recordset"
 )
 
 // maxKeptInput bounds the input that a batch keeps room for: a full batch and the record that filled it.
@@ -21,19 +18,26 @@ const maxKeptInput = 2 * maxBatchInputBytes
 
 // batch collects what becomes of records until it is written. The next batch uses its storage again.
 type batch struct {
-	input    []byte   // keys and values of the records
+	input    []byte   // keys, values and headers of the records
+	values   []byte   // of the answers, which find room for theirs behind those before
 	outputs  []Output // storage of answers and letters, used up to n
 	n        int
 	answers  []*Output
 	letters  []*Output
 	verdicts []Verdict // of the letters
+	headers  int       // of the records
 	outBytes int
+}
+
+func newBatch() *batch {
+	// With room for an answer beyond the one that fills it.
+	return &batch{outputs: make([]Output, maxBatchRecords), values: make([]byte, 0, maxBatchOutputBytes+maxBatchOutputBytes/8)}
 }
 
 func (b *batch) len() int { return len(b.answers) + len(b.letters) }
 
 func (b *batch) full() bool {
-	return b.n == len(b.outputs) || len(b.input) >= maxBatchInputBytes || b.outBytes >= maxBatchOutputBytes
+	return b.n == len(b.outputs) || len(b.input)+recordset.HeaderBytes*b.headers >= maxBatchInputBytes || b.outBytes >= maxBatchOutputBytes
 }
 
 // lent reports whether an attempt at writing the batch failed. That attempt may still be reading the records, answers
@@ -50,63 +54,40 @@ func (b *batch) lent() bool {
 // reset empties the batch. It gives up the storage if that is lent.
 func (b *batch) reset() {
 	if b.lent() {
-		*b = batch{outputs: make([]Output, len(b.outputs))}
+		*b = *newBatch()
 		return
 	}
 	if cap(b.input) > maxKeptInput {
 		b.input = nil
 	}
-	// This comes first, while the records are there: Output.reset checks whose storage a value has.
 	for i := range b.outputs[:b.n] {
 		b.outputs[i].reset()
 	}
 	*b = batch{
-		input: b.input[:0], outputs: b.outputs, answers: b.answers[:0], letters: b.letters[:0], verdicts: b.verdicts[:0],
+		input: b.input[:0], values: b.values[:0], outputs: b.outputs, answers: b.answers[:0], letters: b.letters[:0], verdicts: b.verdicts[:0],
 	}
 }
 
-// load copies a record out of kafka-go's buffers and gives these back.
-func (b *batch) load(r *kafka.Record, partition int) (Record, error) {
-	defer release(r)
-	key, errKey := b.read(r.Key)
-	value, errValue := b.read(r.Value)
-	if err := cmp.Or(errKey, errValue); err != nil {
-		return Record{}, err
-	}
-	return Record{Key: key, Value: value, Headers: r.Headers, Time: r.Time, Partition: partition, Offset: r.Offset}, nil
-}
-
-// read copies data to the end of the input; nil stays nil, which is Kafka's null.
-func (b *batch) read(data kafka.Bytes) ([]byte, error) {
-	if data == nil {
-		return nil, nil
-	}
-	i := len(b.input)
-	j := i + data.Len()
-	b.input = slices.Grow(b.input, j-i)[:j]
-	_, err := io.ReadFull(data, b.input[i:j])
-	return b.input[i:j:j], err
-}
-
-// release gives the memory of a record back to kafka-go.
-func release(r *kafka.Record) {
-	if r.Key != nil {
-		_ = r.Key.Close()
-	}
-	if r.Value != nil {
-		_ = r.Value.Close()
-	}
+// load takes the next record of those that were fetched.
+func (b *batch) load(records *recordset.Reader, partition int) (Record, error) {
+	r, input, err := records.Next(b.input)
+	b.input = input
+	b.headers += len(r.Headers)
+	return newRecord(&r, partition), err
 }
 
 // output returns an empty output for the answer to r.
 func (b *batch) output(r Record) *Output {
 	o := &b.outputs[b.n]
 	b.n++
-	o.record = r
+	o.record, o.Value = r, b.values[len(b.values):]
 	return o
 }
 
 func (b *batch) answer(o *Output) {
+	if sameArray(o.Value, b.values) {
+		b.values = b.values[:len(b.values)+len(o.Value)]
+	}
 	b.answers = append(b.answers, o)
 	b.outBytes += o.size()
 }
@@ -114,6 +95,14 @@ func (b *batch) answer(o *Output) {
 func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	headers, attempts := original(slices.Clone(r.Headers))
 	o := &Output{Key: r.Key, Value: r.Value, Headers: headers, record: r}
+	var size, offsets string
+	if r.lost != "" {
+		o.Value = []byte{} // null would delete the key's letters from a compacted KafkaTopic
+		offsets = strconv.FormatInt(r.offsets, 10)
+		if r.size > 0 {
+			size = strconv.FormatInt(r.size, 10)
+		}
+	}
 	if o.Key == nil { // which a compacted KafkaTopic refuses
 		o.Key = fmt.Appendf(nil, "%s/%d/%d", topic, r.Partition, r.Offset)
 	}
@@ -124,6 +113,8 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 		{msg.HeaderTopic, topic},
 		{msg.HeaderPartition, strconv.Itoa(r.Partition)},
 		{msg.HeaderOffset, strconv.FormatInt(r.Offset, 10)},
+		{msg.HeaderLost, offsets},
+		{msg.HeaderSize, size},
 		{msg.HeaderModelVersion, v.ModelVersion},
 		{msg.HeaderAttempts, attempts},
 		{msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat)},

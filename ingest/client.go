@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -32,6 +33,8 @@ type Client struct {
 	kafka     *kafka.Client
 	transport *kafka.Transport
 	conn      Connection
+	buffers   sync.Pool // of responses to fetches, as *[]byte
+	readers   sync.Pool // of these, as *recordset.Reader
 }
 
 // NewClient returns a client; it does not connect. If topics are given, it keeps metadata of these only, which matters

@@ -90,6 +90,8 @@ type Consumer struct {
 	// letters compresses: a dead letter is an accepted record and some headers, and brokers measure it compressed.
 	letters *Producer
 	backlog *backlog
+	workers *workers
+	batches sync.Pool // of *batch
 	joined  atomic.Bool
 	gone    atomic.Bool         // the input does not exist
 	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
@@ -116,7 +118,7 @@ func New(cfg Config) (*Consumer, error) {
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
-		answers: NewProducer(client, log), letters: NewProducer(client, log),
+		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler),
 		refused: &rateLimit{every: time.Second}, uncommitted: &rateLimit{every: 10 * time.Second},
 	}
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd

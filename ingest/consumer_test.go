@@ -112,7 +112,7 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 	add("index", "index "+patient, "scoring_failed")
 	add("refuse", "refuse "+patient, "wrong_type")
 	add("empty", "", "not_json")
-	add("large", "refuse "+strings.Repeat(patient, 220_000), "wrong_type") // 2 MB
+	add("large", "refuse "+strings.Repeat(patient, 110_000), "wrong_type") // 990 kB
 	all = append(all, &ingest.Output{Key: []byte("tombstone")})
 	want["tombstone"] = "not_json"
 	all = append(all, &ingest.Output{Value: []byte("value without a key")})

@@ -1,22 +1,33 @@
 package ingest
 
 import (
-	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
+
+	"github.com/wardcast/wardcast/ingest/recordset"
 )
 
-// readCommitted is the isolation level of all fetches: the broker returns no record of a transaction that is still open, and
-// says which of the others were aborted.
-const readCommitted = 1
+const (
+	// fetchMaxWait is how long the broker holds a fetch until a record comes.
+	fetchMaxWait = 500 * time.Millisecond
+	// readCommitted is the isolation level of all fetches: the broker returns no record of a transaction that is still open, and
+	// says which of the others were aborted.
+	readCommitted = 1
+
+	// maxRecordBytes is the largest record that the consumer reads. It is what a topic takes without compression unless somebody raised
+	// its max.message.bytes, and leaves room for a text of msg.MaxText with each byte escaped, and all other fields.
+	maxRecordBytes = 1 << 20
+	// maxReadBytes is the same for other readers. Dead letters are a record with some headers more.
+	maxReadBytes = maxRecordBytes + 64<<10
+)
 
 // want says what to fetch.
 type want struct {
@@ -24,29 +35,118 @@ type want struct {
 	partition int
 	offset    int64
 	maxBytes  int
-	wait      time.Duration // how long the broker holds the request until a record comes
+	maxRecord int          // larger ones are lost
+	alive     func() error // as of recordset.Limits
 }
 
-// fetched is what a fetch returned of one partition.
+// fetched is what a fetch returned of one partition. It must be released.
 type fetched struct {
 	end     int64 // where the records end that can be read now: those of open transactions come later
-	records committed
+	empty   bool
+	records *recordset.Reader
+	buffer  []byte // that holds them
 }
 
-// fetch reads records once. kafka-go's own Fetch does not say which transactions were aborted.
+// rawFetch is a request whose answer holds the records as the broker stores them. kafka-go's own decompresses all of them at once.
+type rawFetch struct {
+	fetch.Request
+	version int16
+	client  *Client
+}
+
+// fetchResponse is a fetch.Response up to the length of its records, which end it.
+type fetchResponse struct {
+	ThrottleTimeMs int32                `kafka:"min=v1,max=v11"`
+	ErrorCode      int16                `kafka:"min=v7,max=v11"`
+	SessionID      int32                `kafka:"min=v7,max=v11"`
+	Topics         []fetchResponseTopic `kafka:"min=v0,max=v11"`
+
+	buffer []byte // all of it
+}
+
+type fetchResponseTopic struct {
+	Topic      string                   `kafka:"min=v0,max=v11"`
+	Partitions []fetchResponsePartition `kafka:"min=v0,max=v11"`
+}
+
+type fetchResponsePartition struct {
+	Partition            int32                       `kafka:"min=v0,max=v11"`
+	ErrorCode            int16                       `kafka:"min=v0,max=v11"`
+	HighWatermark        int64                       `kafka:"min=v0,max=v11"`
+	LastStableOffset     int64                       `kafka:"min=v4,max=v11"`
+	LogStartOffset       int64                       `kafka:"min=v5,max=v11"`
+	AbortedTransactions  []fetch.ResponseTransaction `kafka:"min=v4,max=v11"`
+	PreferredReadReplica int32                       `kafka:"min=v11,max=v11"`
+	RecordBytes          int32                       `kafka:"min=v0,max=v11"`
+}
+
+// ApiKey implements protocol.Message.
+func (*fetchResponse) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive // as kafka-go spells it
+
+// Required implements protocol.RawExchanger.
+func (r *rawFetch) Required(versions map[protocol.ApiKey]int16) bool {
+	r.version = versions[protocol.Fetch]
+	return true
+}
+
+// fetchID is the correlation id of all fetches: a connection of kafka-go's has one request at a time.
+const fetchID = 1
+
+// RawExchange implements protocol.RawExchanger.
+func (r *rawFetch) RawExchange(broker io.ReadWriter) (protocol.Message, error) {
+	if err := protocol.WriteRequest(broker, r.version, fetchID, r.client.transport.ClientID, &r.Request); err != nil {
+		return nil, err
+	}
+	var head [8]byte // length and correlation id
+	if _, err := io.ReadFull(broker, head[:]); err != nil {
+		return nil, err
+	}
+	size := int(int32(binary.BigEndian.Uint32(head[:]))) - 4
+	if id := binary.BigEndian.Uint32(head[4:]); id != fetchID || size < 0 {
+		return nil, errors.New("the answer is not that of the request")
+	}
+	answer := &fetchResponse{buffer: r.client.buffer(size)}
+	if _, err := io.ReadFull(broker, answer.buffer); err != nil {
+		return nil, err
+	}
+	return answer, protocol.Unmarshal(answer.buffer, r.version, answer)
+}
+
+// maxKeptResponse bounds the buffers for responses that are kept: those of a fetch of fetchMaxBytes.
+const maxKeptResponse = fetchMaxBytes + 64<<10
+
+// buffer returns a buffer for a response.
+func (c *Client) buffer(size int) []byte {
+	if b, ok := c.buffers.Get().(*[]byte); ok && cap(*b) >= size {
+		return (*b)[:size]
+	}
+	return make([]byte, size)
+}
+
+// release ends the reading of what was fetched.
+func (c *Client) release(f *fetched) {
+	f.records.Reset(nil, nil, recordset.Limits{})
+	c.readers.Put(f.records)
+	if cap(f.buffer) <= maxKeptResponse {
+		c.buffers.Put(&f.buffer)
+	}
+	*f = fetched{}
+}
+
+// fetch reads records once.
 func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := c.transport.RoundTrip(ctx, c.kafka.Addr, &fetch.Request{
-		ReplicaID: -1, MaxWaitTime: int32(w.wait.Milliseconds()), MinBytes: 1, MaxBytes: int32(w.maxBytes), IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,
+	answer, err := c.transport.RoundTrip(ctx, c.kafka.Addr, &rawFetch{client: c, Request: fetch.Request{
+		ReplicaID: -1, MaxWaitTime: int32(fetchMaxWait.Milliseconds()), MinBytes: 1, MaxBytes: int32(w.maxBytes), IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: w.topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(w.partition), CurrentLeaderEpoch: -1, FetchOffset: w.offset, LogStartOffset: -1, PartitionMaxBytes: int32(w.maxBytes),
 		}}}},
-	})
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("fetching: %w", err)
 	}
-	response, ok := answer.(*fetch.Response)
+	response, ok := answer.(*fetchResponse)
 	if !ok || len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
 		return nil, errors.New("fetching: no answer for the partition")
 	}
@@ -56,78 +156,19 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 			return nil, kafka.Error(code)
 		}
 	}
-	slices.SortFunc(p.AbortedTransactions, func(a, b fetch.ResponseTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) }) // brokers list them by their ends
-	f := &fetched{end: p.HighWatermark, records: committed{aborted: p.AbortedTransactions}}
+	records := response.buffer[len(response.buffer):]
+	if n := int(p.RecordBytes); n > len(response.buffer) {
+		return nil, fmt.Errorf("fetching: %w", io.ErrUnexpectedEOF)
+	} else if n > 0 {
+		records = response.buffer[len(response.buffer)-n:]
+	}
+	f := &fetched{end: p.HighWatermark, empty: len(records) == 0, buffer: response.buffer}
 	if p.LastStableOffset >= 0 { // -1 from a broker that does not tell
 		f.end = p.LastStableOffset
 	}
-	switch records := p.RecordSet.Records.(type) {
-	case nil:
-	case *protocol.RecordStream:
-		f.records.batches = records.Records
-	default:
-		f.records.batches = []protocol.RecordReader{records}
+	if f.records, ok = c.readers.Get().(*recordset.Reader); !ok {
+		f.records = new(recordset.Reader)
 	}
+	f.records.Reset(records, p.AbortedTransactions, recordset.Limits{From: w.offset, Record: w.maxRecord, Alive: w.alive})
 	return f, nil
-}
-
-// committed reads the records of a response that belong to no aborted transaction.
-type committed struct {
-	batches []protocol.RecordReader
-	// aborted lists the aborted transactions by their first offset; those that a batch may belong to have moved to open.
-	aborted []fetch.ResponseTransaction
-	open    map[int64]bool // by producer
-	// passed is the offset behind the last marker or aborted record that was left out.
-	passed int64
-}
-
-// ReadRecord returns the next record, or io.EOF.
-func (c *committed) ReadRecord() (*kafka.Record, error) {
-	for len(c.batches) > 0 {
-		if c.counts(c.batches[0]) {
-			if r, err := c.batches[0].ReadRecord(); !errors.Is(err, io.EOF) {
-				return r, err
-			}
-		} else if err := c.skip(c.batches[0]); err != nil {
-			return nil, err
-		}
-		c.batches = c.batches[1:]
-	}
-	return nil, io.EOF
-}
-
-// counts reports whether the records of a batch count: it is no marker, and not of a transaction that was aborted. A producer has
-// one transaction at a time, so that its batches are of the aborted one from that one's first offset to its marker.
-func (c *committed) counts(batch protocol.RecordReader) bool {
-	switch b := batch.(type) {
-	case *protocol.ControlBatch:
-		delete(c.open, b.ProducerID)
-		return false
-	case *protocol.RecordBatch:
-		for len(c.aborted) > 0 && c.aborted[0].FirstOffset <= b.BaseOffset {
-			if c.open == nil {
-				c.open = make(map[int64]bool)
-			}
-			c.open[c.aborted[0].ProducerID] = true
-			c.aborted = c.aborted[1:]
-		}
-		return !b.Attributes.Transactional() || !c.open[b.ProducerID]
-	default: // from before Kafka had transactions
-		return true
-	}
-}
-
-// skip passes over the rest of a batch.
-func (c *committed) skip(b protocol.RecordReader) error {
-	for {
-		r, err := b.ReadRecord()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		c.passed = max(c.passed, r.Offset+1)
-		release(r)
-	}
 }

@@ -133,35 +133,47 @@ func TestPartitionOfAKey(t *testing.T) {
 	}
 }
 
-// TestOutputStorage: an output keeps its own storage for the next record, and
-// never that of the record.
-func TestOutputStorage(t *testing.T) {
+// TestAnswerStorage: the values of a batch's answers stand side by side in storage that the next batch uses again. That of a
+// record is never written to, and an answer that finds no room has memory of its own.
+func TestAnswerStorage(t *testing.T) {
 	t.Parallel()
-	arena := []byte("key value")
-	for name, test := range map[string]struct {
-		value func(r Record, o *Output)
-		kept  bool
-	}{
-		"appended":  {func(r Record, o *Output) { o.Value = append(o.Value, r.Value...) }, true},
-		"aliased":   {func(r Record, o *Output) { o.Value = r.Value }, false},
-		"part":      {func(r Record, o *Output) { o.Value = r.Value[2:3] }, false},
-		"key":       {func(r Record, o *Output) { o.Value = r.Key }, false},
-		"too large": {func(_ Record, o *Output) { o.Value = make([]byte, maxKeptStorage+1) }, false},
-	} {
-		o := &Output{record: Record{Key: arena[:3:3], Value: arena[4:9:9]}}
-		test.value(o.record, o)
-		o.AddHeader("a", "b")
-		o.AddHeader("c", "d")
-		if got := fmt.Sprintf("%s", o.Headers); got != "[{a b} {c d}]" {
-			t.Errorf("%s: headers are %s", name, got)
+	input := []byte("key value")
+	b := newBatch()
+	storage := &b.values[:1][0]
+	for range 2 {
+		var want []string
+		for _, value := range []func(r Record, o *Output){
+			func(r Record, o *Output) { o.Value = append(o.Value, r.Value...) },
+			func(r Record, o *Output) { o.Value = r.Value },
+			func(r Record, o *Output) { o.Value = r.Value[2:3] },
+			func(r Record, o *Output) { o.Value = append(o.Value, "another"...) },
+			func(_ Record, o *Output) { o.Value = append(o.Value, make([]byte, cap(o.Value)+1)...) },
+			func(r Record, o *Output) { o.Value = append(o.Value, r.Key...) },
+		} {
+			o := b.output(Record{Key: input[:3:3], Value: input[4:9:9]})
+			value(o.record, o)
+			o.AddHeader("a", "b")
+			o.AddHeader("c", "d")
+			want = append(want, string(o.Value))
+			b.answer(o)
 		}
-		o.reset()
-		if kept := cap(o.Value) > 0; kept != test.kept || len(o.Value) != 0 || len(o.Headers) != 0 {
-			t.Errorf("%s: storage of %d bytes kept, want kept %t", name, cap(o.Value), test.kept)
+		var got []string
+		for _, o := range b.answers {
+			got = append(got, string(o.Value))
+			if headers := fmt.Sprintf("%s", o.Headers); headers != "[{a b} {c d}]" {
+				t.Errorf("headers are %s", headers)
+			}
 		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("answers (-want +got):\n%s", d)
+		}
+		if string(b.values) != "valueanotherkey" || &b.values[0] != storage {
+			t.Errorf("the storage holds %q, or is another", b.values)
+		}
+		b.reset()
 	}
-	if string(arena) != "key value" {
-		t.Errorf("the record is now %q", arena)
+	if string(input) != "key value" {
+		t.Errorf("the record is now %q", input)
 	}
 }
 

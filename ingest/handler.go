@@ -8,6 +8,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/ingest/recordset"
 )
 
 // Header is a record header.
@@ -23,9 +24,21 @@ type Record struct {
 	Time      time.Time
 	Partition int
 	Offset    int64
+
+	lost    msg.Reason // why it cannot be read; "" if it was
+	size    int64      // in bytes, 0 if unknown
+	offsets int64      // how many are lost, from Offset on
 }
 
-// Output is the message that answers a record. Handle gets it empty, with the storage of an earlier one: append to
+// newRecord returns a record that was read from a partition.
+func newRecord(r *recordset.Record, partition int) Record {
+	return Record{
+		Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time, Partition: partition, Offset: r.Offset,
+		lost: r.Lost, size: r.Size, offsets: r.Offsets,
+	}
+}
+
+// Output is the message that answers a record. Handle gets it empty, with storage for the value: append to
 // Value rather than replace it. Key and Value may be the record's own; nothing else in it may alias memory that the
 // worker uses again.
 type Output struct {
@@ -55,17 +68,9 @@ func (o *Output) AddEvent(id []byte, source, typ, at string) {
 	o.AddHeader(msg.HeaderContentType, msg.ContentType)
 }
 
-// maxKeptStorage bounds the value buffer that an Output keeps for its next use.
-const maxKeptStorage = 16 << 10
-
-// reset empties o for its next use. It keeps the value's storage unless that is large, or belongs to the record, which
-// another batch will overwrite.
+// reset empties o for its next use. It keeps storage for headers.
 func (o *Output) reset() {
-	value := o.Value[:0]
-	if cap(value) > maxKeptStorage || sameArray(value, o.record.Value) || sameArray(value, o.record.Key) {
-		value = nil
-	}
-	*o = Output{Value: value, Headers: o.Headers[:0], storage: o.storage[:0]}
+	*o = Output{Headers: o.Headers[:0], storage: o.storage[:0]}
 }
 
 // sameArray reports whether a and b end at the same place of the same array, as slices of one allocation do.
@@ -85,11 +90,12 @@ func (o *Output) size() int {
 
 // Handler makes the workers that answer records.
 type Handler interface {
-	// NewWorker returns a worker for one partition, whenever one is assigned and after a panic of the former worker.
+	// NewWorker returns a worker. There are about as many as processors, whatever the number of partitions. After a panic of
+	// one another takes its place.
 	NewWorker() Worker
 }
 
-// Worker answers the records of one partition in turn, from one goroutine, so it may own scratch memory.
+// Worker answers records of any partition, from one goroutine at a time, so it may own scratch memory.
 type Worker interface {
 	// Handle answers record r in out, or returns an error, which makes r a dead letter: see Disposition. It must be a pure
 	// function of the record, since a record may come again. It must return soon: nothing interrupts it.

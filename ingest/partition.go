@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/ingest/recordset"
 )
 
 const (
@@ -21,8 +23,6 @@ const (
 	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
 	fetchMaxBytes = 1 << 20
-	// fetchMaxWait is how long the broker holds a fetch until a record comes.
-	fetchMaxWait = 500 * time.Millisecond
 )
 
 // partition reads one partition during one generation.
@@ -30,10 +30,10 @@ type partition struct {
 	c      *Consumer
 	g      *generation
 	id     int
-	worker Worker
-	next   int64 // offset to handle next; if negative, the partition's first
+	worker Worker // borrowed, while records are handled
+	next   int64  // offset to handle next; if negative, the partition's first
 
-	batch    batch
+	batch    *batch // borrowed, while there are records
 	consumed prometheus.Counter
 
 	answers, letters Producer
@@ -43,8 +43,7 @@ type partition struct {
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	label := strconv.Itoa(a.ID)
 	p := &partition{
-		c: g.c, g: g, id: a.ID, worker: g.c.cfg.Handler.NewWorker(), next: a.Offset,
-		batch:    batch{outputs: make([]Output, maxBatchRecords)},
+		c: g.c, g: g, id: a.ID, next: a.Offset,
 		consumed: g.c.metrics.consumed.WithLabelValues(label),
 		answers:  *g.c.answers, letters: *g.c.letters,
 	}
@@ -144,27 +143,28 @@ func (p *partition) locate(ctx context.Context) error {
 
 // fetch reads records once and answers them.
 func (p *partition) fetch(ctx, produce context.Context) error {
-	res, err := p.c.client.fetch(ctx, want{p.c.cfg.Input, p.id, p.next, fetchMaxBytes, fetchMaxWait})
+	alive := func() error {
+		p.giveBack()
+		p.g.attempt(p.id)
+		return ctx.Err()
+	}
+	res, err := p.c.client.fetch(ctx, want{p.c.cfg.Input, p.id, p.next, fetchMaxBytes, maxRecordBytes, alive})
 	if err != nil {
 		return err
 	}
+	defer p.c.client.release(res)
 	p.goesOn()
 	p.c.backlog.read(p.id, p.next, res.end)
-	before, empty := p.next, len(res.records.batches) == 0
-	if err := p.consume(ctx, produce, &res.records); err != nil {
-		return err
+	if !res.empty {
+		if err := p.consume(ctx, produce, res.records); err != nil {
+			return err
+		}
 	}
-	if ctx.Err() == nil {
-		// All was read. What is behind the last record was not for us: markers and aborted records, or compacted ones.
-		behind := res.records.passed
-		if !empty && p.next == before {
-			behind = max(behind, before+1)
-		}
-		if gap := behind - p.next; gap > 0 {
-			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
-			p.next = behind
-			p.g.mark(p.id, p.next)
-		}
+	// All was read, unless ctx ended. What is behind the last record was not for us: markers and aborted records, or compacted ones.
+	if behind := res.records.Passed(); ctx.Err() == nil && behind > p.next {
+		p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(behind - p.next))
+		p.next = behind
+		p.g.mark(p.id, p.next)
 	}
 	p.g.seen(p.id, p.next, res.end)
 	p.c.backlog.answer(p.id, p.next)
@@ -173,19 +173,16 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 
 // consume handles records batch by batch. It returns nil after the last record or when ctx ends, otherwise the error
 // that kept it from the end.
-func (p *partition) consume(ctx, produce context.Context, records kafka.RecordReader) error {
+func (p *partition) consume(ctx, produce context.Context, records *recordset.Reader) error {
+	var ok bool
+	if p.batch, ok = p.c.batches.Get().(*batch); !ok {
+		p.batch = newBatch()
+	}
+	defer p.giveBack()
 	for ctx.Err() == nil {
-		r, err := records.ReadRecord()
+		record, err := p.batch.load(records, p.id)
 		if errors.Is(err, io.EOF) {
 			break
-		}
-		if err == nil && r.Offset < p.next { // Kafka sends whole batches
-			release(r)
-			continue
-		}
-		var record Record
-		if err == nil {
-			record, err = p.batch.load(r, p.id)
 		}
 		if err != nil {
 			if flushed := p.flush(produce); flushed != nil {
@@ -200,26 +197,45 @@ func (p *partition) consume(ctx, produce context.Context, records kafka.RecordRe
 		if gap := record.Offset - p.next; gap > 0 {
 			p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(gap))
 		}
-		p.next = record.Offset + 1
+		p.next = record.Offset + record.offsets
 		if p.batch.full() {
 			if err := p.flush(produce); err != nil {
 				return err
 			}
 		}
 	}
-	return p.flush(produce)
+	if err := p.flush(produce); err != nil {
+		return err
+	}
+	p.c.batches.Put(p.batch)
+	return nil
 }
 
-// handle lets the worker answer a record, or makes it a dead letter.
+// handle lets a worker answer a record, or makes it a dead letter.
 func (p *partition) handle(r Record) {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
 	out := p.batch.output(r)
+	if r.lost != "" {
+		p.batch.deadLetter(r, p.c.cfg.Input, Verdict{Reason: string(r.lost), Stage: "read"})
+		return
+	}
+	if p.worker == nil {
+		p.worker = p.c.workers.borrow()
+	}
 	if err := p.protect(&out.record, out); err != nil {
 		p.batch.deadLetter(r, p.c.cfg.Input, Disposition(err))
 		return
 	}
 	p.batch.answer(out)
+}
+
+// giveBack returns the worker, if the partition has one: others may go on while it waits.
+func (p *partition) giveBack() {
+	if p.worker != nil {
+		p.c.workers.giveBack(p.worker)
+		p.worker = nil
+	}
 }
 
 // flush writes the answers and dead letters of the batch, waits until they are acknowledged, and marks the batch. It
@@ -229,6 +245,7 @@ func (p *partition) flush(produce context.Context) error {
 	if n == 0 {
 		return nil
 	}
+	p.giveBack()
 	m := p.c.metrics
 	m.inFlight.Add(float64(n))
 	defer m.inFlight.Sub(float64(n))

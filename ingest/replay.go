@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/ingest/recordset"
 )
 
 const (
-	// replayMaxBytes bounds one fetch of a replay, and with it the memory (before kafka-go decompresses it).
+	// replayMaxBytes bounds one fetch of a replay, and with it the memory.
 	replayMaxBytes = 4 << 20
 	// replayAttempts is how often a request may fail in a row before the replay fails: about 20 seconds, in which a
 	// partition finds a new leader.
@@ -39,6 +41,8 @@ type Replayed struct {
 	Records    int64 `json:"records"`
 	// Absent counts the offsets that held no record: compaction removed it, its transaction was aborted, or it marks the end of one.
 	Absent int64 `json:"absent"`
+	// Lost counts the offsets of records of more than 1 MiB and 64 KiB, or in batches that cannot be decompressed: they are logged and left out.
+	Lost int64 `json:"lost"`
 	// Deleted counts the offsets that retention deleted while the replay was under way.
 	Deleted int64 `json:"deleted"`
 }
@@ -116,7 +120,7 @@ type replay struct {
 	each     func(*Record) error
 	maxBytes int // of one fetch
 
-	buffer      batch // of one record
+	buffer      []byte // of one record
 	done, total int64
 }
 
@@ -207,57 +211,48 @@ var errTruncated = errors.New("the topic was truncated or recreated while it was
 // fetch reads records once. Offsets up to the end that no record has are passed too.
 func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	before := p.next
-	res, err := r.client.fetch(ctx, want{r.Topic, p.id, p.next, r.maxBytes, fetchMaxWait})
-	empty := err != nil || len(res.records.batches) == 0
+	res, err := r.client.fetch(ctx, want{r.Topic, p.id, p.next, r.maxBytes, maxReadBytes, ctx.Err})
 	switch {
 	case errors.Is(err, kafka.OffsetOutOfRange):
 		err = r.relocate(ctx, p)
 	case err == nil:
 		p.stable = res.end
-		if err = r.read(p, &res.records); err == nil {
-			r.pass(p, min(max(p.next, res.records.passed), p.end), &r.Absent)
+		if err = r.read(p, res.records); err == nil {
+			r.pass(p, min(max(p.next, res.records.Passed()), p.end), &r.Absent)
 		}
+		r.client.release(res)
 	}
 	if err == nil && p.next == before {
-		if empty {
-			err = errNothing
-		} else {
-			r.pass(p, p.next+1, &r.Absent) // a batch that compaction emptied
-		}
+		err = errNothing
 	}
 	r.tell(p.next - before)
 	return err
 }
 
 // read hands on the records of a response that are before the end.
-func (r *replay) read(p *replayPart, records kafka.RecordReader) error {
+func (r *replay) read(p *replayPart, records *recordset.Reader) error {
 	for p.next < p.end {
-		record, err := records.ReadRecord()
+		record, buffer, err := records.Next(r.buffer[:0])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if record.Offset < p.next { // Kafka sends whole batches
-			release(record)
-			continue
+		r.buffer = buffer
+		r.pass(p, min(record.Offset, p.end), &r.Absent)
+		switch {
+		case record.Offset >= p.end:
+		case record.Lost != "":
+			r.Logger.Warn("a record cannot be read, and is left out", "kafka_topic", r.Topic, "partition", p.id, "offset", record.Offset, "offsets", record.Offsets, "reason", record.Lost, "bytes", record.Size)
+			r.pass(p, min(record.Offset+record.Offsets, p.end), &r.Lost)
+		default:
+			loaded := newRecord(&record, p.id)
+			if err := r.each(&loaded); err != nil {
+				return errEach{err}
+			}
+			r.pass(p, record.Offset+1, &r.Records)
 		}
-		if record.Offset >= p.end {
-			release(record)
-			r.pass(p, p.end, &r.Absent)
-			return nil
-		}
-		r.buffer.input = r.buffer.input[:0]
-		loaded, err := r.buffer.load(record, p.id)
-		if err != nil {
-			return err
-		}
-		r.pass(p, loaded.Offset, &r.Absent)
-		if err := r.each(&loaded); err != nil {
-			return errEach{err}
-		}
-		r.pass(p, loaded.Offset+1, &r.Records)
 	}
 	return nil
 }

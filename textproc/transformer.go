@@ -10,9 +10,11 @@ const (
 	// maxWord is the greatest length of a word in bytes, after folding. A longer run of letters is noise. The longest word
 	// of common medical dictionaries has 45 letters.
 	maxWord = 64
-	// cacheWords bounds the words beyond the vectorizer's own that a Transformer remembers: misspellings and rare forms.
-	// They take some 250 bytes each, 4 MB in all.
-	cacheWords = 16384
+	// cacheBytes bounds the words that a Transformer remembers: those of the vectorizer, misspellings and rare forms. The latter take
+	// some 350 bytes each.
+	cacheBytes = 4 << 20
+	// keptLexemes bounds the note whose scratch memory is kept for the next one. That takes some 250 bytes for a lexeme.
+	keptLexemes = 8192
 )
 
 // Row is a note over the vocabulary. Its slices are valid until the transformer's next call.
@@ -31,12 +33,13 @@ type Token struct {
 	Known      bool // the vocabulary has one of the terms with that status
 }
 
-// Transformer turns notes into rows for one goroutine. It holds scratch memory and a bounded cache of words; neither
-// changes a row.
+// Transformer turns notes into rows for one goroutine. It holds scratch memory and a cache of words, at most 4 MiB and 2 MiB
+// between notes; neither changes a row.
 type Transformer struct {
 	v     *Vectorizer
 	cache table
-	bound int // words in cache
+	held  int // bytes of cache
+	bound int // of held
 
 	text     string // that was scanned: the note, or folder.text
 	lex      []lexeme
@@ -83,7 +86,7 @@ type phraseTerm struct {
 
 // Transformer returns a new transformer of v.
 func (v *Vectorizer) Transformer() *Transformer {
-	return &Transformer{v: v, cache: newTable(), bound: cacheWords}
+	return &Transformer{v: v, cache: newTable(), bound: cacheBytes}
 }
 
 // Reader returns a transformer without a vocabulary, for Tokens alone. It returns an error that wraps ErrSettings.
@@ -103,12 +106,14 @@ func (t *Transformer) lookup(raw []byte) *word {
 	if w := t.cache.lookup(raw); w != nil {
 		return w
 	}
-	if t.cache.used >= t.bound {
-		t.cache.clear()
-	}
-	w := t.v.words.lookup(raw)
+	w, size := t.v.words.lookup(raw), sharedWordBytes
 	if w == nil {
 		w = t.v.resolve(string(raw))
+		size += w.bytes()
+	}
+	if t.held += size; t.held > t.bound {
+		t.cache.clear()
+		t.held = size
 	}
 	t.cache.insert(w)
 	return w
@@ -116,6 +121,9 @@ func (t *Transformer) lookup(raw []byte) *word {
 
 // analyze fills t.mentions in the order of the note.
 func (t *Transformer) analyze(text string) {
+	if cap(t.lex) > keptLexemes {
+		*t = Transformer{v: t.v, cache: t.cache, held: t.held, bound: t.bound}
+	}
 	t.folded, t.text, t.pieceSums = false, text, t.pieceSums[:0]
 	if !t.scan(text) {
 		t.folder.run(text)

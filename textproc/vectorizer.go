@@ -57,6 +57,21 @@ type word struct {
 	shared   bool       // it stands in the tables or in notes of several patients, so it is not a patient's name
 }
 
+// What a word takes in a cache: its slots at the lowest load, and, if the cache alone has it, itself and its term.
+const (
+	sharedWordBytes = 64
+	wordBytes       = 288
+)
+
+// bytes returns an upper bound of what a word takes.
+func (w *word) bytes() int {
+	n := wordBytes + 2*len(w.raw) // its stem is not longer
+	for _, c := range w.cuttings {
+		n += 4 * cap(c.pieces)
+	}
+	return n
+}
+
 // term is a concept, a word or a range of a measurement. It has a column for each status that is frequent enough.
 type term struct {
 	columns [statuses]int32 // by status; -1 if the vocabulary lacks it

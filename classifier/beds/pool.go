@@ -51,6 +51,7 @@ type Outcome struct {
 // concurrent use.
 type Pool struct {
 	visits map[string]*poolVisit
+	held   int // bytes
 	// The earliest Seen of notes and of outcomes, zero without any.
 	firstNote, firstOutcome time.Time
 }
@@ -59,6 +60,7 @@ type Pool struct {
 type poolVisit struct {
 	scored   []Scored
 	outcomes []Outcome
+	held     int // bytes
 }
 
 // NewPool returns an empty pool.
@@ -68,17 +70,32 @@ func NewPool() *Pool { return &Pool{visits: map[string]*poolVisit{}} }
 const (
 	MostVisits = 150_000
 	mostEvents = 64
+	mostBytes  = 192 << 20
+)
+
+// What a visit, an event and the share of a ward take, without their strings.
+const (
+	visitBytes   = 160
+	scoredBytes  = 256
+	outcomeBytes = 160
+	shareBytes   = 32
 )
 
 // Score adds a scored note. It keeps e.Patient.Wards. It reports false, and leaves the note out, if the pool is full: it has
-// MostVisits visits, or 64 notes of this one.
+// MostVisits visits, 64 notes of this one, or 192 MiB in all.
 func (p *Pool) Score(e Scored) bool {
 	p.firstNote = earlier(p.firstNote, e.Seen)
-	v := p.visit(e.VisitID)
+	size := scoredBytes + len(e.VisitID) + len(e.Patient.Complaint)
+	for _, w := range e.Patient.Wards {
+		size += shareBytes + len(w.Ward)
+	}
+	v := p.visit(e.VisitID, size)
 	if v == nil || len(v.scored) == mostEvents {
 		return false
 	}
+	before := len(v.scored)
 	v.scored = insert(v.scored, e, func(e Scored) Order { return e.Order })
+	p.hold(v, (len(v.scored)-before)*size)
 	return true
 }
 
@@ -88,11 +105,14 @@ func (p *Pool) Decide(e Outcome) bool {
 		e.At = e.Seen
 	}
 	p.firstOutcome = earlier(p.firstOutcome, e.Seen)
-	v := p.visit(e.VisitID)
+	size := outcomeBytes + len(e.VisitID) + len(e.Ward)
+	v := p.visit(e.VisitID, size)
 	if v == nil || len(v.outcomes) == mostEvents {
 		return false
 	}
+	before := len(v.outcomes)
 	v.outcomes = insert(v.outcomes, e, func(e Outcome) Order { return e.Order })
+	p.hold(v, (len(v.outcomes)-before)*size)
 	return true
 }
 
@@ -100,19 +120,31 @@ func (p *Pool) Decide(e Outcome) bool {
 func (p *Pool) Len() int { return len(p.visits) }
 
 // Erase removes all that is known of a visit.
-func (p *Pool) Erase(visit string) { delete(p.visits, visit) }
+func (p *Pool) Erase(visit string) {
+	if v := p.visits[visit]; v != nil {
+		p.hold(v, -v.held)
+		delete(p.visits, visit)
+	}
+}
 
-// visit returns a visit, a new one if need be; nil if there are too many.
-func (p *Pool) visit(id string) *poolVisit {
+// visit returns a visit, a new one if need be; nil if there is no room for it or for an event of this size.
+func (p *Pool) visit(id string, size int) *poolVisit {
 	v := p.visits[id]
+	if p.held+size > mostBytes || v == nil && len(p.visits) == MostVisits {
+		return nil
+	}
 	if v == nil {
-		if len(p.visits) == MostVisits {
-			return nil
-		}
 		v = &poolVisit{}
 		p.visits[id] = v
+		p.hold(v, visitBytes)
 	}
 	return v
+}
+
+// hold counts bytes that a visit takes more than before.
+func (p *Pool) hold(v *poolVisit, bytes int) {
+	v.held += bytes
+	p.held += bytes
 }
 
 // insert adds an event at its place, unless it is there.
@@ -145,7 +177,7 @@ func (p *Pool) Forget(t time.Time) {
 			newest = v.outcomes[len(v.outcomes)-1].Seen
 		}
 		if newest.Before(oldest) {
-			delete(p.visits, id)
+			p.Erase(id)
 		}
 	}
 }

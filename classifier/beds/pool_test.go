@@ -3,6 +3,7 @@ package beds_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -229,6 +230,46 @@ func TestPoolForgetsItsOrder(t *testing.T) {
 	straight.Forget(late)
 	if d := cmp.Diff(want, straight.Moment(late, fit)); d != "" {
 		t.Errorf("after forgetting: %s", d)
+	}
+}
+
+// TestPoolMemory: a flood of the largest events is refused before it takes more than it may, and an erased visit leaves its room.
+func TestPoolMemory(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	p := beds.NewPool()
+	visit := func(i int) string { return fmt.Sprintf("%016d", i) }
+	event := func(i, j int) beds.Scored {
+		e := beds.Scored{Order: beds.Order{Seen: start.Add(time.Duration(j) * time.Second)}, VisitID: visit(i), Patient: beds.Patient{Complaint: fmt.Sprintf("%080d", i), Arrived: start}}
+		for range 4 {
+			e.Patient.Wards = append(e.Patient.Wards, beds.WardShare{Ward: fmt.Sprintf("%064d", i)})
+		}
+		return e
+	}
+	taken := 0
+	for i, more := 0, true; more; i++ {
+		for j := range 8 {
+			e := event(i, j)
+			more = p.Score(e) && p.Decide(beds.Outcome{Order: e.Order, VisitID: e.VisitID, Ward: fmt.Sprintf("%0200d", i)})
+			taken++
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	const most = 192 << 20
+	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > most || taken < 50_000 {
+		t.Errorf("%d bytes are held for %d notes, want at most %d", got, taken, most)
+	}
+	late := event(beds.MostVisits, 0)
+	full := !p.Score(late)
+	p.Erase(visit(0))
+	if !full || !p.Score(late) {
+		t.Errorf("refused when full: %t; or there is no room after a visit was erased", full)
+	}
+	p.Forget(start.Add(2 * beds.Memory))
+	if p.Len() != 0 || !p.Score(late) {
+		t.Error("no room after all were forgotten")
 	}
 }
 

@@ -188,12 +188,22 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 		{"came from", safe(found.Topic) + " " + found.Source.String()},
 		{"attempts", strconv.Itoa(found.Attempts)},
 		{"bytes", strconv.Itoa(found.Bytes)},
+		{"offsets lost", number(found.LostOffsets)},
+		{"bytes lost", number(found.LostBytes)},
 	}
 	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	if c.Text {
 		rows = append(rows, []string{"key", *found.Key}, []string{"value", *found.Value})
 	}
 	return cli.PrintTable(d.Out, []string{"FIELD", "VALUE"}, rows)
+}
+
+// number returns a number as text, "" for 0.
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // safe returns text that no terminal takes for commands: others may write to the topic of dead letters.
@@ -218,6 +228,7 @@ type dlqReplayCmd struct {
 // Help says what a replay does.
 func (*dlqReplayCmd) Help() string {
 	return "Writes a copy of the message, without the headers of the dead letter, to the topic that it came from. " +
+		"A dead letter that has not its message, since that was too large to be read, is left out. " +
 		"The dead letter stays where it is: a second replay sends it again, and its prediction has the same id as the first. " +
 		"A message that dies again becomes another dead letter, with one attempt more."
 }
@@ -261,6 +272,6 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.DryRun {
 		verb = "Would send back"
 	}
-	_, err = fmt.Fprintf(d.Out, "%s to %s: %d. Left where they are: %d that died %d times or more, %d from other topics.\n", verb, source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere)
+	_, err = fmt.Fprintf(d.Out, "%s to %s: %d. Left where they are: %d that died %d times or more, %d from other topics, %d without their message.\n", verb, source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)
 	return err
 }

@@ -143,9 +143,6 @@ type benchStreamCmd struct {
 }
 
 func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
-	if c.Partitions < 1 {
-		return cli.Usage(errors.New("--partitions must be at least 1"))
-	}
 	set, messages, err := c.prepare(ctx, d)
 	if err != nil {
 		return err
@@ -168,6 +165,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 		{"latency p50, ms", cli.Digits(&r.LatencyMS.P50, 1), cli.Digits(&r.EchoLatencyMS.P50, 1)},
 		{"latency p99, ms", cli.Digits(&r.LatencyMS.P99, 1), cli.Digits(&r.EchoLatencyMS.P99, 1)},
 		{"latency p99.9, ms", cli.Digits(&r.LatencyMS.P999, 1), cli.Digits(&r.EchoLatencyMS.P999, 1)},
+		{"most memory, MiB", mebibytes(r.MemoryBytes), mebibytes(r.EchoMemoryBytes)},
 		{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
 	})
 	if err == nil && r.Lost > 0 {
@@ -176,6 +174,8 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	return err
 }
+
+func mebibytes(n uint64) string { return strconv.FormatUint(n>>20, 10) }
 
 type demoCmd struct {
 	cli.Output

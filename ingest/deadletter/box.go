@@ -100,6 +100,7 @@ type Sent struct {
 	Sent      int `json:"sent"`      // or would be, in a dry run
 	Elsewhere int `json:"elsewhere"` // came from another KafkaTopic
 	Exhausted int `json:"exhausted"` // died MaxAttempts times
+	Lost      int `json:"lost"`      // have not the message, which could not be read
 	Foreign   int `json:"foreign"`   // records of the KafkaTopic that are no dead letters
 }
 
@@ -146,6 +147,9 @@ func (s *sending) take(ctx context.Context, l *Letter, r *ingest.Record) error {
 	switch {
 	case l.Topic != s.To:
 		s.Elsewhere++
+		return nil
+	case l.LostOffsets > 0:
+		s.Lost++
 		return nil
 	case l.Attempts >= s.MaxAttempts:
 		s.Exhausted++

@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -299,5 +300,28 @@ func TestPlace(t *testing.T) {
 	var back deadletter.Place
 	if text, err := p.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != p {
 		t.Errorf("%v, %v", back, err)
+	}
+}
+
+// TestWithoutMessage: a letter of a record that was too large to be read says how large, and is not sent back.
+func TestWithoutMessage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	large := &kgo.Record{Topic: in, Key: []byte("large"), Value: bytes.Repeat([]byte{'0'}, 4<<20)}
+	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(8<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	if err := producer.ProduceSync(t.Context(), large).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	letter := s.letters(1, deadletter.Filter{})[0]
+	if letter.LostOffsets != 1 || letter.LostBytes <= 4<<20 || letter.Reason != msg.TooLarge || letter.Source.Offset != large.Offset {
+		t.Errorf("%+v", letter)
+	}
+	sent, err := s.box.Send(t.Context(), deadletter.Sending{To: in, MaxAttempts: 3})
+	if d := cmp.Diff(deadletter.Sent{Lost: 1}, sent); d != "" || err != nil {
+		t.Errorf("%v\n%s", err, d)
 	}
 }

@@ -47,6 +47,10 @@ type Letter struct {
 	Source       Place      `json:"source"`       // its place there
 	Attempts     int        `json:"attempts"`     // how often it has died, this time included
 	Bytes        int        `json:"bytes"`        // of key and value
+	// LostOffsets is above 0 if the letter has not the message, which could not be read: it stands for so many offsets from Source on.
+	LostOffsets int64 `json:"lost_offsets,omitempty"`
+	// LostBytes is the size of that message, 0 if it is not known.
+	LostBytes int64 `json:"lost_bytes,omitempty"`
 }
 
 // newLetter reads the headers of a dead letter. ok is false if the record is none: others may write to the KafkaTopic.
@@ -70,6 +74,10 @@ func newLetter(r *ingest.Record) (l Letter, ok bool) {
 			source.Partition, _ = strconv.Atoi(value)
 		case msg.HeaderOffset:
 			source.Offset, _ = strconv.ParseInt(value, 10, 64)
+		case msg.HeaderLost:
+			l.LostOffsets, _ = strconv.ParseInt(value, 10, 64)
+		case msg.HeaderSize:
+			l.LostBytes, _ = strconv.ParseInt(value, 10, 64)
 		case msg.HeaderAttempts:
 			if n, err := strconv.Atoi(value); err == nil && n > 0 {
 				l.Attempts = n

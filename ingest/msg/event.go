@@ -39,6 +39,8 @@ const (
 	HeaderTopic        = "dlq-source-topic"
 	HeaderPartition    = "dlq-source-partition"
 	HeaderOffset       = "dlq-source-offset"
+	HeaderLost         = "dlq-lost-offsets" // how many, from the offset on, the letter stands for; it has then not the message's value and headers
+	HeaderSize         = "dlq-size"         // of a message whose value it has not, in bytes
 	HeaderModelVersion = "dlq-model-version"
 	HeaderAttempts     = "dlq-attempts"
 	HeaderDeadTime     = "dlq-time"

@@ -14,15 +14,16 @@ const (
 	OutOfRange           Reason = "out_of_range"           // an answer is outside the range of its item
 	UnknownLevel         Reason = "unknown_level"          // a categorical confound has a level that was not in training
 	InvalidUTF8          Reason = "invalid_utf8"           // the bytes of the message are not UTF-8
-	TooLarge             Reason = "too_large"              // the text exceeds MaxText, or another string MaxField
+	TooLarge             Reason = "too_large"              // the text exceeds MaxText, another string MaxField, or the whole record what a reader takes
 	UnknownSchemaVersion Reason = "unknown_schema_version" // another major version, or not of the form N or N.M
+	Unreadable           Reason = "unreadable"             // the producer sent a batch that cannot be decompressed
 	NoModel              Reason = "no_model"               // neither the complaint nor _other has a model, or the instrument has none
 	ScoringFailed        Reason = "scoring_failed"         // the scorer refused or failed
 )
 
 // Reasons returns all reasons.
 func Reasons() []Reason {
-	return []Reason{NotJSON, WrongType, MissingField, EmptyText, NoAnswers, OutOfRange, UnknownLevel, InvalidUTF8, TooLarge, UnknownSchemaVersion, NoModel, ScoringFailed}
+	return []Reason{NotJSON, WrongType, MissingField, EmptyText, NoAnswers, OutOfRange, UnknownLevel, InvalidUTF8, TooLarge, UnknownSchemaVersion, Unreadable, NoModel, ScoringFailed}
 }
 
 // Limits of a message's strings in bytes of UTF-8, after JSON escapes are resolved. MaxField keeps a prediction, which

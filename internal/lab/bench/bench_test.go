@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/internal/lab/bench"
 	"github.com/wardcast/wardcast/internal/lab/sample"
@@ -92,7 +94,7 @@ func TestStream(t *testing.T) {
 	defer broker.Close()
 	for name, s := range map[string]bench.StreamSettings{
 		"kafka":    {Brokers: []string{broker.Addr()}, Rate: 1000, Partitions: 7},
-		"embedded": {Partitions: 1},
+		"embedded": {Partitions: 3},
 	} {
 		s.Logger = slog.New(slog.DiscardHandler)
 		most := 0
@@ -109,7 +111,7 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if r.Notes != len(messages) || r.Lost != 0 || r.Repeated != 0 || r.DeadLetters != 1 || r.Rate != s.Rate || r.Broker != name {
+		if r.Notes != len(messages) || r.Lost != 0 || r.Repeated != 0 || r.DeadLetters != 1 || r.Rate != s.Rate || r.Broker != name || r.Partitions != cmp.Or(s.Partitions, ingest.DefaultPartitions) || r.MemoryBytes == 0 || r.EchoMemoryBytes == 0 {
 			t.Errorf("%s: the report is %+v", name, r)
 		}
 		if r.PerSecond <= 0 || r.EchoPerSecond <= 0 || r.Ratio != r.PerSecond/r.EchoPerSecond || r.MessageBytes < 500 {
@@ -138,7 +140,7 @@ func TestRateAskedFor(t *testing.T) {
 	t.Parallel()
 	set, messages := prepare(t, 1)
 	const rate = 5
-	r, err := bench.Stream(t.Context(), set, messages, bench.StreamSettings{Rate: rate, Partitions: 4, Logger: slog.New(slog.DiscardHandler)})
+	r, err := bench.Stream(t.Context(), set, messages, bench.StreamSettings{Rate: rate, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

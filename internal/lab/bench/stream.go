@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,11 +57,19 @@ type StreamReport struct {
 	Rate          float64        `json:"rate"`          // asked for; 0 is as fast as possible
 	MessageBytes  float64        `json:"message_bytes"` // mean of a prediction, and of the echo's message
 	Broker        string         `json:"broker"`        // embedded or kafka
+	Partitions    int            `json:"partitions"`
+	// MemoryBytes is the most memory that the stream took beyond what the process had before: the models, the notes and, if it is
+	// embedded, the broker with them.
+	MemoryBytes     uint64 `json:"memory_bytes"`
+	EchoMemoryBytes uint64 `json:"echo_memory_bytes"`
 }
 
 // Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
 // deletes at the end. The visits of the notes are their positions.
 func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
+	if s.Partitions = cmp.Or(s.Partitions, ingest.DefaultPartitions); s.Partitions < 0 {
+		return nil, errors.New("there are no partitions")
+	}
 	kind := "kafka"
 	if len(s.Brokers) == 0 {
 		dir, mkErr := os.MkdirTemp("", "wardcast-bench-")
@@ -94,7 +103,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	if err != nil {
 		return nil, fmt.Errorf("streaming through the scorer: %w", err)
 	}
-	report.Notes, report.Rate, report.Broker = len(messages), s.Rate, kind
+	report.Notes, report.Rate, report.Broker, report.Partitions = len(messages), s.Rate, kind, s.Partitions
 	payload := bytes.Repeat([]byte{'x'}, int(math.Round(report.MessageBytes)))
 	bare, err := run.pass(ctx, "echo", func(ctx context.Context, t topics, started func()) error {
 		return echo(ctx, s.Brokers, t, payload, started)
@@ -105,7 +114,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	if bare.Lost > 0 {
 		return nil, fmt.Errorf("the echo loop lost %d messages: its rate is no reference", bare.Lost)
 	}
-	report.EchoPerSecond, report.EchoLatencyMS = bare.PerSecond, bare.LatencyMS
+	report.EchoPerSecond, report.EchoLatencyMS, report.EchoMemoryBytes = bare.PerSecond, bare.LatencyMS, bare.MemoryBytes
 	report.Ratio = report.PerSecond / report.EchoPerSecond
 	return report, nil
 }
@@ -164,6 +173,8 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	most := watchMemory()
+	defer most()
 	var first time.Time
 	begun := make(chan struct{})
 	started := sync.OnceFunc(func() { first = time.Now(); close(begun) })
@@ -190,7 +201,9 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 			}
 		})
 		err := answers.read(ctx, r, t)
-		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began)), err
+		report := answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began))
+		report.MemoryBytes = most()
+		return report, err
 	}
 	select {
 	case <-begun:
@@ -201,11 +214,14 @@ func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx cont
 	if err != nil {
 		return nil, err
 	}
+	taken := most()
 	for i := range sent {
 		sent[i] = first
 	}
 	err = answers.read(ctx, r, t)
-	return answers.result(sent, end.Sub(first)), err
+	report := answers.result(sent, end.Sub(first))
+	report.MemoryBytes = taken
+	return report, err
 }
 
 // send sends the messages, at the rate if there is one, and records in sent when.

@@ -23,6 +23,8 @@ const (
 	// second at most, and takes a few hundredths of one processor.
 	shadowQueue = 128
 	shadowTick  = 100 * time.Millisecond
+	// shadowBytes bounds the notes that wait.
+	shadowBytes = 8 << 20
 	// shadowTimeout is how long the writing of shadow predictions may take before they are left out.
 	shadowTimeout = 5 * time.Second
 )
@@ -37,6 +39,7 @@ type shadow struct {
 	log      *slog.Logger
 
 	queue   chan ingest.Record      // copies
+	held    atomic.Int64            // bytes in the queue
 	handler atomic.Pointer[Handler] // nil without a challenger
 	set     *scoring.Set            // of the handler
 	unknown string                  // why there is no challenger, as logged
@@ -73,11 +76,14 @@ func (s *shadow) offer(r *ingest.Record) {
 	if s.handler.Load() == nil {
 		return
 	}
-	if len(s.queue) < cap(s.queue) { // saves a copy; another worker may be faster
+	size := int64(len(r.Key) + len(r.Value))
+	if len(s.queue) < cap(s.queue) && s.held.Load()+size <= shadowBytes { // saves a copy; another worker may be faster
+		s.held.Add(size)
 		select {
 		case s.queue <- ingest.Record{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Time: r.Time, Partition: r.Partition, Offset: r.Offset}:
 			return
 		default:
+			s.held.Add(-size)
 		}
 	}
 	s.dropped.WithLabelValues(shadowBacklog).Inc()
@@ -180,6 +186,7 @@ func (s *shadow) score(ctx context.Context) {
 	var worker ingest.Worker
 	for range n {
 		r := <-s.queue
+		s.held.Add(-int64(len(r.Key) + len(r.Value)))
 		if handler == nil {
 			continue // the challenger has gone
 		}

@@ -12,6 +12,8 @@ import (
 const (
 	// liveEvents is how many predictions are kept for viewers.
 	liveEvents = 1024
+	// maxLiveEvent is the largest one that is kept, in bytes: all take 32 MiB at most. Usual ones have some kilobytes.
+	maxLiveEvent = 32 << 10
 	// liveTick is how often a viewer is sent what is new: the time that a prediction takes to it, at most. Each viewer has a clock of
 	// its own, so that a thousand of them do not wake at once and get into the scorer's way.
 	liveTick = 100 * time.Millisecond
@@ -50,10 +52,15 @@ func NewLive() *Live {
 // Publish keeps a copy of a prediction, one line of JSON. It never waits, and is safe for concurrent use.
 func (l *Live) Publish(value []byte) {
 	n := l.last.Add(1)
-	frame := make([]byte, 0, len(value)+48)
-	frame = append(append(frame, "id: "...), l.epoch...)
-	frame = strconv.AppendUint(append(frame, '-'), n, 10)
-	frame = append(append(append(frame, "\ndata: "...), value...), "\n\n"...)
+	var frame []byte
+	if len(value) > maxLiveEvent {
+		frame = appendLost(nil, 1)
+	} else {
+		frame = make([]byte, 0, len(value)+48)
+		frame = append(append(frame, "id: "...), l.epoch...)
+		frame = strconv.AppendUint(append(frame, '-'), n, 10)
+		frame = append(append(append(frame, "\ndata: "...), value...), "\n\n"...)
+	}
 	e, slot := &event{n, frame}, &l.ring[n%liveEvents]
 	for {
 		held := slot.Load()
@@ -61,6 +68,11 @@ func (l *Live) Publish(value []byte) {
 			return // or this goroutine slept while others went once around the ring
 		}
 	}
+}
+
+// appendLost appends the frame in place of events that a viewer does not get.
+func appendLost(dst []byte, n uint64) []byte {
+	return fmt.Appendf(dst, "event: lost\ndata: {\"lost\":%d}\n\n", n)
 }
 
 // Close ends all streams. It must be called once.
@@ -80,7 +92,7 @@ func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lo
 		case e.number > from:
 			// A quarter of the ring ahead of the oldest, or the next one would be lost at once.
 			oldest := max(l.next()-liveEvents*3/4, from+1)
-			dst = fmt.Appendf(dst, "event: lost\ndata: {\"lost\":%d}\n\n", oldest-from)
+			dst = appendLost(dst, oldest-from)
 			lost += oldest - from
 			from = oldest
 		default:

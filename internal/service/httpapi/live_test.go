@@ -151,6 +151,21 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
+// TestLargeEvent: a prediction that is too large to keep is told as lost; those around it come.
+func TestLargeEvent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	w := s.watch(t, "/v1/predictions/stream", "")
+	publish(s.live, 0, 1)
+	s.live.Publish(make([]byte, 32<<10+1))
+	publish(s.live, 1, 2)
+	same(t, "event", `{"n":0}`, w.next())
+	same(t, "event", `{"n":1}`, w.next())
+	if w.lost != 1 {
+		t.Errorf("%d lost", w.lost)
+	}
+}
+
 func TestPublishFromMany(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

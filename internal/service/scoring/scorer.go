@@ -32,8 +32,12 @@ type opened struct {
 	values []msg.Value
 }
 
-// maxRoutes bounds the spellings of complaints that are remembered; beyond it they are looked up anew.
-const maxRoutes = 10000
+// Bounds of the spellings of complaints that are remembered, in all about 1 MB. Longer ones are looked up anew each time. When there are
+// too many, all are forgotten: senders may write anything there.
+const (
+	maxRoutes   = 4096
+	maxSpelling = 64 // bytes
+)
 
 // Scorer returns a scorer for one goroutine.
 func (s *Set) Scorer(options classifier.Options) *Scorer {
@@ -94,7 +98,10 @@ func (s *Scorer) route(complaint string) route {
 			s.open[model] = r.opened
 		}
 	}
-	if len(s.routes) < maxRoutes {
+	if len(complaint) <= maxSpelling {
+		if len(s.routes) == maxRoutes {
+			clear(s.routes)
+		}
 		s.routes[complaint] = r
 	}
 	return r

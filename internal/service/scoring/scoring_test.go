@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -146,16 +147,32 @@ func TestScoreAlternates(t *testing.T) {
 	}
 }
 
-func TestScoreRemembersBoundedlyManySpellings(t *testing.T) {
-	t.Parallel()
+// TestSpellingsMemory: whatever complaints come, what is remembered of them stays small, and one that comes again is remembered again.
+func TestSpellingsMemory(t *testing.T) {
 	s := setOf(t, models.Other).Scorer(classifier.Options{})
-	for i := range maxRoutes + 10 {
-		if _, ok := s.Probability(&msg.Note{Complaint: fmt.Sprint("complaint ", i), Text: "hip"}); !ok {
-			t.Fatalf("complaint %d has no model", i)
+	score := func(complaint string) {
+		t.Helper()
+		if _, ok := s.Probability(&msg.Note{Complaint: complaint, Text: "hip"}); !ok {
+			t.Fatalf("complaint %s has no model", complaint)
 		}
 	}
-	if len(s.routes) != maxRoutes || len(s.open) != 1 {
-		t.Errorf("%d spellings and %d models are remembered", len(s.routes), len(s.open))
+	score("")
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 5 * maxRoutes {
+		score(fmt.Sprintf("%0*d", maxSpelling, i))
+		score(fmt.Sprintf("%0*d", msg.MaxField, i))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	const most = 2 << 20
+	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > most {
+		t.Errorf("%d bytes are held, want at most %d", got, most)
+	}
+	score("hip pain")
+	if _, known := s.routes["hip pain"]; !known || len(s.routes) > maxRoutes || len(s.open) != 1 {
+		t.Errorf("%d spellings and %d models are remembered, the last one: %t", len(s.routes), len(s.open), known)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 const (
 	// kept is how many predictions the feed keeps, so that a row that somebody reads stays for a while.
 	kept = 1024
+	// keptBytes bounds the predictions and notes that it keeps. They have some kilobytes each, unless somebody sends large ones.
+	keptBytes = 16 << 20
 	// batchGap is the least time between two batches of rows, and batchRows how many rows a batch has at most. So a viewer gets at most
 	// some 25 KB a second, whatever the stream does.
 	batchGap  = 500 * time.Millisecond
@@ -27,9 +29,11 @@ type Feed struct {
 	epoch  string // of this process, in the ids of events
 	closed chan struct{}
 
-	mu   sync.Mutex
-	last uint64 // number of the newest, from 1
-	ring [kept]*published
+	mu    sync.Mutex
+	first uint64 // number of the oldest that is kept
+	last  uint64 // number of the newest, from 1
+	held  int    // bytes
+	ring  [kept]*published
 
 	batching sync.Mutex
 	batches  []batch // the latest, oldest first
@@ -56,7 +60,7 @@ type batch struct {
 
 // NewFeed returns a Feed. It keeps the notes only if they may be shown.
 func NewFeed(showNotes bool) *Feed {
-	return &Feed{notes: showNotes, epoch: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{})}
+	return &Feed{first: 1, notes: showNotes, epoch: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{})}
 }
 
 // Publish keeps a copy of a prediction and, if notes may be shown, of its note. It wakes nobody, and is safe for concurrent use.
@@ -68,9 +72,17 @@ func (f *Feed) Publish(note, value []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
+	f.held += p.bytes()
+	for f.last-f.first == kept || f.held > keptBytes && f.first < f.last {
+		f.held -= f.ring[f.first%kept].bytes()
+		f.ring[f.first%kept] = nil
+		f.first++
+	}
 	p.number = f.last
 	f.ring[f.last%kept] = p
 }
+
+func (p *published) bytes() int { return len(p.value) + len(p.note) }
 
 // Close ends all streams. It must be called once.
 func (f *Feed) Close() { close(f.closed) }
@@ -79,7 +91,7 @@ func (f *Feed) Close() { close(f.closed) }
 func (f *Feed) latest(n int, after uint64) (list []*published, last uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := f.last; i > after && len(list) < n && i+kept > f.last; i-- {
+	for i := f.last; i > after && len(list) < n && i >= f.first; i-- {
 		list = append(list, f.ring[i%kept])
 	}
 	return list, f.last
@@ -99,16 +111,13 @@ func (f *Feed) at(number uint64) *published {
 func (f *Feed) perMinute(now time.Time) (n int, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := f.last; i > 0; i-- {
-		if n == kept {
-			return n, false
-		}
+	for i := f.last; i >= f.first; i-- {
 		if now.Sub(f.ring[i%kept].at) > time.Minute {
-			break
+			return n, true
 		}
 		n++
 	}
-	return n, true
+	return n, f.first == 1
 }
 
 // id returns the id of the event after which all predictions up to a number are known.

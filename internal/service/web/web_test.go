@@ -228,6 +228,35 @@ func TestFeed(t *testing.T) {
 	}
 }
 
+// TestFeedMemory: however large the notes are, the feed keeps what it says, the newest of them.
+func TestFeedMemory(t *testing.T) {
+	t.Parallel()
+	f := NewFeed(true)
+	note := make([]byte, 1<<20)
+	for range 3 * kept {
+		f.Publish(note[:keptBytes/kept], nil)
+	}
+	if list, _ := f.latest(kept+1, 0); len(list) != kept {
+		t.Errorf("%d of the usual size are kept, want %d", len(list), kept)
+	}
+	for range 100 {
+		f.Publish(note, []byte("prediction"))
+	}
+	held := 0
+	for _, p := range f.ring {
+		if p != nil {
+			held += len(p.note) + len(p.value)
+		}
+	}
+	list, last := f.latest(kept, 0)
+	if held > keptBytes || held != f.held || len(list) != keptBytes/len(note)-1 || list[0].number != last || f.at(list[len(list)-1].number-1) != nil {
+		t.Errorf("%d bytes of %d are held, counted as %d; %d are kept", held, keptBytes, f.held, len(list))
+	}
+	if n, all := f.perMinute(time.Now()); n != len(list) || all {
+		t.Errorf("%d in the last minute, all of them %t", n, all)
+	}
+}
+
 // TestLayout: no circles overlap, all are on the map, and the same topics have the same map.
 func TestLayout(t *testing.T) {
 	t.Parallel()

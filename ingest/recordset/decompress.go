@@ -1,0 +1,154 @@
+package recordset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/segmentio/kafka-go/compress"
+)
+
+const (
+	// maxWindow is the largest window that RFC 8878 asks zstd decoders to support; levels up to 19 stay within it.
+	maxWindow = 8 << 20
+	// maxWhole bounds the blocks of snappy, and batches of zstd that are decompressed whole. Producers put 1 MiB into a batch at most,
+	// before compression, unless somebody raised that.
+	minWhole, maxWhole = 64 << 10, 4 << 20
+	// maxKept bounds the buffer that is kept for the next batch.
+	maxKept = 1 << 20
+	// snappyRatio bounds what snappy can do: 64 bytes from the 3 bytes of a copy. A block that promises more is damaged.
+	snappyRatio = 22
+	// usualRatio is what to expect of zstd at least.
+	usualRatio = 3
+)
+
+var (
+	errDamaged = errors.New("the batch is damaged")
+	errWhole   = errors.New("the batch cannot be decompressed piece by piece")
+)
+
+// decompressor decompresses one batch at a time.
+type decompressor struct {
+	source bytes.Reader  // the compressed bytes
+	zstd   *zstd.Decoder // of whole batches
+	whole  []byte        // that was decompressed at once
+	end    func()        // of the batch; may be nil
+}
+
+// open returns a reader of what the payload decompresses to. It is valid until close.
+func (d *decompressor) open(codec compress.Compression, payload []byte) (io.Reader, error) {
+	d.source.Reset(payload)
+	switch codec {
+	case compress.None:
+		return &d.source, nil
+	case compress.Gzip, compress.Lz4:
+		r := codec.Codec().NewReader(&d.source)
+		d.end = func() { _ = r.Close() } // it was read from memory
+		return r, nil
+	case compress.Snappy:
+		return d.snappy(payload), nil
+	case compress.Zstd:
+		return d.openZstd(payload)
+	}
+	return nil, fmt.Errorf("%w: unknown compression %d", errDamaged, codec)
+}
+
+// openZstd decompresses the payload whole if that is not too much: most batches are far smaller than the window that their encoder
+// names, and than a decoder of streams would hold.
+func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
+	if d.zstd == nil {
+		var err error
+		if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)); err != nil {
+			return nil, err
+		}
+	}
+	for size := minWhole; size <= maxWhole; size *= 4 {
+		if size < maxWhole && size < usualRatio*len(payload) {
+			continue
+		}
+		d.whole = slices.Grow(d.whole[:0], size)
+		// Its errors do not tell whether it was too much. The decoder of streams finds out.
+		if whole, err := d.zstd.DecodeAll(payload, d.whole); err == nil {
+			d.source.Reset(whole)
+			return &d.source, nil
+		}
+	}
+	r, err := zstd.NewReader(&d.source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	d.end = r.Close
+	return r, nil
+}
+
+// close ends the batch.
+func (d *decompressor) close() {
+	if d.end != nil {
+		d.end()
+		d.end = nil
+	}
+	if cap(d.whole) > maxKept {
+		d.whole = nil
+	}
+	d.source.Reset(nil)
+}
+
+// xerialHeader begins what Java's snappy streams write: a magic number and two versions, then blocks with their lengths.
+const (
+	xerialMagic  = "\x82SNAPPY\x00"
+	xerialHeader = len(xerialMagic) + 8
+)
+
+// snappy reads a batch of one block, or of several in the framing of Java's client.
+func (d *decompressor) snappy(payload []byte) io.Reader {
+	framed := len(payload) >= xerialHeader && string(payload[:len(xerialMagic)]) == xerialMagic
+	if framed {
+		payload = payload[xerialHeader:]
+	}
+	return &snappyReader{d: d, rest: payload, framed: framed}
+}
+
+type snappyReader struct {
+	d      *decompressor
+	rest   []byte // blocks to come
+	framed bool
+	block  []byte // rest of the decompressed one
+}
+
+func (s *snappyReader) Read(p []byte) (int, error) {
+	for len(s.block) == 0 {
+		if len(s.rest) == 0 {
+			return 0, io.EOF
+		}
+		block := s.rest
+		if s.framed {
+			if len(block) < 4 || uint64(binary.BigEndian.Uint32(block)) > uint64(len(block)-4) {
+				return 0, errDamaged
+			}
+			block = block[4:][:binary.BigEndian.Uint32(block)]
+			s.rest = s.rest[4:]
+		}
+		s.rest = s.rest[len(block):]
+		n, err := s2.DecodedLen(block)
+		switch {
+		case err != nil:
+			return 0, err
+		case n > snappyRatio*len(block):
+			return 0, errDamaged
+		case n > maxWhole:
+			return 0, errWhole
+		}
+		if s.d.whole, err = s2.Decode(s.d.whole[:cap(s.d.whole)], block); err != nil {
+			return 0, err
+		}
+		s.block = s.d.whole
+	}
+	n := copy(p, s.block)
+	s.block = s.block[n:]
+	return n, nil
+}
