@@ -30,6 +30,7 @@ type want struct {
 // fetched is what a fetch returned of one partition.
 type fetched struct {
 	end     int64 // where the records end that can be read now: those of open transactions come later
+	high    int64 // where all records end
 	records committed
 }
 
@@ -57,7 +58,7 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 		}
 	}
 	slices.SortFunc(p.AbortedTransactions, func(a, b fetch.ResponseTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) }) // brokers list them by their ends
-	f := &fetched{end: p.HighWatermark, records: committed{aborted: p.AbortedTransactions}}
+	f := &fetched{end: p.HighWatermark, high: p.HighWatermark, records: committed{aborted: p.AbortedTransactions}}
 	if p.LastStableOffset >= 0 { // -1 from a broker that does not tell
 		f.end = p.LastStableOffset
 	}
