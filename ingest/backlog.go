@@ -1,8 +1,8 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,13 +26,14 @@ type backlog struct {
 	mu         sync.Mutex
 	partitions map[int]*waiting
 
-	lag    *prometheus.Desc
-	oldest *prometheus.Desc
+	lag, oldest, held *prometheus.Desc
 }
 
 // waiting is the backlog of one partition.
 type waiting struct {
 	next, end int64     // offsets: of the first record without an answer, and after the last record; next is -1 if unknown
+	readable  int64     // offset after the last record that can be read: those of open transactions, and all behind them, come later
+	held      time.Time // since when readable stands still before end; zero if it does not
 	oldest    time.Time // timestamp of the record at next, or of one before; zero if none was read
 	told      time.Time // when end was learned; zero for never
 	trouble   error     // that keeps the partition from going on, nil if none does
@@ -43,6 +44,7 @@ func newBacklog() *backlog {
 	return &backlog{
 		partitions: make(map[int]*waiting),
 		lag:        prometheus.NewDesc("wardcast_ingest_lag_records", "Records in the input topic without an answer yet.", []string{"partition"}, nil),
+		held:       prometheus.NewDesc("wardcast_ingest_open_transaction_seconds", "How long a producer's open transaction has held back the records of a partition, at most; 0 if none does.", nil, nil),
 		oldest:     prometheus.NewDesc("wardcast_ingest_oldest_unanswered_seconds", "Age of the oldest record that was read and has no answer yet, by its timestamp; 0 if all are answered.", nil, nil),
 	}
 }
@@ -51,13 +53,14 @@ func newBacklog() *backlog {
 func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
 	descs <- b.lag
 	descs <- b.oldest
+	descs <- b.held
 }
 
 // Collect implements prometheus.Collector.
 func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var oldest time.Duration
+	var oldest, held time.Duration
 	for id, w := range b.partitions {
 		if w.next < 0 {
 			continue
@@ -66,8 +69,12 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 		if !w.oldest.IsZero() {
 			oldest = max(oldest, time.Since(w.oldest))
 		}
+		if !w.held.IsZero() {
+			held = max(held, time.Since(w.held))
+		}
 	}
 	metrics <- prometheus.MustNewConstMetric(b.oldest, prometheus.GaugeValue, oldest.Seconds())
+	metrics <- prometheus.MustNewConstMetric(b.held, prometheus.GaugeValue, held.Seconds())
 }
 
 // assign leaves these partitions and keeps what is known of them.
@@ -91,9 +98,18 @@ func (b *backlog) update(id int, f func(*waiting)) {
 	}
 }
 
-// read tells that a fetch from next found this end.
-func (b *backlog) read(id int, next, end int64) {
-	b.update(id, func(w *waiting) { w.next, w.end, w.told, w.trouble = next, end, time.Now(), nil })
+// read tells what a fetch from next found.
+func (b *backlog) read(id int, next int64, f *fetched) {
+	b.update(id, func(w *waiting) {
+		now := time.Now()
+		switch {
+		case f.end >= f.high:
+			w.held = time.Time{}
+		case f.end != w.readable || w.held.IsZero():
+			w.held = now
+		}
+		w.next, w.end, w.readable, w.told, w.trouble = next, f.high, f.end, now, nil
+	})
 }
 
 // hold tells the timestamp of the first record of a batch in hand. A record without one is as old as when it was read.
@@ -107,7 +123,7 @@ func (b *backlog) hold(id int, at time.Time) {
 // answer tells that everything before next is answered.
 func (b *backlog) answer(id int, next int64) {
 	b.update(id, func(w *waiting) {
-		if w.next, w.trouble = next, nil; next >= w.end {
+		if w.next, w.trouble = next, nil; next >= w.readable {
 			w.oldest = time.Time{}
 		}
 	})
@@ -135,6 +151,18 @@ func (b *backlog) trouble(after time.Duration) error {
 	return nil
 }
 
+// heldBack returns a sentence on a partition whose records have waited for so long behind an open transaction, "" if there is none.
+func (b *backlog) heldBack(after time.Duration) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
+		if w := b.partitions[id]; !w.held.IsZero() && time.Since(w.held) >= after {
+			return fmt.Sprintf("a producer's open transaction has held back records of partition %d for %s", id, time.Since(w.held).Round(time.Second))
+		}
+	}
+	return ""
+}
+
 // stale returns the partitions of whose ends no fetch has told for a while.
 func (b *backlog) stale() (ids []int) {
 	b.mu.Lock()
@@ -147,7 +175,7 @@ func (b *backlog) stale() (ids []int) {
 	return ids
 }
 
-// watch keeps the backlog true while partitions are stuck, and notices an input that is gone, until ctx ends.
+// watch keeps the backlog true while partitions are stuck, and notices topics that are gone, until ctx ends.
 func (c *Consumer) watch(ctx context.Context) {
 	tick := time.NewTicker(backlogRefresh)
 	defer tick.Stop()
@@ -159,24 +187,41 @@ func (c *Consumer) watch(ctx context.Context) {
 		}
 		for _, id := range c.backlog.stale() {
 			if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
-				c.backlog.update(id, func(w *waiting) { w.end, w.told = max(w.end, end), time.Now() })
+				c.backlog.update(id, func(w *waiting) {
+					w.end, w.readable, w.told = max(w.end, end), max(w.readable, end), time.Now()
+				})
 			}
 		}
-		if counts, err := c.client.partitions(ctx, c.cfg.Input); err == nil {
-			c.gone.Store(counts[c.cfg.Input] == 0)
+		var missing []string
+		for _, topic := range c.topics() {
+			counts, err := c.client.partitions(ctx, topic)
+			gone := err == nil && counts[topic] == 0
+			if gone {
+				missing = append(missing, topic)
+			}
+			c.metrics.missing.WithLabelValues(topic).Set(number(gone))
 		}
+		c.missing.Store(&missing)
 	}
 }
 
-// Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, the input does not exist, or a
-// partition could not be read or answered for ReadyAfterStall. A member without partitions is ready: the group has more members than
-// partitions.
+// topics returns the names of the KafkaTopics.
+func (c *Consumer) topics() []string { return []string{c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters} }
+
+// Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, or not again for ReadyAfterStall, one
+// of its topics does not exist, or a partition could not be read or answered for ReadyAfterStall. A member without partitions is ready:
+// the group has more members than partitions.
 func (c *Consumer) Check() error {
-	switch {
-	case !c.joined.Load():
-		return errors.New("the consumer has not joined its group")
-	case c.gone.Load():
-		return &MissingTopicsError{Topics: []string{c.cfg.Input}}
+	if err := c.membership.trouble(c.cfg.ReadyAfterStall); err != nil {
+		return err
+	}
+	if missing := c.missing.Load(); missing != nil && len(*missing) > 0 {
+		return &MissingTopicsError{Topics: *missing}
 	}
 	return c.backlog.trouble(c.cfg.ReadyAfterStall)
+}
+
+// Remark returns a sentence on what keeps a consumer that is ready from answering, "" if nothing has for ReadyAfterStall.
+func (c *Consumer) Remark() string {
+	return cmp.Or(c.membership.remark(c.cfg.ReadyAfterStall), c.backlog.heldBack(c.cfg.ReadyAfterStall))
 }

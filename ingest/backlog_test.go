@@ -100,10 +100,13 @@ func TestGoneTopics(t *testing.T) {
 				c.send(numbered(0, 50)...)
 			}
 			c.await("word of it", func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), gone) })
+			c.await("the metrics", func() bool {
+				return m.metric("topic_missing") == 1 && m.metric("topic_missing", gone) == 1 && m.metric("ready") == 0
+			})
 			if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: gone, Partitions: testPartitions}); err != nil {
 				t.Fatal(err)
 			}
-			c.await("ready again", m.isReady)
+			c.await("ready again", func() bool { return m.isReady() && m.metric("topic_missing") == 0 && m.metric("ready") == 1 })
 			if output {
 				c.awaitAnswers(50)
 			}
@@ -169,4 +172,44 @@ func TestPermanentErrors(t *testing.T) {
 			c.wantAll(n, true)
 		})
 	}
+}
+
+// TestNoPartition: a member that the group has no partition for is ready and remarks it. One that cannot join again is not ready, and has
+// none, and is again when it can.
+func TestNoPartition(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	var members []*member
+	for range testPartitions + 1 {
+		members = append(members, c.start(handle(echo), soonUnready))
+	}
+	remarks := func() (n int) {
+		for _, m := range members {
+			if strings.Contains(m.Remark(), "no partition") && m.isReady() && m.metric("assigned_partitions") == 0 && m.metric("ready") == 1 {
+				n++
+			}
+		}
+		return n
+	}
+	c.await("one remark", func() bool { return remarks() == 1 })
+	for _, m := range members[1:] {
+		m.stop()
+	}
+	m := members[0]
+	c.await("the partitions", func() bool { return m.metric("assigned_partitions") == testPartitions && m.Remark() == "" })
+
+	// A request to join that is never answered gives no error.
+	stop := make(chan struct{})
+	c.fake.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.fake.KeepControl()
+		c.fake.SleepControl(func() { <-stop })
+		return nil, nil, false
+	})
+	c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: 1})
+	c.await("word of it", func() bool {
+		return !m.isReady() && strings.Contains(m.Check().Error(), "joined its group again") && m.metric("assigned_partitions") == 0
+	})
+	close(stop)
+	c.await("the group", func() bool { return m.isReady() && m.metric("assigned_partitions") == testPartitions })
+	m.stop()
 }

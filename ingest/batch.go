@@ -147,7 +147,8 @@ func original(headers []Header) (rest []Header, attempts string) {
 
 // protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
 // half-written, so a new one takes its place. The panic's value may hold parts of the record: only its type is logged,
-// with the stack. The text of Go's own errors, which holds only indices and types, is logged too.
+// with the stack. The text of Go's own errors, which holds only indices and types, is logged too. A fault that every
+// record meets is one line with their number, and not a stack for each.
 func (p *partition) protect(r *Record, out *Output) (err error) {
 	defer func() {
 		v := recover()
@@ -155,9 +156,16 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 			return
 		}
 		p.c.metrics.panics.Inc()
-		p.c.log.Error("the handler panicked", "partition", r.Partition, "offset", r.Offset, "panic", panicked(v), "stack", stack())
+		var model, version string
+		if m, ok := p.worker.(Modeled); ok {
+			model, version = m.Model()
+		}
+		what, where, partition, offset := panicked(v), stack(), r.Partition, r.Offset
+		p.c.attempts.Add("panic "+where, func(n int) {
+			p.c.log.Error("the handler panicked", "records", n, "partition", partition, "offset", offset, "model", model, "model_version", version, "panic", what, "stack", where)
+		})
 		p.worker = p.c.cfg.Handler.NewWorker()
-		err = errors.New("the handler panicked")
+		err = &Verdict{Reason: ReasonScoringFailed, Stage: "handle", ModelVersion: version, Err: errors.New("the handler panicked")}
 	}()
 	return p.worker.Handle(r, out)
 }

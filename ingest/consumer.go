@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
 const drainTimeout = 20 * time.Second // of Run
@@ -88,15 +90,15 @@ type Consumer struct {
 	client  *Client
 	answers *Producer
 	// letters compresses: a dead letter is an accepted record and some headers, and brokers measure it compressed.
-	letters *Producer
-	backlog *backlog
-	workers *workers
-	batches sync.Pool // of *batch
-	joined  atomic.Bool
-	gone    atomic.Bool         // the input does not exist
-	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
-	// These limit the log lines about dead letters and failed commits.
-	refused, uncommitted *rateLimit
+	letters    *Producer
+	backlog    *backlog
+	workers    *workers
+	batches    sync.Pool // of *batch
+	membership membership
+	missing    atomic.Pointer[[]string] // topics that do not exist; nil before it was looked
+	shared     atomic.Pointer[int]      // partitions of the input that this member assigned as the leader; nil if it is not the leader
+	// These limit the log lines about single records, and about what is tried again and again.
+	records, attempts *loglimit.Limiter
 }
 
 // New returns a Consumer; it does not connect.
@@ -119,8 +121,12 @@ func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
 		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler),
-		refused: &rateLimit{every: time.Second}, uncommitted: &rateLimit{every: 10 * time.Second},
+		records: loglimit.New(time.Second), attempts: loglimit.New(10 * time.Second),
 	}
+	for _, topic := range c.topics() {
+		m.missing.WithLabelValues(topic)
+	}
+	all.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "wardcast_ingest_ready", Help: "1 while the consumer is ready, as /readyz tells."}, func() float64 { return number(c.Check() == nil) }))
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd
 	return c, nil
 }
@@ -130,6 +136,7 @@ func New(cfg Config) (*Consumer, error) {
 // topic does not exist, credentials are refused, or draining took too long. Run may be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.client.Close()
+	defer func() { c.records.Flush(); c.attempts.Flush() }()
 	if err := c.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -157,8 +164,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	watching.Go(func() { c.watch(ctx) })
 	defer watching.Wait()
 	c.generations(ctx, group)
-	c.joined.Store(false)
-	defer c.metrics.assigned.Set(0)
+	c.membership.fail()
 	return c.leave(group)
 }
 
@@ -192,7 +198,6 @@ func (c *Consumer) prepare(ctx context.Context) error {
 
 // generations runs one generation of the group after another until ctx ends.
 func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) {
-	warned := &rateLimit{every: 10 * time.Second}
 	for {
 		gen, err := group.Next(ctx)
 		switch {
@@ -201,14 +206,11 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		case errors.Is(err, kafka.RebalanceInProgress):
 			continue // the broker paces this
 		case err != nil:
-			c.joined.Store(false)
-			if n, ok := warned.allow(); ok {
-				c.log.Warn("joining the consumer group", "err", err, "errors_since", n)
-			}
+			c.membership.fail()
+			c.attempts.Add("join", func(n int) { c.log.Warn("joining the consumer group", "err", err, "errors", n) })
 			continue // kafka-go pauses before it tries again
 		}
 		c.start(gen)
-		c.joined.Store(true)
 	}
 }
 
@@ -223,22 +225,4 @@ func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	case <-time.After(drainTimeout):
 		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, drainTimeout)
 	}
-}
-
-// rateLimit lets one event through in each period and counts the others.
-type rateLimit struct {
-	every time.Duration
-	last  atomic.Int64
-	count atomic.Int64
-}
-
-// allow reports whether to log this event, and how many there were since the last one logged, with this one.
-func (r *rateLimit) allow() (int64, bool) {
-	n := r.count.Add(1)
-	last, now := r.last.Load(), time.Now().UnixNano()
-	if now-last < int64(r.every) || !r.last.CompareAndSwap(last, now) {
-		return 0, false
-	}
-	r.count.Add(-n)
-	return n, true
 }

@@ -42,6 +42,7 @@ type want struct {
 // fetched is what a fetch returned of one partition. It must be released.
 type fetched struct {
 	end     int64 // where the records end that can be read now: those of open transactions come later
+	high    int64 // where all records end
 	empty   bool
 	records *recordset.Reader
 	buffer  []byte // that holds them
@@ -162,7 +163,7 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 	} else if n > 0 {
 		records = response.buffer[len(response.buffer)-n:]
 	}
-	f := &fetched{end: p.HighWatermark, empty: len(records) == 0, buffer: response.buffer}
+	f := &fetched{end: p.HighWatermark, high: p.HighWatermark, empty: len(records) == 0, buffer: response.buffer}
 	if p.LastStableOffset >= 0 { // -1 from a broker that does not tell
 		f.end = p.LastStableOffset
 	}

@@ -44,8 +44,13 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	}
 	c.backlog.assign(ids)
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
+	c.membership.join(len(assigned))
 	g := newGeneration(c, gen.CommitOffsets, assigned)
-	gen.Start(func(ctx context.Context) { g.run(ctx, assigned) })
+	gen.Start(func(ctx context.Context) {
+		g.run(ctx, assigned)
+		c.metrics.assigned.Set(0)
+		c.membership.leave()
+	})
 }
 
 // balancer assigns partitions by range and keeps how many there were. Only the leader of the group assigns, so it alone
@@ -234,9 +239,7 @@ func (g *generation) commitMarked() {
 			result = commitStale
 		}
 		g.c.metrics.commits.WithLabelValues(result).Inc()
-		if n, ok := g.c.uncommitted.allow(); ok {
-			g.c.log.Warn("cannot commit offsets", "err", err, "result", result, "errors_since", n)
-		}
+		g.c.attempts.Add("commit "+result, func(n int) { g.c.log.Warn("cannot commit offsets", "err", err, "result", result, "errors", n) })
 		return
 	}
 	g.c.metrics.commits.WithLabelValues(commitOK).Inc()

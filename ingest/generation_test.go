@@ -10,12 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
+
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
 // testConsumer is a Consumer with what a generation needs.
 func testConsumer() *Consumer {
 	m := newMetrics(nil)
-	return &Consumer{cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler), metrics: m, uncommitted: &rateLimit{}}
+	return &Consumer{cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler), metrics: m, attempts: loglimit.New(time.Hour)}
 }
 
 // TestCommitsFollowMarks holds a generation against a model of it: in whatever
@@ -174,23 +176,6 @@ func TestAnswerStorage(t *testing.T) {
 	}
 	if string(input) != "key value" {
 		t.Errorf("the record is now %q", input)
-	}
-}
-
-func TestRateLimit(t *testing.T) {
-	t.Parallel()
-	r := &rateLimit{every: time.Hour}
-	if n, ok := r.allow(); n != 1 || !ok {
-		t.Errorf("the first event: %d, %t", n, ok)
-	}
-	for range 3 {
-		if _, ok := r.allow(); ok {
-			t.Error("a second event at once is let through")
-		}
-	}
-	r.last.Store(0)
-	if n, ok := r.allow(); n != 4 || !ok {
-		t.Errorf("an hour later: %d, %t; want the three kept back and this one", n, ok)
 	}
 }
 

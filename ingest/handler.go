@@ -102,6 +102,12 @@ type Worker interface {
 	Handle(r *Record, out *Output) error
 }
 
+// Modeled may be implemented by a Worker. Its Model is called after Handle panicked.
+type Modeled interface {
+	// Model names the model that the record in hand was answered by, "" if none was chosen yet. It must not panic.
+	Model() (name, version string)
+}
+
 // ReasonScoringFailed is the reason that ingest itself gives; a handler has its own.
 const ReasonScoringFailed = string(msg.ScoringFailed)
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -173,6 +174,20 @@ func (m *member) stop() {
 func (m *member) metric(name string, label ...string) float64 {
 	m.c.Helper()
 	return ingesttest.Metric(m.c, m.registry, "wardcast_ingest_"+name, label...)
+}
+
+// told returns how many lines of the log match a pattern, and the sum of the numbers that it captures.
+func (m *member) told(pattern string) (lines, sum int) {
+	m.c.Helper()
+	found := regexp.MustCompile(pattern).FindAllStringSubmatch(m.log.String(), -1)
+	for _, line := range found {
+		n, err := strconv.Atoi(line[1])
+		if err != nil {
+			m.c.Fatal(err)
+		}
+		sum += n
+	}
+	return len(found), sum
 }
 
 // await returns when f is true.

@@ -30,6 +30,7 @@ type metrics struct {
 	stalls        prometheus.Counter
 	blocked       prometheus.Gauge
 	permanent     *prometheus.CounterVec // code
+	missing       *prometheus.GaugeVec   // topic
 
 	// The children that the hot path needs, looked up once.
 	predicted, dead prometheus.Counter
@@ -71,6 +72,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		stalls:        counter("stalls_total", "Generations left because a partition with records made no progress."),
 		blocked:       gauge("blocked_partitions", "Partitions that wait until somebody mends what the brokers refuse."),
 		permanent:     counters("permanent_errors_total", "Errors of brokers that do not pass by themselves, by Kafka's code.", "code"),
+		missing:       in.NewGaugeVec(prometheus.GaugeOpts(opts("topic_missing", "1 while a topic of the stream does not exist.")), []string{"kafka_topic"}),
 		reasons:       make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
@@ -98,6 +100,14 @@ const (
 	commitStale  = "stale" // refused: the partition now belongs to another member
 	commitFailed = "failed"
 )
+
+// number is the value of a gauge that says yes or no.
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
 
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]

@@ -154,7 +154,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 	}
 	defer p.c.client.release(res)
 	p.goesOn()
-	p.c.backlog.read(p.id, p.next, res.end)
+	p.c.backlog.read(p.id, p.next, res)
 	if !res.empty {
 		if err := p.consume(ctx, produce, res.records); err != nil {
 			return err
@@ -305,13 +305,18 @@ func (p *partition) bury(produce context.Context) error {
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]
 		p.c.metrics.deadLetter(v.Reason)
-		if n, ok := p.c.refused.allow(); ok {
-			log := p.c.log
-			if v.Field != "" {
-				log = log.With("field", v.Field)
-			}
-			log.Warn("record refused", "reason", v.Reason, "stage", v.Stage, "partition", p.id, "offset", o.record.Offset, "refused_since_last", n)
-		}
+		p.tellRefused(v, o.record.Offset)
 	}
 	return nil
+}
+
+// tellRefused logs a refused record. Of the records that are refused together for one reason, the line names the first.
+func (p *partition) tellRefused(v Verdict, offset int64) {
+	p.c.records.Add(v.Reason, func(n int) {
+		log := p.c.log.With("records", n, "reason", v.Reason)
+		if v.Field != "" {
+			log = log.With("field", v.Field)
+		}
+		log.Warn("record refused", "stage", v.Stage, "partition", p.id, "offset", offset)
+	})
 }

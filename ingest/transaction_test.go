@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,22 +127,29 @@ func TestAbortedOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestOpenTransaction: what cannot be read yet is no lag, and waiting for it is no stall.
+// TestOpenTransaction: what cannot be read yet waits, which is no stall. Metrics and a remark tell of it, and the consumer stays ready.
 func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a := c.transactional("a")
 	c.begin(a)
 	c.write(a, "open")
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = time.Second })
+	c.send(numbered(0, 100)...) // by somebody else, behind it
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout, cfg.ReadyAfterStall = time.Second, time.Second })
 	c.await("a member", m.isReady)
 	begun := time.Now()
 	c.await("the time of a stall to pass", func() bool { return time.Since(begun) > 2500*time.Millisecond })
-	if m.metric("stalls_total") > 0 || m.metric("lag_records", "0") > 0 {
-		t.Errorf("%v stalls, lag %v", m.metric("stalls_total"), m.metric("lag_records", "0"))
+	c.await("word of it", func() bool {
+		return m.metric("open_transaction_seconds") > 2 && strings.Contains(m.Remark(), "open transaction")
+	})
+	if lag := m.metric("lag_records"); m.metric("stalls_total") > 0 || lag != 100+testPartitions || m.metric("oldest_unanswered_seconds") != 0 || !m.isReady() {
+		t.Errorf("%v stalls, lag %v, %v", m.metric("stalls_total"), lag, m.Check())
 	}
 	c.end(a, kgo.TryCommit)
-	c.awaitAnswers(testPartitions)
+	c.awaitAnswers(100 + testPartitions)
+	c.await("the end of it", func() bool {
+		return m.metric("open_transaction_seconds") == 0 && m.metric("lag_records") == 0 && m.Remark() == ""
+	})
 	m.stop()
 }
 

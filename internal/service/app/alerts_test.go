@@ -5,17 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/wardcast/wardcast/internal/service/app"
-	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/obs"
-	"github.com/wardcast/wardcast/models/retrain"
 )
 
 // rules and rulesTest are what a site gives to Prometheus.
@@ -23,37 +17,6 @@ var (
 	rules     = filepath.Join("..", "..", "..", "deploy", "prometheus", "wardcast.rules.yml")
 	rulesTest = filepath.Join("..", "..", "..", "deploy", "prometheus", "wardcast.rules_test.yml")
 )
-
-// exported returns the names of all metrics that a scorer can export, those without a value too.
-func exported(s *site) map[string]bool {
-	s.Helper()
-	s.config.Kafka.Brokers, s.config.Shadow.Generation = []string{"127.0.0.1:1"}, config.LatestChallenger
-	if _, err := app.New(s.Context(), s.options); err != nil {
-		s.Fatal(err)
-	}
-	all := make(chan *prometheus.Desc)
-	go func() {
-		s.registry.Describe(all)
-		close(all)
-	}()
-	names, fqName := map[string]bool{}, regexp.MustCompile(`fqName: "(\w+)"`)
-	for d := range all {
-		names[fqName.FindStringSubmatch(d.String())[1]] = true
-	}
-	return names
-}
-
-// written adds the names of the metrics that a retraining writes to a file.
-func written(t *testing.T, names map[string]bool, read func(path string) string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "wardcast.prom")
-	if err := (&obs.Retraining{Ended: time.Now(), Result: &retrain.Result{}}).WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range regexp.MustCompile(`# TYPE (\w+)`).FindAllStringSubmatch(read(path), -1) {
-		names[found[1]] = true
-	}
-}
 
 // TestAlerts holds the alert rules against the metrics that there are, the tests of the rules, and the page that says
 // what to do. promtool checks the rest: see TestPromtool.
@@ -79,18 +42,36 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests, page := read(rulesTest), read(filepath.Join("..", "..", "..", "docs", "operations.md"))
-	names, seen := exported(newSite(t)), 0
-	written(t, names, read)
+	labels, seen := exported(t), 0
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			seen++
-			metrics := regexp.MustCompile(`wardcast_\w+`).FindAllString(r.Expr, -1)
-			if len(metrics) == 0 {
+			known := []string{"job", "instance"} // which Prometheus adds
+			selectors := regexp.MustCompile(`(wardcast_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(r.Expr, -1)
+			if len(selectors) == 0 {
 				t.Errorf("%s looks at no metric", r.Alert)
 			}
-			for _, m := range metrics {
-				if !names[m] {
-					t.Errorf("%s looks at %s, which neither a scorer nor a retraining exports", r.Alert, m)
+			for _, m := range selectors {
+				has, ok := labels[m[1]]
+				if !ok {
+					t.Errorf("%s looks at %s, which neither a scorer nor a retraining exports", r.Alert, m[1])
+				}
+				known = append(known, has...)
+				for _, l := range regexp.MustCompile(`(\w+)[=!]`).FindAllStringSubmatch(m[2], -1) {
+					if !slices.Contains(has, l[1]) {
+						t.Errorf("%s selects by the label %s, which %s does not have", r.Alert, l[1], m[1])
+					}
+				}
+			}
+			grouped := regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`).FindAllStringSubmatch(r.Expr, -1)
+			for _, l := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations.Description, -1) {
+				grouped = append(grouped, l)
+			}
+			for _, g := range grouped {
+				for name := range strings.SplitSeq(g[1], ", ") {
+					if !slices.Contains(known, name) {
+						t.Errorf("%s tells of the label %s, which none of its metrics has", r.Alert, name)
+					}
 				}
 			}
 			if r.Labels.Severity != "critical" && r.Labels.Severity != "warning" || r.Annotations.Summary == "" || r.Annotations.Description == "" {

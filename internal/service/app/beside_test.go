@@ -346,9 +346,26 @@ func TestLateLabels(t *testing.T) {
 	s.broker()
 	r := s.start().ready()
 	c := s.stream()
-	scored := time.Now().Add(-48 * time.Hour)
-	var records []*kgo.Record
 	const n = 300
+	labelled(c, n)
+	s.await("the calibration", func() bool { return s.metric("wardcast_labelled_notes", models.Other) == n })
+	if got := s.metric("wardcast_labelled_admissions", models.Other); got != 2*n/3 {
+		t.Errorf("%v admissions", got)
+	}
+	if v, se := s.metric("wardcast_calibration_slope"), s.metric("wardcast_calibration_slope_standard_error"); math.Abs(v) > 4*se || !(se < .2) {
+		t.Errorf("slope %v ± %v, want 0", v, se)
+	}
+	if got := s.metric("wardcast_label_messages_total", "refused"); got != 1 {
+		t.Errorf("%v messages refused, want that which is no outcome", got)
+	}
+	r.stop()
+}
+
+// labelled sends n predictions of two days ago with their outcomes, and two messages that are none.
+func labelled(c *stream, n int) {
+	c.s.Helper()
+	s, scored := c.s, time.Now().Add(-48*time.Hour)
+	var records []*kgo.Record
 	for i := range n {
 		visit := fmt.Sprintf("%s-%d", secret, i)
 		p := msg.Prediction{VisitID: visit, ScoredAt: scored.UTC().Format(msg.TimeFormat), Model: msg.Model{Name: models.Other}, Probability: .2 + .6*float64(i%2)}
@@ -361,20 +378,9 @@ func TestLateLabels(t *testing.T) {
 			&kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte(visit), Value: o.AppendJSON(nil)})
 	}
 	records = append(records, &kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Value: []byte(secret)}, &kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte("v")})
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
+	if err := c.ProduceSync(s.Context(), records...).FirstErr(); err != nil {
+		s.Fatal(err)
 	}
-	s.await("the calibration", func() bool { return s.metric("wardcast_labelled_notes", models.Other) == n })
-	if got := s.metric("wardcast_labelled_admissions", models.Other); got != 2*n/3 {
-		t.Errorf("%v admissions", got)
-	}
-	if v, se := s.metric("wardcast_calibration_slope"), s.metric("wardcast_calibration_slope_standard_error"); math.Abs(v) > 4*se || !(se < .2) {
-		t.Errorf("slope %v ± %v, want 0", v, se)
-	}
-	if got := s.metric("wardcast_label_messages_total", "refused"); got != 1 {
-		t.Errorf("%v messages refused, want that which is no outcome", got)
-	}
-	r.stop()
 }
 
 // TestNewerVersion: a generation that a newer major version of the program made is refused, and the running one stays.

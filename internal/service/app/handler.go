@@ -58,6 +58,7 @@ func (h *Handler) NewWorker() ingest.Worker { return &worker{handler: h} }
 type worker struct {
 	handler    *Handler
 	scorer     *scoring.Scorer
+	scored     bool // the note in hand was given to the scorer
 	note       msg.Note
 	prediction msg.Prediction
 }
@@ -71,6 +72,7 @@ func refused(err error, version string) error {
 }
 
 func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
+	w.scored = false
 	h := w.handler
 	current := h.current.Load()
 	if w.scorer == nil || w.scorer.Set != current.set {
@@ -82,6 +84,7 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	at := time.Now().UTC()
 	now := at.Format(msg.TimeFormat)
 	p := &w.prediction
+	w.scored = true
 	if err := w.scorer.Score(&w.note, now, p); err != nil {
 		return refused(err, "")
 	}
@@ -96,6 +99,15 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 		h.shadow.offer(r)
 	}
 	return nil
+}
+
+// Model implements ingest.Modeled.
+func (w *worker) Model() (name, version string) {
+	if !w.scored || w.scorer.Model() == nil {
+		return "", ""
+	}
+	info := w.scorer.Model().Info()
+	return info.Name, info.Version
 }
 
 // event is what the key and headers of an answer say.

@@ -108,12 +108,13 @@ func (q *questionnaires) NewWorker() ingest.Worker {
 type responseWorker struct {
 	*questionnaires
 	scorers  map[string]*responses.Scorer // by instrument
+	scorer   *responses.Scorer            // of the response in hand; nil if it has none
 	response msg.Response
 	scores   msg.Scores
 }
 
-// scorer returns the scorer of an instrument, or nil.
-func (w *responseWorker) scorer(name string) *responses.Scorer {
+// scorerOf returns the scorer of an instrument, or nil.
+func (w *responseWorker) scorerOf(name string) *responses.Scorer {
 	in := (*w.set.Load())[name]
 	if in == nil {
 		return nil
@@ -127,11 +128,12 @@ func (w *responseWorker) scorer(name string) *responses.Scorer {
 }
 
 func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
+	w.scorer = nil
 	if err := msg.DecodeResponse(r.Value, &w.response); err != nil {
 		return err
 	}
-	scorer := w.scorer(w.response.Instrument)
-	if scorer == nil {
+	scorer := w.scorerOf(w.response.Instrument)
+	if w.scorer = scorer; scorer == nil {
 		return refused(&msg.Error{Reason: msg.NoModel, Field: "instrument"}, "")
 	}
 	now := time.Now().UTC().Format(msg.TimeFormat)
@@ -145,4 +147,12 @@ func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 		m.observe(s)
 	}
 	return nil
+}
+
+// Model implements ingest.Modeled.
+func (w *responseWorker) Model() (name, version string) {
+	if w.scorer == nil {
+		return "", ""
+	}
+	return w.scorer.Info.Name, w.scorer.Info.Version
 }

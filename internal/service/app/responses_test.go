@@ -286,6 +286,25 @@ func TestResponseDeadLetters(t *testing.T) {
 	}
 }
 
+// TestRefitReadsOneModel: the model of an instrument that was not refitted is not read again, so that damage to it is not met.
+func TestRefitReadsOneModel(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.questionnaires()
+	h, err := app.NewResponseHandler(t.Context(), &s.config, s.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(s.config.Questionnaires.Models[brief], model.ModelFile), []byte("damaged"))
+	if changed, errs := app.Renew(t.Context(), h); changed || errs != nil {
+		t.Errorf("without a refit: %t, %v", changed, errs)
+	}
+	s.refit(mind, "later")
+	if changed, errs := app.Renew(t.Context(), h); !changed || errs != nil {
+		t.Errorf("after a refit: %t, %v", changed, errs)
+	}
+}
+
 // TestRefit fits the model of one instrument anew under a stream, and leaves a folder half-written meanwhile.
 func TestRefit(t *testing.T) {
 	t.Parallel()

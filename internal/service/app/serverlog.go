@@ -4,46 +4,28 @@ import (
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
-	"time"
+
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
-// handshakeEvery is how often a broken TLS handshake is logged at most: any stranger can break thousands a second.
-const handshakeEvery = 10 * time.Second
-
-// brokenHandshake begins what net/http logs of a TLS handshake that did not come about.
+// brokenHandshake begins what net/http logs of a TLS handshake that did not come about. Any stranger can break thousands a second.
 const brokenHandshake = "http: TLS handshake error"
 
-// serverLog handles the records that net/http logs. It is safe for concurrent use.
+// serverLog handles the records that net/http logs: one line tells of all handshakes that break together.
 type serverLog struct {
 	slog.Handler
 
-	mu     sync.Mutex
-	last   time.Time // when a broken handshake was logged
-	broken int       // handshakes since then
+	handshakes *loglimit.Limiter
 }
 
 // Handle implements slog.Handler.
 func (l *serverLog) Handle(ctx context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, brokenHandshake) {
-		n := l.tell(r.Time)
-		if n == 0 {
-			return nil
-		}
+	if !strings.HasPrefix(r.Message, brokenHandshake) {
+		return l.Handler.Handle(ctx, r)
+	}
+	l.handshakes.Add(brokenHandshake, func(n int) {
 		r.AddAttrs(slog.Int("handshakes", n))
-	}
-	return l.Handler.Handle(ctx, r)
-}
-
-// tell counts a broken handshake. It returns how many there were since the last one that was logged, 0 if this one is not to be.
-func (l *serverLog) tell(now time.Time) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.broken++
-	if now.Sub(l.last) < handshakeEvery {
-		return 0
-	}
-	n := l.broken
-	l.last, l.broken = now, 0
-	return n
+		_ = l.Handler.Handle(ctx, r) // as net/http does with what it cannot log
+	})
+	return nil
 }

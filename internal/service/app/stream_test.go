@@ -237,18 +237,7 @@ func TestDeadLetters(t *testing.T) {
 func TestNoModel(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	served, err := s.store.Champion(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	without := &models.Generation{Parent: served.Name, CreatedAt: served.CreatedAt, Models: maps.Clone(served.Models)}
-	delete(without.Models, models.Other)
-	if err := s.store.AddGeneration(t.Context(), without); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store.Promote(t.Context(), models.Change{To: without.Name, From: served.Name}); err != nil {
-		t.Fatal(err)
-	}
+	without := s.withoutOther()
 	s.broker()
 	r := s.start().ready()
 	c := s.stream()

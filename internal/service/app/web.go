@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -29,6 +31,8 @@ const (
 	httpIdle          = time.Minute
 	// httpMaxHeader bounds the header of a request, its path among it, in bytes.
 	httpMaxHeader = 16 << 10
+	// handshakesEvery is how often broken TLS handshakes are logged at most.
+	handshakesEvery = 10 * time.Second
 	// httpDrain is how long requests may take to end once the process drains.
 	httpDrain = 2 * time.Second
 )
@@ -103,7 +107,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	for _, s := range a.streams {
 		watched := s.watched()
 		if _, ok := s.source.(*triage); ok {
-			watched.Remark = a.demand.Remark
+			watched.Remarks = append(watched.Remarks, a.demand.Remark)
 		}
 		streams = append(streams, watched)
 		if q, ok := s.source.(*questionnaires); ok {
@@ -143,12 +147,15 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	return w, err
 }
 
-// readiness is what /readyz tells: what is missing before notes are scored and, since a refused generation stops nobody, which
-// models of the store, or which fit of beds, cannot be taken up.
+// readiness is what /readyz tells: what is missing before notes are scored, and remarks. Those are on streams that wait for others,
+// and, since a refused generation stops nobody, on models of the store, or a fit of beds, that cannot be taken up.
 func (a *App) readiness() (remarks string, err error) {
 	for _, s := range a.streams {
 		if refused := s.refused.Load(); refused != nil {
 			remarks += fmt.Sprintf("%s: %s\n", s.name, remark(*refused))
+		}
+		if remark := s.consumer.Remark(); remark != "" {
+			remarks += fmt.Sprintf("%s: %s\n", s.name, remark)
 		}
 	}
 	if a.demand != nil {
@@ -183,7 +190,8 @@ func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryR
 func (s *stream) watched() health.Stream {
 	return health.Stream{
 		Name: s.name, Noun: s.noun, DeadLetters: s.deadLetters, Generation: s.generation,
-		Ready: func() error { return s.consumer.Check() },
+		Ready:   func() error { return s.consumer.Check() },
+		Remarks: []func() string{func() string { return sentence(s.consumer.Remark()) }},
 		Refused: func() string {
 			if refused := s.refused.Load(); refused != nil {
 				return remark(*refused)
@@ -193,11 +201,21 @@ func (s *stream) watched() health.Stream {
 	}
 }
 
+// sentence returns a remark with a capital and a full stop.
+func sentence(remark string) string {
+	if remark == "" {
+		return ""
+	}
+	return strings.ToUpper(remark[:1]) + remark[1:] + "."
+}
+
 // serve answers requests until ctx ends. Streams of predictions then end, and other requests get a moment.
 func (w *web) serve(ctx context.Context, l net.Listener) error {
+	handshakes := loglimit.New(handshakesEvery)
+	defer handshakes.Flush()
 	server := &http.Server{
 		Handler: w.api, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: httpIdle,
-		MaxHeaderBytes: httpMaxHeader, ErrorLog: slog.NewLogLogger(&serverLog{Handler: w.log.Handler()}, slog.LevelWarn),
+		MaxHeaderBytes: httpMaxHeader, ErrorLog: slog.NewLogLogger(&serverLog{w.log.Handler(), handshakes}, slog.LevelWarn),
 	}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

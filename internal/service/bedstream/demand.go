@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -53,12 +54,11 @@ type Demand struct {
 	looked                chan struct{} // closed when the store has been looked into for a fit
 	lookedOnce            sync.Once
 
-	mu      sync.Mutex // of the pool
-	pool    *beds.Pool
-	models  map[string]string // names of models, each kept once
-	fits    fits
-	logged  map[string]time.Time // when a reason was last logged
-	logging sync.Mutex
+	mu     sync.Mutex // of the pool
+	pool   *beds.Pool
+	models map[string]string // names of models, each kept once
+	fits   fits
+	left   *loglimit.Limiter // log lines about messages left out, by reason
 
 	forecasting sync.Mutex // one forecast at a time
 	cache       cache
@@ -71,7 +71,7 @@ func New(c Config) (*Demand, error) {
 	}
 	d := &Demand{
 		Config: c, log: c.Logger.With("component", "beds"), pool: beds.NewPool(), models: map[string]string{}, looked: make(chan struct{}),
-		logged: map[string]time.Time{},
+		left: loglimit.New(logEvery),
 	}
 	d.predictions.done, d.outcomes.done = make(chan struct{}), make(chan struct{})
 	var err error
@@ -146,6 +146,7 @@ func (d *Demand) follow(ctx context.Context, how *reading, topic string, each fu
 		Current: func(partition, partitions int) { how.reached(partition, partitions, d.Now()) },
 	}
 	err := d.Client.Follow(ctx, f, each)
+	d.left.Flush()
 	if _, missing := errors.AsType[*ingest.MissingTopicsError](err); missing {
 		how.missing()
 	}
@@ -283,21 +284,14 @@ func reason(err error) string {
 // logEvery is how often a reason is logged at most.
 const logEvery = time.Minute
 
-// skip counts a message that is left out, and logs at most one a minute for each reason.
+// skip counts a message that is left out. Of those of one reason a line a minute names the first.
 func (d *Demand) skip(reason, topic string, r *ingest.Record) {
 	d.metrics.skipped.WithLabelValues(reason).Inc()
 	if reason == otherSite {
 		return // as configured
 	}
-	d.logging.Lock()
-	now := d.Now()
-	last, before := d.logged[reason]
-	quiet := before && now.Sub(last) < logEvery
-	if !quiet {
-		d.logged[reason] = now
-	}
-	d.logging.Unlock()
-	if !quiet {
-		d.log.Warn("messages are left out of the bed demand", "reason", reason, "kafka_topic", topic, "partition", r.Partition, "offset", r.Offset)
-	}
+	partition, offset := r.Partition, r.Offset
+	d.left.Add(reason, func(n int) {
+		d.log.Warn("messages are left out of the bed demand", "messages", n, "reason", reason, "kafka_topic", topic, "partition", partition, "offset", offset)
+	})
 }

@@ -31,8 +31,8 @@ type Stream struct {
 	Ready func() error
 	// Refused returns why the newest models are not in use, "" if they are.
 	Refused func() string
-	// Remark returns a sentence on what else is wrong, "" if nothing is. It may be nil.
-	Remark func() string
+	// Remarks return sentences on what else is wrong, "" if nothing is.
+	Remarks []func() string
 	// Generation names the generation in use, "" if there is none.
 	Generation func() string
 }

@@ -44,7 +44,7 @@ func newStream(r prometheus.Registerer) *stream {
 		seconds: in.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_ingest_end_to_end_seconds", Buckets: prometheus.ExponentialBuckets(1e-3, 2, 17)}),
 	}
 	s.Stream = Stream{
-		Name: "triage", Noun: "note", Ready: func() error { return s.away }, Refused: func() string { return s.refused }, Remark: func() string { return s.remark }, Generation: func() string { return "g1" },
+		Name: "triage", Noun: "note", Ready: func() error { return s.away }, Refused: func() string { return s.refused }, Remarks: []func() string{func() string { return s.remark }}, Generation: func() string { return "g1" },
 	}
 	s.lag.WithLabelValues("0").Set(0)
 	s.lag.WithLabelValues("10").Set(0)

@@ -126,9 +126,9 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	if why := s.Refused(); why != "" {
 		add(Warning, "refused", "%s", why)
 	}
-	if s.Remark != nil {
-		if what := s.Remark(); what != "" {
-			add(Warning, "remark", "%s", what)
+	for i, remark := range s.Remarks {
+		if what := remark(); what != "" {
+			add(Warning, fmt.Sprint("remark ", i), "%s", what)
 		}
 	}
 	if reasons, n, there := newLetters(now, hour); n > 0 {

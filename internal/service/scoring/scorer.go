@@ -15,7 +15,7 @@ type Scorer struct {
 	options classifier.Options
 	routes  map[string]route // by complaint as spelled
 	open    map[*classifier.Model]*opened
-	last    *opened // that scored the last note
+	last    *opened // that the last note was given to
 }
 
 // route is what the spelling of a complaint leads to.
@@ -49,6 +49,7 @@ func (s *Set) Scorer(options classifier.Options) *Scorer {
 // a model neither for the complaint nor for all complaints.
 func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	r := s.route(n.Complaint)
+	s.last = r.opened
 	if r.opened == nil {
 		return &msg.Error{Reason: msg.NoModel}
 	}
@@ -56,7 +57,6 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	p.SchemaVersion = msg.SchemaVersion
 	p.VisitID, p.ArrivedAt, p.Complaint, p.ScoredAt = n.VisitID, n.ArrivedAt, n.Complaint, scoredAt
 	r.scorer.Score(n.Text, r.values, p)
-	s.last = r.opened
 	return nil
 }
 
@@ -64,6 +64,14 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 // the next call.
 func (s *Scorer) Reading(p *msg.Prediction) (*classifier.Model, drift.Note) {
 	return s.last.model, s.last.scorer.Reading(s.last.values, p)
+}
+
+// Model returns the model that the last note of Score was given to, nil if there is none.
+func (s *Scorer) Model() *classifier.Model {
+	if s.last == nil {
+		return nil
+	}
+	return s.last.model
 }
 
 // Probability returns the calibrated probability of admission alone, and false if the note has no model.

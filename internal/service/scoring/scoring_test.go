@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -320,5 +321,54 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 	}
 	if fresh.Generation != second.Generation || !maps.Equal(fresh.Versions, second.Versions) || !maps.Equal(fresh.Created, second.Created) {
 		t.Errorf("got %+v, want %+v", second, fresh)
+	}
+}
+
+// counting is a bucket that notes which files are read.
+type counting struct {
+	models.Bucket
+	read []string
+}
+
+func (c *counting) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	c.read = append(c.read, name)
+	return c.Bucket.Read(ctx, name, limit)
+}
+
+// TestReloadReads counts what is read of three champions: nothing of them while they stay, and all of the one that changes.
+func TestReloadReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, bucket := models.OpenDir(dir), &counting{Bucket: models.Dir(dir)}
+	for i, name := range []string{models.Other, "cough", "fall"} {
+		save(t, store, name, float64(i+1))
+	}
+	counted := models.New(bucket)
+	running, err := Load(t.Context(), counted, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func() (of map[string]int) {
+		bucket.read, of = nil, map[string]int{}
+		if running, err = Load(t.Context(), counted, running); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range bucket.read {
+			folder, _, _ := strings.Cut(name, "/")
+			of[folder]++
+		}
+		return of
+	}
+	if of := load(); of[models.Other]+of["cough"]+of["fall"] > 0 {
+		t.Errorf("read of models that stay: %v", bucket.read)
+	}
+	save(t, store, "cough", 9)
+	if of := load(); of[models.Other]+of["fall"] > 0 || of["cough"] == 0 {
+		t.Errorf("read where one of three changed: %v", bucket.read)
+	}
+	for _, name := range bucket.read {
+		if strings.HasPrefix(name, "cough/") && !strings.HasPrefix(name, "cough/"+running.Versions["cough"]+"/") {
+			t.Errorf("read %s, which is not of the new version", name)
+		}
 	}
 }

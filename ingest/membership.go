@@ -1,0 +1,66 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// membership is how a consumer stands in its group.
+type membership struct {
+	mu     sync.Mutex
+	joined bool      // it has been in a generation since joining last failed
+	left   time.Time // when its last generation ended; zero in one
+	idle   time.Time // since when a generation gives it no partition; zero if it has some
+}
+
+// join tells that a generation with so many partitions for this consumer began.
+func (m *membership) join(partitions int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined, m.left = true, time.Time{}
+	switch {
+	case partitions > 0:
+		m.idle = time.Time{}
+	case m.idle.IsZero():
+		m.idle = time.Now()
+	}
+}
+
+// leave tells that a generation ended.
+func (m *membership) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = time.Now()
+}
+
+// fail tells that the group cannot be joined, or was left for good.
+func (m *membership) fail() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined = false
+}
+
+// trouble returns an error unless the consumer is in a generation, or its last one ended less than so long ago.
+func (m *membership) trouble(after time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case !m.joined:
+		return errors.New("the consumer has not joined its group")
+	case !m.left.IsZero() && time.Since(m.left) >= after:
+		return fmt.Errorf("the consumer has not joined its group again for %s", time.Since(m.left).Round(time.Second))
+	}
+	return nil
+}
+
+// remark returns a sentence on a consumer that has had no partition for so long, "" for any other.
+func (m *membership) remark(after time.Duration) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.idle.IsZero() || time.Since(m.idle) < after {
+		return ""
+	}
+	return fmt.Sprintf("no partition has been assigned for %s: the group has more members than the topic has partitions", time.Since(m.idle).Round(time.Second))
+}

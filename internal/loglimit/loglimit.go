@@ -1,0 +1,70 @@
+// Package loglimit has one log line tell of all events of a kind that come together, with their number. None is left uncounted: what
+// comes within a period after a line is told by the next one, which waits for the end of the period and not for another event.
+package loglimit
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// gather is how long the line of a first event waits for others of its kind.
+const gather = time.Second
+
+// Limiter counts events by kind. It is safe for concurrent use.
+type Limiter struct {
+	every time.Duration
+	mu    sync.Mutex
+	kinds map[string]*kind
+}
+
+// kind is one kind of events.
+type kind struct {
+	n     int         // events that no line has told of yet
+	write func(n int) // of the first of them
+	timer *time.Timer // calls write
+	last  time.Time   // when a line was written
+}
+
+// New returns a Limiter that lets one line of each kind be written in a period of at least a second.
+func New(every time.Duration) *Limiter {
+	return &Limiter{every: every, kinds: make(map[string]*kind)}
+}
+
+// Add counts an event. Of the events that one line tells of, write of the first is called, with their number, from another
+// goroutine and up to a period later. There must be a bounded number of kinds.
+func (l *Limiter) Add(name string, write func(n int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kinds[name]
+	if k == nil {
+		k = &kind{}
+		l.kinds[name] = k
+	}
+	if k.n++; k.n == 1 {
+		k.write = write
+		k.timer = time.AfterFunc(max(gather, l.every-time.Since(k.last)), func() { l.tell(k) })
+	}
+}
+
+// tell writes the line of a kind, if there are events.
+func (l *Limiter) tell(k *kind) {
+	l.mu.Lock()
+	n, write := k.n, k.write
+	k.n, k.write, k.last = 0, nil, time.Now()
+	l.mu.Unlock()
+	if n > 0 {
+		write(n)
+	}
+}
+
+// Flush writes the lines that wait, before a process ends.
+func (l *Limiter) Flush() {
+	l.mu.Lock()
+	kinds := slices.Collect(maps.Values(l.kinds))
+	l.mu.Unlock()
+	for _, k := range kinds {
+		l.tell(k)
+	}
+}
