@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,6 +93,7 @@ type Consumer struct {
 	backlog *backlog
 	workers *workers
 	batches sync.Pool // of *batch
+	busy    chan struct{}
 	joined  atomic.Bool
 	gone    atomic.Bool         // the input does not exist
 	shared  atomic.Pointer[int] // partitions of the input that this member assigned as the leader; nil if it is not the leader
@@ -118,7 +120,7 @@ func New(cfg Config) (*Consumer, error) {
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
-		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler),
+		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler), busy: make(chan struct{}, max(maxBusy, 4*runtime.GOMAXPROCS(0))),
 		refused: &rateLimit{every: time.Second}, uncommitted: &rateLimit{every: 10 * time.Second},
 	}
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd
