@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,6 +95,7 @@ type Consumer struct {
 	backlog    *backlog
 	workers    *workers
 	batches    sync.Pool // of *batch
+	busy       chan struct{}
 	membership membership
 	missing    atomic.Pointer[[]string] // topics that do not exist; nil before it was looked
 	shared     atomic.Pointer[int]      // partitions of the input that this member assigned as the leader; nil if it is not the leader
@@ -120,7 +122,7 @@ func New(cfg Config) (*Consumer, error) {
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
-		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler),
+		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler), busy: make(chan struct{}, max(maxBusy, 4*runtime.GOMAXPROCS(0))),
 		records: loglimit.New(time.Second), attempts: loglimit.New(10 * time.Second),
 	}
 	for _, topic := range c.topics() {

@@ -128,8 +128,8 @@ func (c *Client) buffer(size int) []byte {
 func (c *Client) release(f *fetched) {
 	f.records.Reset(nil, nil, recordset.Limits{})
 	c.readers.Put(f.records)
-	if cap(f.buffer) <= maxKeptResponse {
-		c.buffers.Put(&f.buffer)
+	if buffer := f.buffer; cap(buffer) <= maxKeptResponse {
+		c.buffers.Put(&buffer)
 	}
 	*f = fetched{}
 }

@@ -22,7 +22,14 @@ const (
 	maxBatchInputBytes  = 1 << 20
 	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
-	fetchMaxBytes = 1 << 20
+	// A fetch returns fetchMaxBytes, or less with many partitions: those of all together are fetchTotalBytes, as long as each gets
+	// fetchMinBytes.
+	fetchMinBytes, fetchMaxBytes = 128 << 10, 1 << 20
+	fetchTotalBytes              = 8 << 20
+
+	// maxBusy partitions, or four for each processor if that is more, have a batch in hand at once; the others wait with what they
+	// have fetched. So many are enough to keep the processors busy while brokers acknowledge.
+	maxBusy = 16
 )
 
 // partition reads one partition during one generation.
@@ -32,8 +39,10 @@ type partition struct {
 	id     int
 	worker Worker // borrowed, while records are handled
 	next   int64  // offset to handle next; if negative, the partition's first
+	bytes  int    // of a fetch
 
-	batch    *batch // borrowed, while there are records
+	batch    *batch      // borrowed, while there are records
+	busy     atomic.Bool // it is one of Consumer.busy
 	consumed prometheus.Counter
 
 	answers, letters Producer
@@ -43,7 +52,7 @@ type partition struct {
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	label := strconv.Itoa(a.ID)
 	p := &partition{
-		c: g.c, g: g, id: a.ID, next: a.Offset,
+		c: g.c, g: g, id: a.ID, next: a.Offset, bytes: max(fetchMinBytes, min(fetchMaxBytes, fetchTotalBytes/len(g.partitions))),
 		consumed: g.c.metrics.consumed.WithLabelValues(label),
 		answers:  *g.c.answers, letters: *g.c.letters,
 	}
@@ -61,6 +70,7 @@ func (p *partition) unwritten(err error) {
 // troubled is told each error that keeps the partition from going on. One that does not pass by itself blocks the partition, and
 // only this one, until it goes on.
 func (p *partition) troubled(err error, what string) {
+	p.leave() // others may go on
 	p.c.backlog.fail(p.id, err)
 	_, large := errors.AsType[*TooLargeError](err)
 	if !large && !permanent(err) {
@@ -148,7 +158,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 		p.g.attempt(p.id)
 		return ctx.Err()
 	}
-	res, err := p.c.client.fetch(ctx, want{p.c.cfg.Input, p.id, p.next, fetchMaxBytes, maxRecordBytes, alive})
+	res, err := p.c.client.fetch(ctx, want{p.c.cfg.Input, p.id, p.next, p.bytes, maxRecordBytes, alive})
 	if err != nil {
 		return err
 	}
@@ -174,6 +184,13 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 // consume handles records batch by batch. It returns nil after the last record or when ctx ends, otherwise the error
 // that kept it from the end.
 func (p *partition) consume(ctx, produce context.Context, records *recordset.Reader) error {
+	select {
+	case p.c.busy <- struct{}{}:
+		p.busy.Store(true)
+		defer p.leave()
+	case <-ctx.Done():
+		return nil
+	}
 	var ok bool
 	if p.batch, ok = p.c.batches.Get().(*batch); !ok {
 		p.batch = newBatch()
@@ -228,6 +245,13 @@ func (p *partition) handle(r Record) {
 		return
 	}
 	p.batch.answer(out)
+}
+
+// leave makes room for another partition to be busy.
+func (p *partition) leave() {
+	if p.busy.CompareAndSwap(true, false) {
+		<-p.c.busy
+	}
 }
 
 // giveBack returns the worker, if the partition has one: others may go on while it waits.
