@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -35,7 +35,7 @@ func NewAuxColumn(a AuxValues) models.AuxColumn {
 	if a.Kind == models.Categorical {
 		patients := map[string]map[string]bool{} // by level
 		for i, v := range a.Values {
-			level := levelOf(v)
+			level := intake.Level(v)
 			if level == "" {
 				continue
 			}
@@ -160,7 +160,7 @@ func rawTo(dst []float64, c *models.AuxColumn, v msg.Value) bool {
 		}
 		return ok
 	}
-	at, known := slices.BinarySearch(c.Levels, levelOf(v))
+	at, known := slices.BinarySearch(c.Levels, intake.Level(v))
 	if known {
 		clear(dst)
 		dst[at] = 1
@@ -200,18 +200,9 @@ func FeaturesTo(dst []float64, c *models.AuxColumn, v msg.Value) {
 	floats.Sub(dst, c.Mean)
 }
 
-// levelOf returns the level that v names, "" for a missing one.
-func levelOf(v msg.Value) string {
-	if x, ok := v.Number(); ok {
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	s, _ := v.Text()
-	return s
-}
-
 // levelIn tells whether a categorical column knows the level that v names.
 func levelIn(c *models.AuxColumn, v msg.Value) drift.Level {
-	level := levelOf(v)
+	level := intake.Level(v)
 	if level == "" {
 		return drift.Missing
 	}

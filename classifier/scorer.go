@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
@@ -31,9 +32,11 @@ type Limits struct {
 // Pieces is the term of the entry among the words that sums what the pieces of the note's words add.
 const Pieces = "(pieces of words)"
 
-// Options says how a prediction is explained.
+// Options says how a note is read and its prediction explained.
 type Options struct {
 	Limits
+	// Intake says which values of a note count; nil is intake.Standard.
+	Intake *intake.Intake
 	// Class is the outcome to explain; "" and unknown names mean the most probable one. A yes/no model always explains
 	// admission.
 	Class string
@@ -46,15 +49,17 @@ type Scorer struct {
 	class               int // to explain, -1 for the most probable one
 	text                *textproc.Transformer
 	scores              []float64 // k
-	aux                 []float64 // features
-	logOdds             []float64 // κ, against the reference
-	probabilities       []float64 // κ+1
-	topics              []float64 // contributions of the topics
-	terms               []float64 // contributions of the row's terms to one topic, or of single words
+	columns             *intake.Columns
+	values              []msg.Value // of the auxiliary columns, as the model reads them
+	aux                 []float64   // features
+	logOdds             []float64   // κ, against the reference
+	probabilities       []float64   // κ+1
+	topics              []float64   // contributions of the topics
+	terms               []float64   // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
-	pieces              float64 // what the pieces of words add
-	known, tokens       int     // of the note that was read
-	levels              []drift.Level
+	pieces              float64       // what the pieces of words add
+	known, tokens       int           // of the note that was read
+	levels              []drift.Level // of the categorical columns
 	parts               []textproc.Part
 	positions           []int
 }
@@ -62,7 +67,11 @@ type Scorer struct {
 // Scorer returns a scorer for one goroutine.
 func (m *Model) Scorer(o Options) *Scorer {
 	kappa := len(m.parts.Heads)
+	if o.Intake == nil {
+		o.Intake = intake.Standard()
+	}
 	return &Scorer{
+		columns: o.Intake.Columns(m.parts.Aux), values: make([]msg.Value, len(m.parts.Aux)),
 		model: m, limits: o.Limits, class: slices.Index(m.parts.Classes, o.Class), text: m.parts.Vectorizer.Transformer(),
 		scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)), topics: make([]float64, m.rank),
 		logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
@@ -96,7 +105,8 @@ func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	for i := range s.model.parts.Aux {
 		column := &s.model.parts.Aux[i]
 		width := len(column.Mean)
-		FeaturesTo(s.aux[at:at+width], column, aux[i])
+		s.values[i] = s.columns.Value(i, aux[i])
+		FeaturesTo(s.aux[at:at+width], column, s.values[i])
 		at += width
 	}
 	return s.logOdd(&s.model.parts.Heads[0], row), row
@@ -125,8 +135,8 @@ func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
 }
 
-// Score fills in p, whose slices it reuses, except for the note's own fields and the time. aux holds one value per auxiliary
-// column. Entries are ordered by |contribution|, ties by topic or column; of equally probable classes the first is explained.
+// Score fills in p, whose slices it reuses, except for the note's own fields and the time. Warnings are those of levels that the model
+// does not know. aux holds one value per auxiliary column. Entries are ordered by |contribution|, ties by topic or column; of equally probable classes the first is explained.
 func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	parts := &s.model.parts
 	logit, row := s.read(text, aux)
@@ -157,19 +167,34 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	}
 	s.explainTopics(h, row, p)
 	s.explainWords(h, row, p)
-	s.explainAux(h, aux, p)
+	s.explainAux(h, p)
+	s.warn(p)
 	s.explainPlaces(h, text, row, p)
 }
 
-// Reading returns what the note that was scored last, by Score, looks like to the model, for a comparison with its training.
-// aux and p are those of the call. The levels are valid until the next call.
-func (s *Scorer) Reading(aux []msg.Value, p *msg.Prediction) drift.Note {
-	s.levels = s.levels[:0]
+// warn names the categorical columns whose level the model does not know.
+func (s *Scorer) warn(p *msg.Prediction) {
+	s.levels, p.Warnings = s.levels[:0], p.Warnings[:0]
 	for i := range s.model.parts.Aux {
-		if c := &s.model.parts.Aux[i]; c.Kind == models.Categorical {
-			s.levels = append(s.levels, levelIn(c, aux[i]))
+		c := &s.model.parts.Aux[i]
+		if c.Kind != models.Categorical {
+			continue
+		}
+		level := levelIn(c, s.values[i])
+		s.levels = append(s.levels, level)
+		switch {
+		case level != drift.Unknown:
+		case c.Name == models.ComplaintColumn:
+			p.Warnings = append(p.Warnings, msg.Warning{Field: c.Name, Code: msg.ValueUnknownComplaint})
+		default:
+			p.Warnings = append(p.Warnings, msg.Warning{Field: c.Name, Code: msg.ValueUnknownLevel})
 		}
 	}
+}
+
+// Reading returns what the note that was scored last, by Score, looks like to the model, for a comparison with its training.
+// p is that of the call. The levels are valid until the next call.
+func (s *Scorer) Reading(p *msg.Prediction) drift.Note {
 	return drift.Note{Score: p.Admission(), Topic: drift.MainTopic(s.scores), Known: s.known, Tokens: s.tokens, Unknown: s.levels}
 }
 
@@ -317,13 +342,13 @@ func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Pr
 	}
 }
 
-func (s *Scorer) explainAux(h *Head, aux []msg.Value, p *msg.Prediction) {
+func (s *Scorer) explainAux(h *Head, p *msg.Prediction) {
 	p.Aux = p.Aux[:0]
 	at := 0
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
 		width := len(c.Mean)
-		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: aux[i], Contribution: msg.Round(dot(h.Gamma[at:at+width], s.aux[at:at+width]))})
+		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: s.values[i], Contribution: msg.Round(dot(h.Gamma[at:at+width], s.aux[at:at+width]))})
 		at += width
 	}
 }

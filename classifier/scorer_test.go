@@ -442,11 +442,15 @@ func TestScoreAllocatesNothing(t *testing.T) {
 	} {
 		s := newModel(t, c.parts).Scorer(Options{Limits: c.limits})
 		aux := []msg.Value{msg.Number(83), msg.Text("F")}
+		odd := []msg.Value{msg.Number(999), msg.Text("zebra of an unknown stripe")}
+		mapped := []msg.Value{msg.Number(83), msg.Text("Female")}
 		var p msg.Prediction
 		texts := []string{"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra"}
 		if n := testing.AllocsPerRun(50, func() {
 			for _, text := range texts {
 				s.Score(text, aux, &p)
+				s.Score(text, odd, &p)
+				s.Score(text, mapped, &p)
 			}
 		}); n != 0 {
 			t.Errorf("%s: Score allocates %v times", name, n)

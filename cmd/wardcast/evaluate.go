@@ -32,6 +32,7 @@ type evaluateCmd struct {
 	SplitTime    string               `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
 	PerComplaint string               `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
 	MinDocuments int                  `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
+	Config       string               `help:"Configuration file, whose section input says which values count." type:"existingfile" placeholder:"FILE"`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -40,6 +41,10 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	columns, err := c.columns()
+	if err != nil {
+		return err
+	}
+	cfg, err := configured(c.Config)
 	if err != nil {
 		return err
 	}
@@ -52,7 +57,11 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	all := train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission, Pooled: true}
+	all, err := cleaned(d, t, &columns, cfg)
+	if err != nil {
+		return err
+	}
+	all.Pooled = true
 	groups := []train.Group{{Data: all}}
 	if c.PerComplaint != string(train.Never) {
 		groups = append(groups, train.Groups(all, c.MinDocuments)...)

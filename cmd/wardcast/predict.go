@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
@@ -32,7 +33,10 @@ type predictCmd struct {
 	oneNote
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
 	classifier.Limits
-	Class string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
+	Class  string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
+	Config string `help:"Configuration file of serve, whose section input says which values count." type:"existingfile" placeholder:"FILE"`
+
+	intake *intake.Intake
 }
 
 // oneNote is the flags of a note on the command line.
@@ -40,7 +44,7 @@ type oneNote struct {
 	Text      *string           `help:"Score this text." xor:"notes"`
 	Complaint string            `help:"Presenting complaint of --text."`
 	Age       *float64          `help:"Age of the patient of --text, in years." placeholder:"YEARS"`
-	Sex       string            `help:"Sex of the patient of --text, as the training notes spell it."`
+	Sex       string            `help:"Sex of the patient of --text: as the training notes spell it, or as the configuration maps it."`
 	Acuity    *float64          `help:"Triage level of --text; 1 is the most urgent." placeholder:"LEVEL"`
 	Vitals    map[string]string `help:"Vitals of --text, as in hr=110,spo2=91: ${vitals}." mapsep:"," placeholder:"NAME=NUMBER,..."`
 }
@@ -85,6 +89,13 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	if err := c.check(note); err != nil {
 		return cli.Usage(err)
+	}
+	cfg, err := configured(c.Config)
+	if err != nil {
+		return err
+	}
+	if c.intake, err = intake.New(cfg.Input); err != nil {
+		return err
 	}
 	store, err := blobstore.Open(ctx, c.ModelDir)
 	if err != nil {
@@ -182,7 +193,7 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		bar = cli.NewProgress(d.Err, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
-	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Class: c.Class}, b)
+	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Intake: c.intake, Class: c.Class}, b)
 	bar.Finish()
 	if err != nil {
 		return err
@@ -210,7 +221,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		return fmt.Errorf("reading --text: %w", err)
 	}
 	var p msg.Prediction
-	everything := classifier.Options{Class: c.Class} // so that the sums over topics are whole
+	everything := classifier.Options{Intake: c.intake, Class: c.Class} // so that the sums over topics are whole
 	if err := set.Scorer(everything).Score(note, "", &p); err != nil {
 		return fmt.Errorf("scoring --text: %w", err)
 	}
@@ -221,12 +232,16 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	if p.Decision == msg.Admit {
 		decision = "admit"
 	}
-	text := fmt.Sprintf("The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome, 100*p.Probability, decision, 100*p.Threshold)
-	text += fmt.Sprintf("Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version, 100*p.KnownTermShare)
+	var head strings.Builder
+	fmt.Fprintf(&head, "The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome, 100*p.Probability, decision, 100*p.Threshold)
+	fmt.Fprintf(&head, "Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version, 100*p.KnownTermShare)
 	if p.Abstained {
-		text += "The note has no word that the model knows: only the patient's values count. Programs get abstained = true.\n"
+		head.WriteString("The note has no word that the model knows: only the patient's values count. Programs get abstained = true.\n")
 	}
-	if _, err := io.WriteString(out, text+"\n"); err != nil {
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&head, "Warning: %s.\n", w)
+	}
+	if _, err := io.WriteString(out, head.String()+"\n"); err != nil {
 		return err
 	}
 	parts := places(&p, note.Text)

@@ -153,7 +153,7 @@ func TestPredictFiles(t *testing.T) {
 				model := p["model"].(map[string]any)
 				if d := cmp.Diff(map[string]string{
 					"visit_id": p["visit_id"].(string), "probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string), "logit": fmt.Sprint(p["logit"]),
-					"model": model["name"].(string), "version": model["version"].(string), "abstained": fmt.Sprint(p["abstained"]), "evidence": evidence(t, line), "error": "",
+					"model": model["name"].(string), "version": model["version"].(string), "abstained": fmt.Sprint(p["abstained"]), "warnings": "[]", "evidence": evidence(t, line), "error": "",
 				}, predicted[i]); d != "" {
 					t.Errorf("%s to %s, row %d: %s", in, name, i, d)
 				}
@@ -296,11 +296,74 @@ func TestPredictOneNote(t *testing.T) {
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", " ", "--output", "table"}, "empty_text")
 	none := t.TempDir()
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", none, "--text", "fall"}, "--model-dir "+none+": no champion in the model store")
-	// A spelling that the model does not know counts as missing, and the table says so.
-	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--sex", "female", "--output", "table")
-	for _, part := range []string{"sex female (unknown to the model)\n", "age unknown\n", "no word that the model knows"} {
+	// What cannot be, and what the model does not know, is named.
+	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--age", "999", "--sex", "zebra", "--output", "table")
+	for _, part := range []string{
+		"sex zebra (unknown to the model)\n", "age unknown\n", "no word that the model knows",
+		"\nWarning: the model does not know the value of sex.\nWarning: age is out of range and counts as missing.\n",
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
+	}
+}
+
+// TestPredictInput: predict reads a note by the tables of a configuration.
+func TestPredictInput(t *testing.T) {
+	t.Parallel()
+	dir := trained(t) // with F and M
+	note := []string{"predict", "--model-dir", dir, "--text", "fall", "--age", "99", "--sex"}
+	facts := func(p map[string]any) string { return fmt.Sprint(p["aux"], p["warnings"]) }
+	for _, sex := range []string{"female", "FEMALE", "2"} {
+		if got, want := facts(clitest.Object(t, succeed(t, "", append(note, sex)...))), facts(clitest.Object(t, succeed(t, "", append(note, "F")...))); got != want || !strings.HasSuffix(got, "[]") {
+			t.Errorf("%s: got %s, want %s", sex, got, want)
+		}
+	}
+	config := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [a:1]}\ninput: {ranges: {age: [0, 90]}, levels: {sex: {female: [f, weibl.]}}}\n")
+	for _, out := range []string{
+		succeed(t, "", append(note, "weibl.", "--config", config)...),
+		succeed(t, `{"visit_id":"command-line","text":"fall","age":99,"sex":"weibl."}`, "predict", "--model-dir", dir, "--config", config),
+	} {
+		p := clitest.Object(t, out)
+		if got := fmt.Sprint(p["warnings"]); got != "[map[code:out_of_range field:age]]" || !strings.Contains(out, `{"name":"sex","value":"F",`) || !strings.Contains(out, `{"name":"age","value":null,"contribution":0}`) {
+			t.Errorf("by the configuration: %s", out)
+		}
+	}
+	fail(t, cli.ExitFailed, append(note, "F", "--config", clitest.File(t, "bad.yaml", "kafka: {brokers: [a:1]}\ninput: {ranges: {age: [9, 1]}}\n")), "line 2: input.ranges.age")
+}
+
+// TestTrainInput: train and evaluate leave out what cannot be, say so, and learn one level for all spellings.
+func TestTrainInput(t *testing.T) {
+	t.Parallel()
+	var csv strings.Builder
+	csv.WriteString("text,label,age,sex\n")
+	old := 0 // older than 70, or 999
+	for i := range 400 {
+		age := 20 + i%60
+		if i%10 == 0 {
+			age = 999
+		}
+		if age > 70 {
+			old++
+		}
+		fmt.Fprintf(&csv, "%s pain,%d,%d,%s\n", []string{"hip", "ankle", "wrist"}[i%3], min(i%3, 1), age, []string{"F", "M", "F", "female", "2", "male"}[i%6])
+	}
+	in, dir := clitest.File(t, "notes.csv", csv.String()), t.TempDir()
+	config := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [a:1]}\ninput: {ranges: {age: [0, 70]}}\n")
+	for _, c := range []struct {
+		args []string
+		rows int
+	}{
+		{[]string{"train", "--model-dir", dir, "--per-complaint", "never", "--rank", "2"}, 40},
+		{[]string{"evaluate", "--methods", "bow", "--config", config}, old},
+	} {
+		r := wardcast(t, "", append(c.args, "--input", in, "--aux-columns", "age:numeric,sex:categorical")...)
+		if want := fmt.Sprintf(`"msg":"values that cannot be count as missing","field":"age","rows":%d`, c.rows); r.Code != 0 || !strings.Contains(r.Stderr, want) {
+			t.Errorf("%s ends with %d: %s; want %s", c.args[0], r.Code, r.Stderr, want)
+		}
+	}
+	out := succeed(t, "", "predict", "--model-dir", dir, "--text", "hip pain", "--sex", "Female")
+	if !strings.Contains(out, `{"name":"sex","value":"F",`) || !strings.Contains(out, `"warnings":[]`) {
+		t.Errorf("after mixed spellings: %s", out)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
@@ -120,11 +121,14 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	if err := c.cutOff(job, now); err != nil {
 		return nil, err
 	}
-	cfg, err := c.config()
+	cfg, err := configured(c.Config)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.rules(job, &cfg.Retrain); err != nil {
+		return nil, err
+	}
+	if job.Settings.Intake, err = intake.New(cfg.Input); err != nil {
 		return nil, err
 	}
 	job.Beds = retrain.Beds{Site: cfg.Beds.Site, Zone: cfg.Beds.TimeZone, Holidays: cfg.Beds.Holidays}
@@ -163,13 +167,13 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	return job.Run(ctx)
 }
 
-// config returns the configuration, or the default one if the notes are in files.
-func (c *retrainCmd) config() (*config.Config, error) {
-	if c.Config == "" {
+// configured returns the configuration of a file, or the default one for "".
+func configured(path string) (*config.Config, error) {
+	if path == "" {
 		cfg := config.Default()
 		return &cfg, nil
 	}
-	return config.Load(c.Config)
+	return config.Load(path)
 }
 
 // cutOff sets the shard and the cut-off.

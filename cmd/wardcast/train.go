@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -17,13 +18,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
-	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -53,6 +54,20 @@ func (l *labelled) columns() (notes.Columns, error) {
 		return columns, cli.Usage(fmt.Errorf("--classes: %w", err))
 	}
 	return columns, nil
+}
+
+// cleaned returns the notes of a table with the values that count by the configuration, and logs what does not.
+func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Config) (train.Data, error) {
+	in, err := intake.New(cfg.Input)
+	data := train.Data{Rows: t.Rows, Aux: columns.Features(), Intake: in, Classes: t.Classes, Admission: t.Admission}
+	if err != nil {
+		return data, err
+	}
+	implausible := data.Clean()
+	for _, field := range slices.Sorted(maps.Keys(implausible)) {
+		d.Log.Warn("values that cannot be count as missing", "field", field, "rows", implausible[field])
+	}
+	return data, nil
 }
 
 // trimmed returns names without surrounding space, as labels are read.
@@ -167,7 +182,7 @@ type trainCmd struct {
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
 	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model, and all notes together for the gate to serve one." default:"${minEvents}"`
-	Config       string `help:"Configuration file, of whose section retrain the gate's rule and the site's file are taken." type:"existingfile" placeholder:"FILE"`
+	Config       string `help:"Configuration file, of whose section retrain the gate's rule and the site's file are taken, and of whose section input which values count." type:"existingfile" placeholder:"FILE"`
 	door
 }
 
@@ -186,11 +201,15 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err != nil {
 		return err
 	}
-	rules, site, err := c.rules()
+	cfg, err := configured(c.Config)
 	if err != nil {
 		return err
 	}
-	data, about, err := c.data(d)
+	site, err := readSite(cmp.Or(c.Site, cfg.Retrain.Site))
+	if err != nil {
+		return err
+	}
+	data, about, err := c.data(d, cfg)
 	if err != nil {
 		return err
 	}
@@ -202,7 +221,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err := store.Create(ctx); err != nil {
 		return err
 	}
-	door := c.open(d, store, rules, "train")
+	door := c.open(d, store, cfg.Retrain.Gate, "train")
 	door.MinEvents = c.MinEvents
 	defer func() { err = interrupted(ctx, door, err) }()
 	if err := door.Begin(ctx); err != nil {
@@ -227,20 +246,6 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 		}
 	}
 	return errors.Join(c.print(d, trained), told(d.Log, entry))
-}
-
-// rules returns those of the gate, and what the site says.
-func (c *trainCmd) rules() (gate.Settings, *report.Site, error) {
-	r := config.Default().Retrain
-	if c.Config != "" {
-		cfg, err := config.Load(c.Config)
-		if err != nil {
-			return r.Gate, nil, err
-		}
-		r = cfg.Retrain
-	}
-	site, err := readSite(cmp.Or(c.Site, r.Site))
-	return r.Gate, site, err
 }
 
 // settings returns what the flags say about the models.
@@ -269,7 +274,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 }
 
 // data returns the notes to train on, and what reports say of them.
-func (c *trainCmd) data(d *cli.Deps) (_ train.Data, about report.Data, _ error) {
+func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about report.Data, _ error) {
 	columns, err := c.columns()
 	if err != nil {
 		return train.Data{}, about, err
@@ -298,7 +303,8 @@ func (c *trainCmd) data(d *cli.Deps) (_ train.Data, about report.Data, _ error) 
 		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column; otherwise every figure is too good",
 			"share", recurring.Share, "notes", recurring.Notes)
 	}
-	return train.Data{Rows: t.Rows, Aux: columns.Features(), Classes: t.Classes, Admission: t.Admission}, about, nil
+	data, err := cleaned(d, t, &columns, cfg)
+	return data, about, err
 }
 
 func (c *trainCmd) print(d *cli.Deps, t *train.Trained) error {

@@ -44,6 +44,7 @@ func contractPrediction() Prediction {
 		Evidence: []Evidence{
 			{0, 12, "hip \"rotated\"", "affirmed", 3.02, []string{"hip", "rotat"}}, {17, 26, "", "negated", 0.12, []string{}}, {Contribution: -0.08},
 		},
+		Warnings:       []Warning{{"vitals.hr", ValueOutOfRange}, {"sex", ValueUnknownLevel}},
 		KnownTermShare: 0.91,
 	}
 }
@@ -103,7 +104,7 @@ func predictionGen() *rapid.Generator[Prediction] {
 		surface := func() []string { return rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "surface") }
 		p := Prediction{
 			SchemaVersion: "1", VisitID: str(), ArrivedAt: str(), ScoredAt: str(), Complaint: str(), Model: Model{str(), str(), str(), str()},
-			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{}, Evidence: []Evidence{},
+			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{}, Evidence: []Evidence{}, Warnings: []Warning{},
 			KnownTermShare: num(), Abstained: rapid.Bool().Draw(t, "abstained"), AbstainReason: str(),
 		}
 		if rapid.Bool().Draw(t, "several outcomes") {
@@ -140,6 +141,9 @@ func predictionGen() *rapid.Generator[Prediction] {
 		if rapid.Bool().Draw(t, "has a rest") {
 			p.Evidence = append(p.Evidence, Evidence{Contribution: num()})
 		}
+		for range some() {
+			p.Warnings = append(p.Warnings, Warning{str(), WarningCode(str())})
+		}
 		return p
 	})
 }
@@ -167,7 +171,7 @@ func TestNilSlicesAreEmptyLists(t *testing.T) {
 	t.Parallel()
 	p := Prediction{Topics: []Topic{{Terms: []Term{{}}}, {}}, Words: []Word{{}}}
 	got := string(p.AppendJSON(nil))
-	for _, want := range []string{`"surface":[]`, `"terms":[]`, `"aux":[]`, `"schema_version":"1"`} {
+	for _, want := range []string{`"surface":[]`, `"terms":[]`, `"aux":[]`, `"warnings":[]`, `"schema_version":"1"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in %s", want, got)
 		}

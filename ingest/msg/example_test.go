@@ -30,7 +30,7 @@ func ExamplePrediction_AppendJSON() {
 	_, rest, _ := bytes.Cut(p.AppendJSON(nil), []byte(`"intercept":0,`))
 	fmt.Printf("%s\n", rest)
 	// Output:
-	// "topics":[],"aux":[{"name":"age","value":78,"contribution":0.666666666667}],"evidence":[],"known_term_share":0,"abstained":false,"abstain_reason":""}
+	// "topics":[],"aux":[{"name":"age","value":78,"contribution":0.666666666667}],"evidence":[],"warnings":[],"known_term_share":0,"abstained":false,"abstain_reason":""}
 }
 
 func ExampleDecodeResponse() {

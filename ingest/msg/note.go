@@ -41,7 +41,7 @@ type Note struct {
 	SchemaVersion string   `json:"schema_version"`
 	VisitID       string   `json:"visit_id"`
 	Site          string   `json:"site,omitzero"`
-	ArrivedAt     string   `json:"arrived_at,omitzero"` // RFC 3339, kept as it came and not checked
+	ArrivedAt     string   `json:"arrived_at,omitzero"` // RFC 3339; as it came, which package intake checks
 	Complaint     string   `json:"complaint,omitzero"`
 	Text          string   `json:"text"`
 	Age           Optional `json:"age,omitzero"` // years
@@ -52,7 +52,7 @@ type Note struct {
 	PatientID string `json:"patient_id,omitzero"`
 }
 
-// Vitals are the measurements at triage. Their plausibility is not checked.
+// Vitals are the measurements at triage, as they came: package intake says which values count.
 type Vitals struct {
 	SBP   Optional `json:"sbp,omitzero"`    // systolic blood pressure, mmHg
 	DBP   Optional `json:"dbp,omitzero"`    // diastolic blood pressure, mmHg
@@ -100,6 +100,18 @@ func (n *Note) Value(name string) Value {
 	}
 	return Value{}
 }
+
+// NumberNames returns the names by which Number finds all numbers of a note.
+func NumberNames() []string {
+	names := []string{"age", "acuity"}
+	for _, vital := range VitalNames() {
+		names = append(names, "vitals."+vital)
+	}
+	return names
+}
+
+// WordNames returns the names by which Word finds all texts of a note.
+func WordNames() []string { return []string{"sex", "site"} }
 
 // VitalNames returns the names of the vitals.
 func VitalNames() []string { return []string{"sbp", "dbp", "hr", "rr", "temp_c", "spo2"} }

@@ -47,10 +47,12 @@ type Prediction struct {
 	Aux                  []Aux    `json:"aux"`
 	// Evidence is the same sum by place, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by |Contribution|, largest
 	// first, the rest last.
-	Evidence       []Evidence `json:"evidence"`
-	KnownTermShare float64    `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
-	Abstained      bool       `json:"abstained"`
-	AbstainReason  string     `json:"abstain_reason"`
+	Evidence []Evidence `json:"evidence"`
+	// Warnings name the fields of the note that were not read as they came.
+	Warnings       []Warning `json:"warnings"`
+	KnownTermShare float64   `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
+	Abstained      bool      `json:"abstained"`
+	AbstainReason  string    `json:"abstain_reason"`
 }
 
 // Class is one outcome of several with its calibrated probability.
@@ -227,6 +229,7 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 	}
 	dst = appendList(dst, `,"aux":[`, p.Aux, (*Aux).appendJSON)
 	dst = p.AppendEvidence(append(dst, `,"evidence":`...))
+	dst = p.AppendWarnings(append(dst, `,"warnings":`...))
 	dst = appendNumber(dst, `,"known_term_share":`, p.KnownTermShare)
 	dst = strconv.AppendBool(append(dst, `,"abstained":`...), p.Abstained)
 	dst = appendText(dst, `,"abstain_reason":`, p.AbstainReason)
@@ -236,6 +239,11 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 // AppendEvidence appends the list of evidence as a JSON array to dst.
 func (p *Prediction) AppendEvidence(dst []byte) []byte {
 	return appendList(dst, `[`, p.Evidence, (*Evidence).appendJSON)
+}
+
+// AppendWarnings appends the list of warnings as a JSON array to dst.
+func (p *Prediction) AppendWarnings(dst []byte) []byte {
+	return appendList(dst, `[`, p.Warnings, (*Warning).appendJSON)
 }
 
 func (m *Model) appendJSON(dst []byte) []byte {

@@ -190,6 +190,7 @@ func TestSchemasRefuse(t *testing.T) {
 		"against nothing":          {Schema("prediction"), goldenWith(t, "classes", `"against":"discharged"`, `"against":""`)},
 		"a class, no probability":  {Schema("prediction"), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
 		"admission more than sure": {Schema("prediction"), goldenWith(t, "classes", `"admission_probability":0.9`, `"admission_probability":1.1`)},
+		"a warning of no kind":     {Schema("prediction"), goldenWith(t, "prediction", `"code":"unknown_level"`, `"code":"strange"`)},
 		"prediction of text":       {Schema("prediction"), `"x"`},
 		"a champion of nothing":    {Schema("champion"), `{"schema_version":"1","generation":"g","model":{"name":"_other"}}`},
 		"response without answers": {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},

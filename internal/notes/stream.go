@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
@@ -50,7 +51,7 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	if len(rows.in.Header) != r.known {
 		r.find()
 	}
-	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text), strings.TrimSpace(rows.cell(rows.Complaint)), rows.value(rows.Time)
+	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text), strings.TrimSpace(rows.cell(rows.Complaint)), rfc3339(rows.value(rows.Time))
 	if rows.in.Index(rows.ID) < 0 {
 		n.VisitID = strconv.Itoa(rows.row.Line)
 	}
@@ -67,14 +68,18 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	return rows.row.Line, nil
 }
 
+// rfc3339 returns a time in the form of messages, and anything else as it is, which the scorer names in a warning.
+func rfc3339(s string) string {
+	if t, err := ParseTime(s); err == nil {
+		return t.Format(time.RFC3339Nano)
+	}
+	return s
+}
+
 // find finds the column of each field in the header, words first.
 func (r *Reader) find() {
 	r.known, r.fields = len(r.rows.in.Header), nil
-	names := []string{"sex", "site", "age", "acuity"}
-	for _, vital := range msg.VitalNames() {
-		names = append(names, "vitals."+vital)
-	}
-	for _, name := range names {
+	for _, name := range append(msg.WordNames(), msg.NumberNames()...) {
 		if column := r.column(name); column != "" {
 			r.fields = append(r.fields, field{name, column})
 		}

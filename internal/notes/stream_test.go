@@ -41,7 +41,7 @@ func stream(t *testing.T, path string, columns Columns) (all []msg.Note, bad []s
 func TestReader(t *testing.T) {
 	t.Parallel()
 	full := msg.Note{
-		SchemaVersion: "1", VisitID: "V1", Site: "A", ArrivedAt: "2026-11-20", Complaint: "Fall", Text: " glf, hip pain ", Sex: "F",
+		SchemaVersion: "1", VisitID: "V1", Site: "A", ArrivedAt: "2026-11-20T00:00:00Z", Complaint: "Fall", Text: " glf, hip pain ", Sex: "F",
 		Age: msg.Some(78), Acuity: msg.Some(2), Vitals: msg.Vitals{HR: msg.Some(110), SpO2: msg.Some(91.5)},
 	}
 	for name, c := range map[string]struct {

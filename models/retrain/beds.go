@@ -73,7 +73,7 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 
 // history returns the visits of the site.
 func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *train.Trained) (*beds.History, error) {
-	p, err := trained.Probabilities(train.Data{Rows: rows, Aux: aux, Pooled: true})
+	p, err := trained.Probabilities(train.Data{Rows: rows, Aux: aux, Intake: j.Settings.Intake, Pooled: true})
 	if err != nil {
 		return nil, fmt.Errorf("scoring the past: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -230,11 +231,14 @@ func (c *collector) note(m *Message) error {
 		read.refuse(err.Error(), m.Place)
 		return nil
 	}
-	arrived, ok := instant(m.Recorded, n.ArrivedAt)
-	if !ok {
-		read.refuse(BadTime, m.Place)
-		return nil
+	at, why := c.settings.Intake.Arrived(n.ArrivedAt)
+	if why != "" {
+		c.counts.Implausible[intake.ArrivedField]++
 	}
+	if at.IsZero() {
+		at = m.Recorded
+	}
+	arrived := micros(at)
 	v, decided := &visit{}, false
 	if i, ok := c.index[n.VisitID]; ok {
 		v, decided = &c.visits[i], true

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/retrain"
@@ -147,42 +148,81 @@ func TestExcluded(t *testing.T) {
 	untimed := noteOf(5, 0, arrived(""))
 	late := noteOf(6, 0, arrived(""))
 	late.Recorded = at(3)
+	lateNoon := noteOf(12, 0, arrived("12:00")) // as if it did not tell
+	lateNoon.Recorded = at(3)
 	notes := []retrain.Message{
 		noteOf(0, 1), noteOf(1, 2), noteOf(1, 2), noteOf(1, 2, text("corrected: fell twice")), noteOf(50, 3), noteOf(3, 3), noteOf(4, 101), noteOf(2, -30*24),
 		untimed, late, noteOf(7, 4),
 		{Key: []byte("v0007")},
-		noteOf(8, 5, arrived("noon")),
+		noteOf(8, 5, arrived("noon")), noteOf(10, 5, arrived("1970-01-01T00:00:00Z")), lateNoon,
 		{Value: []byte(`{"schema_version":"2"}`)},
 		{Value: []byte("fell")},
 		noteOf(9, 6, func(n *msg.Note) { n.SchemaVersion = "2" }),
 		{Key: []byte("v0077")},
 	}
 	labels, past := collect(t, &memory{outcomes, notes}, retrain.Settings{AsOf: at(100), Window: 7 * 24 * time.Hour})
-	if d := cmp.Diff(map[string]bool{"v0000": true, "v0001": false, "v0006": true}, labels); d != "" {
+	if d := cmp.Diff(map[string]bool{"v0000": true, "v0001": false, "v0006": true, "v0012": true}, labels); d != "" {
 		t.Error(d)
 	}
 	c := past.Counts
 	want := map[retrain.Reason]int{
-		retrain.Repeated: 1, retrain.Superseded: 1, retrain.Undecided: 1, retrain.Cancelled: 1, retrain.AfterCutOff: 1, retrain.BeforeWindow: 1, retrain.NoTime: 1, retrain.Erased: 1,
+		retrain.Repeated: 1, retrain.Superseded: 1, retrain.Undecided: 1, retrain.Cancelled: 1, retrain.AfterCutOff: 1, retrain.BeforeWindow: 1, retrain.NoTime: 3, retrain.Erased: 1,
 	}
 	if d := cmp.Diff(want, c.Excluded); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]int{"unknown_schema_version: schema_version": 2, "not_json": 1, retrain.BadTime: 1}, c.Notes.Refused); d != "" {
+	if d := cmp.Diff(map[string]int{"unknown_schema_version: schema_version": 2, "not_json": 1}, c.Notes.Refused); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string]int{"arrived_at": 3}, c.Implausible); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(map[string]string{"wrong_type: disposition": "outcomes:22", retrain.BadTime: "outcomes:23"}, c.Outcomes.First); d != "" {
 		t.Error(d)
 	}
-	// 20 visits and v0099 have an outcome; 0 to 7 but 3 have a note that could be read, and 3 is cancelled.
-	if c.WithoutNote != 21-8 || c.Notes.Empty != 2 {
+	// 20 visits and v0099 have an outcome; 0 to 8, 10 and 12 have a note that could be read, and 3 is cancelled.
+	if c.WithoutNote != 21-11 || c.Notes.Empty != 2 {
 		t.Errorf("%d outcomes without a note, %d empty messages", c.WithoutNote, c.Notes.Empty)
 	}
 	warnings := strings.Join(c.Warnings(), "\n")
-	for _, want := range []string{"could not be read", "notes:13", "2 of 5 notes have no outcome"} {
+	for _, want := range []string{"could not be read", "notes:15", "3 values of arrived_at cannot be", "2 of 6 notes have no outcome"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is not in the warnings:\n%s", want, warnings)
 		}
+	}
+}
+
+// TestImplausible: what cannot be is no value of a row, and a level has one spelling.
+func TestImplausible(t *testing.T) {
+	t.Parallel()
+	var m memory
+	sexes := []string{"F", "FEMALE", "F", "2", "M"}
+	for i, sex := range sexes {
+		m.outcomes = append(m.outcomes, outcomeOf(i, 9, msg.Admitted))
+		m.notes = append(m.notes, noteOf(i, float64(i), func(n *msg.Note) { n.Sex, n.Age, n.Acuity = sex, msg.Some(float64(40+900*(i%2))), msg.Some(3) }))
+	}
+	r := intake.Default()
+	r.Ranges["acuity"] = []float64{1, 2} // of the site
+	in, err := intake.New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aux := []train.Aux{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}, {Name: "acuity", Kind: models.Numeric}}
+	_, past := collect(t, &m, retrain.Settings{Aux: aux, Intake: in})
+	for i := range sexes {
+		want := []msg.Value{{}, msg.Text("F"), {}}
+		if i%2 == 0 {
+			want[0] = msg.Number(40)
+		}
+		if sexes[i] == "M" {
+			want[1] = msg.Text("M")
+		}
+		if !slices.Equal(past.Rows[i].Aux, want) {
+			t.Errorf("row %d: got %v, want %v", i, past.Rows[i].Aux, want)
+		}
+	}
+	if d := cmp.Diff(map[string]int{"age": 2, "acuity": 5}, past.Counts.Implausible); d != "" {
+		t.Error(d)
 	}
 }
 

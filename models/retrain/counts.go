@@ -27,7 +27,7 @@ const (
 	Erased       Reason = "erased"        // by an empty message with the key of the visit
 )
 
-// BadTime is the reason for a refused message whose arrived_at, decided_at or recorded_at is no time of RFC 3339. The
+// BadTime is the reason for a refused outcome whose decided_at or recorded_at is no time of RFC 3339. The
 // other reasons for which messages are refused are those of package msg.
 const BadTime = "bad_time"
 
@@ -56,6 +56,9 @@ type Counts struct {
 	Outcomes Read      `json:"outcomes"`
 	// Excluded counts notes. Messages = Empty + all Refused + all Excluded + Documents.
 	Excluded map[Reason]int `json:"excluded"`
+	// Implausible counts, by field, the values that count as missing, as package intake says: arrivals of the notes that were read, and
+	// numbers of the rows.
+	Implausible map[string]int `json:"implausible"`
 
 	Documents    int            `json:"documents"` // rows, one for each visit
 	Events       int            `json:"events"`    // of them positive
@@ -96,7 +99,7 @@ type SplitCounts struct {
 
 func newCounts() Counts {
 	read := func() Read { return Read{Refused: map[string]int{}, First: map[string]string{}} }
-	return Counts{Notes: read(), Outcomes: read(), Excluded: map[Reason]int{}, Dispositions: map[string]int{}}
+	return Counts{Notes: read(), Outcomes: read(), Excluded: map[Reason]int{}, Implausible: map[string]int{}, Dispositions: map[string]int{}}
 }
 
 // Shares above which Warnings speaks up. They are far above what invented notes without a fault show (package synth).
@@ -123,6 +126,11 @@ func (c *Counts) Warnings() (all []string) {
 		}
 		if share(refused, r.Messages) > manyRefused {
 			warn("%d of %d %s could not be read: %s", refused, r.Messages, r.what, r.reasons())
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(c.Implausible)) {
+		if n := c.Implausible[field]; share(n, c.Notes.Messages) > manyRefused {
+			warn("%d values of %s cannot be, and count as missing: look at the sender, or at the section input of the configuration", n, field)
 		}
 	}
 	undecided := c.Excluded[Undecided] + c.Excluded[Cancelled]

@@ -144,7 +144,7 @@ func naive(m *memory, asOf time.Time, window time.Duration) map[string]bool {
 		if err == nil {
 			arrived, err = time.Parse(time.RFC3339, strings.TrimSpace(n.ArrivedAt))
 		}
-		if err != nil || arrived.IsZero() || arrived.After(asOf) || arrived.Before(asOf.Add(-window)) {
+		if err != nil || arrived.UTC().Year() < 1990 || arrived.UTC().Year() >= 2100 || arrived.After(asOf) || arrived.Before(asOf.Add(-window)) {
 			continue
 		}
 		var latest time.Time

@@ -3,6 +3,7 @@ package retrain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -20,6 +21,8 @@ func (c *collector) finish(sources []string) (*Past, error) {
 	decided.dropErased()
 	sort.Sort(&decided)
 	c.rows = decided.rows
+	data := train.Data{Rows: c.rows, Aux: c.settings.Aux, Intake: c.settings.Intake}
+	maps.Copy(c.counts.Implausible, data.Clean())
 	c.counts.Documents = len(c.rows)
 	for i := range c.rows {
 		if c.rows[i].Positive {

@@ -63,8 +63,8 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	}
 	r := &Result{Counts: past.Counts}
 	aux, rows := answered(j.Settings.Aux, past.Rows)
-	training := train.Data{Rows: folds.Take(rows, past.Split.Train), Aux: aux, Pooled: true}
-	judged := train.Data{Rows: folds.Take(rows, past.Split.Test), Aux: aux, Pooled: true}
+	training := train.Data{Rows: folds.Take(rows, past.Split.Train), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
+	judged := train.Data{Rows: folds.Take(rows, past.Split.Test), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
 	j.Door.Created = time.Now().UTC().Truncate(time.Second)
 	fit := train.Job{
 		Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -41,6 +42,8 @@ type Settings struct {
 	Admission []msg.Disposition
 	// Aux are the auxiliary features, each named as the note's field.
 	Aux []train.Aux
+	// Intake says which values of a note count; nil is intake.Standard.
+	Intake *intake.Intake
 	// MinDocuments and MinEvents bound the notes to train on from below; 0 is the default.
 	MinDocuments, MinEvents int
 	// Judged is the share of the latest notes that are judged on; 0 is DefaultJudged.
@@ -71,6 +74,9 @@ func (s Settings) withDefaults() (Settings, error) {
 	}
 	if s.Judged == 0 {
 		s.Judged = DefaultJudged
+	}
+	if s.Intake == nil {
+		s.Intake = intake.Standard()
 	}
 	if s.MinDocuments == 0 {
 		s.MinDocuments = DefaultMinDocuments

@@ -134,7 +134,7 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	}
 	if before != nil {
 		notes.Fixed = before.models[models.Other].Classes() != nil
-		notes.Champion = before.models.probabilities(c.Notes.Rows, c.Notes.Aux)
+		notes.Champion = before.models.probabilities(&c.Notes)
 		c.keepServed(before.generation, notes.Challenger, notes.Champion)
 	}
 	e := &Entry{}

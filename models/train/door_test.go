@@ -148,7 +148,7 @@ func TestDoorRecalibrates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, after := range c.models.probabilities(d.Rows, d.Aux) {
+	for i, after := range c.models.probabilities(&d) {
 		if want := fit.Apply(before[i]); after < want-1e-12 || after > want+1e-12 {
 			t.Fatalf("note %d has the probability %v, want %v", i, after, want)
 		}

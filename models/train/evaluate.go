@@ -417,7 +417,7 @@ func (t *trial) predict(fitted *Fitted) (predictions, error) {
 	if err != nil {
 		return p, err
 	}
-	scorer := model.Scorer(classifier.Options{})
+	scorer := model.Scorer(classifier.Options{Intake: t.data.Intake})
 	var said msg.Prediction
 	for i, row := range t.test {
 		aux := row.Aux

@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -75,9 +76,11 @@ type Aux struct {
 
 // Data is the notes that a model is trained on.
 type Data struct {
-	Rows   []Row
-	Aux    []Aux // names and kinds of the rows' auxiliary values
-	Pooled bool  // the rows have several complaints, and the complaint is an auxiliary feature
+	Rows []Row
+	Aux  []Aux // names and kinds of the rows' auxiliary values
+	// Intake is what models read the rows by, as scorers do; nil is intake.Standard. See Clean.
+	Intake *intake.Intake
+	Pooled bool // the rows have several complaints, and the complaint is an auxiliary feature
 	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
 	// nil for yes and no.
 	Classes   []string
@@ -92,6 +95,24 @@ type Data struct {
 func (d Data) subset(at []int) Data {
 	d.Rows = folds.Take(d.Rows, at)
 	return d
+}
+
+// Clean changes the auxiliary values of the rows as Intake says: numbers that cannot be are missing, and a level has one spelling. It
+// returns how many numbers there were of each column, without those of none.
+func (d *Data) Clean() map[string]int {
+	if d.Intake == nil {
+		d.Intake = intake.Standard()
+	}
+	implausible, values := map[string]int{}, make([]*msg.Value, len(d.Rows))
+	for a, aux := range d.Aux {
+		for i := range d.Rows {
+			values[i] = &d.Rows[i].Aux[a]
+		}
+		if n := d.Intake.Clean(aux.Name, values); n > 0 {
+			implausible[aux.Name] = n
+		}
+	}
+	return implausible
 }
 
 // rows holds the data in the form that the stages take.

@@ -64,7 +64,7 @@ func (c *Candidate) describe(b *models.Bundle, at []int) error {
 
 // count adds what these of the notes look like to a model, or mostReference of them, spread evenly.
 func count(ref *drift.Reference, model *classifier.Model, d Data, at []int) {
-	r := newReader(model, d.Aux)
+	r := newReader(model, &d)
 	var p msg.Prediction
 	n := min(len(at), mostReference)
 	for i := range n {
@@ -94,7 +94,7 @@ func evaluated(b *models.Bundle, field string, value any) error {
 func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
 	r.read(row)
 	r.scorer.Score(row.Text, r.values, p)
-	return r.scorer.Reading(r.values, p)
+	return r.scorer.Reading(p)
 }
 
 // recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it, the

@@ -43,7 +43,7 @@ func counted(t *testing.T, b *models.Bundle, rows []Row) *drift.Reference {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, now := newReader(m, auxColumns()), referenceOf(t, b).Empty()
+	r, now := newReader(m, &Data{Aux: auxColumns()}), referenceOf(t, b).Empty()
 	var p msg.Prediction
 	for i := range rows {
 		note := r.note(&rows[i], &p)
@@ -85,7 +85,7 @@ func TestReference(t *testing.T) {
 
 	for i := range later {
 		later[i].Text = "ankle injury " + strings.Repeat("xyzzy ", 5)
-		later[i].Aux[1] = msg.Text("female")
+		later[i].Aux[1] = msg.Text("weiblich")
 	}
 	other := counted(t, b, later)
 	if shifts, err = other.Against(ref); err != nil || shifts.Scores.PSI < 6*shifts.Scores.Expected || shifts.Topics.PSI < 0.25 {

@@ -32,12 +32,12 @@ var errWithoutOther = fmt.Errorf("the generation has no model %q: %w", models.Ot
 
 // probabilities returns the probability of admission of each row, by the model of its complaint or that of all. Auxiliary
 // values that the rows do not have are missing.
-func (s served) probabilities(rows []Row, aux []Aux) []float64 {
-	out := make([]float64, len(rows))
-	for name, at := range scoredBy(rows, s.has) {
-		r := newReader(s[name], aux)
+func (s served) probabilities(d *Data) []float64 {
+	out := make([]float64, len(d.Rows))
+	for name, at := range scoredBy(d.Rows, s.has) {
+		r := newReader(s[name], d)
 		for _, i := range at {
-			out[i] = r.probability(&rows[i])
+			out[i] = r.probability(&d.Rows[i])
 		}
 	}
 	return out
@@ -46,7 +46,7 @@ func (s served) probabilities(rows []Row, aux []Aux) []float64 {
 // has reports whether there is a model of that name.
 func (s served) has(model string) bool { return s[model] != nil }
 
-// reader scores rows with one model.
+// reader scores rows with one model, as a scorer of the stream reads them.
 type reader struct {
 	scorer *classifier.Scorer
 	from   []int // for each auxiliary column of the model its place in a row: -1 is missing, -2 the complaint
@@ -58,10 +58,11 @@ const (
 	ofComplaint = -2
 )
 
-func newReader(m *classifier.Model, aux []Aux) *reader {
-	r := &reader{scorer: m.Scorer(classifier.Options{Limits: classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}}), values: make([]msg.Value, len(m.Aux()))}
+func newReader(m *classifier.Model, d *Data) *reader {
+	few := classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}
+	r := &reader{scorer: m.Scorer(classifier.Options{Limits: few, Intake: d.Intake}), values: make([]msg.Value, len(m.Aux()))}
 	for _, column := range m.Aux() {
-		r.from = append(r.from, place(aux, column.Name))
+		r.from = append(r.from, place(d.Aux, column.Name))
 	}
 	return r
 }
@@ -107,5 +108,5 @@ func (t *Trained) Probabilities(d Data) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.probabilities(d.Rows, d.Aux), nil
+	return s.probabilities(&d), nil
 }

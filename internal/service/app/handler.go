@@ -93,7 +93,7 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	model, note := w.scorer.Reading(p)
 	current.counters[model].Add(&note, at)
 	if h.metrics != nil {
-		h.metrics.observe(p)
+		h.metrics.observe(p, at)
 	}
 	if h.shadow != nil {
 		h.shadow.offer(r)

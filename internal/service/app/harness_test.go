@@ -25,6 +25,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
@@ -368,7 +369,11 @@ func (s *site) predicted(records []*kgo.Record) map[string]string {
 		in.Write(r.Value)
 		in.WriteByte('\n')
 	}
-	options := classifier.Options{Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words, Evidence: s.config.Scoring.Evidence}, Class: s.config.Predictions.Class}
+	rules, err := intake.New(s.config.Input)
+	if err != nil {
+		s.Fatal(err)
+	}
+	options := classifier.Options{Intake: rules, Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words, Evidence: s.config.Scoring.Evidence}, Class: s.config.Predictions.Class}
 	if _, err := set.Predict(s.Context(), options, scoring.Batch{Lines: &in, Out: &out}); err != nil {
 		s.Fatal(err)
 	}

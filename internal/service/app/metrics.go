@@ -1,22 +1,45 @@
 package app
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/models"
 )
 
 // predictionMetrics describe the predictions.
 type predictionMetrics struct {
 	admit, notAdmit, abstained prometheus.Counter
 	probability, unknown       prometheus.Histogram
+	warnings                   map[msg.Warning]prometheus.Counter
 }
+
+// farFromNow is the code of arrivals more than a year from now. It is in no prediction, which depends on note and model alone.
+const farFromNow msg.WarningCode = "far_from_now"
+
+const year = 366 * 24 * time.Hour
 
 func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	in := promauto.With(r)
 	decisions := in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_predictions_total", Help: "Predictions made, by decision."}, []string{"decision"})
+	warnings := in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_input_warnings_total", Help: "Values of notes that count as missing or that the model does not know, by field and what is wrong."}, []string{"field", "code"})
+	all := map[msg.Warning]prometheus.Counter{}
+	add := func(code msg.WarningCode, fields ...string) {
+		for _, field := range fields {
+			all[msg.Warning{Field: field, Code: code}] = warnings.WithLabelValues(field, string(code))
+		}
+	}
+	add(msg.ValueOutOfRange, append(msg.NumberNames(), intake.ArrivedField)...)
+	add(msg.ValueUnknownLevel, append(msg.NumberNames(), msg.WordNames()...)...)
+	add(msg.ValueUnknownComplaint, models.ComplaintColumn)
+	add(msg.ValueBadTime, intake.ArrivedField)
+	add(farFromNow, intake.ArrivedField)
 	return &predictionMetrics{
+		warnings:    all,
 		admit:       decisions.WithLabelValues(string(msg.Admit)),
 		notAdmit:    decisions.WithLabelValues(string(msg.NotAdmit)),
 		abstained:   in.NewCounter(prometheus.CounterOpts{Name: "wardcast_abstentions_total", Help: "Predictions of notes in which the model knows no word."}),
@@ -25,7 +48,14 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	}
 }
 
-func (m *predictionMetrics) observe(p *msg.Prediction) {
+// observe counts a prediction made at a time.
+func (m *predictionMetrics) observe(p *msg.Prediction, at time.Time) {
+	for _, w := range p.Warnings {
+		m.warnings[w].Inc()
+	}
+	if arrived, err := time.Parse(time.RFC3339, p.ArrivedAt); err == nil && at.Sub(arrived).Abs() > year {
+		m.warnings[msg.Warning{Field: intake.ArrivedField, Code: farFromNow}].Inc()
+	}
 	if p.Decision == msg.Admit {
 		m.admit.Inc()
 	} else {

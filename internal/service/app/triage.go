@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
@@ -38,7 +39,11 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 		return nil, fmt.Errorf("with models.store %q: %w", c.Models.Store, err)
 	}
 	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words, Evidence: c.Scoring.Evidence}
-	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Class: c.Predictions.Class}, c.Scoring.Source)
+	in, err := intake.New(c.Input)
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Intake: in, Class: c.Predictions.Class}, c.Scoring.Source)
 	t.metrics = newPredictionMetrics(o.Registry)
 	if err := o.Registry.Register(t.drift); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

@@ -19,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
 )
 
@@ -27,6 +28,7 @@ type Config struct {
 	Kafka          Kafka          `yaml:"kafka"`
 	Models         Models         `yaml:"models"`
 	Scoring        Scoring        `yaml:"scoring"`
+	Input          intake.Rules   `yaml:"input"` // which values of a note count
 	Predictions    Predictions    `yaml:"predictions"`
 	Shadow         Shadow         `yaml:"shadow"`
 	Retrain        Retrain        `yaml:"retrain"`
@@ -131,6 +133,7 @@ func Default() Config {
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
+		Input:   intake.Default(),
 		Retrain: defaultRetrain(),
 		Beds:    Beds{TimeZone: "UTC", Holidays: []string{}, Available: map[string]int{}},
 		Questionnaires: Questionnaires{
@@ -244,6 +247,9 @@ func (c *Config) check() (errs []error) {
 		if rule.broken {
 			bad(rule.key, rule.why)
 		}
+	}
+	for _, err := range c.Input.Check() {
+		errs = append(errs, fmt.Errorf("input.%w", err))
 	}
 	errs = append(append(append(errs, c.HTTP.check()...), c.Retrain.Check()...), c.Beds.check()...)
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {

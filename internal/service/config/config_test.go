@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,6 +164,12 @@ func TestLoadRefuses(t *testing.T) {
 		"same response topics":  {ok + "questionnaires: {topics: {responses: x, scores: x, dead_letters: ''}}\n", []string{"questionnaires.topics.scores", "questionnaires.topics.responses", "questionnaires.topics.dead_letters: is empty"}},
 		"scores to the notes":   {ok + "questionnaires: {topics: {scores: triage.notes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.notes"}},
 		"scores to outcomes":    {ok + "questionnaires: {topics: {scores: triage.outcomes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.outcomes"}},
+		"a range upside down":   {ok + "input:\n  ranges:\n    age: [120, 0]\n", []string{"line 4: input.ranges.age: ", "[120 0] is not two numbers"}},
+		"half a range":          {ok + "input: {ranges: {age: [120]}}\n", []string{"line 2: input.ranges.age: ", "[120] is not two numbers"}},
+		"a range of nothing":    {ok + "input: {ranges: {vitals.pulse: [0, 300]}}\n", []string{"line 2: input.ranges.vitals.pulse: ", "vitals.hr"}},
+		"a spelling twice":      {ok + "input: {levels: {sex: {female: [F], male: [f]}}}\n", []string{"line 2: input.levels.sex.male: ", `"f"`, `"female"`}},
+		"no arrivals":           {ok + "input: {arrived_at: [2026-01-01, 2025-01-01]}\n", []string{"line 2: input.arrived_at: ", `["2026-01-01" "2025-01-01"] is not two days`}},
+		"unknown input":         {ok + "input: {range: {}}\n", []string{"line 2", `"range"`, `"ranges"`}},
 		"negative explanation":  {ok + "scoring: {terms: -1}\n", []string{"scoring"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,6 +231,21 @@ retrain: {site: site.yaml, window_days: 90, admission: [admitted, transferred], 
 	}
 	if past, fit := c.Retrain.Past(), c.Retrain.Fit(); past.Window != 90*24*time.Hour || fit.MinEvents != 30 || !fit.WarmStart {
 		t.Errorf("past %+v, fit %+v", past, fit)
+	}
+}
+
+// TestLoadInput: a field that is named replaces its default, the others stay.
+func TestLoadInput(t *testing.T) {
+	t.Parallel()
+	c, err := Load(write(t, "kafka: {brokers: [a:1]}\ninput: {ranges: {vitals.temp_c: [75, 115], age: [-.inf, .inf]}, levels: {sex: {female: [w]}, site: {Main: [m1]}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default().Input
+	want.Ranges["vitals.temp_c"], want.Ranges["age"] = []float64{75, 115}, []float64{math.Inf(-1), math.Inf(1)}
+	want.Levels["sex"], want.Levels["site"] = map[string][]string{"female": {"w"}}, map[string][]string{"Main": {"m1"}}
+	if d := cmp.Diff(want, c.Input); d != "" {
+		t.Errorf("-want +got:\n%s", d)
 	}
 }
 

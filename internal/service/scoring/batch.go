@@ -57,6 +57,7 @@ type Row struct {
 	Model       string   `parquet:"model,optional"`
 	Version     string   `parquet:"version,optional"`
 	Abstained   *bool    `parquet:"abstained,optional"`
+	Warnings    string   `parquet:"warnings,optional"` // JSON, as in the message
 	Evidence    string   `parquet:"evidence,optional"` // JSON, as in the message
 	Error       string   `parquet:"error,optional"`
 }
@@ -246,7 +247,7 @@ func (w *lineWorker) run(batch []line) {
 		}
 		w.counts.Scored++
 		if p := &w.prediction; w.rowed {
-			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), string(p.AppendEvidence(nil)), ""})
+			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), string(p.AppendWarnings(nil)), string(p.AppendEvidence(nil)), ""})
 		} else {
 			w.out = append(p.AppendJSON(w.out), '\n')
 		}

@@ -328,7 +328,7 @@ func TestPredictTables(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &p); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Row{"a", &p.Probability, string(p.Decision), &p.Logit, "cough", p.Model.Version, &p.Abstained, string(p.AppendEvidence(nil)), ""}, rows[0]); d != "" {
+	if d := cmp.Diff(Row{"a", &p.Probability, string(p.Decision), &p.Logit, "cough", p.Model.Version, &p.Abstained, `[{"field":"complaint","code":"unknown_complaint"}]`, string(p.AppendEvidence(nil)), ""}, rows[0]); d != "" {
 		t.Error(d)
 	}
 	for i, visit := range []string{"b", "c", "d"} {

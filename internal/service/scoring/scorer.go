@@ -5,6 +5,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -41,11 +42,14 @@ const (
 
 // Scorer returns a scorer for one goroutine.
 func (s *Set) Scorer(options classifier.Options) *Scorer {
+	if options.Intake == nil {
+		options.Intake = intake.Standard()
+	}
 	return &Scorer{Set: s, options: options, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
 }
 
 // Score answers a note in p, whose slices it reuses, with scoredAt as the time. The rest of the answer is a
-// pure function of note and set. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if there is
+// pure function of note, set and options. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if there is
 // a model neither for the complaint nor for all complaints.
 func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	r := s.route(n.Complaint)
@@ -55,15 +59,16 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	}
 	r.read(n)
 	p.SchemaVersion = msg.SchemaVersion
-	p.VisitID, p.ArrivedAt, p.Complaint, p.ScoredAt = n.VisitID, n.ArrivedAt, n.Complaint, scoredAt
+	p.VisitID, p.Complaint, p.ScoredAt = n.VisitID, n.Complaint, scoredAt
 	r.scorer.Score(n.Text, r.values, p)
+	s.options.Intake.Note(n, p)
 	return nil
 }
 
 // Reading returns the model that answered the last note of Score in p, and what the note looks like to it. It is valid until
 // the next call.
 func (s *Scorer) Reading(p *msg.Prediction) (*classifier.Model, drift.Note) {
-	return s.last.model, s.last.scorer.Reading(s.last.values, p)
+	return s.last.model, s.last.scorer.Reading(p)
 }
 
 // Model returns the model that the last note of Score was given to, nil if there is none.

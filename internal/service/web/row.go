@@ -13,15 +13,6 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// answer is a prediction as it is published, with fields that this version may not write yet.
-type answer struct {
-	msg.Prediction
-	Warnings []warning `json:"warnings"`
-}
-
-// warning says that something about a note was odd.
-type warning struct{ Field, Code string }
-
 // row is a prediction as a page shows it.
 type row struct {
 	Number   uint64
@@ -87,8 +78,8 @@ func newProbability(p *msg.Prediction) probability {
 
 // row returns what was published. A prediction that cannot be read, which no version of wardcast writes, is a row that says so.
 func (f *published) row() *row {
-	var a answer
-	if err := json.Unmarshal(f.value, &a); err != nil {
+	var p msg.Prediction
+	if err := json.Unmarshal(f.value, &p); err != nil {
 		return &row{Number: f.number, Title: "Prediction cannot be read", At: f.at, P: probability{None: true}}
 	}
 	var note *msg.Note
@@ -98,14 +89,13 @@ func (f *published) row() *row {
 			note = nil
 		}
 	}
-	r := newRow(&a, note)
+	r := newRow(&p, note)
 	r.Number, r.At = f.number, f.at
 	return r
 }
 
 // newRow returns a prediction as a page shows it; note is nil if it may not be shown.
-func newRow(a *answer, note *msg.Note) *row {
-	p := &a.Prediction
+func newRow(p *msg.Prediction, note *msg.Note) *row {
 	r := &row{Title: p.Complaint, P: newProbability(p), Model: p.Model.Name + " · " + p.Model.Version, Why: newWhy(p, note)}
 	if r.Title == "" {
 		r.Title = "Complaint not given"
@@ -126,7 +116,7 @@ func newRow(a *answer, note *msg.Note) *row {
 	if p.Abstained {
 		r.Reason = abstained(p)
 	}
-	for _, w := range a.Warnings {
+	for _, w := range p.Warnings {
 		r.Warnings = append(r.Warnings, warned(w))
 	}
 	return r
@@ -170,17 +160,22 @@ func abstained(p *msg.Prediction) *reason {
 	return &reason{strings.ReplaceAll(p.AbstainReason, "_", " "), fmt.Sprintf("The model knows %s %% of its words. Read the note.", percent(p.KnownTermShare))}
 }
 
-func warned(w warning) string {
+func warned(w msg.Warning) string {
 	name := fieldName(w.Field)
-	if w.Code == "out_of_range" {
+	switch w.Code {
+	case msg.ValueOutOfRange:
 		return name + " is out of range and was left out."
+	case msg.ValueBadTime:
+		return name + " is not a time and was left out."
+	case msg.ValueUnknownLevel, msg.ValueUnknownComplaint:
+		return name + " has a value that the model does not know."
 	}
-	return name + ": " + strings.ReplaceAll(w.Code, "_", " ") + "."
+	return name + ": " + strings.ReplaceAll(string(w.Code), "_", " ") + "."
 }
 
 // fields are the names of a note's fields for people, with unit.
 var fields = map[string][2]string{
-	"age": {"Age", ""}, "sex": {"Sex", ""}, "acuity": {"Acuity", ""}, "site": {"Site", ""}, models.ComplaintColumn: {"Complaint", ""},
+	"arrived_at": {"Arrival", ""}, "age": {"Age", ""}, "sex": {"Sex", ""}, "acuity": {"Acuity", ""}, "site": {"Site", ""}, models.ComplaintColumn: {"Complaint", ""},
 	"vitals.sbp": {"Systolic BP", ""}, "vitals.dbp": {"Diastolic BP", ""}, "vitals.hr": {"Heart rate", ""}, "vitals.rr": {"Respiratory rate", ""},
 	"vitals.temp_c": {"Temperature", " °C"}, "vitals.spo2": {"SpO₂", " %"},
 }

@@ -49,8 +49,8 @@ type token struct {
 
 // worker scores notes with one set, one at a time.
 type worker struct {
-	scorer *scoring.Scorer
-	answer answer
+	scorer     *scoring.Scorer
+	prediction msg.Prediction
 }
 
 // example is the note behind the button.
@@ -128,14 +128,14 @@ func (p *Pages) predict(page *tryPage) {
 	if set := p.options.Set(); own == nil || own.scorer.Set != set {
 		own = &worker{scorer: set.Scorer(p.options.Explain)}
 	}
-	a := &own.answer
-	if err := own.scorer.Score(note, time.Now().UTC().Format(msg.TimeFormat), &a.Prediction); err != nil {
+	said := &own.prediction
+	if err := own.scorer.Score(note, time.Now().UTC().Format(msg.TimeFormat), said); err != nil {
 		_, page.Errors["text"] = scoring.Refusal(err)
 		return
 	}
-	page.Row = newRow(a, note)
-	now := a.Admission()
-	model, _ := own.scorer.Reading(&a.Prediction)
+	page.Row = newRow(said, note)
+	now := said.Admission()
+	model, _ := own.scorer.Reading(said)
 	page.Reading = read(model.Vectorizer().Transformer(), note.Text)
 	if n := len(page.Reading.Tokens); n > 1 && !page.Row.P.None {
 		last := &page.Reading.Tokens[n-1]

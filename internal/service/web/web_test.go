@@ -100,17 +100,18 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	abstains := prediction()
 	abstains.Abstained, abstains.AbstainReason, abstains.Evidence, abstains.Complaint = true, "no_known_terms", nil, ""
-	warned := answer{Prediction: *prediction(), Warnings: []warning{{"vitals.temp_c", "out_of_range"}}}
+	warned := prediction()
+	warned.Warnings = []msg.Warning{{Field: "vitals.temp_c", Code: msg.ValueOutOfRange}}
 	for name, c := range map[string]struct {
-		a    *answer
+		p    *msg.Prediction
 		note *msg.Note
 	}{
-		"row-note": {&warned, theNote()}, "row-words": {&answer{Prediction: *prediction()}, nil}, "row-abstained": {&answer{Prediction: *abstains}, theNote()},
+		"row-note": {warned, theNote()}, "row-words": {prediction(), nil}, "row-abstained": {abstains, theNote()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := pages(t, c.note != nil)
-			r := newRow(c.a, c.note)
+			r := newRow(c.p, c.note)
 			r.Number, r.At = 7, time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC)
 			var out bytes.Buffer
 			for _, part := range []struct {

@@ -1,0 +1,136 @@
+package intake
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Rules say which values of a note count.
+type Rules struct {
+	// Arrived is two days such as 2026-11-20, in UTC: patients arrive on the first one or later, and before the second.
+	Arrived []string `yaml:"arrived_at"`
+	// Ranges are the least and the greatest plausible value of a number, by field: age, acuity, vitals.hr. A field without a range
+	// takes all numbers.
+	Ranges map[string][]float64 `yaml:"ranges"`
+	// Levels are the spellings of each level, by field (sex, site) and level. Levels and spellings are compared without regard to case
+	// and space.
+	Levels map[string]map[string][]string `yaml:"levels"`
+}
+
+// Default returns the rules of a site that has none of its own. The ranges hold all that is measured in living patients of any age;
+// codes for missing values such as 999, 0 and −1, fractions instead of percent, and degrees Fahrenheit are outside.
+func Default() Rules {
+	return Rules{
+		// Dates that programs put in place of a missing one are earlier: 1899, 1900, 1970, 1980.
+		Arrived: []string{"1990-01-01", "2100-01-01"},
+		Ranges: map[string][]float64{
+			"age":           {0, 122},   // years; the longest life on record is 122 years (Robine and Allard 1998)
+			"acuity":        {1, 5},     // ESI, Manchester, ATS, CTAS and KTAS have five levels
+			"vitals.sbp":    {30, 320},  // mmHg; no cuff measures less, hypertensive crises stay below
+			"vitals.dbp":    {10, 220},  // mmHg; as above
+			"vitals.hr":     {15, 300},  // 1/min; a slow escape rhythm; atrial flutter conducted 1:1
+			"vitals.rr":     {2, 120},   // 1/min; agonal breathing; a newborn in distress
+			"vitals.temp_c": {24, 46.5}, // °C; colder patients show no vital signs (Durrer 2003); survived (Slovis 1982)
+			"vitals.spo2":   {30, 100},  // %; the least on the top of Everest was 34 (Grocott 2009)
+		},
+		// M and F of HL7 version 2 and of English notes; 1, 2 and 0 of ISO/IEC 5218; W of German ones.
+		Levels: map[string]map[string][]string{
+			"sex": {
+				"female":  {"F", "fem", "W", "woman", "girl", "2"},
+				"male":    {"M", "man", "boy", "1"},
+				"other":   {"O", "X", "D", "diverse", "non-binary"},
+				"unknown": {"U", "unk", "0"},
+			},
+		},
+	}
+}
+
+// Intake applies rules. It is immutable and safe for concurrent use.
+type Intake struct {
+	bounds   []bound // by field
+	earliest time.Time
+	latest   time.Time                    // exclusive
+	levels   map[string]map[string]string // the folded level of each folded spelling, by field
+}
+
+// bound is the range of a field.
+type bound struct {
+	field     string
+	low, high float64
+}
+
+// New returns an Intake, or the error that joins what Check finds.
+func New(r Rules) (*Intake, error) {
+	in, errs := compile(&r)
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	return in, nil
+}
+
+// Check returns what is wrong with the rules. Each error begins with the key.
+func (r *Rules) Check() []error {
+	_, errs := compile(r)
+	return errs
+}
+
+// Standard returns an Intake of the default rules.
+func Standard() *Intake {
+	r := Default()
+	in, _ := compile(&r) // the default rules have no fault
+	return in
+}
+
+func compile(r *Rules) (in *Intake, errs []error) {
+	in = &Intake{levels: map[string]map[string]string{}}
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+	}
+	var days []time.Time
+	for _, day := range r.Arrived {
+		if at, err := time.Parse(time.DateOnly, day); err == nil {
+			days = append(days, at)
+		}
+	}
+	if len(days) != 2 || len(r.Arrived) != 2 || !days[0].Before(days[1]) {
+		bad("arrived_at", "%q is not two days such as 2026-11-20, the first before the second", r.Arrived)
+	} else {
+		in.earliest, in.latest = days[0], days[1]
+	}
+	var n msg.Note
+	for _, field := range slices.Sorted(maps.Keys(r.Ranges)) {
+		switch limits := r.Ranges[field]; {
+		case n.Number(field) == nil:
+			bad("ranges."+field, "a note has no such number; it has %s", strings.Join(msg.NumberNames(), ", "))
+		case len(limits) != 2 || !(limits[0] < limits[1]):
+			bad("ranges."+field, "%v is not two numbers, the least before the greatest", limits)
+		default:
+			in.bounds = append(in.bounds, bound{field, limits[0], limits[1]})
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(r.Levels)) {
+		if n.Word(field) == nil {
+			bad("levels."+field, "a note has no such text; it has %s", strings.Join(msg.WordNames(), ", "))
+		}
+		table := map[string]string{}
+		for _, level := range slices.Sorted(maps.Keys(r.Levels[field])) {
+			name := fold(level)
+			for _, spelling := range append([]string{level}, r.Levels[field][level]...) {
+				folded := fold(spelling)
+				if other, taken := table[folded]; folded == "" || taken && other != name {
+					bad("levels."+field+"."+level, "the spelling %q is empty, or is that of the level %q too", spelling, cmp.Or(other, level))
+				}
+				table[folded] = name
+			}
+		}
+		in.levels[field] = table
+	}
+	return in, errs
+}
