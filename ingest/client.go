@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,27 +31,27 @@ const (
 type Client struct {
 	kafka     *kafka.Client
 	transport *kafka.Transport
-	conn      Connection
+	dialer    *dialer
 	buffers   sync.Pool // of responses to fetches, as *[]byte
 	readers   sync.Pool // of these, as *recordset.Reader
 }
 
-// NewClient returns a client; it does not connect. If topics are given, it keeps metadata of these only, which matters
-// in a cluster with very many.
+// NewClient returns a client; it reads the files of conn, but does not connect. It knows only the topics given, if any are: without
+// any it asks for metadata of all topics of the cluster every second or so, once it is in use.
 func NewClient(conn Connection, topics ...string) (*Client, error) {
-	d, err := conn.Dialer()
+	d, err := newDialer(conn)
 	if err != nil {
 		return nil, err
 	}
-	dial := &net.Dialer{Timeout: d.Timeout, KeepAlive: d.KeepAlive}
-	t := &kafka.Transport{
-		Dial: dial.DialContext, DialTimeout: 2 * dialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics,
-		ClientID: d.ClientID, TLS: d.TLS, SASL: d.SASLMechanism,
-	}
+	return newClient(d, topics), nil
+}
+
+func newClient(d *dialer, topics []string) *Client {
+	t := &kafka.Transport{Dial: d.dial, DialTimeout: 2 * dialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics, ClientID: clientID}
 	return &Client{
-		kafka:     &kafka.Client{Addr: kafka.TCP(conn.Brokers...), Timeout: requestTimeout, Transport: t},
-		transport: t, conn: conn,
-	}, nil
+		kafka:     &kafka.Client{Addr: kafka.TCP(d.conn.Brokers...), Timeout: requestTimeout, Transport: t},
+		transport: t, dialer: d,
+	}
 }
 
 // Close closes the connections.
@@ -62,7 +61,7 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 // credentials, a certificate that does not fit), or that of ctx.
 func (c *Client) Await(ctx context.Context, log *slog.Logger) error {
 	for attempt := 0; ; attempt++ {
-		err := c.conn.Probe(ctx)
+		err := c.dialer.probe(ctx)
 		if err == nil || hopeless(err) {
 			return err
 		}
@@ -136,10 +135,13 @@ const (
 	DeadLetterMaxMessageBytes = 8 << 20
 )
 
-// CreateTopics creates the topics that do not exist yet, and leaves the others as they are.
+// CreateTopics creates the topics that do not exist yet, and leaves the others as they are. It is no error if all of them exist and the
+// user may not create any.
 func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	req := &kafka.CreateTopicsRequest{}
+	var names []string
 	for _, t := range topics {
+		names = append(names, t.Name)
 		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: cmp.Or(t.Partitions, DefaultPartitions), ReplicationFactor: -1}
 		if t.MaxMessageBytes > 0 {
 			k.ConfigEntries = append(k.ConfigEntries, kafka.ConfigEntry{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)})
@@ -149,11 +151,20 @@ func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 		}
 		req.Topics = append(req.Topics, k)
 	}
-	res, err := c.kafka.CreateTopics(ctx, req)
+	fresh := newClient(c.dialer, names)
+	defer fresh.Close()
+	res, err := fresh.kafka.CreateTopics(ctx, req)
 	if err != nil {
 		return fmt.Errorf("creating topics: %w", err)
 	}
-	return failed("creating", res.Errors, kafka.TopicAlreadyExists)
+	for name, err := range res.Errors {
+		res.Errors[name] = denied(err, "Create", "topic", name)
+	}
+	err = failed("creating", res.Errors, kafka.TopicAlreadyExists)
+	if _, ok := errors.AsType[*DeniedError](err); ok && c.CheckTopics(ctx, names...) == nil {
+		return nil
+	}
+	return err
 }
 
 // DeleteTopics deletes topics.
@@ -208,15 +219,19 @@ func settle(ctx context.Context, ask func() (missing []string, err error)) error
 
 // CheckTopics returns a *MissingTopicsError if a topic does not exist. It asks over fresh connections.
 func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
-	return settle(ctx, func() ([]string, error) {
-		fresh, err := NewClient(c.conn, names...)
-		if err != nil {
-			return nil, err
-		}
+	_, err := c.existing(ctx, names...)
+	return err
+}
+
+// existing returns the number of partitions of each topic, or a *MissingTopicsError. It asks over fresh connections.
+func (c *Client) existing(ctx context.Context, names ...string) (counts map[string]int, err error) {
+	err = settle(ctx, func() (missing []string, err error) {
+		fresh := newClient(c.dialer, names)
 		defer fresh.Close()
-		counts, err := fresh.partitions(ctx, names...)
+		counts, err = fresh.partitions(ctx, names...)
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] > 0 }), err
 	})
+	return counts, err
 }
 
 // partitions returns the number of partitions of each topic that exists, as far as the transport knows.
@@ -231,7 +246,7 @@ func (c *Client) partitions(ctx context.Context, names ...string) (map[string]in
 		case t.Error == nil:
 			counts[t.Name] = len(t.Partitions)
 		case !errors.Is(t.Error, kafka.UnknownTopicOrPartition):
-			return nil, fmt.Errorf("reading metadata of topic %q: %w", t.Name, t.Error)
+			return nil, fmt.Errorf("reading metadata of topic %q: %w", t.Name, denied(t.Error, "Describe", "topic", t.Name))
 		}
 	}
 	return counts, nil
@@ -250,7 +265,7 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 		err = res.Topics[topic][0].Error
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("listing offsets: %w", err)
+		return 0, 0, fmt.Errorf("listing offsets: %w", denied(err, "Describe", "topic", topic))
 	}
 	p := res.Topics[topic][0]
 	return p.FirstOffset, p.LastOffset, nil

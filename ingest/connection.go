@@ -1,21 +1,16 @@
 package ingest
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
 // Names of the SASL mechanisms that Connection accepts.
@@ -25,8 +20,6 @@ const (
 	SASLSCRAMSHA512 = "scram-sha-512"
 )
 
-const dialTimeout = 3 * time.Second
-
 // Connection says how to reach a Kafka cluster. With only Brokers set, it is
 // plain text without a login.
 type Connection struct {
@@ -34,9 +27,12 @@ type Connection struct {
 	Brokers []string
 	TLS     TLS
 	SASL    SASL
+	// Logger takes what is wrong with files that have changed; nil is silent.
+	Logger *slog.Logger
 }
 
-// TLS holds the settings of an encrypted connection. Files are PEM.
+// TLS holds the settings of an encrypted connection. Files are PEM. Each new connection uses what they hold then; if that
+// cannot be used, what they held before.
 type TLS struct {
 	Enabled bool `yaml:"enabled"`
 	// CAFile holds the authorities to trust; if empty, the system's are trusted.
@@ -54,6 +50,8 @@ type SASL struct {
 	Mechanism string
 	User      string
 	Password  Secret
+	// PasswordFile holds only the password, in place of Password. Each login uses what it holds then.
+	PasswordFile string
 }
 
 // Check returns all that is wrong with the settings, each error with the key first, as in "tls.key_file: ...". It reads no
@@ -80,71 +78,28 @@ func (c Connection) Check() (errs []error) {
 			bad("sasl.mechanism: there is no mechanism, but other keys of sasl are set")
 		}
 	case SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512:
+		if c.SASL.Password != "" && c.SASL.PasswordFile != "" {
+			bad("sasl: password and password_file exclude each other")
+		}
 	default:
 		bad("sasl.mechanism: %q is unknown; use %s, %s or %s", c.SASL.Mechanism, SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512)
 	}
 	return errs
 }
 
-// config returns nil if TLS is off.
-func (t TLS) config() (*tls.Config, error) {
-	if !t.Enabled {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading certificate authorities: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("reading certificate authorities: no certificate in %q", t.CAFile)
-		}
-	}
-	if t.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading client certificate: %w", err)
-		}
-		c.Certificates = []tls.Certificate{cert}
-	}
-	return c, nil
-}
-
-// mechanism returns nil if there is no login.
-func (s SASL) mechanism() (sasl.Mechanism, error) {
-	switch s.Mechanism {
-	case SASLPlain:
-		return plain.Mechanism{Username: s.User, Password: string(s.Password)}, nil
-	case SASLSCRAMSHA256:
-		return scram.Mechanism(scram.SHA256, s.User, string(s.Password))
-	case SASLSCRAMSHA512:
-		return scram.Mechanism(scram.SHA512, s.User, string(s.Password))
-	}
-	return nil, nil
-}
-
-// Dialer returns the dialer for kafka-go's readers and groups. It differs from
-// the transport of a Client only in type.
-func (c Connection) Dialer() (*kafka.Dialer, error) {
-	tlsConfig, errTLS := c.TLS.config()
-	mechanism, errSASL := c.SASL.mechanism()
-	if err := cmp.Or(errors.Join(c.Check()...), errTLS, errSASL); err != nil {
-		return nil, err
-	}
-	return &kafka.Dialer{ClientID: "wardcast", Timeout: dialTimeout, KeepAlive: 30 * time.Second, TLS: tlsConfig, SASLMechanism: mechanism}, nil
-}
-
 // Probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely cause.
 func (c Connection) Probe(ctx context.Context) error {
-	d, err := c.Dialer()
+	d, err := newDialer(c)
 	if err != nil {
 		return err
 	}
+	return d.probe(ctx)
+}
+
+func (d *dialer) probe(ctx context.Context) error {
 	var errs []error
-	for _, broker := range c.Brokers {
-		err := c.probe(ctx, d, broker)
+	for _, broker := range d.conn.Brokers {
+		err := d.probeBroker(ctx, broker)
 		if err == nil {
 			return nil
 		}
@@ -153,8 +108,8 @@ func (c Connection) Probe(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c Connection) probe(ctx context.Context, d *kafka.Dialer, broker string) error {
-	conn, err := d.DialContext(ctx, "tcp", broker)
+func (d *dialer) probeBroker(ctx context.Context, broker string) error {
+	conn, err := d.kafka().DialContext(ctx, "tcp", broker)
 	if err == nil {
 		defer func() { _ = conn.Close() }()
 		if err = conn.SetDeadline(time.Now().Add(2 * dialTimeout)); err == nil {
@@ -164,7 +119,7 @@ func (c Connection) probe(ctx context.Context, d *kafka.Dialer, broker string) e
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("dialing broker %s: %w%s", broker, err, c.hint(err))
+	return fmt.Errorf("dialing broker %s: %w%s", broker, err, d.conn.hint(err))
 }
 
 // hint names, in parentheses, the likely cause of an error that does not name it, or "".

@@ -17,7 +17,15 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
-const drainTimeout = 20 * time.Second // of Run
+const (
+	// rebalanceTimeout is how long brokers wait for a member to end its work when partitions move. A member may need one
+	// heartbeat to learn of it, and drainTimeout to end its work.
+	rebalanceTimeout = 30 * time.Second
+	// drainTimeout bounds the end of a generation, and produceTimeout what is still produced in it.
+	drainTimeout   = 20 * time.Second
+	produceTimeout = 18 * time.Second
+	leaveTimeout   = 25 * time.Second // of Run, once it is to end
+)
 
 // Limits and default of Config.SessionTimeout. Brokers accept 6 s or more by default. The upper limit keeps the wait
 // for the partitions of a killed member short.
@@ -134,8 +142,9 @@ func New(cfg Config) (*Consumer, error) {
 }
 
 // Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
-// 20 s. It waits for brokers that are away, at the start and later. It returns an error if waiting is no use: a
-// topic does not exist, credentials are refused, or draining took too long. Run may be called once.
+// 25 s. It waits for brokers that are away and for permissions that are missing, at the start and later. It returns an
+// error if waiting is no use: a topic does not exist, credentials are refused at the start, or draining took too long.
+// Run may be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.client.Close()
 	defer func() { c.records.Flush(); c.attempts.Flush() }()
@@ -145,17 +154,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	dialer, err := c.cfg.Connection.Dialer()
-	if err != nil {
-		return err
-	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: dialer, Topics: []string{c.cfg.Input},
-		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / 6,
-		// While a member waits for the others to join it sends no heartbeats, and the embedded broker would drop it for
-		// that. So the wait must end well before the session. A member may need one heartbeat to learn that its
-		// generation is over, and half a session to end it.
-		RebalanceTimeout: c.cfg.SessionTimeout * 2 / 3,
+		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: c.client.dialer.kafka(), Topics: []string{c.cfg.Input},
+		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / heartbeats,
+		RebalanceTimeout: rebalanceTimeout,
 		JoinGroupBackoff: 500 * time.Millisecond, StartOffset: kafka.FirstOffset,
 		GroupBalancers: []kafka.GroupBalancer{balancer{c: c}},
 	})
@@ -166,7 +168,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	watching.Go(func() { c.watch(ctx) })
 	defer watching.Wait()
 	c.generations(ctx, group)
-	c.membership.fail()
+	c.membership.fail(nil)
 	return c.leave(group)
 }
 
@@ -183,7 +185,8 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		if err := again(ctx, attempt, err, c.log, "cannot check the topics yet"); err != nil {
+		err = c.explain(err)
+		if err := c.wait(ctx, err, func() error { return again(ctx, attempt, err, c.log, "cannot check the topics yet") }); err != nil {
 			return err
 		}
 	}
@@ -208,12 +211,56 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		case errors.Is(err, kafka.RebalanceInProgress):
 			continue // the broker paces this
 		case err != nil:
-			c.membership.fail()
-			c.attempts.Add("join", func(n int) { c.log.Warn("joining the consumer group", "err", err, "errors", n) })
-			continue // kafka-go pauses before it tries again
+			err = c.explain(err)
+			_ = c.wait(ctx, err, func() error { // it ends with ctx
+				c.attempts.Add("join", func(n int) { c.log.Warn("joining the consumer group", "err", err, "errors", n) })
+				return nil // kafka-go pauses before it tries again
+			})
+			continue
 		}
 		c.start(gen)
 	}
+}
+
+// explain names what the brokers do not accept of a member.
+func (c *Consumer) explain(err error) error {
+	switch {
+	case errors.Is(err, kafka.InvalidSessionTimeout):
+		return &sessionError{c.cfg.SessionTimeout, err}
+	case errors.Is(err, kafka.GroupAuthorizationFailed):
+		return denied(err, "Read", "group", c.cfg.Group)
+	}
+	if d, ok := errors.AsType[*DeniedError](err); ok && d.Name != c.cfg.Input {
+		return denied(err, "Write", "topic", d.Name)
+	}
+	return denied(err, "Read", "topic", c.cfg.Input)
+}
+
+// sessionError says that the brokers do not accept a session timeout.
+type sessionError struct {
+	timeout time.Duration
+	err     error
+}
+
+func (e *sessionError) Error() string {
+	return fmt.Sprintf("kafka.session_timeout: the brokers do not accept %s; it must be between their group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %v", e.timeout, e.err)
+}
+
+func (e *sessionError) Unwrap() error { return e.err }
+
+// wait keeps, for Check, why the member cannot join. If somebody must mend that, it logs it, once as long as it stays the same, and
+// pauses; otherwise it calls pass.
+func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error {
+	before := c.membership.fail(err)
+	_, forbidden := errors.AsType[*DeniedError](err)
+	_, session := errors.AsType[*sessionError](err)
+	if !forbidden && !session {
+		return pass()
+	}
+	if before == nil || before.Error() != err.Error() {
+		c.log.Error("cannot join the consumer group: waiting until somebody mends this", "err", err)
+	}
+	return sleep(ctx, permanentPause)
 }
 
 // leave closes the group: kafka-go ends the generation, waits for its workers and leaves. Without a network that can
@@ -224,7 +271,7 @@ func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(drainTimeout):
-		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, drainTimeout)
+	case <-time.After(leaveTimeout):
+		return fmt.Errorf("leaving group %q: not done after %s", c.cfg.Group, leaveTimeout)
 	}
 }

@@ -154,7 +154,7 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 	p := &response.Topics[0].Partitions[0]
 	for _, code := range []int16{response.ErrorCode, p.ErrorCode} {
 		if code != 0 {
-			return nil, kafka.Error(code)
+			return nil, denied(kafka.Error(code), "Read", "topic", w.topic)
 		}
 	}
 	records := response.buffer[len(response.buffer):]

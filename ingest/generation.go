@@ -9,6 +9,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
+// heartbeats is how many there are in a session.
+const heartbeats = 6
+
 // commitInterval is how often progress is committed. After a crash the next owner repeats the answers of an interval.
 const commitInterval = 100 * time.Millisecond
 
@@ -17,6 +20,7 @@ const commitInterval = 100 * time.Millisecond
 type generation struct {
 	c      *Consumer
 	commit func(map[string]map[int]int64) error // of the kafka.Generation
+	beat   func(context.Context)                // keeps the member in the group while it ends its work
 	shared *int                                 // partitions of all members; nil if this is not the leader
 
 	mu         sync.Mutex
@@ -46,6 +50,10 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
 	c.membership.join(len(assigned))
 	g := newGeneration(c, gen.CommitOffsets, assigned)
+	g.beat = func(ctx context.Context) {
+		// The answer, that a rebalance is in progress, is known already.
+		_, _ = c.client.kafka.Heartbeat(ctx, &kafka.HeartbeatRequest{GroupID: gen.GroupID, GenerationID: gen.ID, MemberID: gen.MemberID})
+	}
 	gen.Start(func(ctx context.Context) {
 		g.run(ctx, assigned)
 		c.metrics.assigned.Set(0)
@@ -109,14 +117,16 @@ func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, ass
 func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignment) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Records that were handled when the generation ends are still produced, and marked if that succeeds soon.
-	// Heartbeats have ended by then, so this must be over before the session is.
+	// Records that were handled when the generation ends are still produced, and marked if that succeeds: those of a slow partition within
+	// produceTimeout, those of one whose attempts fail within patience.
+	patience, impatient := context.WithCancel(context.WithoutCancel(ctx))
+	defer impatient()
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 
 	var workers sync.WaitGroup
 	for _, a := range assigned {
-		workers.Go(func() { newPartition(g, a).run(ctx, produce) })
+		workers.Go(func() { newPartition(g, a).run(ctx, patience, produce) })
 	}
 	if g.shared != nil {
 		workers.Go(func() {
@@ -139,16 +149,31 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			}
 		}
 	}
-	grace := time.AfterFunc(g.c.cfg.SessionTimeout/2, abandon)
-	defer grace.Stop()
+	defer time.AfterFunc(g.c.cfg.SessionTimeout/2, impatient).Stop()
+	defer time.AfterFunc(produceTimeout, abandon).Stop()
+	g.drain(&workers)
+	g.revoke()
+}
+
+// drain waits until the workers have ended their work. kafka-go has ended its heartbeats by then, and the session is shorter than that
+// may take.
+func (g *generation) drain(workers *sync.WaitGroup) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for sleep(ctx, g.c.cfg.SessionTimeout/heartbeats) == nil {
+			g.beat(ctx)
+		}
+	})
+	defer beats.Wait()
+	defer cancel()
 	done := make(chan struct{})
 	go func() { workers.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(g.c.cfg.SessionTimeout):
+	case <-ctx.Done():
 		g.c.log.Error("a handler does not return: going on without it")
 	}
-	g.revoke()
 }
 
 // revoke ends marking, then commits one last time.
@@ -239,6 +264,7 @@ func (g *generation) commitMarked() {
 			result = commitStale
 		}
 		g.c.metrics.commits.WithLabelValues(result).Inc()
+		err = g.c.explain(err)
 		g.c.attempts.Add("commit "+result, func(n int) { g.c.log.Warn("cannot commit offsets", "err", err, "result", result, "errors", n) })
 		return
 	}

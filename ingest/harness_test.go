@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
 
@@ -68,6 +69,7 @@ func newFake(t *testing.T, opts ...kfake.Opt) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
+	embedded.LimitRebalances(fake)
 	return attach(t, ingest.Connection{Brokers: fake.ListenAddrs()}, fake)
 }
 

@@ -111,3 +111,19 @@ func newEmbedded(t *testing.T) *cluster {
 	t.Cleanup(b.Close)
 	return attach(t, ingest.Connection{Brokers: []string{b.Addr()}}, nil)
 }
+
+// TestShortSession: brokers that refuse a session timeout are named with the key that must change.
+func TestShortSession(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.SessionTimeout = 3 * time.Second })
+	named := func(text string) bool {
+		return strings.Contains(text, "kafka.session_timeout") && strings.Contains(text, "group.min.session.timeout.ms") && strings.Contains(text, "3s")
+	}
+	c.await("the log names it", func() bool { return named(m.log.String()) })
+	c.await("readiness names it", func() bool { err := m.Check(); return err != nil && named(err.Error()) })
+	if strings.Contains(m.log.String(), "WARN") || strings.Count(m.log.String(), "ERROR") != 1 {
+		t.Errorf("one line says it, not\n%s", m.log.String())
+	}
+	m.stop()
+}

@@ -11,6 +11,7 @@ import (
 type membership struct {
 	mu     sync.Mutex
 	joined bool      // it has been in a generation since joining last failed
+	unable error     // why it cannot join; nil if nothing is known
 	left   time.Time // when its last generation ended; zero in one
 	idle   time.Time // since when a generation gives it no partition; zero if it has some
 }
@@ -19,7 +20,7 @@ type membership struct {
 func (m *membership) join(partitions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.joined, m.left = true, time.Time{}
+	m.joined, m.unable, m.left = true, nil, time.Time{}
 	switch {
 	case partitions > 0:
 		m.idle = time.Time{}
@@ -35,11 +36,13 @@ func (m *membership) leave() {
 	m.left = time.Now()
 }
 
-// fail tells that the group cannot be joined, or was left for good.
-func (m *membership) fail() {
+// fail tells why the group cannot be joined, or with nil that it was left for good, and returns what was told before.
+func (m *membership) fail(err error) (before error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.joined = false
+	before = m.unable
+	m.joined, m.unable = false, err
+	return before
 }
 
 // trouble returns an error unless the consumer is in a generation, or its last one ended less than so long ago.
@@ -47,6 +50,8 @@ func (m *membership) trouble(after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
+	case !m.joined && m.unable != nil:
+		return fmt.Errorf("the consumer has not joined its group: %w", m.unable)
 	case !m.joined:
 		return errors.New("the consumer has not joined its group")
 	case !m.left.IsZero() && time.Since(m.left) >= after:

@@ -47,6 +47,8 @@ type partition struct {
 
 	answers, letters Producer
 	blocked          atomic.Bool // until somebody mends what the brokers refuse
+	failing          atomic.Bool // the last attempt at writing failed
+	abandon          func()      // gives up what fails to be written, if it is late
 }
 
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
@@ -62,6 +64,8 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 
 // unwritten is told each error that keeps an answer or dead letter from being written.
 func (p *partition) unwritten(err error) {
+	p.failing.Store(true)
+	p.abandon()
 	p.c.metrics.retries.Inc()
 	p.g.attempt(p.id)
 	p.troubled(err, "write its answers")
@@ -93,8 +97,16 @@ func (p *partition) goesOn() {
 	}
 }
 
-// run handles records until ctx ends. Records in hand are still written while produce lasts.
-func (p *partition) run(ctx, produce context.Context) {
+// run handles records until ctx ends. Records in hand are still written while produce lasts or, if that fails, until patience ends.
+func (p *partition) run(ctx, patience, produce context.Context) {
+	produce, cancel := context.WithCancel(produce)
+	defer cancel()
+	p.abandon = func() {
+		if p.failing.Load() && patience.Err() != nil {
+			cancel()
+		}
+	}
+	defer context.AfterFunc(patience, p.abandon)()
 	if p.next >= 0 {
 		p.g.begin(p.id, p.next)
 	}
@@ -288,6 +300,7 @@ func (p *partition) flush(produce context.Context) error {
 	if err := p.bury(produce); err != nil {
 		return err
 	}
+	p.failing.Store(false)
 	acknowledged := time.Now()
 	for _, o := range p.batch.answers {
 		m.endToEnd.Observe(acknowledged.Sub(o.record.Time).Seconds())

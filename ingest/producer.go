@@ -49,19 +49,21 @@ func codec(name string) (kafka.Compression, error) {
 type Producer struct {
 	client *Client
 	log    *slog.Logger
-	failed func(error) // called with the error before each further attempt
+	// failed is called with the error before each further attempt. If it is nil, an error that does not pass by itself ends
+	// Produce.
+	failed func(error)
 	// compression of the batches.
 	compression kafka.Compression
 }
 
 // NewProducer returns a producer that writes through client.
 func NewProducer(client *Client, log *slog.Logger) *Producer {
-	return &Producer{client: client, log: log, failed: func(error) {}}
+	return &Producer{client: client, log: log}
 }
 
 // Produce writes messages to topic in their order and returns when all are acknowledged. It retries for as long as the
-// cluster is away; only the end of ctx or a *TooLargeError stops it. A message whose acknowledgement was lost is
-// written twice. After an error any part of the messages may have been written. The messages belong to the producer
+// cluster is away; only the end of ctx, a *TooLargeError, or an error that somebody must mend, such as a *DeniedError,
+// stops it. A message whose acknowledgement was lost is written twice. After an error any part of the messages may have been written. The messages belong to the producer
 // from then on: a request that timed out may still read them after a later one succeeded.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
@@ -77,6 +79,7 @@ func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output
 		if err == nil {
 			err = &MissingTopicsError{Topics: []string{topic}}
 		}
+		err = denied(err, "Write", "topic", topic)
 		if err := p.again(ctx, topic, attempt, err); err != nil {
 			return err
 		}
@@ -129,7 +132,7 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 			Records: &recordReader{messages: messages}, Compression: p.compression,
 		})
 		if err == nil {
-			err = res.Error
+			err = denied(res.Error, "Write", "topic", topic)
 		}
 		if err == nil {
 			return nil
@@ -153,16 +156,21 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 	}
 }
 
-// again counts and logs a failed attempt, and waits before the next.
+// again counts and logs a failed attempt, and waits before the next. It returns why there is none.
 func (p *Producer) again(ctx context.Context, topic string, attempt int, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.failed(err)
-	if permanent(err) {
-		return sleep(ctx, permanentPause)
+	if p.failed != nil {
+		p.failed(err)
 	}
-	return again(ctx, attempt, err, p.log.With("kafka_topic", topic), "cannot produce")
+	if !permanent(err) {
+		return again(ctx, attempt, err, p.log.With("kafka_topic", topic), "cannot produce")
+	}
+	if p.failed == nil {
+		return fmt.Errorf("writing to topic %q: %w", topic, err)
+	}
+	return sleep(ctx, permanentPause)
 }
 
 // recordReader hands messages to kafka-go's encoder without an allocation for each.

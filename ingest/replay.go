@@ -59,10 +59,7 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := c.CheckTopics(ctx, r.Topic); err != nil {
-		return Replayed{}, err
-	}
-	counts, err := c.partitions(ctx, r.Topic)
+	counts, err := c.existing(ctx, r.Topic)
 	if err != nil {
 		return Replayed{}, err
 	}
@@ -93,10 +90,7 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 // Ends returns the offset behind the last record of each partition of a topic: a Replay with these as Until reads what is
 // there now. Like a replay, it repeats a request that fails for about 20 seconds.
 func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
-	if err := c.CheckTopics(ctx, topic); err != nil {
-		return nil, err
-	}
-	counts, err := c.partitions(ctx, topic)
+	counts, err := c.existing(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +192,7 @@ func (c *Client) offsetAt(ctx context.Context, topic string, at kafka.OffsetRequ
 		err = res.Topics[topic][0].Error
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("listing offsets: %w", err)
+		return 0, false, fmt.Errorf("listing offsets: %w", denied(err, "Describe", "topic", topic))
 	}
 	for offset := range res.Topics[topic][0].Offsets {
 		return offset, offset >= 0, nil

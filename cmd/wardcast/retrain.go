@@ -141,7 +141,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 		if err != nil {
 			return nil, err
 		}
-		client, err := ingest.NewClient(connection)
+		client, err := ingest.NewClient(connection, cfg.Kafka.Topics.Notes, cfg.Kafka.Topics.Outcomes)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
 )
@@ -87,6 +88,7 @@ func Start(cfg Config) (*Broker, error) {
 		unlock()
 		return nil, fmt.Errorf("starting embedded broker: %w", err)
 	}
+	LimitRebalances(b.cluster)
 	b.addr = b.cluster.ListenAddrs()[0]
 	ctx, cancel := context.WithCancel(context.Background())
 	var ticks sync.WaitGroup
@@ -98,6 +100,17 @@ func Start(cfg Config) (*Broker, error) {
 		unlock()
 	})
 	return b, nil
+}
+
+// LimitRebalances lets a kfake cluster wait for the members of a group for two thirds of a session at most, however long they allow.
+// kfake, unlike Kafka, drops a member that sends no heartbeats because it waits for the others in its join.
+func LimitRebalances(c *kfake.Cluster) {
+	c.ControlKey(int16(kmsg.JoinGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if join, ok := r.(*kmsg.JoinGroupRequest); ok {
+			join.RebalanceTimeoutMillis = min(join.RebalanceTimeoutMillis, join.SessionTimeoutMillis*2/3)
+		}
+		return nil, nil, false
+	})
 }
 
 // lock creates the folder and locks it until the process ends.

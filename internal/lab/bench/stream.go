@@ -85,10 +85,6 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 		s.Brokers, kind = []string{broker.Addr()}, "embedded"
 	}
 	run := &streamRun{StreamSettings: s, messages: messages, connection: ingest.Connection{Brokers: s.Brokers}}
-	if run.client, err = ingest.NewClient(run.connection); err != nil {
-		return nil, err
-	}
-	defer run.client.Close()
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
 	run.offsets = &kafka.Client{Addr: kafka.TCP(s.Brokers...), Transport: transport}
@@ -156,6 +152,10 @@ const quiet = 30 * time.Second
 func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *StreamReport, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
+	if r.client, err = ingest.NewClient(r.connection, t.in, t.out, t.dead); err != nil {
+		return nil, err
+	}
+	defer r.client.Close()
 	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in, Partitions: r.Partitions}, ingest.Topic{Name: t.out, Partitions: r.Partitions}, ingest.Topic{Name: t.dead, Partitions: r.Partitions}); err != nil {
 		return nil, err
 	}

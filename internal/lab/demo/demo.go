@@ -172,7 +172,7 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 		return nil // stopped while it started
 	}
 	brokers, topics := r.config.Kafka.Brokers, r.config.Kafka.Topics
-	client, err := ingest.NewClient(ingest.Connection{Brokers: brokers})
+	client, err := ingest.NewClient(ingest.Connection{Brokers: brokers}, topics.Notes, topics.Outcomes)
 	if err != nil {
 		return err
 	}

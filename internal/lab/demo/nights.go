@@ -118,7 +118,7 @@ func simulate(ctx context.Context, o Options, perDay int, tell func(*Night) erro
 	cfg := config.Default()
 	cfg.Kafka.Brokers, cfg.HTTP.Listen = []string{broker.Addr()}, ""
 	cfg.Models.Store = filepath.Join(dir, "models")
-	client, err := ingest.NewClient(ingest.Connection{Brokers: cfg.Kafka.Brokers})
+	client, err := ingest.NewClient(ingest.Connection{Brokers: cfg.Kafka.Brokers}, cfg.KafkaTopics()...)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := ingest.NewClient(connection)
+	connection.Logger = o.Logger
+	client, err := ingest.NewClient(connection, c.KafkaTopics()...)
 	if err != nil {
 		return nil, fmt.Errorf("configuring the client: %w", err)
 	}
@@ -157,10 +158,13 @@ func CheckListen(insecure bool, addresses ...string) error {
 func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	connection, err := c.Kafka.Connection()
 	if err == nil {
-		_, err = connection.Dialer()
+		_, err = ingest.NewClient(connection) // reads the files
 	}
 	if err != nil {
 		return err
+	}
+	if session := c.Kafka.SessionTimeout; session < ingest.DefaultSessionTimeout {
+		log.WarnContext(ctx, "kafka.session_timeout is below what brokers accept by default: their group.min.session.timeout.ms must be as low", "session_timeout", session.String(), "default_minimum", ingest.DefaultSessionTimeout.String())
 	}
 	var triageErr error
 	if c.Models.Store != "" {
@@ -170,7 +174,7 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		}
 	}
 	_, err = newQuestionnaires(ctx, c, nil)
-	_, httpErr := newListening(&c.HTTP)
+	_, httpErr := newListening(&c.HTTP, log)
 	if open := checkHTTP(&c.HTTP, false); open != nil && httpErr == nil {
 		log.WarnContext(ctx, "serve needs --insecure", "err", open)
 	}

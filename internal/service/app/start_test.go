@@ -10,10 +10,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
@@ -158,6 +161,33 @@ func TestStopBeforeBroker(t *testing.T) {
 		r := s.start()
 		s.await("waiting for the broker", func() bool { return strings.Contains(s.log.String(), "waiting for kafka") })
 		r.stop()
+	}
+}
+
+// TestAsksForItsTopics: a scorer asks the brokers for the topics that it uses, never for all that the cluster has.
+func TestAsksForItsTopics(t *testing.T) {
+	t.Parallel()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	var all, named atomic.Int64
+	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if m, ok := r.(*kmsg.MetadataRequest); ok && m.Topics == nil {
+			all.Add(1)
+		}
+		named.Add(1)
+		return nil, nil, false
+	})
+	s := newSite(t)
+	s.config.Kafka.Brokers = fake.ListenAddrs()
+	r := s.start().ready()
+	before := named.Load()
+	s.await("more requests", func() bool { return named.Load() > before+10 })
+	r.stop()
+	if n := all.Load(); n > 0 {
+		t.Errorf("%d of %d requests are for all topics of the cluster", n, named.Load())
 	}
 }
 

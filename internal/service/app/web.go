@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/loglimit"
+	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -55,32 +56,56 @@ func checkHTTP(h *config.HTTP, insecure bool) error {
 	return fmt.Errorf("listening on %s: a non-loopback address requires TLS and tokens, or --insecure: %w", h.Listen, errors.Join(missing...))
 }
 
-// listening is who may do what over HTTP, and how the address is encrypted.
+// listening is who may do what over HTTP, and how the address is encrypted. Renewed tokens and certificates need no restart.
 type listening struct {
 	access      httpapi.Access
-	certificate *certificate // nil without TLS
+	certificate *reload.Value[*tls.Certificate] // nil without TLS
 }
 
 // newListening reads the tokens and the certificate.
-func newListening(h *config.HTTP) (*listening, error) {
-	secrets, err := h.Secrets()
-	if err != nil {
-		return nil, err
+func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
+	stale := func(err error) {
+		log.Warn("a file cannot be used: what it held before stays in use", "key", "http", "err", err)
 	}
 	l := &listening{access: httpapi.Access{Local: loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst}}
 	if l.access.Burst == 0 {
 		l.access.Burst = int(l.access.Rate)
 	}
-	for i, t := range h.Tokens {
-		l.access.Tokens = append(l.access.Tokens, httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secrets[i]))})
+	if len(h.Tokens) > 0 {
+		tokens := reload.Value[[]httpapi.Token]{Read: func() ([]httpapi.Token, error) { return readTokens(h) }, Refused: stale}
+		for _, t := range h.Tokens {
+			if t.TokenFile != "" {
+				tokens.Files = append(tokens.Files, t.TokenFile)
+			}
+		}
+		if _, err := tokens.Get(); err != nil {
+			return nil, err
+		}
+		l.access.Tokens = func() []httpapi.Token {
+			now, _ := tokens.Get() // there are some by now
+			return now
+		}
 	}
 	if l.access.TLS {
-		l.certificate = &certificate{files: h.TLS}
-		if _, err := l.certificate.get(nil); err != nil {
-			return nil, err
+		cert, key := h.TLS.CertFile, h.TLS.KeyFile
+		l.certificate = &reload.Value[*tls.Certificate]{Files: []string{cert, key}, Read: func() (*tls.Certificate, error) { return reload.Pair(cert, key) }, Refused: stale}
+		if _, err := l.certificate.Get(); err != nil {
+			return nil, fmt.Errorf("reading http.tls: %w", err)
 		}
 	}
 	return l, nil
+}
+
+func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
+	secrets, err := h.Secrets()
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]httpapi.Token, len(secrets))
+	for i, t := range h.Tokens {
+		tokens[i] = httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secrets[i]))}
+	}
+	return tokens, nil
 }
 
 // web serves HTTP.
@@ -97,7 +122,7 @@ type web struct {
 
 // newWeb returns what serves HTTP for an app whose streams are not open yet.
 func newWeb(a *App, r prometheus.Registerer) (*web, error) {
-	l, err := newListening(&a.Config.HTTP)
+	l, err := newListening(&a.Config.HTTP, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +257,7 @@ func (w *web) serve(ctx context.Context, l net.Listener) error {
 	})
 	var err error
 	if w.certificate != nil {
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.certificate.get}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.certificate.Get() }}
 		err = server.ServeTLS(l, "", "")
 	} else {
 		err = server.Serve(l)

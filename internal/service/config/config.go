@@ -21,6 +21,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/reload"
 )
 
 // Config is the whole file.
@@ -124,6 +125,20 @@ type Log struct {
 	Level string `yaml:"level"` // debug, info, warn, error
 }
 
+// KafkaTopics returns the names of the KafkaTopics that scoring reads or writes.
+func (c *Config) KafkaTopics() (names []string) {
+	if t := &c.Kafka.Topics; c.Models.Store != "" {
+		names = append(names, t.Notes, t.Predictions, t.DeadLetters, t.Outcomes, t.Models, t.BedDemand)
+		if c.Shadow.Generation != "" {
+			names = append(names, t.Shadow)
+		}
+	}
+	if t := &c.Questionnaires.Topics; len(c.Questionnaires.Models) > 0 {
+		names = append(names, t.Responses, t.Scores, t.DeadLetters)
+	}
+	return names
+}
+
 // Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
@@ -182,29 +197,24 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
-// Connection returns how to reach the brokers. It reads the password from its file or environment variable.
+// Connection returns how to reach the brokers. It reads the password from its environment variable; a file is read at each login.
 func (k *Kafka) Connection() (ingest.Connection, error) {
-	password := ""
-	var err error
-	switch {
-	case k.SASL.PasswordFile != "":
-		password, err = secretFile("kafka.sasl.password_file", k.SASL.PasswordFile)
-	case k.SASL.PasswordEnv != "":
-		password, err = secretEnv("kafka.sasl.password_env", k.SASL.PasswordEnv)
+	c := k.connection()
+	if k.SASL.PasswordEnv == "" {
+		return c, nil
 	}
-	if err != nil {
-		return ingest.Connection{}, err
-	}
-	return k.connection(password), nil
+	password, err := secretEnv("kafka.sasl.password_env", k.SASL.PasswordEnv)
+	c.SASL.Password = ingest.Secret(password)
+	return c, err
 }
 
 // secretFile reads the file that a key names, without the end of its line.
 func secretFile(key, path string) (string, error) {
-	data, err := os.ReadFile(path)
+	secret, err := reload.Secret(path)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", key, err)
 	}
-	return strings.TrimRight(string(data), "\r\n"), nil
+	return secret, nil
 }
 
 // secretEnv reads the environment variable that a key names.
@@ -216,15 +226,16 @@ func secretEnv(key, name string) (string, error) {
 	return value, nil
 }
 
-func (k *Kafka) connection(password string) ingest.Connection {
-	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username, Password: ingest.Secret(password)}}
+// connection leaves out the password.
+func (k *Kafka) connection() ingest.Connection {
+	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username, PasswordFile: k.SASL.PasswordFile}}
 }
 
 // check returns what is wrong. Each error begins with the key.
 func (c *Config) check() (errs []error) {
 	bad := func(key, why string) { errs = append(errs, fmt.Errorf("%s: %s", key, why)) }
 	k, q := &c.Kafka, &c.Questionnaires
-	for _, err := range k.connection(k.SASL.PasswordFile + k.SASL.PasswordEnv).Check() { // the password itself is read later
+	for _, err := range k.connection().Check() {
 		errs = append(errs, fmt.Errorf("kafka.%w", err))
 	}
 	levels := []string{"debug", "info", "warn", "error"}
@@ -232,6 +243,7 @@ func (c *Config) check() (errs []error) {
 		broken   bool
 		key, why string
 	}{
+		{k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism", "there is none, but password_env is set"},
 		{k.SASL.Mechanism != "" && (k.SASL.Username == "" || (k.SASL.PasswordFile == "") == (k.SASL.PasswordEnv == "")), "kafka.sasl", "needs username, and either password_file or password_env"},
 		{k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout, "kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)},
 		{k.ReadyAfterStall <= 0, "kafka.ready_after_stall", "it must be positive"},

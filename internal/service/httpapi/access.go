@@ -37,8 +37,9 @@ type Token struct {
 
 // Access says who may do what. The zero value lets everybody read and nobody change anything.
 type Access struct {
-	// Tokens, if there are any, are asked of every caller.
-	Tokens []Token
+	// Tokens returns the tokens of this moment, which are asked of every caller. Their holders and roles stay the same. nil is for
+	// no tokens.
+	Tokens func() []Token
 	// Local says that only this machine reaches the address. Without tokens every caller is then an operator; and only requests to
 	// a loopback name are answered, so that no page of another site reaches the API under a name of its own.
 	Local bool
@@ -105,11 +106,19 @@ func newGate(a Access) *gate {
 	g := &gate{Access: a}
 	if a.Rate > 0 {
 		g.limits = map[string]*rate.Limiter{"": rate.NewLimiter(rate.Limit(a.Rate), max(1, a.Burst))}
-		for _, t := range a.Tokens {
+		for _, t := range g.tokens() {
 			g.limits[t.Name] = rate.NewLimiter(rate.Limit(a.Rate), max(1, a.Burst))
 		}
 	}
 	return g
+}
+
+// tokens returns those of this moment.
+func (g *gate) tokens() []Token {
+	if g.Tokens == nil {
+		return nil
+	}
+	return g.Tokens()
 }
 
 // allow takes a request off the caller's limit and reports whether there was one.
@@ -117,7 +126,7 @@ func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits[c.Name]
 
 // caller returns who sent a request: by its token or, in a browser, as the password of HTTP's own login. A wrong token is as none.
 func (g *gate) caller(r *http.Request) Caller {
-	if len(g.Tokens) == 0 {
+	if g.Tokens == nil {
 		if g.Local {
 			return Caller{Role: Operator}
 		}
@@ -133,7 +142,7 @@ func (g *gate) caller(r *http.Request) Caller {
 	}
 	sum := sha256.Sum256([]byte(secret))
 	found := Caller{}
-	for _, t := range g.Tokens { // all of them, so that the time tells nothing
+	for _, t := range g.tokens() { // all of them, so that the time tells nothing
 		if subtle.ConstantTimeCompare(sum[:], t.Sum[:]) == 1 {
 			found = Caller{t.Name, t.Role}
 		}
@@ -143,7 +152,7 @@ func (g *gate) caller(r *http.Request) Caller {
 
 // misdirected reports whether a request was sent to a name that this address has no business to answer.
 func (g *gate) misdirected(r *http.Request) bool {
-	if !g.Local || len(g.Tokens) > 0 {
+	if !g.Local || g.Tokens != nil {
 		return false
 	}
 	host, _, err := net.SplitHostPort(r.Host)
@@ -157,7 +166,7 @@ func (g *gate) misdirected(r *http.Request) bool {
 
 // refuse answers a caller whose role is not enough.
 func (g *gate) refuse(w http.ResponseWriter, c Caller, need Role) {
-	if c.Role != Anyone || len(g.Tokens) == 0 {
+	if c.Role != Anyone || g.Tokens == nil {
 		Problem{http.StatusForbidden, "wrong_role", "", "this needs the role " + string(need)}.Write(w)
 		return
 	}

@@ -17,7 +17,7 @@ const reason = `{"reason":"reviewed by the triage board"}`
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *httpapi.Options) {
-		o.Access = httpapi.Access{Tokens: tokens()}
+		o.Access = httpapi.Access{Tokens: tokens}
 		page := func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte(httpapi.CallerOf(r.Context()).Name))
 		}
@@ -102,7 +102,7 @@ func TestHost(t *testing.T) {
 			t.Errorf("%s: %d, want %d", host, got.status, want)
 		}
 	}
-	s = newSite(t, func(o *httpapi.Options) { o.Access.Tokens = tokens() })
+	s = newSite(t, func(o *httpapi.Options) { o.Access.Tokens = tokens })
 	if got := s.ask("GET /v1/models", "", with(bearer(viewerToken), "Host", "wardcast.hospital.example")); got.status != 200 {
 		t.Errorf("with a token, behind a proxy: %+v", got)
 	}
@@ -129,7 +129,7 @@ func TestCrossOrigin(t *testing.T) {
 // TestRate: each token has a limit of its own, and health has none.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(o *httpapi.Options) { o.Access = httpapi.Access{Tokens: tokens(), Rate: 1e-6, Burst: 3} })
+	s := newSite(t, func(o *httpapi.Options) { o.Access = httpapi.Access{Tokens: tokens, Rate: 1e-6, Burst: 3} })
 	for i := range 5 {
 		want := 200
 		if i >= 3 {

@@ -203,8 +203,11 @@ func TestManyViewers(t *testing.T) {
 	end := make(chan struct{})
 	names := []string{"a", "b", "c", "d", "late"}
 	s := newSite(t, func(o *httpapi.Options) {
-		for _, name := range names {
-			o.Access.Tokens = append(o.Access.Tokens, httpapi.Token{Name: name, Role: httpapi.Viewer, Sum: sha256.Sum256([]byte(name))})
+		o.Access.Tokens = func() (all []httpapi.Token) {
+			for _, name := range names {
+				all = append(all, httpapi.Token{Name: name, Role: httpapi.Viewer, Sum: sha256.Sum256([]byte(name))})
+			}
+			return all
 		}
 		o.Routes = []httpapi.Route{{Pattern: "GET /page/stream", Stream: true, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { opened.Done(); <-end })}}
 	})

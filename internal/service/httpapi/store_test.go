@@ -76,7 +76,7 @@ type told struct {
 
 func TestPromoteAndRollback(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(o *httpapi.Options) { o.Access = httpapi.Access{Tokens: tokens()} })
+	s := newSite(t, func(o *httpapi.Options) { o.Access = httpapi.Access{Tokens: tokens} })
 	operator := bearer(operatorToken)
 	all := value[listed](s, "generations", s.ask("GET /v1/generations", "", operator))
 	if len(all.Generations) != 3 || len(all.Damage) != 0 || all.InUse != all.Generations[1].Name || all.Generations[1].Status != "champion" || all.Generations[2].Status != "challenger" || len(all.Generations[1].Models) != 2 {

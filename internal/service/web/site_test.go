@@ -103,7 +103,9 @@ func newSite(t testing.TB) *site {
 	registry := prometheus.NewPedanticRegistry()
 	api, err := httpapi.New(httpapi.Options{
 		Logger: log, Gatherer: registry, Metrics: registry, Ready: ready, Routes: p.Routes(), Topics: topics, Triage: &httpapi.Triage{Store: s.store, Set: use, Live: httpapi.NewLive(), Changed: func() {}},
-		Access: httpapi.Access{Tokens: []httpapi.Token{token("board", httpapi.Viewer, viewerToken), token("j.doe", httpapi.Operator, operatorToken)}},
+		Access: httpapi.Access{Tokens: func() []httpapi.Token {
+			return []httpapi.Token{token("board", httpapi.Viewer, viewerToken), token("j.doe", httpapi.Operator, operatorToken)}
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,161 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"github.com/wardcast/wardcast/internal/reload"
+)
+
+const (
+	clientID = "wardcast"
+
+	dialTimeout      = 3 * time.Second
+	handshakeTimeout = 5 * time.Second // of TLS, and of a login
+)
+
+// dialer opens connections as a Connection says. They are encrypted and logged in by what the files hold at the time, so that
+// kafka-go need not know how.
+type dialer struct {
+	conn        Connection
+	authorities *reload.Value[*x509.CertPool]   // nil for the system's
+	certificate *reload.Value[*tls.Certificate] // nil for none
+	password    *reload.Value[string]           // nil if it is in no file
+}
+
+// newDialer checks the settings and reads the files.
+func newDialer(c Connection) (*dialer, error) {
+	if err := errors.Join(c.Check()...); err != nil {
+		return nil, err
+	}
+	d := &dialer{conn: c}
+	var errs [3]error
+	if file := c.TLS.CAFile; file != "" {
+		d.authorities = &reload.Value[*x509.CertPool]{Files: []string{file}, Read: func() (*x509.CertPool, error) { return readAuthorities(file) }, Refused: c.stale("tls.ca_file")}
+		_, errs[0] = d.authorities.Get()
+	}
+	if cert, key := c.TLS.CertFile, c.TLS.KeyFile; cert != "" {
+		d.certificate = &reload.Value[*tls.Certificate]{Files: []string{cert, key}, Read: func() (*tls.Certificate, error) { return reload.Pair(cert, key) }, Refused: c.stale("tls.cert_file")}
+		if _, err := d.certificate.Get(); err != nil {
+			errs[1] = fmt.Errorf("reading client certificate: %w", err)
+		}
+	}
+	if file := c.SASL.PasswordFile; file != "" {
+		d.password = &reload.Value[string]{Files: []string{file}, Read: func() (string, error) { return reload.Secret(file) }, Refused: c.stale("sasl.password_file")}
+		if _, err := d.password.Get(); err != nil {
+			errs[2] = fmt.Errorf("reading kafka.sasl.password_file: %w", err)
+		}
+	}
+	return d, cmp.Or(errs[:]...)
+}
+
+// stale returns what logs that the file of a key cannot be used.
+func (c Connection) stale(key string) func(error) {
+	if c.Logger == nil {
+		return nil
+	}
+	return func(err error) {
+		c.Logger.Warn("a file cannot be used: what it held before stays in use", "key", "kafka."+key, "err", err)
+	}
+}
+
+func readAuthorities(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file) //nolint:gosec // the configuration names it
+	if err != nil {
+		return nil, fmt.Errorf("reading certificate authorities: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("reading certificate authorities: no certificate in %q", file)
+	}
+	return pool, nil
+}
+
+// kafka returns the dialer for kafka-go's groups.
+func (d *dialer) kafka() *kafka.Dialer {
+	return &kafka.Dialer{ClientID: clientID, Timeout: 2 * dialTimeout, DialFunc: d.dial}
+}
+
+// dial opens a connection that is ready for requests.
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	secured, err := d.secure(ctx, conn, address)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// secure encrypts a connection and logs in, as far as the settings say.
+func (d *dialer) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	if d.conn.TLS.Enabled {
+		config, err := d.tls(address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+		defer cancel()
+		encrypted := tls.Client(conn, config)
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, err
+		}
+		conn = encrypted
+	}
+	if d.conn.SASL.Mechanism == "" {
+		return conn, nil
+	}
+	return newSession(ctx, conn, d.mechanism)
+}
+
+// tls returns the settings of a connection to address.
+func (d *dialer) tls(address string) (_ *tls.Config, err error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cmp.Or(d.conn.TLS.ServerName, host)}
+	if d.authorities != nil {
+		if c.RootCAs, err = d.authorities.Get(); err != nil {
+			return nil, err
+		}
+	}
+	if d.certificate != nil {
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return d.certificate.Get() }
+	}
+	return c, nil
+}
+
+// mechanism returns how to log in, by the password of this moment.
+func (d *dialer) mechanism() (sasl.Mechanism, error) {
+	s := d.conn.SASL
+	password := string(s.Password)
+	if d.password != nil {
+		var err error
+		if password, err = d.password.Get(); err != nil {
+			return nil, err
+		}
+	}
+	switch s.Mechanism {
+	case SASLSCRAMSHA256:
+		return scram.Mechanism(scram.SHA256, s.User, password)
+	case SASLSCRAMSHA512:
+		return scram.Mechanism(scram.SHA512, s.User, password)
+	}
+	return plain.Mechanism{Username: s.User, Password: password}, nil
+}
