@@ -60,7 +60,8 @@ type Config struct {
 	// StallTimeout is how long a partition that has records may make no progress before the consumer joins the group
 	// again; 0 means one minute. A blocked partition (see the package comment) does not count.
 	StallTimeout time.Duration
-	// ReadyAfterStall is how long a partition may fail to be read or answered before the consumer is not ready; 0 means 30 s.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the consumer is
+	// not ready; 0 means 30 s.
 	ReadyAfterStall time.Duration
 	// PartitionWatchInterval is how often the number of partitions is read; 0 means 5 s. It must be longer than
 	// metadataTTL, or old metadata may look like a change.

@@ -22,10 +22,20 @@
 //
 // # Memory
 //
-// For each partition this package holds one fetched response (1 MiB, or one larger batch) and one batch of at most 512
-// records, 1 MiB of input and 800 KiB of answers (or one larger record). kafka-go adds memory without a limit: it
-// decompresses a whole batch of the response at once, and a failed attempt at producing keeps its batch until its
-// request ends.
+// It is bounded, whatever is sent. For each partition this package holds one fetched response: 1 MiB, less if there are more
+// than eight partitions, or one larger batch. At most 16 partitions, or four for each processor, have a batch in hand at once:
+// up to 512 records, 1 MiB of input and 800 KiB of answers (or one larger record), and what package recordset decompresses,
+// record by record. A partition whose answers are refused keeps its batch, and makes room for another. A failed attempt at
+// producing keeps its batch until its request ends. There are as many workers as processors.
+//
+// # Records that cannot be read
+//
+// A record of more than 1 MiB, after decompression, becomes a dead letter with reason too_large and stage read. That is what a
+// topic takes without compression by default, so a site that raised max.message.bytes has no larger ones answered either. A
+// batch that cannot be decompressed in bounded memory, or at all, becomes one dead letter with reason too_large or unreadable
+// for all its records that were not read. Such a letter has an empty value, no headers of the message, the message's key if
+// that is short, its offset, how many offsets it stands for (dlq-lost-offsets), and the size if it is known (dlq-size). The
+// records before and after it are answered in order. Replay and Follow leave such records out, count and log them.
 //
 // # Dead letters
 //

@@ -82,7 +82,7 @@ type fetchResponsePartition struct {
 }
 
 // ApiKey implements protocol.Message.
-func (*fetchResponse) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive // as kafka-go spells it
+func (*fetchResponse) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:staticcheck,revive // as kafka-go spells it
 
 // Required implements protocol.RawExchanger.
 func (r *rawFetch) Required(versions map[protocol.ApiKey]int16) bool {
@@ -131,7 +131,6 @@ func (c *Client) release(f *fetched) {
 	if buffer := f.buffer; cap(buffer) <= maxKeptResponse {
 		c.buffers.Put(&buffer)
 	}
-	*f = fetched{}
 }
 
 // fetch reads records once.

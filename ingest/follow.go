@@ -39,8 +39,8 @@ type Follow struct {
 // If the topic does not exist at the beginning, the error is a *MissingTopicsError. If each panics, that is logged and ends
 // Follow with an error: what is read beside a stream must not end the process. A request that fails later is
 // repeated for as long as it takes. If records were deleted before they were read, or the topic was created anew,
-// reading goes on with the oldest record that is there, so records may come again. Memory is one response of at most
-// 256 KiB (or one larger batch) for each partition, and what kafka-go decompresses of it.
+// reading goes on with the oldest record that is there, so records may come again. Records that cannot be read are left out as
+// in a Replay. Memory is one response of at most 256 KiB (or one larger batch) for each partition, and one record.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)

@@ -148,7 +148,7 @@ func TestAnswerStorage(t *testing.T) {
 			func(r Record, o *Output) { o.Value = append(o.Value, r.Value...) },
 			func(r Record, o *Output) { o.Value = r.Value },
 			func(r Record, o *Output) { o.Value = r.Value[2:3] },
-			func(r Record, o *Output) { o.Value = append(o.Value, "another"...) },
+			func(_ Record, o *Output) { o.Value = append(o.Value, "another"...) },
 			func(_ Record, o *Output) { o.Value = append(o.Value, make([]byte, cap(o.Value)+1)...) },
 			func(r Record, o *Output) { o.Value = append(o.Value, r.Key...) },
 		} {

@@ -38,8 +38,7 @@ func (c *cluster) bombs(size int, compression kgo.CompressionCodec) {
 }
 
 // TestRecordTooLarge: a record that is large only once it is decompressed becomes a dead letter without its value, by its
-// offset. All around it are answered in order, once, and so it is for a consumer that begins in the middle. Other readers
-// leave it out.
+// offset. All around it are answered once. Other readers leave it out.
 func TestRecordTooLarge(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20

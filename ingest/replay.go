@@ -41,7 +41,8 @@ type Replayed struct {
 	Records    int64 `json:"records"`
 	// Absent counts the offsets that held no record: compaction removed it, its transaction was aborted, or it marks the end of one.
 	Absent int64 `json:"absent"`
-	// Lost counts the offsets of records of more than 1 MiB and 64 KiB, or in batches that cannot be decompressed: they are logged and left out.
+	// Lost counts the offsets of records that are logged and left out: they have more than 1 MiB and 64 KiB, or their batch cannot be
+	// decompressed.
 	Lost int64 `json:"lost"`
 	// Deleted counts the offsets that retention deleted while the replay was under way.
 	Deleted int64 `json:"deleted"`
@@ -53,8 +54,7 @@ type Replayed struct {
 //
 // A request that fails is repeated for about 20 seconds. If the topic does not exist, the error is a
 // *MissingTopicsError. It is an error if a partition was truncated or recreated while it was read, since the records
-// seen are then of no one log. Memory is one response of at most 4 MiB (or one larger batch), and what kafka-go
-// decompresses of it.
+// seen are then of no one log. Memory is one response of at most 4 MiB (or one larger batch), and one record.
 func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)

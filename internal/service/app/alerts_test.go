@@ -64,9 +64,7 @@ func TestAlerts(t *testing.T) {
 				}
 			}
 			grouped := regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`).FindAllStringSubmatch(r.Expr, -1)
-			for _, l := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations.Description, -1) {
-				grouped = append(grouped, l)
-			}
+			grouped = append(grouped, regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations.Description, -1)...)
 			for _, g := range grouped {
 				for name := range strings.SplitSeq(g[1], ", ") {
 					if !slices.Contains(known, name) {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 // TestShadowMemory: notes of any size wait for the challenger up to a number of bytes, and leave their room when they are scored.
 func TestShadowMemory(t *testing.T) {
 	t.Parallel()
-	s := newShadow(&config.Config{}, nil, slog.New(slog.NewTextHandler(io.Discard, nil)), prometheus.NewRegistry())
+	s := newShadow(&config.Config{}, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	s.handler.Store(&Handler{})
 	large := &ingest.Record{Value: make([]byte, 1<<20), Time: time.Now()}
 	for range shadowQueue {

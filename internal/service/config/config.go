@@ -46,7 +46,7 @@ type Kafka struct {
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: none, snappy, lz4, zstd
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
-	// ReadyAfterStall is how long a partition may fail to be read or answered before the scorer is not ready.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the scorer is not ready.
 	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
 	TLS             ingest.TLS    `yaml:"tls"`
 	SASL            SASL          `yaml:"sasl"`

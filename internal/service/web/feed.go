@@ -82,7 +82,7 @@ func (f *Feed) Publish(note, value []byte) {
 	f.ring[f.last%kept] = p
 }
 
-func (p *published) bytes() int { return len(p.value) + len(p.note) }
+func (f *published) bytes() int { return len(f.value) + len(f.note) }
 
 // Close ends all streams. It must be called once.
 func (f *Feed) Close() { close(f.closed) }
