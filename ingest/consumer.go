@@ -169,7 +169,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	watching.Go(func() { c.watch(ctx) })
 	defer watching.Wait()
 	c.generations(ctx, group)
-	c.membership.fail(nil)
+	_ = c.membership.fail(nil) // what it was before does not matter
 	return c.leave(group)
 }
 

@@ -48,10 +48,15 @@
 //
 // # Errors of brokers
 //
-// Errors that pass by themselves are retried within a second, for as long as it takes. One that does not (a permission,
+// A *DeniedError names a permission that is missing. Errors that pass by themselves are retried within a second, for as long as it takes. One that does not (a permission,
 // a setting of a topic) blocks its partition, and only that one: it is logged once, counted by Kafka's code, and tried
 // again every 5 s, so that it is enough to mend the cause. Nothing is published twice meanwhile. A blocked partition
 // does not count as stalled (Config.StallTimeout). Check tells of both after Config.ReadyAfterStall.
+//
+// # Logins
+//
+// A login that ends after a time (KIP-368) is renewed on its connection. Each login and each new connection uses what the
+// files of passwords and certificates hold then.
 //
 // # Metrics
 //

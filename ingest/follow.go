@@ -36,7 +36,8 @@ type Follow struct {
 // Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx
 // ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
 //
-// If the topic does not exist at the beginning, the error is a *MissingTopicsError. If each panics, that is logged and ends
+// If the topic does not exist at the beginning, the error is a *MissingTopicsError, and as soon as the user may not read it,
+// a *DeniedError. If each panics, that is logged and ends
 // Follow with an error: what is read beside a stream must not end the process. A request that fails later is
 // repeated for as long as it takes. If records were deleted before they were read, or the topic was created anew,
 // reading goes on with the oldest record that is there, so records may come again. Records that cannot be read are left out as
@@ -100,9 +101,12 @@ func (f *follow) partition(ctx context.Context, id int) error {
 			}
 		}
 		own, ended := errors.AsType[errEach](err)
+		_, forbidden := errors.AsType[*DeniedError](err)
 		switch {
 		case ended && ctx.Err() == nil:
 			return own.error
+		case forbidden:
+			return err
 		case err == nil || errors.Is(err, errNothing):
 			attempt = 0
 		case errors.Is(err, errTruncated): // or retention deleted what was to be read next

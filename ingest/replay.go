@@ -53,8 +53,9 @@ type Replayed struct {
 // returns; an error of each ends the replay and is returned as it is.
 //
 // A request that fails is repeated for about 20 seconds. If the topic does not exist, the error is a
-// *MissingTopicsError. It is an error if a partition was truncated or recreated while it was read, since the records
-// seen are then of no one log. Memory is one response of at most 4 MiB (or one larger batch), and one record.
+// *MissingTopicsError, and if the user may not read it, a *DeniedError. It is an error if a partition was truncated or
+// recreated while it was read, since the records seen are then of no one log. Memory is one response of at most 4 MiB
+// (or one larger batch), and one record.
 func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
@@ -145,7 +146,8 @@ func (r *replay) retry(ctx context.Context, p *replayPart, what string, f func(c
 		if p.next > before {
 			attempt = 0
 		}
-		if ctx.Err() != nil || attempt == replayAttempts || errors.Is(err, errTruncated) {
+		_, forbidden := errors.AsType[*DeniedError](err)
+		if ctx.Err() != nil || attempt == replayAttempts || forbidden || errors.Is(err, errTruncated) {
 			return fmt.Errorf("replaying topic %q, partition %d at offset %d: %w", r.Topic, p.id, p.next, cmp.Or(ctx.Err(), err))
 		}
 		log := r.Logger.With("kafka_topic", r.Topic, "partition", p.id, "offset", p.next)

@@ -48,8 +48,10 @@ func on(t *testing.T, k *ingesttest.SecuredKafka) *secured {
 // least is what a consumer needs: what docs/deploy.md lists for serve.
 func (s *secured) least() []ingesttest.Permission {
 	return []ingesttest.Permission{
-		{Operation: kadm.OpRead, Topic: s.in}, {Operation: kadm.OpRead, Group: s.group},
-		{Operation: kadm.OpWrite, Topic: s.out}, {Operation: kadm.OpWrite, Topic: s.dlq},
+		{Operation: kadm.OpRead, Topic: s.in},
+		{Operation: kadm.OpRead, Group: s.group},
+		{Operation: kadm.OpWrite, Topic: s.out},
+		{Operation: kadm.OpWrite, Topic: s.dlq},
 	}
 }
 

@@ -177,6 +177,10 @@ func TestCheckConfig(t *testing.T) {
 	if got := succeed(t, "", "check-config", good); got != good+" is valid\n" {
 		t.Errorf("check-config prints %q", got)
 	}
+	short := clitest.File(t, "short.yaml", fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092], session_timeout: 3s}\nmodels: {store: %q}\n", trained(t)))
+	if ran := wardcast(t, "", "check-config", short); ran.Code != 0 || !strings.Contains(ran.Stderr, "kafka.session_timeout") || !strings.Contains(ran.Stderr, "group.min.session.timeout.ms") {
+		t.Errorf("check-config of a short session: %+v", ran)
+	}
 	for name, c := range map[string]struct {
 		text string
 		want []string

@@ -43,6 +43,8 @@ type shadow struct {
 	handler atomic.Pointer[Handler] // nil without a challenger
 	set     *scoring.Set            // of the handler
 	unknown string                  // why there is no challenger, as logged
+	// unwritten is why the last predictions were not written, as logged; "" if they were.
+	unwritten string
 
 	scored  prometheus.Counter
 	dropped *prometheus.CounterVec
@@ -205,7 +207,12 @@ func (s *shadow) score(ctx context.Context) {
 	defer cancel()
 	if err := s.producer.Produce(ctx, s.topic, answers); err != nil {
 		s.dropped.WithLabelValues(shadowUnwritten).Add(float64(len(answers)))
+		if why := err.Error(); why != s.unwritten {
+			s.unwritten = why
+			s.log.Warn("predictions of the challenger are not written", "err", err)
+		}
 		return
 	}
+	s.unwritten = ""
 	s.scored.Add(float64(len(answers)))
 }

@@ -143,7 +143,7 @@ func malformed(t *testing.T) map[string]malformedNote {
 		"text is a number":   {msg.WrongType, []byte(`{"schema_version":"1","visit_id":"v","text":123}`)},
 		"age is text":        {msg.WrongType, fmt.Appendf(nil, `{"schema_version":"1","visit_id":"v","text":"fall","age":%q}`, secret)},
 		"vitals are text":    {msg.WrongType, fmt.Appendf(nil, `{"schema_version":"1","visit_id":"v","text":"fall","vitals":%q}`, secret)},
-		"two megabytes":      {msg.TooLarge, text(strings.Repeat("pain "+secret, 2<<20/len("pain "+secret)))},
+		"900 kB":             {msg.TooLarge, text(strings.Repeat("pain "+secret, 900_000/len("pain "+secret)))},
 		"64 KiB and a byte":  {msg.TooLarge, text(strings.Repeat("x", msg.MaxText+1))},
 		"empty text":         {msg.EmptyText, text("")},
 		"blank text":         {msg.EmptyText, text(" \n\t")},

@@ -150,6 +150,20 @@ func TestWeb(t *testing.T) {
 		t.Error("the old certificate is still in use")
 	}
 
+	// So does a renewed token. One that is only half-written leaves the one before.
+	const newToken = "renewed-0123456789abcdef"
+	write(t, filepath.Join(s.dir, "v"), []byte(newToken[:9]))
+	if status, _, _ := ask(viewerToken, "GET /v1/models", ""); status != http.StatusOK || !strings.Contains(s.log.String(), "stays in use") {
+		t.Errorf("with half a token in the file, the one before is answered by %d", status)
+	}
+	write(t, filepath.Join(s.dir, "v"), []byte(newToken))
+	if status, _, _ := ask(newToken, "GET /v1/models", ""); status != http.StatusOK {
+		t.Errorf("a renewed token is answered by %d", status)
+	}
+	if status, _, _ := ask(viewerToken, "GET /v1/models", ""); status != http.StatusUnauthorized {
+		t.Errorf("the token before is answered by %d", status)
+	}
+
 	began := time.Now()
 	r.stop()
 	if took := time.Since(began); took > httpPatience {

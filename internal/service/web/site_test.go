@@ -196,6 +196,7 @@ func TestRoles(t *testing.T) {
 		{"no name of a topic", viewerToken, "/topics/history.csv", nil, nil, 404, "There is no such topic.", ""},
 		{"search without a match", viewerToken, "/topics?q=%3Cu%3E", nil, nil, 200, "No topic of this model holds", "<u>"},
 		{"try", viewerToken, "/try", url.Values{"text": {"hip pain"}, "age": {"78"}}, nil, 200, "Why ", ""},
+		{"try an age that cannot be", viewerToken, "/try", url.Values{"text": {"hip pain"}, "age": {"999"}}, nil, 200, "Age is out of range and was left out.", ""},
 		{"try an unknown note", viewerToken, "/try", url.Values{"text": {secret}}, nil, 200, "Not predicted", ""},
 		{"try nonsense", viewerToken, "/try", url.Values{"text": {secret}, "bp": {secret}}, nil, 400, "such as 138/74", ""},
 		{"try too much", viewerToken, "/try", url.Values{"text": {strings.Repeat("x", maxForm)}}, nil, 400, "too large", ""},
