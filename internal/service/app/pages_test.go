@@ -363,6 +363,7 @@ func (b *browser) beds(c *stream) {
 	})
 	b.run(chromedp.SendKeys("#free", "1\r"))
 	b.until(`location.search.includes("free=1") && document.querySelector(".lead .over")`)
+	b.is(`document.querySelectorAll(".head .seg a").forEach(a => a.textContent = "10:20 tomorrow")`) // as they say in the evening
 	b.shoot("beds")
 	b.special("beds")
 	b.wall("/beds", "beds")
