@@ -69,9 +69,6 @@ func TestWaitInJoin(t *testing.T) {
 // its session timeout. There is one to a group, in several groups: kfake by itself keeps every other one for good, but
 // not where another of its group goes.
 func TestKilledWhileJoining(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a killed member is gone after its session timeout, six seconds")
-	}
 	t.Parallel()
 	const groups = 6
 	for i := range groups {

@@ -276,6 +276,7 @@ func ordinal() []byte {
 // The bits depend on the instructions. GOAMD64=v3 and arm64 round sums of products in another way, and so do the kernels
 // in Go, which run without AVX2 or with the tag purego. AVX2 and AVX-512 give the same bits, on any number of threads.
 func TestGolden(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		t.Skip("the golden files hold the bits of the kernels for AVX2 and AVX-512")

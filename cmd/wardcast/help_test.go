@@ -42,6 +42,7 @@ func leaves(t *testing.T) map[string]*kong.Node {
 
 // TestExamples runs the example that ends the help of each command. One example makes the files of the next.
 func TestExamples(t *testing.T) {
+	long(t)
 	t.Parallel()
 	commands := leaves(t)
 	first := []string{"synth notes", "synth matrix", "synth questionnaire", "train", "questionnaire fit"}

@@ -265,12 +265,10 @@ func (s *stream) committed() int {
 // TestKill streams notes, and responses to a questionnaire, through two scorers that are killed while they answer, and by turns
 // both of them or one and then the next while it starts.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a killed scorer's partitions move after the session timeout, six seconds")
-	}
 	t.Parallel()
 	bootstrap, kills, total := os.Getenv("WARDCAST_KAFKA"), 20, 5000
 	if bootstrap == "" {
+		long(t)
 		bootstrap, kills, total = startBroker(t), 5, 2000
 	}
 	for name, open := range map[string]func(t *testing.T) *stream{

@@ -32,6 +32,14 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
+// long skips a test that runs commands for many seconds, or minutes under the race detector.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("WARDCAST_LONG") == "" {
+		t.Skip("it runs commands for long: WARDCAST_LONG=1 runs it")
+	}
+}
+
 const trainingNotes = 800
 
 var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: 1}) })

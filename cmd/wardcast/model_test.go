@@ -162,6 +162,7 @@ func TestModels(t *testing.T) {
 // TestMethods goes from notes to a prediction by every method: what the prediction is explained by sums to its logit.
 // A second training keeps the numbers of the topics of the first.
 func TestMethods(t *testing.T) {
+	long(t)
 	t.Parallel()
 	notes := clitest.File(t, "notes.csv", synthetic(t, "900", "csv"))
 	for _, method := range train.Methods() {

@@ -27,9 +27,7 @@ func fileCount(dir string) (n int) {
 // half of them when it begins to write. What is served loads each time, the store verifies, and a last retraining finishes.
 // WARDCAST_KILLS is how often it kills each.
 func TestRetrainIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a retraining takes seconds")
-	}
+	long(t)
 	t.Parallel()
 	kills := 6
 	if n, err := strconv.Atoi(os.Getenv("WARDCAST_KILLS")); err == nil {

@@ -155,9 +155,6 @@ func TestBench(t *testing.T) {
 }
 
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains models on 6,000 notes")
-	}
 	t.Parallel()
 	const most = 60 // notes of 2 s at 30 notes/s; a loaded machine sends fewer
 	out := succeed(t, "", "demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0")

@@ -20,9 +20,6 @@ func TestSVDOfText(t *testing.T) {
 	if shared == "" {
 		t.Skip("WARDCAST_SHARED does not name the folder of shared cases")
 	}
-	if testing.Short() {
-		t.Skip("seconds of products")
-	}
 	words, err := matrixio.Read(filepath.Join(shared, "cases", "text", "tfidf_words_by_docs.mtx.gz"))
 	if err != nil {
 		t.Fatal(err)

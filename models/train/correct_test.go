@@ -36,6 +36,7 @@ func outcomeOf(t *testing.T, out *Trained, model string) *Outcome {
 
 // A complaint in which a word means the opposite keeps a model of its own, made of the features of the model of all complaints.
 func TestCorrectFindsWhatDiffers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 1200)
 	rows = split(rows)

@@ -106,6 +106,7 @@ func TestDoor(t *testing.T) {
 
 // A champion whose probabilities are off, and whose order is right, is recalibrated.
 func TestDoorRecalibrates(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 2400)
 	store, at := models.OpenDir(t.TempDir()), job().Created
@@ -174,6 +175,7 @@ func TestDoorRecalibrates(t *testing.T) {
 // TestReportOnLaterNotes: where the notes came later than those that a model learned from, its card and report are about them, the
 // gate's verdict included.
 func TestReportOnLaterNotes(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 800)
 	later, _ := generated(t, 800, 1200)
@@ -216,6 +218,7 @@ func TestReportOnLaterNotes(t *testing.T) {
 
 // A training that another one overtakes changes nothing, and tells who was faster.
 func TestDoorIsOvertaken(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 1200)
 	store, at := models.OpenDir(t.TempDir()), job().Created

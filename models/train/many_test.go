@@ -37,6 +37,7 @@ func fitted(t *testing.T, d Data, s Settings, manyRows int) *Fitted {
 // TestManyNotesPredictAlike: the model of features that are not laid out is that of features that are, but for its
 // penalty, which comes from fewer that were tried.
 func TestManyNotesPredictAlike(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 2500)
 	rows[3].Aux = slices.Clone(rows[3].Aux)

@@ -21,6 +21,7 @@ import (
 )
 
 func TestModelFindsPlantedTruth(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 3500)
 	fresh, truth := generated(t, 100000, 101500)

@@ -54,6 +54,7 @@ func counted(t *testing.T, b *models.Bundle, rows []Row) *drift.Reference {
 
 // TestReference: later notes of the same kind look as in training; notes of another hospital do not.
 func TestReference(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 1500)
 	s := small()
@@ -99,6 +100,7 @@ func TestReference(t *testing.T) {
 // TestReferenceIsOfWhatIsServed: the model of all complaints is compared with the notes that it will score, those of
 // complaints without a model of their own.
 func TestReferenceIsOfWhatIsServed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 1200)
 	s := small()

@@ -176,6 +176,7 @@ func TestCardSaysWhatTheThresholdFinds(t *testing.T) {
 
 // TestCardNamesTheVersionBefore: the card and the report say which version the new one is held against.
 func TestCardNamesTheVersionBefore(t *testing.T) {
+	long(t)
 	t.Parallel()
 	rows, _ := generated(t, 0, 400)
 	s := small()

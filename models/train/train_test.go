@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,6 +29,14 @@ func auxColumns() []Aux {
 		{Kind: models.Categorical, Name: "sex"},
 		{Kind: models.Numeric, Name: "acuity"},
 		{Kind: models.Numeric, Name: "vitals.spo2"},
+	}
+}
+
+// long skips a test that trains for many seconds, or minutes under the race detector.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("WARDCAST_LONG") == "" {
+		t.Skip("it trains for long: WARDCAST_LONG=1 runs it")
 	}
 }
 

@@ -71,9 +71,6 @@ func large(t testing.TB, part string) Data {
 // TestAgainstTheAuthors compares objectives with those of the authors' own factors, each by its definition.
 func TestAgainstTheAuthors(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("seconds of updates")
-	}
 	type run struct {
 		name, peer, ending string
 		s                  Settings

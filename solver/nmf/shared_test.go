@@ -48,9 +48,6 @@ func sharedFolder(t *testing.T) string {
 	if shared == "" {
 		t.Skip("WARDCAST_SHARED is not set: no cases of the authors' package")
 	}
-	if testing.Short() {
-		t.Skip("499 updates each of many cases")
-	}
 	return filepath.Join(shared, "cases")
 }
 

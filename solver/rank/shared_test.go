@@ -19,9 +19,6 @@ func TestSyntheticQuestionnaires(t *testing.T) {
 	if root == "" {
 		t.Skip("WARDCAST_SHARED does not name the folder of shared cases")
 	}
-	if testing.Short() {
-		t.Skip("seconds of fits")
-	}
 	for _, name := range []string{"d1_03", "d2_05", "d3_07"} {
 		x, err := matrixio.Read(filepath.Join(root, "cases", "icqf", "table1", name+"_M.csv.gz"))
 		if err != nil {

@@ -92,14 +92,14 @@ func TestFollowsAuthorsPackage(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, topics := readTransposed(t, filepath.Join(folder, r.X)), readFactor(t, filepath.Join(folder, r.F0))
-			got := solve(t, x, solver.Settings{MaxIter: updates(), StartTopics: topics}, sonmf.Settings{Step: sonmf.StepCayley, Tau: tau})
+			got := solve(t, x, solver.Settings{MaxIter: allUpdates, StartTopics: topics}, sonmf.Settings{Step: sonmf.StepCayley, Tau: tau})
 			n, p := x.Dims()
 			for i, want := range r.Trace[:30] {
 				if mean := got.Trace[i].Objective / float64(n*p); math.Abs(mean/want-1) > 1e-8 {
 					t.Fatalf("iteration %d: mean objective %.15g, the package's is %.15g", i, mean, want)
 				}
 			}
-			if !testing.Short() && got.MeanObjective > r.Objective*(1+1e-6) {
+			if got.MeanObjective > r.Objective*(1+1e-6) {
 				t.Errorf("mean objective %.15g after all updates, the package's is %.15g", got.MeanObjective, r.Objective)
 			}
 		})
@@ -116,8 +116,8 @@ func TestNotAboveAuthorsPackage(t *testing.T) {
 			x, topics := readTransposed(t, filepath.Join(folder, r.X)), readFactor(t, filepath.Join(folder, r.F0))
 			_, rank := topics.Dims()
 			for start, settings := range map[string]solver.Settings{
-				"the package's": {StartTopics: topics, MaxIter: updates()},
-				"own":           {Rank: rank, MaxIter: updates()},
+				"the package's": {StartTopics: topics, MaxIter: allUpdates},
+				"own":           {Rank: rank, MaxIter: allUpdates},
 			} {
 				if got := solve(t, x, settings, sonmf.Settings{}); got.MeanObjective > r.Objective {
 					t.Errorf("start %s: mean objective %.10g, the package's is %.10g", start, got.MeanObjective, r.Objective)
@@ -136,14 +136,6 @@ func TestSparseText(t *testing.T) {
 	if want := 0.0987360; got.MeanObjective > want || got.Status != solver.Converged {
 		t.Errorf("mean objective %.7f, status %v; the package ends at %.7f", got.MeanObjective, got.Status, want)
 	}
-}
-
-// updates is how far a comparison runs.
-func updates() int {
-	if testing.Short() {
-		return 40
-	}
-	return allUpdates
 }
 
 func solve(t *testing.T, x mat.Matrix, settings solver.Settings, step sonmf.Settings) *solver.Result {

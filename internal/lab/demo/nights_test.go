@@ -17,8 +17,8 @@ func quiet(nights int) Options {
 // TestNights lives through two days of a small hospital. What is built in decides: after the bad day no model is worth
 // anything.
 func TestNights(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains four generations")
+	if os.Getenv("WARDCAST_LONG") == "" {
+		t.Skip("it trains four generations: WARDCAST_LONG=1 runs it")
 	}
 	t.Parallel()
 	var nights []Night

@@ -14,9 +14,6 @@ import (
 // that know the truth are better still.
 func TestTrial(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("simulates 150 days")
-	}
 	var y []bool
 	var p []float64
 	trial := hospital.Trial{
