@@ -119,9 +119,10 @@ func TestSameBytes(t *testing.T) {
 			r := s.start()
 			for i := 5000; i < 5040; i++ {
 				s.send(early(s.note(i, float64(i%10)/10, time.Duration(i%200)*time.Minute), 90*time.Minute))
-				if i%4 == 0 {
-					s.send(early(s.outcome(i, msg.Admitted), time.Duration(i%60)*time.Minute))
-				}
+			}
+			r.waits(40) // or 30 might wait while a note and an outcome are still to be read
+			for i := 5000; i < 5040; i += 4 {
+				s.send(early(s.outcome(i, msg.Admitted), time.Duration(i%60)*time.Minute))
 			}
 			now := s.now()
 			var moments []time.Time
