@@ -9,8 +9,8 @@ import (
 //
 //	P(count = Offset + i) = P[i]
 //
-// What P lacks to 1 lies outside it; it is at most 1e-12, and is never made up by scaling P. The methods are safe for
-// concurrent use; the functions that fill a distribution reuse its memory.
+// The sum of P is 1 less the chance of any other count, which is at most 1e-12: P is never scaled to a sum of 1. The methods
+// are safe for concurrent use; the functions that fill a distribution reuse its memory.
 type Distribution struct {
 	Offset int
 	P      []float64
@@ -112,7 +112,7 @@ func ConvolveTo(dst, a, b *Distribution) {
 }
 
 // MixTo stores in dst the distribution Σ weight_m·part_m; weights sum to 1 and there are as many as parts, at least one.
-// dst is no part.
+// dst may not be one of the parts.
 func MixTo(dst *Distribution, weights []float64, parts []Distribution) {
 	first, end := math.MaxInt, 0
 	for i := range parts {

@@ -7,9 +7,9 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// NewScored returns the event of a prediction. An arrival that is no time of RFC 3339 stands for that of the first note, as an
-// absent one does. Classes of a model of several outcomes are kept as wards; those that are none do not count. It shares no
-// memory with the message.
+// NewScored returns the event of a prediction. Where the arrival is absent or not a time in
+// RFC 3339, the time of the first note takes its place. Classes of a model of several outcomes are kept as wards; classes that
+// are not wards do not count. It shares no memory with the message.
 func NewScored(a *msg.Arrival, o Order) Scored {
 	e := Scored{
 		Order: o, VisitID: strings.Clone(a.VisitID), Abstained: a.Abstained, Model: a.Model.Name + "@" + a.Model.Version,
@@ -46,8 +46,8 @@ func WardName(s string) string {
 	return strings.Clone(s)
 }
 
-// NewOutcome returns the event of an outcome. A decision that is no time of RFC 3339 stands for when it became known, as an
-// absent one does. It shares no memory with the message.
+// NewOutcome returns the event of an outcome. Where the time of the decision is absent or not in RFC 3339, the
+// time at which it became known takes its place. It shares no memory with the message.
 func NewOutcome(m *msg.Outcome, o Order) Outcome {
 	e := Outcome{Order: o, VisitID: strings.Clone(m.VisitID), At: instant(m.DecidedAt)}
 	switch {

@@ -27,7 +27,7 @@ const (
 	Erased       Reason = "erased"        // by an empty message with the key of the visit
 )
 
-// BadTime is the reason for a refused outcome whose decided_at or recorded_at is no time of RFC 3339. The
+// BadTime is the reason for a refused outcome whose decided_at or recorded_at is not a time in RFC 3339. The
 // other reasons for which messages are refused are those of package msg.
 const BadTime = "bad_time"
 
