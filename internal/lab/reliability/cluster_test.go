@@ -123,9 +123,16 @@ search:
 // broker runs the script of the shared folder: start, stop, kill ID, up ID, wipe.
 func (c *cluster) broker(args ...string) {
 	c.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(c.Context()), c.script, args...) // wipe runs after the test's end
-	cmd.Env = c.env
-	if out, err := cmd.CombinedOutput(); err != nil {
+	var out []byte
+	var err error
+	for range 5 { // the script waits a minute for a broker that comes up, and on two busy cores it may take longer
+		cmd := exec.CommandContext(context.WithoutCancel(c.Context()), c.script, args...) // wipe runs after the test's end
+		cmd.Env = c.env
+		if out, err = cmd.CombinedOutput(); err == nil || args[0] != "up" {
+			break
+		}
+	}
+	if err != nil {
 		c.Fatalf("kafka %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
