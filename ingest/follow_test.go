@@ -80,8 +80,8 @@ func TestFollow(t *testing.T) {
 	if _, err := kadm.NewClient(p.Client).CreatePartitions(t.Context(), 1, c.in); err != nil {
 		t.Fatal(err)
 	}
-	p.ForceMetadataRefresh()
 	c.await("the new partition takes a record", func() bool {
+		p.ForceMetadataRefresh() // again and again: brokers learn of a new partition at different times
 		return p.ProduceSync(t.Context(), &kgo.Record{Partition: testPartitions, Key: []byte("k200"), Value: []byte("v")}).FirstErr() == nil
 	})
 	c.await("the new partition read", func() bool { return len(w.seen()) == 201 })

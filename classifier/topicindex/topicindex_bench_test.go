@@ -2,13 +2,19 @@ package topicindex
 
 import (
 	"cmp"
+	"context"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -119,4 +125,72 @@ func queries(words []string) map[string]Query {
 		"beginning": {Text: w[:4]}, "typing_error": {Text: w[:2] + "q" + w[2:]}, "like": {Like: &Ref{Model: "model-3", Topic: 2}},
 		"served": {Text: words[0], Served: true}, "all": {},
 	}
+}
+
+// BenchmarkRefreshUnderClients makes and swaps an index of 10,000 topics while 50 clients search, each so many times a second on
+// average, and reports how long the searches took.
+func BenchmarkRefreshUnderClients(b *testing.B) {
+	versions := many(10_000)
+	entering(versions)
+	for name, rate := range map[string]float64{"4_a_second": 4, "20_a_second": 20, "without_pause": 0} {
+		b.Run(name, func(b *testing.B) { refreshUnderClients(b, versions, rate) })
+	}
+}
+
+func refreshUnderClients(b *testing.B, versions []*Version, rate float64) {
+	store := models.OpenDir(filepath.Join(b.TempDir(), "models"))
+	if err := store.Create(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	add(b, store, breath)
+	// Every Refresh finds another questionnaire, and makes a new index.
+	round := 0
+	factors := func(context.Context) ([]*Version, error) {
+		round++
+		again, first := slices.Clone(versions), *versions[0]
+		first.Generation = strconv.Itoa(round)
+		again[0] = &first
+		return again, nil
+	}
+	x := open(b, Config{Store: store, Folder: filepath.Join(b.TempDir(), "index"), Factors: factors})
+	words := x.current.sortedWords(b)
+	kinds := queries(slices.DeleteFunc(words, func(w string) bool { return w[0] == '+' || w[0] == '-' }))
+	delete(kinds, "all")
+	list := slices.Collect(maps.Values(kinds))
+	stop := make(chan struct{})
+	times := make([][]time.Duration, 50)
+	var all sync.WaitGroup
+	for i := range times {
+		r := rand.New(rand.NewPCG(7, uint64(i)))
+		all.Go(func() {
+			for {
+				wait := time.Duration(0)
+				if rate > 0 {
+					wait = time.Duration(r.ExpFloat64() / rate * float64(time.Second))
+				}
+				select {
+				case <-stop:
+					return
+				case <-time.After(wait):
+				}
+				began := time.Now()
+				if _, err := x.Search(b.Context(), list[r.IntN(len(list))]); err != nil {
+					b.Error(err)
+				}
+				times[i] = append(times[i], time.Since(began))
+			}
+		})
+	}
+	for b.Loop() {
+		if err := x.Refresh(b.Context()); err != nil {
+			b.Error(err)
+		}
+	}
+	close(stop)
+	all.Wait()
+	took := slices.Sorted(slices.Values(slices.Concat(times...)))
+	for name, q := range map[string]float64{"p50": .5, "p99": .99, "p99.9": .999, "longest": 1} {
+		b.ReportMetric(took[int(q*float64(len(took)-1))].Seconds()*1e3, name+"-ms")
+	}
+	b.ReportMetric(float64(len(took)), "searches")
 }

@@ -48,16 +48,16 @@ func filled(t *testing.T, generations ...[]planted) (*Index, *models.Store) {
 }
 
 // open returns an index that is filled.
-func open(t *testing.T, c Config) *Index {
-	t.Helper()
+func open(tb testing.TB, c Config) *Index {
+	tb.Helper()
 	x := New(c)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := x.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	if err := x.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := x.Refresh(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	return x
 }
