@@ -325,13 +325,12 @@ func (r *Reader) record(dst []byte) (Record, []byte, error) {
 	if record.Size, err = r.size(&record); err != nil {
 		return Record{}, dst, err
 	}
-	size := int(record.Size)
-	if size < 0 {
+	if record.Size < 0 {
 		return Record{}, dst, errDamaged
 	}
-	if size > r.limits.Record {
+	if record.Size > int64(r.limits.Record) {
 		record.Lost = msg.TooLarge
-		begins, err := r.in.Peek(min(size, bufferSize))
+		begins, err := r.in.Peek(int(min(record.Size, bufferSize)))
 		if err != nil {
 			return Record{}, dst, io.ErrUnexpectedEOF
 		}
@@ -342,7 +341,7 @@ func (r *Reader) record(dst []byte) (Record, []byte, error) {
 		record.Key = bytes.Clone(record.Key)
 		return record, dst, r.discard(record.Size)
 	}
-	begin := len(dst)
+	begin, size := len(dst), int(record.Size)
 	dst = slices.Grow(dst, size)[:begin+size]
 	if _, err := io.ReadFull(r.in, dst[begin:]); err != nil {
 		return Record{}, dst, io.ErrUnexpectedEOF
@@ -397,7 +396,7 @@ func (r *Reader) parse(c *cursor, record *Record) error {
 func (c *cursor) headers(record *Record, room int64) {
 	n := c.varint()
 	switch {
-	case n < 0 || 2*n > int64(len(c.rest)):
+	case n < 0 || n > int64(len(c.rest))/2: // a header takes two bytes at least
 		c.short = true
 	case HeaderBytes*n > room:
 		record.Value, record.Lost = nil, msg.TooLarge

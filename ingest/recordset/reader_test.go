@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -41,10 +42,10 @@ type spec struct {
 }
 
 // record returns a record in the format of v2.
-func record(delta int, key, value string, headers ...protocol.Header) []byte {
+func record(delta int64, key, value string, headers ...protocol.Header) []byte {
 	b := []byte{0}
-	b = binary.AppendVarint(b, int64(delta)) // milliseconds
-	b = binary.AppendVarint(b, int64(delta))
+	b = binary.AppendVarint(b, delta) // milliseconds
+	b = binary.AppendVarint(b, delta)
 	b = append(binary.AppendVarint(b, int64(len(key))), key...)
 	b = append(binary.AppendVarint(b, int64(len(value))), value...)
 	b = binary.AppendVarint(b, int64(len(headers)))
@@ -52,7 +53,16 @@ func record(delta int, key, value string, headers ...protocol.Header) []byte {
 		b = append(binary.AppendVarint(b, int64(len(h.Key))), h.Key...)
 		b = append(binary.AppendVarint(b, int64(len(h.Value))), h.Value...)
 	}
-	return append(binary.AppendVarint(nil, int64(len(b))), b...)
+	return sized(b)
+}
+
+// sized puts the size of a record before it.
+func sized(b []byte) []byte { return append(binary.AppendVarint(nil, int64(len(b))), b...) }
+
+// countHeaders returns a record that claims so many headers and has none.
+func countHeaders(n int64) []byte {
+	b := record(0, "k0", "v")[1:]
+	return sized(binary.AppendVarint(b[:len(b)-1], n))
 }
 
 // v2 returns a batch.
@@ -68,7 +78,7 @@ func v2(s spec) []byte {
 			w = s.codec.Codec().NewWriter(&b)
 		}
 		for i, value := range s.records {
-			_, _ = w.Write(record(i, fmt.Sprintf("k%d", i), value))
+			_, _ = w.Write(record(int64(i), fmt.Sprintf("k%d", i), value))
 		}
 		_ = w.Close()
 		payload = b.Bytes()
@@ -262,9 +272,13 @@ func TestDamaged(t *testing.T) {
 	}
 	check(t, append(v2(spec{base: 4, codec: 5, records: []string{"a"}, more: 4, compress: func() []byte { return nil }}), good...), 0, 10, "4+5  unreadable size=false", "9 k0=z +0")
 	check(t, append(v2(spec{base: 4, records: []string{"a", "b"}, more: 3}), good...), 0, 10, "4 k0=a +0", "5 k1=b +1", "6+3  unreadable size=false", "9 k0=z +0")
-	headers := record(0, "k0", "v")
-	headers[len(headers)-1] = 100
-	check(t, append(v2(spec{base: 8, more: 1, compress: func() []byte { return headers }}), good...), 0, 10, "8+1  unreadable size=false", "9 k0=z +0")
+	for _, n := range []int64{-1, 1, 100, 1 << 40, 1 << 62, 1<<62 + 1, math.MaxInt64} {
+		set := v2(spec{base: 8, more: 1, compress: func() []byte { return countHeaders(n) }})
+		check(t, append(set, good...), 0, 10, "8+1  unreadable size=false", "9 k0=z +0")
+	}
+	long := record(0, "k0", "v")[1:]
+	long = append(binary.AppendVarint(nil, 1<<32+int64(len(long))), long...)
+	check(t, append(v2(spec{base: 8, more: 1, compress: func() []byte { return long }}), good...), 0, 10, "8+1  unreadable size=false", "9 k0=z +0")
 
 	var r recordset.Reader
 	on := bytes.Clone(good)
@@ -381,6 +395,7 @@ func FuzzReader(f *testing.F) {
 	for _, codec := range codecs {
 		f.Add(v2(spec{base: 1, codec: codec, records: []string{"a", strings.Repeat("b", 4096), "c"}}))
 	}
+	f.Add(v2(spec{base: 1, more: 1, compress: func() []byte { return countHeaders(1 << 62) }}))
 	f.Fuzz(func(t *testing.T, set []byte) {
 		if len(set) > 21 && set[16] == 2 { // or no input gets past the checksum
 			size := min(len(set), 12+int(binary.BigEndian.Uint32(set[8:])&0xffff))
