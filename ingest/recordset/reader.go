@@ -386,7 +386,8 @@ func (r *Reader) parse(c *cursor, record *Record) error {
 			c.headers(record, int64(r.limits.Record)-record.Size)
 		}
 	}
-	if c.short && record.Lost == "" {
+	// Reading goes on behind the offset of a record: one that is not of the batch would repeat records or skip some.
+	if c.short && record.Lost == "" || record.Offset < r.batch.next || record.Offset > r.batch.last {
 		return errDamaged
 	}
 	return nil
@@ -396,7 +397,7 @@ func (r *Reader) parse(c *cursor, record *Record) error {
 func (c *cursor) headers(record *Record, room int64) {
 	n := c.varint()
 	switch {
-	case n < 0 || n > int64(len(c.rest))/2: // a header takes two bytes at least
+	case n < 0 || n > int64(len(c.rest))/2: // a header takes at least two bytes
 		c.short = true
 	case HeaderBytes*n > room:
 		record.Value, record.Lost = nil, msg.TooLarge

@@ -279,6 +279,12 @@ func TestDamaged(t *testing.T) {
 	long := record(0, "k0", "v")[1:]
 	long = append(binary.AppendVarint(nil, 1<<32+int64(len(long))), long...)
 	check(t, append(v2(spec{base: 8, more: 1, compress: func() []byte { return long }}), good...), 0, 10, "8+1  unreadable size=false", "9 k0=z +0")
+	for _, delta := range []int64{-1, 0, 3, 4, 1 << 40, math.MaxInt64, math.MinInt64} { // of a record whose offset is read already, or is not of the batch
+		for _, value := range []string{"b", strings.Repeat("b", limit)} {
+			set := v2(spec{base: 6, more: 3, compress: func() []byte { return append(record(0, "k0", "a"), record(delta, "k1", value)...) }})
+			check(t, append(set, good...), 0, 10, "6 k0=a +0", "7+2  unreadable size=false", "9 k0=z +0")
+		}
+	}
 
 	var r recordset.Reader
 	on := bytes.Clone(good)
@@ -391,11 +397,29 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// lastOffset returns the greatest offset that the headers of the set's batches name.
+func lastOffset(set []byte) int64 {
+	last := int64(math.MinInt64)
+	for len(set) > 16 {
+		size := 12 + int64(int32(binary.BigEndian.Uint32(set[8:])))
+		if size <= 16 || size > int64(len(set)) {
+			break
+		}
+		offset := int64(binary.BigEndian.Uint64(set))
+		if set[16] == 2 && size >= 27 {
+			offset += int64(int32(binary.BigEndian.Uint32(set[23:])))
+		}
+		last, set = max(last, offset), set[size:]
+	}
+	return last
+}
+
 func FuzzReader(f *testing.F) {
 	for _, codec := range codecs {
 		f.Add(v2(spec{base: 1, codec: codec, records: []string{"a", strings.Repeat("b", 4096), "c"}}))
 	}
 	f.Add(v2(spec{base: 1, more: 1, compress: func() []byte { return countHeaders(1 << 62) }}))
+	f.Add(v2(spec{base: 1, more: 1, compress: func() []byte { return record(1<<40, "k0", "a") }}))
 	f.Fuzz(func(t *testing.T, set []byte) {
 		if len(set) > 21 && set[16] == 2 { // or no input gets past the checksum
 			size := min(len(set), 12+int(binary.BigEndian.Uint32(set[8:])&0xffff))
@@ -403,10 +427,14 @@ func FuzzReader(f *testing.F) {
 				binary.BigEndian.PutUint32(set[17:], crc32.Checksum(set[21:size], crc32.MakeTable(crc32.Castagnoli)))
 			}
 		}
+		last := lastOffset(set)
 		var r recordset.Reader
 		r.Reset(set, nil, limits(0))
 		for range 10000 {
 			record, grown, err := r.Next(nil)
+			if r.Passed() > 0 && r.Passed()-1 > last {
+				t.Fatalf("passed %d, and the last batch ends with %d", r.Passed(), last)
+			}
 			if err != nil {
 				return
 			}
