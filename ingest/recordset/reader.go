@@ -70,19 +70,19 @@ type batch struct {
 	base      int64 // added to the offsets of its records
 	next      int64 // offset behind the last one read
 	last      int64 // offset of the last one
-	firstTime int64 // in milliseconds; those of v2 add to it
+	firstTime int64 // in milliseconds: of the first record of v2, to which the others add, or of a compressed message before v2
 	time      int64 // of all records, if the broker set it; otherwise noTime
 	broken    error // why it cannot be read at all
 }
 
 const noTime = math.MinInt64
 
-// at returns the time of a record.
+// at returns the time of a record that has the time ms.
 func (b *batch) at(ms int64) time.Time {
 	if b.time != noTime {
-		return time.UnixMilli(b.time)
+		ms = b.time
 	}
-	return time.UnixMilli(b.firstTime + ms)
+	return time.UnixMilli(ms)
 }
 
 // Attributes of a batch.
@@ -162,7 +162,7 @@ func (r *Reader) end() {
 // lose returns what stands for the rest of the batch, which cannot be read; its offset is -1 if there is none.
 func (r *Reader) lose(err error) Record {
 	b := &r.batch
-	record := Record{Offset: max(b.next, r.limits.From), Time: b.at(0), Lost: msg.Unreadable}
+	record := Record{Offset: max(b.next, r.limits.From), Time: b.at(b.firstTime), Lost: msg.Unreadable}
 	for _, large := range []error{errWhole, zstd.ErrDecoderSizeExceeded, zstd.ErrWindowSizeExceeded} {
 		if errors.Is(err, large) {
 			record.Lost = msg.TooLarge
@@ -275,7 +275,7 @@ func (r *Reader) beginV1(set []byte) error {
 		r.decompress(codec, set)
 		return nil
 	}
-	b.next, b.left, b.firstTime = 0, math.MaxInt, m.time
+	b.next, b.left, b.firstTime = r.passed, math.MaxInt, m.time // its first offset is not known yet
 	r.decompress(codec, m.value)
 	if b.magic == 1 && b.broken == nil { // offsets count from the first message, but that of the set is that of the last
 		last, err := r.lastV1()
@@ -287,7 +287,6 @@ func (r *Reader) beginV1(set []byte) error {
 			r.decompress(codec, m.value)
 		}
 	}
-	b.firstTime = 0
 	return nil
 }
 
@@ -375,7 +374,7 @@ func (r *Reader) parse(c *cursor, record *Record) error {
 		}
 	} else {
 		c.bytes(1) // attributes, of which there are none
-		record.Time = r.batch.at(c.varint())
+		record.Time = r.batch.at(r.batch.firstTime + c.varint())
 		record.Offset += c.varint()
 		if c.short {
 			return errDamaged

@@ -353,16 +353,7 @@ func TestOldFormats(t *testing.T) {
 	for _, codec := range codecs {
 		t.Run(codec.String(), func(t *testing.T) {
 			t.Parallel()
-			var records []protocol.Record
-			for i, value := range []string{"a", strings.Repeat("0", 2*limit), "b"} {
-				records = append(records, protocol.Record{Time: at.Add(time.Duration(i) * time.Millisecond), Key: protocol.NewBytes(fmt.Appendf(nil, "k%d", i)), Value: protocol.NewBytes([]byte(value))})
-			}
-			var b bytes.Buffer
-			set := protocol.RecordSet{Version: 1, Attributes: protocol.Attributes(codec), Records: protocol.NewRecordReader(records...)}
-			if _, err := set.WriteTo(&b); err != nil {
-				t.Fatal(err)
-			}
-			raw := b.Bytes()[4:]
+			raw := v1(t, codec, "a", strings.Repeat("0", 2*limit), "b")
 			base := int64(0)
 			if codec != compress.None { // the broker sets the offset of a set to that of its last message
 				base = 40
@@ -373,6 +364,62 @@ func TestOldFormats(t *testing.T) {
 			check(t, raw, base+2, base+3, want[2:]...)
 		})
 	}
+}
+
+// TestOldDamaged: a damaged set of the formats before v2 is lost from behind what was read before it, with the set's time.
+func TestOldDamaged(t *testing.T) {
+	t.Parallel()
+	for magic := range byte(2) {
+		for _, codec := range codecs[1:] {
+			var set []byte
+			for i, last := range []uint64{42, 45, 48} {
+				one := v1(t, codec, "a", "b", "c")
+				if i == 1 {
+					one = message(magic, codec, []byte("this is not compressed"))
+				}
+				binary.BigEndian.PutUint64(one, last)
+				set = append(set, one...)
+			}
+			want := []string{"40 k0=a +0", "41 k1=b +1", "42 k2=c +2", "43+3  unreadable size=false", "46 k0=a +0", "47 k1=b +1", "48 k2=c +2"}
+			check(t, set, 0, 49, want...)
+			check(t, set, 42, 49, want[2:]...)
+			check(t, set, 44, 49, append([]string{"44+2  unreadable size=false"}, want[4:]...)...)
+			var r recordset.Reader
+			r.Reset(set, nil, limits(43))
+			lost, _, err := r.Next(nil)
+			if magic == 1 && !lost.Time.Equal(at) || err != nil { // v0 has no times
+				t.Errorf("%s: the lost records have the time %s, %v", codec, lost.Time, err)
+			}
+		}
+	}
+}
+
+// v1 returns messages of v1, as one compressed set if there is a codec.
+func v1(t *testing.T, codec compress.Compression, values ...string) []byte {
+	t.Helper()
+	var records []protocol.Record
+	for i, value := range values {
+		records = append(records, protocol.Record{Time: at.Add(time.Duration(i) * time.Millisecond), Key: protocol.NewBytes(fmt.Appendf(nil, "k%d", i)), Value: protocol.NewBytes([]byte(value))})
+	}
+	var b bytes.Buffer
+	set := protocol.RecordSet{Version: 1, Attributes: protocol.Attributes(codec), Records: protocol.NewRecordReader(records...)}
+	if _, err := set.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()[4:]
+}
+
+// message returns a message of v0 or v1 without a key, at offset 0.
+func message(magic byte, codec compress.Compression, value []byte) []byte {
+	be := binary.BigEndian
+	b := []byte{magic, byte(codec)}
+	if magic > 0 {
+		b = be.AppendUint64(b, uint64(at.UnixMilli()))
+	}
+	b = be.AppendUint32(b, math.MaxUint32) // null
+	b = append(be.AppendUint32(b, uint32(len(value))), value...)
+	out := be.AppendUint32(make([]byte, 8), uint32(4+len(b)))
+	return append(be.AppendUint32(out, crc32.ChecksumIEEE(b)), b...)
 }
 
 // TestStopped: the reading of a large record can be ended.
