@@ -36,8 +36,21 @@ type waiting struct {
 	held      time.Time // since when readable stands still before end; zero if it does not
 	oldest    time.Time // timestamp of the record at next, or of one before; zero if none was read
 	told      time.Time // when end was learned; zero for never
-	trouble   error     // that keeps the partition from going on, nil if none does
-	since     time.Time // of the first of an unbroken series of such errors
+	reading   trouble
+	writing   trouble
+}
+
+// trouble is what keeps a partition from reading or writing; zero for nothing.
+type trouble struct {
+	err   error     // the last
+	since time.Time // of the first of an unbroken series of errors
+}
+
+func (t *trouble) fail(err error) {
+	if t.err == nil {
+		t.since = time.Now()
+	}
+	t.err = err
 }
 
 func newBacklog() *backlog {
@@ -62,7 +75,7 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 	defer b.mu.Unlock()
 	var oldest, held time.Duration
 	for id, w := range b.partitions {
-		if w.next < 0 {
+		if w.next < 0 || w.told.IsZero() {
 			continue
 		}
 		metrics <- prometheus.MustNewConstMetric(b.lag, prometheus.GaugeValue, float64(max(0, w.end-w.next)), strconv.Itoa(id))
@@ -98,6 +111,11 @@ func (b *backlog) update(id int, f func(*waiting)) {
 	}
 }
 
+// begin tells where the reading of a partition begins.
+func (b *backlog) begin(id int, next int64) {
+	b.update(id, func(w *waiting) { w.next = next })
+}
+
 // read tells what a fetch from next found.
 func (b *backlog) read(id int, next int64, f *fetched) {
 	b.update(id, func(w *waiting) {
@@ -108,7 +126,7 @@ func (b *backlog) read(id int, next int64, f *fetched) {
 		case f.end != w.readable || w.held.IsZero():
 			w.held = now
 		}
-		w.next, w.end, w.readable, w.told, w.trouble = next, f.high, f.end, now, nil
+		w.next, w.end, w.readable, w.told, w.reading = next, f.high, f.end, now, trouble{}
 	})
 }
 
@@ -123,20 +141,20 @@ func (b *backlog) hold(id int, at time.Time) {
 // answer tells that everything before next is answered.
 func (b *backlog) answer(id int, next int64) {
 	b.update(id, func(w *waiting) {
-		if w.next, w.trouble = next, nil; next >= w.readable {
+		if w.next, w.writing = next, (trouble{}); next >= w.readable {
 			w.oldest = time.Time{}
 		}
 	})
 }
 
-// fail tells an error that keeps a partition from going on, until read or answer tell that it does.
-func (b *backlog) fail(id int, err error) {
-	b.update(id, func(w *waiting) {
-		if w.trouble == nil {
-			w.since = time.Now()
-		}
-		w.trouble = err
-	})
+// failRead tells an error that keeps a partition from being read, until read tells that it is.
+func (b *backlog) failRead(id int, err error) {
+	b.update(id, func(w *waiting) { w.reading.fail(err) })
+}
+
+// failWrite tells an error that keeps a partition's answers or dead letters from being written, until answer tells that they are.
+func (b *backlog) failWrite(id int, err error) {
+	b.update(id, func(w *waiting) { w.writing.fail(err) })
 }
 
 // trouble returns an error if some partition could not go on for so long.
@@ -144,8 +162,10 @@ func (b *backlog) trouble(after time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
-		if w := b.partitions[id]; w.trouble != nil && time.Since(w.since) >= after {
-			return fmt.Errorf("partition %d has not gone on for %s: %w", id, time.Since(w.since).Round(time.Second), w.trouble)
+		for _, t := range []trouble{b.partitions[id].writing, b.partitions[id].reading} {
+			if t.err != nil && time.Since(t.since) >= after {
+				return fmt.Errorf("partition %d has not gone on for %s: %w", id, time.Since(t.since).Round(time.Second), t.err)
+			}
 		}
 	}
 	return nil
@@ -163,8 +183,8 @@ func (b *backlog) heldBack(after time.Duration) string {
 	return ""
 }
 
-// stale returns the partitions of whose ends no fetch has told for a while.
-func (b *backlog) stale() (ids []int) {
+// untold returns the partitions of whose ends no fetch has told for a while.
+func (b *backlog) untold() (ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, w := range b.partitions {
@@ -185,13 +205,6 @@ func (c *Consumer) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, id := range c.backlog.stale() {
-			if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
-				c.backlog.update(id, func(w *waiting) {
-					w.end, w.readable, w.told = max(w.end, end), max(w.readable, end), time.Now()
-				})
-			}
-		}
 		var missing []string
 		for _, topic := range c.topics() {
 			counts, err := c.client.partitions(ctx, topic)
@@ -202,6 +215,17 @@ func (c *Consumer) watch(ctx context.Context) {
 			c.metrics.missing.WithLabelValues(topic).Set(number(gone))
 		}
 		c.missing.Store(&missing)
+		var reads sync.WaitGroup
+		for _, id := range c.backlog.untold() {
+			reads.Go(func() {
+				if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
+					c.backlog.update(id, func(w *waiting) {
+						w.end, w.readable, w.told = max(w.end, end), max(w.readable, end), time.Now()
+					})
+				}
+			})
+		}
+		reads.Wait()
 	}
 }
 

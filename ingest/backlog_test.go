@@ -174,6 +174,104 @@ func TestPermanentErrors(t *testing.T) {
 	}
 }
 
+// TestBlockEndsWithItsGeneration: a block is counted once, whoever has the partition, and no more after the mend.
+func TestBlockEndsWithItsGeneration(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo))
+	c.await("the group", m.isReady)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	const n = 100
+	c.send(numbered(0, n)...)
+	c.await("the block", func() bool { return m.metric("blocked_partitions") == 1 })
+	other := c.start(handle(echo))
+	c.await("partitions of both", func() bool {
+		return m.metric("assigned_partitions") == testPartitions/2 && other.metric("assigned_partitions") == testPartitions/2
+	})
+	c.await("the block again", func() bool { return m.metric("blocked_partitions")+other.metric("blocked_partitions") == 1 })
+	fault.Remove()
+	c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
+	c.await("no block", func() bool { return m.metric("blocked_partitions")+other.metric("blocked_partitions") == 0 })
+	other.stop()
+	m.stop()
+}
+
+// TestDeniedMetadata: a user who loses the permission to read a topic no longer sees its partitions. The permission is named.
+func TestDeniedMetadata(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo), soonUnready)
+	c.await("the group", m.isReady)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	named := func(text string) bool { return strings.Contains(text, "deny Read on topic") }
+	c.await("the log names it", func() bool { return named(m.log.String()) })
+	c.await("readiness names it", func() bool { err := m.Check(); return err != nil && named(err.Error()) })
+	if m.metric("stalls_total") != 0 || strings.Contains(m.log.String(), "not found") {
+		t.Errorf("it is not named at once:\n%s", m.log)
+	}
+	fault.Remove()
+	c.await("ready", m.isReady)
+	c.send(numbered(0, 100)...)
+	c.awaitAnswers(100)
+	m.stop()
+	c.wantAll(100, true)
+}
+
+// TestLagBeforeTheFirstFetch: what waits is known also where no fetch has succeeded yet.
+func TestLagBeforeTheFirstFetch(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	c.send(numbered(0, 100)...)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Err: kerr.UnknownServerError, Count: -1})
+	m := c.start(handle(echo))
+	c.await("the lag", func() bool { records, _ := m.lag(); return records == 100 })
+	fault.Remove()
+	c.await("no lag", func() bool { records, _ := m.lag(); return records == 0 })
+	m.stop()
+	c.wantAll(100, true)
+}
+
+// TestTroubleOutlivesGenerations: a partition whose answers cannot be written is not forgiven because it is read again and again.
+func TestTroubleOutlivesGenerations(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.ReadyAfterStall = 8 * time.Second }) // a generation lasts four
+	c.await("the group", m.isReady)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.NotEnoughReplicas, Count: -1})
+	rebalance := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1})
+	c.send(numbered(0, 100)...)
+	c.await("word of it", func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), "Replicas") })
+	if m.metric("rebalances_total") < 2 {
+		t.Error("there was one generation only")
+	}
+	rebalance.Remove()
+	fault.Remove()
+	c.await("ready", m.isReady)
+	c.awaitAnswers(100)
+	m.stop()
+}
+
+// TestFailedJoinIsReady: a join that fails for a moment, as when the coordinator moves, does not take readiness away.
+func TestFailedJoinIsReady(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo))
+	c.await("the group", m.isReady)
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.CoordinatorNotAvailable, Count: 2})
+	c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: 1})
+	var unready error
+	c.await("the next generation", func() bool {
+		if err := m.Check(); err != nil {
+			unready = err
+		}
+		return m.metric("rebalances_total") == 2
+	})
+	if fault.Hits() != 2 || unready != nil {
+		t.Errorf("after %d failed joins: %v", fault.Hits(), unready)
+	}
+	m.stop()
+}
+
 // TestNoPartition: a member that the group has no partition for is ready and remarks it. One that cannot join again is not ready, and has
 // none, and is again when it can.
 func TestNoPartition(t *testing.T) {

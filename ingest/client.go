@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 )
 
 const (
@@ -54,7 +55,7 @@ func newClient(d *dialer, topics []string) *Client {
 	}
 }
 
-// Close closes the connections.
+// Close closes the connections that no request uses.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Await waits until a broker answers, and logs what it waits for. It returns an error that waiting cannot cure (refused
@@ -92,7 +93,25 @@ const permanentPause = 5 * time.Second
 // a message.
 func permanent(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
-	return ok && code != kafka.Unknown && !code.Temporary()
+	switch code {
+	case kafka.Unknown, kafka.OffsetOutOfRange, kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable:
+		return false // though kafka-go calls them lasting
+	}
+	return ok && !code.Temporary()
+}
+
+// noPartition reports whether an error says that a topic or partition is not there, as far as the transport or a broker knows.
+func noPartition(err error) bool {
+	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, kafka.UnknownTopicOrPartition)
+}
+
+// absent explains an error of a request for a partition: who may not see a topic is told that it has no partitions.
+func (c *Client) absent(ctx context.Context, topic string, err error) error {
+	if !noPartition(err) {
+		return err
+	}
+	_, why := c.partitions(ctx, topic)
+	return cmp.Or(why, err)
 }
 
 // sleep waits, and returns the error of ctx if that ends first.
@@ -265,7 +284,7 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 		err = res.Topics[topic][0].Error
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("listing offsets: %w", denied(err, "Describe", "topic", topic))
+		return 0, 0, fmt.Errorf("listing offsets: %w", denied(c.absent(ctx, topic, err), "Describe", "topic", topic))
 	}
 	p := res.Topics[topic][0]
 	return p.FirstOffset, p.LastOffset, nil

@@ -145,5 +145,6 @@ func (c Connection) hint(err error) string {
 func hopeless(err error) bool {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
-	return unverified || notTLS || errors.Is(err, kafka.SASLAuthenticationFailed) || errors.Is(err, kafka.UnsupportedSASLMechanism)
+	return unverified || notTLS || errors.Is(err, kafka.SASLAuthenticationFailed) || errors.Is(err, errLoginClosed) ||
+		errors.Is(err, kafka.UnsupportedSASLMechanism)
 }

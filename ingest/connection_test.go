@@ -76,7 +76,11 @@ func TestSecuredCluster(t *testing.T) {
 			wrong := conn
 			wrong.SASL.Password = "other"
 			m = c.start(handle(echo), func(cfg *ingest.Config) { cfg.Connection = wrong })
-			<-m.done
+			select {
+			case <-m.done:
+			case <-time.After(time.Minute):
+				t.Fatal("Run goes on with a wrong password")
+			}
 			if m.err == nil || !strings.Contains(m.err.Error(), "dialing broker "+conn.Brokers[0]) || strings.Contains(m.err.Error(), "other") {
 				t.Errorf("Run with a wrong password returns %v, want an error that names the broker", m.err)
 			}

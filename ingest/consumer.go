@@ -169,7 +169,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	watching.Go(func() { c.watch(ctx) })
 	defer watching.Wait()
 	c.generations(ctx, group)
-	_ = c.membership.fail(nil) // what it was before does not matter
+	c.membership.end()
 	return c.leave(group)
 }
 
@@ -252,9 +252,9 @@ func (e *sessionError) Unwrap() error { return e.err }
 // wait keeps, for Check, why the member cannot join. If somebody must mend that, it logs it, once as long as it stays the same, and
 // pauses; otherwise it calls pass.
 func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error {
-	before := c.membership.fail(err)
 	_, forbidden := errors.AsType[*DeniedError](err)
 	_, session := errors.AsType[*sessionError](err)
+	before := c.membership.fail(err, forbidden || session)
 	if !forbidden && !session {
 		return pass()
 	}

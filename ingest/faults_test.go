@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -246,19 +247,63 @@ func TestLateCommitMovesNothingBack(t *testing.T) {
 	c.wantAll(n, false)
 }
 
-// TestStallLeavesTheGeneration: a partition whose fetches are never answered
-// is given up, and read again once they are.
+// TestStallLeavesTheGeneration: a partition whose handler does not return is given up, and read again once it does.
 func TestStallLeavesTheGeneration(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	c.send(numbered(0, 100)...)
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = time.Second })
+	release := make(chan struct{})
+	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+		if string(r.Key) == "k7" {
+			<-release
+		}
+		return echo(r, out)
+	}), func(cfg *ingest.Config) { cfg.StallTimeout = time.Second })
 	c.await("the watchdog", func() bool { return m.metric("stalls_total") > 0 })
+	close(release)
+	c.awaitAnswers(100)
+	m.stop()
+	c.wantAll(100, false)
+}
+
+// TestFailedFetchIsNoStall: joining the group again would not help a partition that cannot be read, and keep the others waiting.
+func TestFailedFetchIsNoStall(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	const stallTimeout = 2 * time.Second
+	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
+	c.await("attempts", func() bool { return fault.Hits() > 0 })
+	began := time.Now()
+	c.send(numbered(0, 100)...)
+	c.await("the stall timeout twice over", func() bool { return time.Since(began) > 2*stallTimeout })
+	if m.metric("stalls_total") != 0 || m.metric("rebalances_total") != 1 {
+		t.Errorf("%v stalls, %v generations", m.metric("stalls_total"), m.metric("rebalances_total"))
+	}
 	fault.Remove()
 	c.awaitAnswers(100)
 	m.stop()
 	c.wantAll(100, true)
+}
+
+// TestOutputIsMadeAnew: answers for partitions that the output had go to those that it has.
+func TestOutputIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo))
+	c.await("the group", m.isReady)
+	if err := c.client.DeleteTopics(t.Context(), c.out); err != nil {
+		t.Fatal(err)
+	}
+	const n = 100
+	c.send(numbered(0, n)...)
+	c.await("attempts", func() bool { return m.metric("produce_retries_total") >= testPartitions })
+	if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.out, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitAnswers(n)
+	m.stop()
+	c.wantAll(n, true)
 }
 
 func TestRetentionGapIsTold(t *testing.T) {
@@ -325,9 +370,15 @@ func TestDeadLetterTooLarge(t *testing.T) {
 		return echo(r, out)
 	}), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
 	c.send(&ingest.Output{Key: []byte("zeros"), Value: make([]byte, 5000)}) // compresses: no trouble
+	var beside []*ingest.Output                                             // letters of the same batch
+	for i := range 32 {
+		beside = append(beside, &ingest.Output{Key: fmt.Appendf(nil, "beside%d", i), Value: make([]byte, 1001)})
+	}
 	c.awaitAnswers(1)
-	c.send(&ingest.Output{Key: []byte("noise"), Value: []byte(noise(5000))})
-	c.await("a blocked partition", func() bool { return m.metric("blocked_partitions") == 1 })
+	c.send(slices.Insert(beside, len(beside)/2, &ingest.Output{Key: []byte("noise"), Value: []byte(noise(5000))})...)
+	c.await("a blocked partition", func() bool {
+		return m.metric("blocked_partitions") == 1 && m.metric("permanent_errors_total", "10") > 0
+	})
 	blocked := time.Now()
 	if age := m.metric("oldest_unanswered_seconds"); age <= 0 || age > 60 {
 		t.Errorf("the record that waits is %v s old", age)
@@ -340,7 +391,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	c.send(numbered(0, 100)...)
 	c.await("answers of the other partitions", func() bool { return sum(c.ends(c.out)) >= before+50 })
 	raise("10000")
-	c.awaitAnswers(102)
+	c.awaitAnswers(int64(102 + len(beside)))
 	m.stop()
 	if got := m.metric("blocked_partitions"); got != 0 {
 		t.Errorf("blocked_partitions is %v", got)
@@ -352,8 +403,13 @@ func TestDeadLetterTooLarge(t *testing.T) {
 		t.Errorf("the log does not tell the field at fault:\n%s", m.log)
 	}
 	dead := count(c.read(c.dlq))
-	if dead["noise"] != 1 || dead["zeros"] != 1 {
-		t.Errorf("dead letters %v, want both", dead)
+	for key, times := range dead {
+		if times != 1 {
+			t.Errorf("%d dead letters of %s", times, key)
+		}
+	}
+	if len(dead) != 2+len(beside) {
+		t.Errorf("dead letters %v", dead)
 	}
 }
 
@@ -495,5 +551,5 @@ func TestAnswerTooLargeIsADeadLetter(t *testing.T) {
 			t.Errorf("dead letter %s: %.20q, headers %v", x.key, x.value, x.headers)
 		}
 	}
-	c.wantAll(100, false)
+	c.wantAll(100, true)
 }

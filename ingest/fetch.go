@@ -144,7 +144,7 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 		}}}},
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("fetching: %w", err)
+		return nil, fmt.Errorf("fetching: %w", denied(c.absent(ctx, w.topic, err), "Read", "topic", w.topic))
 	}
 	response, ok := answer.(*fetchResponse)
 	if !ok || len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {

@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -187,6 +188,20 @@ func TestHopeless(t *testing.T) {
 	} {
 		if got := hopeless(fmt.Errorf("dialing broker: %w", err)); got != want {
 			t.Errorf("hopeless(%v) is %t, want %t", err, got, want)
+		}
+	}
+}
+
+// TestPermanent: who is to mend an error of a broker must be somebody.
+func TestPermanent(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		kafka.TopicAuthorizationFailed: true, kafka.InvalidTimestamp: true, kafka.InvalidRecord: true, &TooLargeError{}: true,
+		kafka.Unknown: false, kafka.OffsetOutOfRange: false, kafka.BrokerNotAvailable: false, kafka.ReplicaNotAvailable: false,
+		kafka.LeaderNotAvailable: false, io.ErrUnexpectedEOF: false, &MissingTopicsError{}: false,
+	} {
+		if got := permanent(fmt.Errorf("writing: %w", err)); got != want {
+			t.Errorf("permanent(%v) is %t, want %t", err, got, want)
 		}
 	}
 }

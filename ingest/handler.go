@@ -46,9 +46,10 @@ type Output struct {
 	Value   []byte
 	Headers []Header
 
-	record  Record // the one answered
-	storage []byte // of header values
-	lent    bool   // to a failed attempt at producing that may still read it
+	record       Record // the one answered
+	storage      []byte // of header values
+	lent         bool   // to a failed attempt at producing that may still read it
+	acknowledged bool   // all in-sync replicas have it
 }
 
 // AddHeader appends a header with a copy of value.

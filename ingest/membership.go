@@ -10,8 +10,8 @@ import (
 // membership is how a consumer stands in its group.
 type membership struct {
 	mu     sync.Mutex
-	joined bool      // it has been in a generation since joining last failed
-	unable error     // why it cannot join; nil if nothing is known
+	joined bool      // it has been in a generation, and nothing that somebody must mend keeps it from another
+	unable error     // why the last attempt at joining failed; nil if it did not
 	left   time.Time // when its last generation ended; zero in one
 	idle   time.Time // since when a generation gives it no partition; zero if it has some
 }
@@ -36,16 +36,24 @@ func (m *membership) leave() {
 	m.left = time.Now()
 }
 
-// fail tells why the group cannot be joined, or with nil that it was left for good, and returns what was told before.
-func (m *membership) fail(err error) (before error) {
+// fail tells why the group could not be joined, and whether somebody must mend that. It returns what was told before.
+func (m *membership) fail(err error, lasting bool) (before error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before = m.unable
-	m.joined, m.unable = false, err
+	m.joined, m.unable = m.joined && !lasting, err
 	return before
 }
 
-// trouble returns an error unless the consumer is in a generation, or its last one ended less than so long ago.
+// end tells that the group was left for good.
+func (m *membership) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined, m.unable = false, nil
+}
+
+// trouble returns an error unless the consumer is in a generation, or its last one ended less than so long ago and may be followed by
+// another.
 func (m *membership) trouble(after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +63,11 @@ func (m *membership) trouble(after time.Duration) error {
 	case !m.joined:
 		return errors.New("the consumer has not joined its group")
 	case !m.left.IsZero() && time.Since(m.left) >= after:
-		return fmt.Errorf("the consumer has not joined its group again for %s", time.Since(m.left).Round(time.Second))
+		away := time.Since(m.left).Round(time.Second)
+		if m.unable != nil {
+			return fmt.Errorf("the consumer has not joined its group again for %s: %w", away, m.unable)
+		}
+		return fmt.Errorf("the consumer has not joined its group again for %s", away)
 	}
 	return nil
 }

@@ -65,19 +65,18 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 // unwritten is told each error that keeps an answer or dead letter from being written.
 func (p *partition) unwritten(err error) {
 	p.failing.Store(true)
-	p.abandon()
 	p.c.metrics.retries.Inc()
-	p.g.attempt(p.id)
+	p.c.backlog.failWrite(p.id, err)
 	p.troubled(err, "write its answers")
+	p.abandon()
 }
 
-// troubled is told each error that keeps the partition from going on. One that does not pass by itself blocks the partition, and
+// troubled is told each error that keeps the partition from reading or writing. One that does not pass by itself blocks the partition, and
 // only this one, until it goes on.
 func (p *partition) troubled(err error, what string) {
 	p.leave() // others may go on
-	p.c.backlog.fail(p.id, err)
-	_, large := errors.AsType[*TooLargeError](err)
-	if !large && !permanent(err) {
+	p.g.attempt(p.id)
+	if !permanent(err) {
 		return
 	}
 	if code, ok := errors.AsType[kafka.Error](err); ok {
@@ -97,18 +96,25 @@ func (p *partition) goesOn() {
 	}
 }
 
-// run handles records until ctx ends. Records in hand are still written while produce lasts or, if that fails, until patience ends.
+// run handles records until ctx ends. Records in hand are still written while produce lasts, if that fails until patience ends, and
+// not at all in a blocked partition.
 func (p *partition) run(ctx, patience, produce context.Context) {
 	produce, cancel := context.WithCancel(produce)
 	defer cancel()
 	p.abandon = func() {
-		if p.failing.Load() && patience.Err() != nil {
+		if p.blocked.Load() && ctx.Err() != nil || p.failing.Load() && patience.Err() != nil {
 			cancel()
 		}
 	}
+	defer context.AfterFunc(ctx, p.abandon)()
 	defer context.AfterFunc(patience, p.abandon)()
+	defer func() {
+		if p.blocked.CompareAndSwap(true, false) {
+			p.g.block(p.id, false) // the next owner finds out by itself
+		}
+	}()
 	if p.next >= 0 {
-		p.g.begin(p.id, p.next)
+		p.begin()
 	}
 	for failures := 0; ctx.Err() == nil; {
 		err := error(kafka.OffsetOutOfRange)
@@ -126,6 +132,7 @@ func (p *partition) run(ctx, patience, produce context.Context) {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
+		p.c.backlog.failRead(p.id, err)
 		p.troubled(err, "read")
 		if permanent(err) {
 			failures = 0
@@ -159,8 +166,14 @@ func (p *partition) locate(ctx context.Context) error {
 		return kafka.OffsetOutOfRange // from a replica that lagged
 	}
 	p.next = first
-	p.g.begin(p.id, p.next)
+	p.begin()
 	return nil
+}
+
+// begin tells where the partition begins to read.
+func (p *partition) begin() {
+	p.g.begin(p.id, p.next)
+	p.c.backlog.begin(p.id, p.next)
 }
 
 // fetch reads records once and answers them.
@@ -327,17 +340,16 @@ func (p *partition) bury(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil
 	}
-	for attempt := 0; ; attempt++ {
+	for {
 		err := p.letters.Produce(produce, p.c.cfg.DeadLetters, p.batch.letters)
-		large, ok := errors.AsType[*TooLargeError](err)
-		if err != nil && !ok {
-			return err
-		}
-		if !ok {
+		if err == nil {
 			break
 		}
-		p.troubled(large, "write a dead letter")
-		_ = pause(produce, attempt) // if it ended, Produce fails
+		if _, large := errors.AsType[*TooLargeError](err); !large {
+			return err
+		}
+		p.unwritten(err)
+		_ = sleep(produce, permanentPause) // if it ended, Produce fails
 	}
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]

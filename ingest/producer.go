@@ -29,6 +29,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a message of %d bytes is too large for topic %q: raise its max.message.bytes", e.Bytes, e.Topic)
 }
 
+// Unwrap returns Kafka's error.
+func (e *TooLargeError) Unwrap() error { return kafka.MessageSizeTooLarge }
+
 // Compressions returns the names of the compressions of messages.
 func Compressions() []string { return []string{"none", "snappy", "lz4", "zstd"} }
 
@@ -63,35 +66,47 @@ func NewProducer(client *Client, log *slog.Logger) *Producer {
 
 // Produce writes messages to topic in their order and returns when all are acknowledged. It retries for as long as the
 // cluster is away; only the end of ctx, a *TooLargeError, or an error that somebody must mend, such as a *DeniedError,
-// stops it. A message whose acknowledgement was lost is written twice. After an error any part of the messages may have been written. The messages belong to the producer
-// from then on: a request that timed out may still read them after a later one succeeded.
+// stops it. A message whose acknowledgement was lost is written twice. After an error any part of the messages may have
+// been written; another call with them leaves out those that were acknowledged. The messages belong to the producer from
+// the first call on: a request that timed out may still read them after a later one succeeded.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	var batches map[int][]*Output
 	for attempt := 0; ; attempt++ {
-		counts, err := p.client.partitions(ctx, topic)
-		if n := counts[topic]; err == nil && n > 0 {
-			batches = byPartition(messages, n)
-			break
+		err := p.spread(ctx, topic, messages)
+		changed, ok := errors.AsType[*partitionsError](err)
+		if !ok {
+			return err
 		}
-		if err == nil {
-			err = &MissingTopicsError{Topics: []string{topic}}
-		}
-		err = denied(err, "Write", "topic", topic)
-		if err := p.again(ctx, topic, attempt, err); err != nil {
+		if err := p.again(ctx, topic, attempt, changed.err); err != nil {
 			return err
 		}
 	}
+}
+
+// partitionsError says that the partitions of a topic are not known, or not those that they were.
+type partitionsError struct{ err error }
+
+func (e *partitionsError) Error() string { return e.err.Error() }
+
+// spread writes the messages that were not acknowledged yet to the partitions that topic has now.
+func (p *Producer) spread(ctx context.Context, topic string, messages []*Output) error {
+	counts, err := p.client.partitions(ctx, topic)
+	if err == nil && counts[topic] == 0 {
+		err = &MissingTopicsError{Topics: []string{topic}}
+	}
+	if err != nil {
+		return &partitionsError{denied(err, "Write", "topic", topic)}
+	}
 	var all errgroup.Group
-	for partition, batch := range batches {
+	for partition, batch := range byPartition(messages, counts[topic]) {
 		all.Go(func() error { return p.toPartition(ctx, topic, partition, batch) })
 	}
 	return all.Wait()
 }
 
-// byPartition splits messages by the partition of their key, out of n.
+// byPartition splits the messages that were not acknowledged yet by the partition of their key, out of n.
 func byPartition(messages []*Output, n int) map[int][]*Output {
 	batches := make(map[int][]*Output, n)
 	ids := make([]int, n)
@@ -99,6 +114,9 @@ func byPartition(messages []*Output, n int) map[int][]*Output {
 		ids[i] = i
 	}
 	for _, m := range messages {
+		if m.acknowledged {
+			continue
+		}
 		i := m.record.Partition % n
 		if m.Key != nil {
 			i = kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: m.Key}, ids...)
@@ -134,11 +152,12 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 		if err == nil {
 			err = denied(res.Error, "Write", "topic", topic)
 		}
+		for _, m := range messages {
+			m.acknowledged = err == nil
+			m.lent = m.lent || err != nil
+		}
 		if err == nil {
 			return nil
-		}
-		for _, m := range messages {
-			m.lent = true
 		}
 		if errors.Is(err, kafka.MessageSizeTooLarge) {
 			if len(messages) == 1 {
@@ -149,6 +168,9 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 				return err
 			}
 			return p.batch(ctx, topic, partition, messages[half:])
+		}
+		if noPartition(err) {
+			return &partitionsError{err}
 		}
 		if err := p.again(ctx, topic, attempt, err); err != nil {
 			return err

@@ -146,6 +146,10 @@ func saslVersions(conn *protocol.Conn) (map[protocol.ApiKey]int16, error) {
 	return versions, nil
 }
 
+// errLoginClosed is how some brokers refuse a password, and what a login sees of a broker that ends. So it is lasting for who
+// connects for the first time, and passes for a stream that runs.
+var errLoginClosed = errors.New("the broker closed the connection during the login: are user and password right?")
+
 // authenticate returns how long the login lasts; 0 is for good.
 func authenticate(ctx context.Context, conn *protocol.Conn, mechanism sasl.Mechanism) (lifetime time.Duration, err error) {
 	r, err := conn.RoundTrip(&saslhandshake.Request{Mechanism: mechanism.Name()})
@@ -158,8 +162,8 @@ func authenticate(ctx context.Context, conn *protocol.Conn, mechanism sasl.Mecha
 	state, data, err := mechanism.Start(ctx)
 	for done := false; err == nil && !done; {
 		if r, err = conn.RoundTrip(&saslauthenticate.Request{AuthBytes: data}); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // how some brokers refuse
-				err = kafka.SASLAuthenticationFailed
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = errLoginClosed
 			}
 			break
 		}
