@@ -54,14 +54,14 @@ type Config struct {
 	// Compression of the answers is one of Compressions; "" means none.
 	Compression string
 
-	// SessionTimeout is how long a member keeps its partitions after its death;
-	// 0 means DefaultSessionTimeout. Heartbeats go out six times as often.
+	// SessionTimeout is how long a member keeps its partitions after its death; 0 means DefaultSessionTimeout. Heartbeats
+	// go out six times as often.
 	SessionTimeout time.Duration
-	// StallTimeout is how long a partition that has records may make no progress before the consumer joins the group
-	// again; 0 means one minute. A blocked partition (see the package comment) does not count.
+	// StallTimeout is how long a partition that has records may neither go on nor try to, as when a handler does not
+	// return, before the consumer joins the group again; 0 means one minute. Requests that fail are attempts.
 	StallTimeout time.Duration
-	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the consumer is
-	// not ready; 0 means 30 s.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the
+	// consumer is not ready; 0 means 30 s.
 	ReadyAfterStall time.Duration
 	// PartitionWatchInterval is how often the number of partitions is read; 0 means 5 s. It must be longer than
 	// metadataTTL, or old metadata may look like a change.

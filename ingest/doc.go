@@ -39,19 +39,20 @@
 //
 // # Dead letters
 //
-// A dead letter is the original key, value and headers, with headers dlq-* added, in place of any it had. It can therefore exceed the limit of
-// its topic although the record was within the limit of its own. Dead letters are compressed, which is nearly always
-// enough. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is not above the input's. A dead
-// letter that is refused nevertheless blocks its partition until the limit is raised. An answer that is refused as too
-// large becomes a dead letter with reason scoring_failed and stage produce. A dead letter whose record has no key gets
-// topic/partition/offset as its key.
+// A dead letter is the original key, value and headers, with headers dlq-* added, in place of any it had. It can
+// therefore exceed the limit of its topic although the record was within the limit of its own. Dead letters are
+// compressed, which is nearly always enough. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is
+// not above the input's. A dead letter that is refused nevertheless blocks its partition until the limit is raised. An
+// answer that is refused as too large becomes a dead letter with reason scoring_failed and stage produce. A dead letter
+// whose record has no key gets topic/partition/offset as its key.
 //
 // # Errors of brokers
 //
-// A *DeniedError names a permission that is missing. Errors that pass by themselves are retried within a second, for as long as it takes. One that does not (a permission,
-// a setting of a topic) blocks its partition, and only that one: it is logged once, counted by Kafka's code, and tried
-// again every 5 s, so that it is enough to mend the cause. Nothing is published twice meanwhile. A blocked partition
-// does not count as stalled (Config.StallTimeout). Check tells of both after Config.ReadyAfterStall.
+// A *DeniedError names a permission that is missing. Errors that pass by themselves are retried within a second, for as
+// long as it takes. One that does not (a permission, a setting of a topic) blocks its partition, and only that one: it is
+// logged once, counted by Kafka's code, and tried again every 5 s, so that it is enough to mend the cause. Nothing is
+// published twice meanwhile. Requests that fail are no stall (Config.StallTimeout): joining the group again would not
+// mend them. Check tells of them after Config.ReadyAfterStall.
 //
 // # Logins
 //
@@ -79,7 +80,7 @@
 //	wardcast_ingest_produce_retries_total               produce requests that were retried
 //	wardcast_ingest_fetch_errors_total                  fetch requests that failed
 //	wardcast_ingest_skipped_offsets_total{cause}        retention (records lost to it), absent (nothing was there)
-//	wardcast_ingest_stalls_total                        generations left for lack of progress
+//	wardcast_ingest_stalls_total                        generations left because a partition tried nothing
 //	wardcast_ingest_blocked_partitions                  waiting until somebody mends what the brokers refuse
 //	wardcast_ingest_permanent_errors_total{code}        errors of brokers that do not pass by themselves, by Kafka's code
 //	wardcast_ingest_handler_panics_total                panics recovered

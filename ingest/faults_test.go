@@ -261,6 +261,9 @@ func TestStallLeavesTheGeneration(t *testing.T) {
 	c.awaitAnswers(100)
 	m.stop()
 	c.wantAll(100, false)
+	if lines, _ := m.told(`level=ERROR msg="a partition with records neither goes on nor tries to.*" component=ingest (?:generation=\d+ )?partition=(\d)`); lines == 0 {
+		t.Errorf("no line names the partition:\n%s", m.log)
+	}
 }
 
 // TestFailedFetchIsNoStall: joining the group again would not help a partition that cannot be read, and keep the others waiting.

@@ -142,9 +142,9 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 		case <-ctx.Done():
 		case <-ticker.C:
 			g.commitMarked()
-			if g.stalled() {
+			if id, ok := g.stalled(); ok {
 				g.c.metrics.stalls.Inc()
-				g.c.log.Warn("a partition with records makes no progress: joining the group again", "timeout", g.c.cfg.StallTimeout)
+				g.c.log.Error("a partition with records neither goes on nor tries to: joining the group again", "partition", id, "timeout", g.c.cfg.StallTimeout)
 				cancel()
 			}
 		}
@@ -230,17 +230,17 @@ func (g *generation) block(partition int, blocked bool) {
 	p.blocked, p.moved = blocked, time.Now()
 }
 
-// stalled reports whether some partition has made no progress for too long. A blocked one does not count: it waits for
-// somebody, and joining the group again would not help.
-func (g *generation) stalled() bool {
+// stalled returns a partition that has records and has neither gone on nor tried to for too long, as when a handler does
+// not return. A blocked one does not count: it waits for somebody.
+func (g *generation) stalled() (partition int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, p := range g.partitions {
+	for id, p := range g.partitions {
 		if !p.blocked && time.Since(p.moved) > g.c.cfg.StallTimeout {
-			return true
+			return id, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // commitMarked commits the partitions that have advanced since the last time.

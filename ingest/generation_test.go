@@ -98,7 +98,7 @@ func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	long := time.Now().Add(-2 * g.c.cfg.StallTimeout)
 	want := func(what string, stalled bool) {
 		t.Helper()
-		if got := g.stalled(); got != stalled {
+		if _, got := g.stalled(); got != stalled {
 			t.Errorf("%s: stalled is %t, want %t", what, got, stalled)
 		}
 	}

@@ -69,7 +69,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		retries:       counter("produce_retries_total", "Produce requests that were retried."),
 		fetchErrors:   counter("fetch_errors_total", "Fetch requests that failed."),
 		panics:        counter("handler_panics_total", "Panics recovered in the handler."),
-		stalls:        counter("stalls_total", "Generations left because a partition with records made no progress."),
+		stalls:        counter("stalls_total", "Generations left because a partition with records neither went on nor tried to."),
 		blocked:       gauge("blocked_partitions", "Partitions that wait until somebody mends what the brokers refuse."),
 		permanent:     counters("permanent_errors_total", "Errors of brokers that do not pass by themselves, by Kafka's code.", "code"),
 		missing:       in.NewGaugeVec(prometheus.GaugeOpts(opts("topic_missing", "1 while a topic of the stream does not exist.")), []string{"kafka_topic"}),
