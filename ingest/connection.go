@@ -140,8 +140,8 @@ func (c Connection) hint(err error) string {
 	return ""
 }
 
-// hopeless reports whether trying again cannot help: the broker answered and
-// refused the credentials, or certificates do not fit.
+// hopeless reports whether trying again cannot help: the broker answered and refused the credentials, or certificates do
+// not fit.
 func hopeless(err error) bool {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)

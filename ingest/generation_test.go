@@ -89,9 +89,8 @@ func TestSentinelIsNotCommitted(t *testing.T) {
 	g.revoke()
 }
 
-// TestBlockedPartitionDoesNotStall: a partition that waits for its dead letter
-// does not end the generation of the others; another one still does, and so
-// does the same one when it goes on and then comes to no end.
+// TestBlockedPartitionDoesNotStall: a partition that waits for its dead letter does not end the generation of the others;
+// another one still does, and so does the same one when it goes on and then comes to no end.
 func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	t.Parallel()
 	g := newGeneration(testConsumer(), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
