@@ -22,7 +22,7 @@ func watchMemory() func() uint64 {
 			select {
 			case <-tick.C:
 			case <-stop:
-				peak <- most
+				peak <- max(most, taken())
 				return
 			}
 		}
