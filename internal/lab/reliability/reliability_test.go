@@ -164,6 +164,13 @@ func TestPermanentErrors(t *testing.T) {
 	defer background(t, func(ctx context.Context) error { return l.read(ctx, answers, letters) })()
 	stopFeeding := background(t, func(ctx context.Context) error { return l.feed(ctx, rate) })
 	pause(t, 10*time.Second)
+	sum := func(metric string) (n float64) {
+		for _, r := range scorers {
+			n += r.metric(metric)
+		}
+		return n
+	}
+	generations := sum("wardcast_ingest_rebalances_total")
 
 	giveBack := c.deny(letters, kadm.OpWrite)
 	began := time.Now()
@@ -199,15 +206,17 @@ func TestPermanentErrors(t *testing.T) {
 	pause(t, 5*time.Second) // for repeats
 
 	healthy := l.waits(func(n *note) bool { return n.partition != stuck })
-	generations := 0.
-	for _, r := range scorers {
-		generations += r.metric("wardcast_ingest_rebalances_total")
-	}
-	t.Logf("%d notes, %d lost, %d repeated; %.0f generations of the group's two members; the partition went on %.1f s after the mend", len(l.notes), l.waiting(), l.repeated, generations, took.Seconds())
+	rejoined := sum("wardcast_ingest_rebalances_total") - generations
+	t.Logf("%d notes, %d lost, %d repeated; the members joined the group again %.0f times; the partition went on %.1f s after the mend",
+		len(l.notes), l.waiting(), l.repeated, rejoined, took.Seconds())
 	t.Logf("waits of the other partitions: %s", summary(healthy))
 	switch {
 	case l.waiting() > 0 || l.repeated > 0:
 		t.Error("notes were lost or answered twice")
+	case rejoined > 0:
+		t.Error("members joined the group again, which mends nothing")
+	case sum("wardcast_ingest_blocked_partitions") != 0 || sum("wardcast_ingest_lag_records") != 0:
+		t.Error("the metrics tell of trouble that is over")
 	case took > 30*time.Second:
 		t.Error("the partition did not go on soon")
 	case healthy[len(healthy)-1] > time.Second:
